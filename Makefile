@@ -1,0 +1,31 @@
+# The two commands of the README are `make demo` and `make test`; each makes .venv first where it is missing.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test check lock
+
+setup: .venv/installed
+
+.venv/installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/pip check
+	touch $@
+
+demo: setup
+	$(BIN)/campus demo
+
+test: check
+	$(BIN)/pytest
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Needs uv; run after a change of pyproject.toml's dependencies.
+lock:
+	uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
+	  --python-version 3.11 --extra dev --output-file requirements.lock pyproject.toml
