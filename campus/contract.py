@@ -1,0 +1,127 @@
+"""The vocabulary of contracts: field types, a field's documentation, and the Arrow types that follow.
+
+A contract is a msgspec struct: the JSON decoder checks every value against it at C speed, and refuses what a
+column could not hold exactly ('42' or 1.7 or 2^63 where an integer belongs). Everything else about a resource's
+columns (lake schema, column comments, dictionary) derives from the same struct.
+"""
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+import pyarrow as pa
+from msgspec import Meta, inspect
+
+# The platform's strings carry decimals of unstated scale: 18 places hold what a double prints, and what does not
+# fit is quarantined.
+DECIMAL = pa.decimal128(38, 18)
+
+Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Text = str
+Flag = bool
+# Decimals travel as strings, so that no digit is lost on the way.
+Number = Decimal
+# The platform's wall clock (Asia/Shanghai), `YYYY-MM-DD HH:MM:SS`, without a zone.
+WallClock = Annotated[dt.datetime, Meta(tz=False)]
+
+
+class Contract(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, gc=False):
+    """Base of all contracts. Fields without a default are what a row cannot be without: its key."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One documented field of a contract; see `doc` for what the flags mean."""
+
+    name: str
+    arrow_type: pa.DataType
+    description: str
+    known_values: frozenset[str]
+    personal: bool
+    expected: bool
+
+
+def doc(
+    description: str, *, values: tuple[str, ...] = (), personal: bool = False, expected: bool = True
+) -> Meta:
+    """Documentation of a field.
+
+    `values`: those that the specification names; others load and are reported as drift. `personal`: tells about
+    one person. `expected`: False where only some platforms send the field."""
+    return Meta(description=description, extra={"values": values, "personal": personal, "expected": expected})
+
+
+class PersonRef(Contract):
+    """A person inside another row. Platforms that send bare ids give only the id."""
+
+    id: Int
+    name: Text | None = None
+    usin: Text | None = None
+
+
+class TagRef(Contract):
+    """A tag that an assessment item offers."""
+
+    name: Text | None = None
+
+
+People = list[Int | PersonRef]
+
+
+@cache
+def fields(contract: type[Contract]) -> tuple[Field, ...]:
+    """The documented fields of a contract, in its own order."""
+    info = inspect.type_info(contract)
+    assert isinstance(info, inspect.StructType)
+    return tuple(_field(field) for field in info.fields)
+
+
+def column_names(contract: type[Contract]) -> tuple[str, ...]:
+    """The names of a contract's fields, in its own order."""
+    return tuple(field.name for field in fields(contract))
+
+
+def _field(field: inspect.Field) -> Field:
+    documentation = field.type if isinstance(field.type, inspect.Metadata) else None
+    schema = (documentation.extra_json_schema or {}) if documentation else {}
+    extra = (documentation.extra or {}) if documentation else {}
+    return Field(
+        name=field.name,
+        arrow_type=arrow_type(field.type),
+        description=schema.get("description", ""),
+        known_values=frozenset(extra.get("values", ())),
+        personal=extra.get("personal", False),
+        expected=extra.get("expected", True),
+    )
+
+
+def arrow_type(kind: Any) -> pa.DataType:
+    """The Arrow type that holds every value of a msgspec type exactly.
+
+    Raises TypeError for a type that contracts do not use."""
+    match kind:
+        case inspect.Metadata():
+            return arrow_type(kind.type)
+        case inspect.UnionType():
+            # null and bare ids give way to the type that can say most
+            members = [member for member in kind.types if not isinstance(member, inspect.NoneType)]
+            richest = max(members, key=lambda member: isinstance(member, inspect.StructType))
+            return arrow_type(richest)
+        case inspect.BoolType():
+            return pa.bool_()
+        case inspect.IntType():
+            return pa.int64()
+        case inspect.StrType():
+            return pa.string()
+        case inspect.DecimalType():
+            return DECIMAL
+        case inspect.DateTimeType():
+            return pa.timestamp("us")
+        case inspect.ListType():
+            return pa.list_(arrow_type(kind.item_type))
+        case inspect.StructType():
+            return pa.struct([(field.name, arrow_type(field.type)) for field in kind.fields])
+    raise TypeError(f"contracts do not use {kind!r}")
