@@ -1,8 +1,8 @@
 """The vocabulary of contracts: field types, a field's documentation, and the Arrow types that follow.
 
-A contract is a msgspec struct: the JSON decoder checks every value against it at C speed, and refuses what a
-column could not hold exactly ('42' or 1.7 or 2^63 where an integer belongs). Everything else about a resource's
-columns (lake schema, column comments, dictionary) derives from the same struct.
+A contract is a msgspec struct: the JSON decoder checks every value against it at C speed, and refuses
+what a column could not hold exactly ('42' or 1.7 or 2^63 where an integer belongs). Everything else about
+a resource's columns (lake schema, column comments, dictionary) derives from the same struct.
 """
 
 import datetime as dt
@@ -15,8 +15,8 @@ import msgspec
 import pyarrow as pa
 from msgspec import Meta, inspect
 
-# The platform's strings carry decimals of unstated scale: 18 places hold what a double prints, and what does not
-# fit is quarantined.
+# The platform's strings carry decimals of unstated scale: 18 places hold what a double prints, and what
+# does not fit is quarantined.
 DECIMAL = pa.decimal128(38, 18)
 
 Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -28,7 +28,7 @@ Number = Decimal
 WallClock = Annotated[dt.datetime, Meta(tz=False)]
 
 
-class Contract(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, gc=False):
+class Contract(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """Base of all contracts. Fields without a default are what a row cannot be without: its key."""
 
 
@@ -49,8 +49,8 @@ def doc(
 ) -> Meta:
     """Documentation of a field.
 
-    `values`: those that the specification names; others load and are reported as drift. `personal`: tells about
-    one person. `expected`: False where only some platforms send the field."""
+    `values`: those that the specification names; others load and are reported as drift. `personal`: tells
+    about one person. `expected`: False where only some platforms send the field."""
     return Meta(description=description, extra={"values": values, "personal": personal, "expected": expected})
 
 

@@ -1,7 +1,7 @@
 """Contracts of base data, assessments and grades, field for field as the interface specification has them.
 
-Only keys are required: a platform that leaves another field out, or sends null, still loads. Timestamps are the
-platform's wall clock (Asia/Shanghai). Strings that carry decimals become exact decimals.
+Only keys are required: a platform that leaves another field out, or sends null, still loads. Timestamps
+are the platform's wall clock (Asia/Shanghai). Strings that carry decimals become exact decimals.
 """
 
 from typing import Annotated
@@ -174,12 +174,12 @@ class CourseClass(Contract):
 class ClassMember(Contract):
     """A person's membership of a course class (a class selection)."""
 
+    type: Annotated[Text, doc("Kind of member; the values are not specified")]
+    reflection_id: Annotated[Int, doc("User id of the member")]
     class_id: Annotated[
         Int | None,
         doc("Course class id; supplied by the question where the answer leaves it out", expected=False),
     ] = None
-    type: Annotated[Text, doc("Kind of member; the values are not specified")]
-    reflection_id: Annotated[Int, doc("User id of the member")]
     class_together: Annotated[Flag | None, doc("Studies together with the class")] = None
     deleted_at: Annotated[WallClock | None, doc("When the membership ended; null: a member")] = None
     created_at: Annotated[WallClock | None, doc("Created at")] = None
@@ -189,8 +189,8 @@ class ClassMember(Contract):
 class Assessment(Contract):
     """The assessment of a course class; it has items, each with scores, and gives one grade a student."""
 
-    class_id: Annotated[Int | None, doc("Course class id, supplied by the question", expected=False)] = None
     id: Annotated[Int, doc("Assessment id")]
+    class_id: Annotated[Int | None, doc("Course class id, supplied by the question", expected=False)] = None
     school_id: Annotated[Int | None, doc("School id")] = None
     semester_id: Annotated[Int | None, doc("Semester id")] = None
     type: Annotated[Text | None, doc("Kind of assessment; the values are not specified")] = None
