@@ -1,0 +1,38 @@
+"""Progress as plain values, so that a terminal, Dagster's log and a test can all listen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+# The client reports retry, throttled and token; who reads with it reports the rest.
+EventKind = Literal["started", "page", "finished", "failed", "retry", "throttled", "token"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened; numbers that do not apply stay 0."""
+
+    kind: EventKind
+    message: str
+    school_id: int | None = None
+    resource: str = ""
+    slice: str = ""
+    rows: int = 0
+    pages: int = 0
+    attempt: int = 0
+    seconds: float = 0.0
+
+
+Listener = Callable[[Event], None]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counters of one reading; the client adds requests, retries, throttled and bytes, its caller the rest."""
+
+    requests: int = 0
+    retries: int = 0
+    throttled: int = 0
+    bytes: int = 0
+    pages: int = 0
+    rows: int = 0

@@ -1,0 +1,91 @@
+"""The protocol that all paging styles share: requests out, what was seen in, an outcome at the end.
+
+Nothing here does I/O. A driver sends what `pending` names (in any order, any number at once), hands each
+answer to `receive` and each 4xx to `refused`, and stops when `done`.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+Params = tuple[tuple[str, str | int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pagination:
+    """The X-Pagination-* headers of one answer, each as far as it was sent and makes sense."""
+
+    current_page: int | None = None
+    page_count: int | None = None
+    per_page: int | None = None
+    total_count: int | None = None
+
+    @classmethod
+    def of(cls, headers: Mapping[str, str]) -> Self | None:
+        """The pagination that these headers (names matched without regard to case) tell; None if nothing."""
+        if "x-pagination-total-count" not in headers and "x-pagination-page-count" not in headers:
+            return None
+        return cls(
+            *(
+                _count(headers.get(f"x-pagination-{name}"))
+                for name in ("current-page", "page-count", "per-page", "total-count")
+            )
+        )
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """One request of a reading; the ordinal keeps repeated requests for the same page apart."""
+
+    ordinal: int
+    params: Params
+
+
+@dataclass(frozen=True, slots=True)
+class PageSeen:
+    """What one answer held: the keys of its rows in order, and its pagination headers.
+
+    A row that could not be decoded needs a key too, made of its content: readings are compared by keys.
+    """
+
+    keys: Sequence[Hashable]
+    pagination: Pagination | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a reading ended.
+
+    complete: provably all rows, so that what is absent is gone. total: rows by the platform's own count.
+    kept: the requests whose rows count; they may still repeat a key. note: how it was proven, or why not.
+    """
+
+    complete: bool
+    total: int | None
+    kept: frozenset[PageRequest]
+    note: str
+
+
+class Paging(Protocol):
+    """A reading in progress."""
+
+    def pending(self) -> tuple[PageRequest, ...]:
+        """All requests that may be under way now: those not answered yet are named again."""
+
+    def receive(self, request: PageRequest, seen: PageSeen) -> None:
+        """Take an answer; one that is no longer of interest is ignored."""
+
+    def refused(self, request: PageRequest) -> None:
+        """The platform rejects this request's parameters (4xx)."""
+
+    @property
+    def done(self) -> bool:
+        """Nothing is left to ask."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the reading ended; only when done."""
