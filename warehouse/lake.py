@@ -1,0 +1,126 @@
+"""The lake: one Delta table a resource below a root, on a disk or on S3 alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable, Field, Schema
+from deltalake.exceptions import CommitFailedError, DeltaError
+
+from warehouse.tables import DELETED_AT, Slice, Stored
+
+#: How often a commit that lost a race is tried again. Four processes on one table need two or three.
+ATTEMPTS = 20
+#: A file that a reader may still hold stays this long; no build takes a week.
+RETENTION = timedelta(days=7)
+
+
+class SchemaConflict(Exception):
+    """The lake holds a column under another type than the contract names."""
+
+
+class Lake:
+    """Delta tables below `root`, opened by name; it keeps no state, so processes and threads may share a root."""
+
+    def __init__(self, root: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.root = root.rstrip("/")
+        self.storage_options = dict(storage_options or {})
+
+    def uri(self, table: Stored) -> str:
+        return f"{self.root}/{table.name}"
+
+    def open(self, table: Stored, version: int | None = None) -> DeltaTable:
+        """The table as of `version` (default: now). Raises deltalake's TableNotFoundError before `ensure`."""
+        return DeltaTable(self.uri(table), version=version, storage_options=self.storage_options)
+
+    def ensure(self, tables: Iterable[Stored]) -> None:
+        """Create what is missing and add new columns; several processes may do so at once.
+
+        Call it before the workers start: a change of schema fails the commits under way. Raises SchemaConflict.
+        """
+        for table in tables:
+            self._ensure(table)
+
+    def _ensure(self, table: Stored) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._create(table)
+                opened = self.open(table)
+                new = _new_columns(table, opened)
+                if new:
+                    opened.alter.add_columns(new)
+                return
+            except (CommitFailedError, DeltaError):
+                # Another process was first; what it left is looked at anew.
+                if attempt == ATTEMPTS:
+                    raise
+
+    def _create(self, table: Stored) -> None:
+        if not DeltaTable.is_deltatable(self.uri(table), self.storage_options):
+            DeltaTable.create(
+                self.uri(table),
+                table.lake_schema,
+                mode="ignore",
+                partition_by=list(table.slice_columns),
+                name=table.name,
+                description=table.comment,
+                storage_options=self.storage_options,
+            )
+
+    def version(self, table: Stored) -> int:
+        return self.open(table).version()
+
+    def files(self, table: Stored, slice: Slice | None = None, version: int | None = None) -> list[str]:
+        """The data files of one version, sorted; of one slice where given. A glob would count replaced ones."""
+        return slice_files(self.open(table, version), slice)
+
+    def read(
+        self,
+        table: Stored,
+        slice: Slice | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        alive: bool = True,
+    ) -> pa.Table:
+        """Rows in memory, for small answers such as a semester's class ids; `alive` leaves tombstones out."""
+        filters = pc.scalar(True)
+        for name, value in slice.values if slice else ():
+            filters &= pc.field(name) == value
+        if alive and DELETED_AT in table.lake_schema.names:
+            filters &= pc.field(DELETED_AT).is_null()
+        names = list(columns) if columns is not None else table.lake_schema.names
+        dataset = self.open(table).to_pyarrow_dataset()
+        schema = pa.schema([table.lake_schema.field(name) for name in names])
+        return dataset.to_table(columns=names, filter=filters).cast(schema)
+
+    def maintain(self, tables: Iterable[Stored], retention: timedelta = RETENTION) -> None:
+        """Join small files; delete those that no version of the last `retention` needs, crashes' orphans too."""
+        for table in tables:
+            opened = self.open(table)
+            opened.optimize.compact()
+            opened.vacuum(
+                retention_hours=int(retention.total_seconds() // 3600),
+                dry_run=False,
+                enforce_retention_duration=False,
+                full=True,
+            )
+
+
+def slice_files(opened: DeltaTable, slice: Slice | None = None) -> list[str]:
+    """The files of a snapshot, of one slice where given."""
+    return sorted(opened.file_uris(file_pruning_predicate=slice.predicate if slice else None))
+
+
+def _new_columns(table: Stored, opened: DeltaTable) -> list[Field]:
+    wanted = Schema.from_arrow(table.lake_schema)
+    present = {field.name: field.type for field in opened.schema().fields}
+    for field in wanted.fields:
+        if field.name in present and present[field.name] != field.type:
+            raise SchemaConflict(
+                f"lake table {table.name}, column {field.name}: the lake holds {present[field.name]}, "
+                f"the contract says {field.type}. Give the column its old type or load the table into a new lake."
+            )
+    return [field for field in wanted.fields if field.name not in present]

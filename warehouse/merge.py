@@ -1,0 +1,139 @@
+"""What a reading makes of the slice that the lake holds: every row's fate, decided in DuckDB.
+
+A row is known by its key. The fates, `_fate` in the merged file:
+
+    new        not held before (also where the platform shows it as deleted already)
+    changed    held, and any field or `_extra` differs, or the platform deleted a tombstone at another time
+    unchanged  held and the same; keeps its `_synced_at`
+    returned   a tombstone that is alive again
+    deleted    was alive, and the platform shows it as deleted
+    vanished   was alive, and a complete reading lacks it: a tombstone from now on
+    carried    was alive, and the reading lacks it but proves nothing: kept as it was
+    kept       a tombstone that the reading lacks: tombstones stay
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.reading import Reading
+from warehouse.sql import listed, quoted, view
+from warehouse.tables import DELETED_AT, EXTRA, SYNCED_AT, TIMESTAMP, TRASHED, TRASHED_AT, Table
+
+#: Fates of rows that the reading holds, and those that change the slice.
+READ = ("new", "changed", "unchanged", "returned", "deleted")
+MOVING = ("new", "changed", "returned", "deleted", "vanished")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many rows met which fate; `duplicates` are rows of the reading that a better row of their key beat."""
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    returned: int = 0
+    deleted: int = 0
+    vanished: int = 0
+    carried: int = 0
+    kept: int = 0
+    duplicates: int = 0
+
+    @property
+    def loaded(self) -> int:
+        return self.new + self.changed + self.unchanged + self.returned + self.deleted
+
+    @property
+    def moved(self) -> int:
+        """Rows that the commit would write differently; 0: there is nothing to commit."""
+        return self.new + self.changed + self.returned + self.deleted + self.vanished
+
+    @property
+
+
+def merge(
+    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: Reading, merged: Path
+) -> Tally:
+    """Write the slice as it shall be to `merged` (lake columns without the slice's own, `_fate`, `_was_alive`).
+
+    `previous` are the files of the slice as the lake holds it.
+    """
+    con.read_parquet(str(reading.spool), file_row_number=True).create_view("reading")
+    view(con, "previous", previous, _held_schema(table))
+    _spare(con, table, reading)
+    con.execute(_best_rows(table))
+    values = {"started_at": reading.started_at, "complete": reading.complete and not _has_hole(reading)}
+    con.sql(_fates(table), params=values).write_parquet(str(merged), compression="zstd", row_group_size=122_880)
+    return _tally(con, merged)
+
+
+def _has_hole(reading: Reading) -> bool:
+    """A row without a readable key may be any row, so none of the missing ones is proven gone."""
+    return any(bad.key is None for bad in reading.quarantined)
+
+
+def _held_schema(table: Table) -> pa.Schema:
+    slices = set(table.slice_columns)
+    return pa.schema([field for field in table.lake_schema if field.name not in slices])
+
+
+def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
+    """Tables of the keys and values whose rows may not vanish."""
+    keys = {bad.key for bad in reading.quarantined if bad.key is not None}
+    schema = pa.schema([table.row_schema.field(name) for name in table.primary_key])
+    rows = [dict(zip(table.primary_key, key, strict=True)) for key in keys]
+    con.register("spared_keys", pa.Table.from_pylist(rows, schema=schema))
+    column = reading.keep.column if reading.keep else table.primary_key[0]
+    values = reading.keep.values if reading.keep else ()
+    con.register("spared_values", pa.table({"value": pa.array(values, table.row_schema.field(column).type)}))
+
+
+def _best_rows(table: Table) -> str:
+    """Of several rows of a key: alive before deleted, then the latest updated_at, then the last received."""
+    updated = "updated_at" if "updated_at" in table.row_schema.names else "NULL::TIMESTAMP"
+    keys = listed(table.primary_key)
+    return f"""
+        CREATE TEMP TABLE best AS
+        SELECT arg_max(
+            file_row_number,
+            row(NOT {TRASHED}, coalesce({updated}, '-infinity'::TIMESTAMP), file_row_number)
+        ) AS file_row_number
+        FROM reading
+        GROUP BY {keys}
+    """
+
+
+def _fates(table: Table) -> str:
+    keys = table.primary_key
+    matched = " AND ".join(f"n.{quoted(key)} = o.{quoted(key)}" for key in keys)
+    column = ", ".join(f"CASE WHEN n._seen THEN n.{quoted(c)} ELSE o.{quoted(c)} END AS {quoted(c)}" for c in table.row_schema.names)
+    differs = " OR ".join(f"n.{quoted(c)} IS DISTINCT FROM o.{quoted(c)}" for c in table.row_schema.names)
+    return f"""
+        WITH n AS (
+            SELECT *, true AS _seen FROM reading SEMI JOIN best USING (file_row_number)
+        ),
+        o AS (
+            SELECT *, true AS _held,
+                ({listed(keys)}) IN (FROM spared_keys) AS _spared
+            FROM previous
+        )
+        SELECT {column},
+            CASE WHEN n._trashed THEN coalesce(n._trashed_at, o._deleted_at, $started_at) END AS _trashed_since,
+            CASE
+                WHEN n._seen AND o._held IS NULL THEN 'new'
+                WHEN n._seen AND o._deleted_at IS NULL AND n._trashed THEN 'deleted'
+                WHEN n._seen AND o._deleted_at IS NOT NULL AND NOT n._trashed THEN 'returned'
+                WHEN n._seen AND (o._deleted_at IS DISTINCT FROM _trashed_since OR {differs}) THEN 'changed'
+                WHEN n._seen THEN 'unchanged'
+                WHEN o._deleted_at IS NOT NULL THEN 'kept'
+                WHEN $complete AND NOT o._spared THEN 'vanished'
+                ELSE 'carried'
+            END AS _fate,
+            o._held AND o._deleted_at IS NULL AS _was_alive
+        FROM n FULL JOIN o ON {matched}
+    """
