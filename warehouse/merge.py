@@ -32,7 +32,7 @@ MOVING = ("new", "changed", "returned", "deleted", "vanished")
 
 @dataclass(frozen=True)
 class Tally:
-    """How many rows met which fate; `duplicates` are rows of the reading that a better row of their key beat."""
+    """How many rows met which fate; a row of `duplicates` was beaten by a better one of the same key."""
 
     new: int = 0
     changed: int = 0
@@ -43,6 +43,7 @@ class Tally:
     carried: int = 0
     kept: int = 0
     duplicates: int = 0
+    were_alive: int = 0
 
     @property
     def loaded(self) -> int:
@@ -52,8 +53,6 @@ class Tally:
     def moved(self) -> int:
         """Rows that the commit would write differently; 0: there is nothing to commit."""
         return self.new + self.changed + self.returned + self.deleted + self.vanished
-
-    @property
 
 
 def merge(
@@ -68,7 +67,9 @@ def merge(
     _spare(con, table, reading)
     con.execute(_best_rows(table))
     values = {"started_at": reading.started_at, "complete": reading.complete and not _has_hole(reading)}
-    con.sql(_fates(table), params=values).write_parquet(str(merged), compression="zstd", row_group_size=122_880)
+    con.sql(_fates(table), params=values).write_parquet(
+        str(merged), compression="zstd", row_group_size=122_880
+    )
     return _tally(con, merged)
 
 
@@ -111,7 +112,10 @@ def _best_rows(table: Table) -> str:
 def _fates(table: Table) -> str:
     keys = table.primary_key
     matched = " AND ".join(f"n.{quoted(key)} = o.{quoted(key)}" for key in keys)
-    column = ", ".join(f"CASE WHEN n._seen THEN n.{quoted(c)} ELSE o.{quoted(c)} END AS {quoted(c)}" for c in table.row_schema.names)
+    column = ", ".join(
+        f"CASE WHEN n._seen THEN n.{quoted(c)} ELSE o.{quoted(c)} END AS {quoted(c)}"
+        for c in table.row_schema.names
+    )
     differs = " OR ".join(f"n.{quoted(c)} IS DISTINCT FROM o.{quoted(c)}" for c in table.row_schema.names)
     return f"""
         WITH n AS (
