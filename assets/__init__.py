@@ -1,0 +1,1 @@
+"""What is made: the assets, each joining what campus reads to what the warehouse keeps."""

@@ -5,20 +5,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 # The client reports retry, throttled and token; who reads with it reports the rest.
-EventKind = Literal["started", "page", "finished", "failed", "retry", "throttled", "token"]
+EventKind = Literal["started", "progress", "finished", "failed", "retry", "throttled", "token"]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened; numbers that do not apply stay 0."""
+    """One thing that happened; what does not apply stays empty or 0."""
 
     kind: EventKind
-    message: str
+    message: str = ""
     school_id: int | None = None
     resource: str = ""
     slice: str = ""
     rows: int = 0
-    pages: int = 0
+    done: int = 0
+    total: int = 0
     attempt: int = 0
     seconds: float = 0.0
 
@@ -28,7 +29,7 @@ Listener = Callable[[Event], None]
 
 @dataclass(slots=True)
 class Tally:
-    """Counters of one reading; the client adds requests, retries, throttled and bytes, its caller the rest."""
+    """Counters of one reading: the client adds requests, retries, throttled and bytes, its caller the rest."""
 
     requests: int = 0
     retries: int = 0

@@ -1,0 +1,33 @@
+"""The lake's tables, derived from the registry of resources."""
+
+from campus.contract import fields
+from campus.resources import RESOURCES, ResourceSpec
+from warehouse.tables import Column, Slice, Table
+
+SLICE_COLUMNS = {"school": ("_school_id",), "semester": ("_school_id", "_semester_id")}
+
+
+def lake_table(spec: ResourceSpec) -> Table:
+    """The lake table that keeps a resource's rows: its columns and comments are the contract's."""
+    return Table(
+        name=spec.name,
+        columns=tuple(
+            Column(field.name, field.arrow_type, field.description, field.personal)
+            for field in fields(spec.contract)
+        ),
+        primary_key=spec.primary_key,
+        slice_columns=SLICE_COLUMNS[spec.sliced_by],
+        comment=" ".join((spec.contract.__doc__ or "").split()),
+        tracks_changes=spec.tracks_changes,
+    )
+
+
+TABLES: dict[str, Table] = {name: lake_table(spec) for name, spec in RESOURCES.items()}
+
+
+def slice_of(spec: ResourceSpec, school_id: int, semester_id: int | None = None) -> Slice:
+    """The slice of a resource's table that holds a school, or one semester of it."""
+    if spec.sliced_by == "school":
+        return Slice.of(_school_id=school_id)
+    assert semester_id is not None
+    return Slice.of(_school_id=school_id, _semester_id=semester_id)

@@ -1,0 +1,197 @@
+"""What an operator can set: CAMPUS_* in the environment or .env, and the optional campus.yaml.
+
+Everything is checked as a whole at start; a mistake is one line that names the key and what is expected."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+class SettingsError(Exception):
+    """Settings that make no sense. `problems`: one line each, to be shown to the operator."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class Section(BaseModel):
+    """A part of campus.yaml: unknown keys are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlatformOptions(Section):
+    """How the platform is asked."""
+
+    concurrency: int = Field(16, ge=1, le=64, description="Requests in flight at a time")
+    per_page: int = Field(
+        1000, ge=1, description="Rows asked for a page; smaller sizes follow if it is refused"
+    )
+    unpaged_limit: int = Field(
+        50_000,
+        ge=0,
+        description="Collections up to this many rows are read in one answer where it is allowed",
+    )
+    max_attempts: int = Field(8, ge=1, le=20, description="Attempts of one request, the first included")
+    retry_after_cap: float = Field(
+        60, ge=0, description="Seconds: a longer Retry-After fails the slice for now"
+    )
+    timeout: float = Field(60, gt=0, description="Seconds to wait for the next bytes of an answer")
+
+
+class SafetyOptions(Section):
+    """When to stop rather than change the warehouse."""
+
+    max_vanished_share: float = Field(
+        0.2, ge=0, le=1, description="Share of a slice's rows that may vanish in one sync"
+    )
+    vanished_handful: int = Field(5, ge=0, description="So many vanished rows never stop a sync")
+    max_quarantined_share: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        description="Share of a slice's rows in quarantine from which on the sync has failed",
+    )
+
+
+class TermOptions(Section):
+    """Which vocabularies are read."""
+
+    extra_types: tuple[str, ...] = Field((), description="Term types beside those the specification names")
+
+
+class PublishOptions(Section):
+    """How the warehouse file is built."""
+
+    keep_generations: int = Field(3, ge=1, description="Published files kept for going back")
+    memory_limit: str = Field(
+        "4GB", pattern=r"^\d+(\.\d+)?[KMGT]B$", description="Memory that DuckDB may use for a build"
+    )
+    threads: int = Field(2, ge=1, description="Threads that DuckDB may use for a build")
+
+
+class ScheduleOptions(Section):
+    """When the nightly load runs."""
+
+    nightly: str = Field("0 2 * * *", description="Cron expression of the nightly load, Asia/Shanghai")
+    all_semesters_on: int = Field(
+        6, ge=0, le=6, description="Weekday (0 is Monday) of the night that reads older semesters too"
+    )
+
+
+class Options(Section):
+    """campus.yaml as a whole."""
+
+    platform: PlatformOptions = PlatformOptions()
+    safety: SafetyOptions = SafetyOptions()
+    terms: TermOptions = TermOptions()
+    publish: PublishOptions = PublishOptions()
+    schedule: ScheduleOptions = ScheduleOptions()
+
+
+Ids = Annotated[tuple[int, ...] | None, NoDecode]
+
+
+class Settings(BaseSettings):
+    """CAMPUS_* of the environment and .env, with the options of campus.yaml."""
+
+    model_config = SettingsConfigDict(env_prefix="CAMPUS_", env_file=".env", extra="ignore", frozen=True)
+
+    home: Path = Path("data")
+    base_url: str | None = None
+    client_id: str | None = None
+    client_secret: SecretStr | None = None
+    school_ids: Ids = None
+    config: Path | None = None
+    keep_id_numbers: bool = False
+    options: Options = Options()
+
+    @field_validator("home")
+    @classmethod
+    def _absolute(cls, home: Path) -> Path:
+        return home.expanduser().resolve()
+
+    @field_validator("base_url", "client_id", "client_secret", "config", mode="before")
+    @classmethod
+    def _empty_is_unset(cls, value: Any) -> Any:
+        return None if value == "" else value
+
+    @field_validator("base_url")
+    @classmethod
+    def _http_address(cls, url: str | None) -> str | None:
+        if url is not None and not url.startswith(("http://", "https://")):
+            raise ValueError("expected an address that starts with http:// or https://")
+        return url.rstrip("/") if url else url
+
+    @field_validator("school_ids", mode="before")
+    @classmethod
+    def _comma_separated(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        parts = [part.strip() for part in value.split(",") if part.strip()]
+        if not all(part.isdecimal() for part in parts):
+            raise ValueError("expected school ids, numbers separated by commas, e.g. 101,102")
+        return tuple(dict.fromkeys(int(part) for part in parts)) or None
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the embedded simulator stands in for a platform."""
+        return self.base_url is None
+
+    @property
+    def lake_root(self) -> Path:
+        """Where the lake's tables are."""
+        return self.home / "lake"
+
+    @property
+    def published(self) -> Path:
+        """The file that analysts open."""
+        return self.home / "campus.duckdb"
+
+
+def load_settings() -> Settings:
+    """Read and check all settings.
+
+    Raises SettingsError with one line for each mistake."""
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        raise SettingsError([_line(problem, "CAMPUS_") for problem in error.errors()]) from error
+    problems = [
+        f"{name} is not set; CAMPUS_BASE_URL names a platform, which issues an id and a secret out of band"
+        for name, value in (
+            ("CAMPUS_CLIENT_ID", settings.client_id),
+            ("CAMPUS_CLIENT_SECRET", settings.client_secret),
+        )
+        if not settings.embedded and value is None
+    ]
+    if problems:
+        raise SettingsError(problems)
+    return settings.model_copy(update={"options": _load_options(settings)})
+
+
+def _load_options(settings: Settings) -> Options:
+    path = settings.config or settings.home / "campus.yaml"
+    if not path.exists():
+        if settings.config:
+            raise SettingsError([f"CAMPUS_CONFIG names {path}, and there is no such file"])
+        return Options()
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return Options.model_validate({} if content is None else content)
+    except yaml.YAMLError as error:
+        raise SettingsError([f"{path} is no YAML: {' '.join(str(error).split())}"]) from error
+    except ValidationError as error:
+        raise SettingsError([f"{path}: {_line(problem)}" for problem in error.errors()]) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError([f"{path} cannot be read: {error}"]) from error
+
+
+def _line(problem: Any, prefix: str = "") -> str:
+    """One line for one mistake. Never the value itself: it may be a secret."""
+    name = ".".join(str(part) for part in problem["loc"])
+    return f"{prefix}{name.upper() if prefix else name}: {problem['msg'].removeprefix('Value error, ')}"
