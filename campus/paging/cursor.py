@@ -67,15 +67,16 @@ class IdCursor:
         else:
             self._ask()
 
-    def refused(self, request: PageRequest) -> None:
+    def refused(self, request: PageRequest) -> bool:
         if request != self._waiting:
-            return
+            return True
         smaller = [limit for limit in self.ladder if limit < self.limit]
         if smaller:
             self.limit = smaller[0]
             self._ask()
         else:
             self._finish(False, f"the platform refuses to read from id {self._next}")
+        return bool(smaller)
 
     def _ask(self) -> None:
         until = () if self.stop is None else (("id_elt", self.stop),)

@@ -1,13 +1,25 @@
-"""Reading by page numbers, proven where it can be."""
+"""Reading by page numbers, proven where it can be.
 
+A list that changes while it is paged through may skip a row and keep its total (one row deleted from a page
+already read, another inserted), so one pass over several pages proves nothing. What proves:
+- all rows in one answer: a snapshot;
+- two readings with the same keys S, the second with |S| as its total on every page. S was there when the first
+  reading ended and when the second began (a key that vanishes does not come back meanwhile), and |S| rows were
+  there when the second began: these are the rows of that moment.
+"""
+
+from collections.abc import Hashable
 from dataclasses import dataclass
 
-from campus.paging.protocol import Outcome, PageRequest, PageSeen
+from campus.paging.passes import Pass
+from campus.paging.protocol import Outcome, PageRequest, PageSeen, Pagination, Params
+
+WHOLE = 0  # stands for the page number in the request for everything at once
 
 
 @dataclass(frozen=True, slots=True)
 class PageNames:
-    """What a generation of the interface calls its paging parameters; whole: the one that turns paging off."""
+    """How a generation of the interface names its paging parameters; `whole` turns paging off, if anything does."""
 
     page: str = "page"
     per_page: str = "per_page"
@@ -18,8 +30,21 @@ V3_NAMES = PageNames()
 V1_NAMES = PageNames("$page", "$per-page", None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The rows that one way of asking showed, and whether seeing them again would prove anything."""
+
+    keys: frozenset[Hashable]
+    requests: frozenset[PageRequest]
+    telling: bool = True
+
+
 class PageNumbers:
-    """(being written) see protocol.Paging"""
+    """Reads a paged list: page 1, then everything at once where that is not too much, else passes until proven.
+
+    per_page: rows to ask for, smaller ones from `ladder` where the platform refuses. unpaged_limit: greatest
+    list to ask for in one answer. max_passes: passes over the pages before it gives up on a proof.
+    """
 
     def __init__(
         self,
@@ -29,28 +54,189 @@ class PageNumbers:
         ladder: tuple[int, ...] = (1000, 100, 20),
         names: PageNames = V3_NAMES,
     ) -> None:
-        raise NotImplementedError
+        self._size = per_page
+        self._unpaged_limit = unpaged_limit
+        self._max_passes = max_passes
+        self._ladder = ladder
+        self._names = names
+        self._may_ask_whole = names.whole is not None
+        self._ordinal = 0
+        self._passes = 1
+        self._total: int | None = None
+        self._readings: list[_Reading] = []
+        self._outcome: Outcome | None = None
+        self._waiting: dict[PageRequest, int] = {}
+        self._pass = Pass(per_page)
+        self._advance()
 
     def pending(self) -> tuple[PageRequest, ...]:
-        raise NotImplementedError
-
-    def receive(self, request: PageRequest, seen: PageSeen) -> None:
-        raise NotImplementedError
-
-    def refused(self, request: PageRequest) -> None:
-        raise NotImplementedError
+        return tuple(self._waiting)
 
     @property
     def done(self) -> bool:
-        raise NotImplementedError
+        return self._outcome is not None
 
     @property
     def outcome(self) -> Outcome:
-        raise NotImplementedError
+        assert self._outcome is not None, "the reading is not done"
+        return self._outcome
+
+    def receive(self, request: PageRequest, seen: PageSeen) -> None:
+        page = self._waiting.pop(request, None)
+        if page is None:
+            return
+        if seen.pagination is not None and seen.pagination.total_count is not None and page != WHOLE:
+            self._total = seen.pagination.total_count
+        if page == WHOLE:
+            self._receive_whole(request, seen)
+            return
+        self._pass.receive(request, seen)
+        if page == 1 and is_everything(seen):
+            reading = _Reading(frozenset(seen.keys), frozenset({request}))
+            self._finish(reading, True, "all rows in one answer")
+        elif self._total is not None and self._may_ask_whole and self._total <= self._unpaged_limit:
+            self._ask_whole()
+        else:
+            self._advance()
+
+    def refused(self, request: PageRequest) -> bool:
+        page = self._waiting.pop(request, None)
+        if page == 1:
+            return self._refused_size()
+        if page is not None:
+            if page != WHOLE:
+                self._pass.refused()
+            self._advance()
+        return True
+
+    def _refused_size(self) -> bool:
+        """Page 1 is refused: start the pass again with a size that may be, or has been, accepted."""
+        size = self._size
+        if self._passes == 1:
+            size = next((smaller for smaller in self._ladder if smaller < size), size)
+            self._size = size
+        if size == self._pass.size:
+            self._give_up("the platform refuses to list")
+            return False
+        self._pass = Pass(size)
+        self._advance()
+        return True
+
+    def _receive_whole(self, request: PageRequest, seen: PageSeen) -> None:
+        reading = _Reading(frozenset(seen.keys), frozenset({request}))
+        rows, own = len(reading.keys), seen.pagination.total_count if seen.pagination else None
+        if self._total is None:
+            proven = self._seen_before(reading)
+        else:
+            proven = rows >= self._total and own in (None, rows)
+        if proven:
+            self._finish(reading, True, "all rows in one unpaged answer")
+        else:
+            self._readings.append(reading)
+            self._advance()
+
+    def _advance(self) -> None:
+        """Ask for what the pass wants next; judge it when it is over."""
+        for page in self._pass.take_pages():
+            self._ask(page, ((self._names.page, page), (self._names.per_page, self._pass.size)))
+        if self._pass.over:
+            self._waiting.clear()
+            self._judge()
+
+    def _judge(self) -> None:
+        done = self._pass
+        reading = _Reading(frozenset(done.keys), frozenset(done.answered), telling=not done.page_ignored)
+        again = self._seen_before(reading)
+        self._readings.append(reading)
+        if again and (done.uncounted or done.total == len(reading.keys)):
+            self._finish(reading, True, "two readings show the same rows")
+        elif again and done.total is not None:
+            self._give_up(f"the platform counts {done.total} rows but shows {len(reading.keys)}")
+        elif done.page_ignored and not self._may_ask_whole:
+            self._give_up("every page shows the same rows: the platform seems to ignore the page number")
+        elif self._passes >= self._max_passes:
+            self._give_up(f"no two of {self._passes} passes over the pages show the same rows")
+        else:
+            self._next_pass()
+
+    def _next_pass(self) -> None:
+        # Other boundaries than before, of the size that pages really have.
+        real_size = self._pass.longest or self._size
+        self._pass = Pass(max(1, real_size - self._passes * max(1, real_size // 10)))
+        self._passes += 1
+        if self._may_ask_whole and len(self._readings[-1].keys) <= self._unpaged_limit:
+            self._ask_whole()
+        else:
+            self._advance()
+
+    def _seen_before(self, reading: _Reading) -> bool:
+        return reading.telling and any(
+            earlier.telling and earlier.keys == reading.keys for earlier in self._readings
+        )
+
+    def _ask_whole(self) -> None:
+        assert self._names.whole is not None
+        self._may_ask_whole = False
+        self._ask(WHOLE, (self._names.whole,))
+
+    def _ask(self, page: int, params: Params) -> None:
+        self._waiting[PageRequest(self._ordinal, params)] = page
+        self._ordinal += 1
+
+    def _give_up(self, why: str) -> None:
+        nothing = _Reading(frozenset(), frozenset())
+        best = max(reversed(self._readings), key=lambda reading: len(reading.keys), default=nothing)
+        self._finish(best, False, why)
+
+    def _finish(self, reading: _Reading, complete: bool, note: str) -> None:
+        self._waiting.clear()
+        self._outcome = Outcome(complete, self._total, reading.requests, note)
 
 
-class Unpaged(PageNumbers):
-    """(being written) Unpaged(names=V3_NAMES)"""
+class Unpaged:
+    """Reads a list that the interface serves in one answer, and goes on by pages if that says there are more."""
 
     def __init__(self, names: PageNames = V3_NAMES) -> None:
-        raise NotImplementedError
+        self._first = PageRequest(0, ())
+        self._names = names
+        self._rest: PageNumbers | None = None
+        self._outcome: Outcome | None = None
+
+    def pending(self) -> tuple[PageRequest, ...]:
+        if self._rest is not None:
+            return self._rest.pending()
+        return () if self.done else (self._first,)
+
+    @property
+    def done(self) -> bool:
+        return self._outcome is not None if self._rest is None else self._rest.done
+
+    @property
+    def outcome(self) -> Outcome:
+        if self._rest is not None:
+            return self._rest.outcome
+        assert self._outcome is not None, "the reading is not done"
+        return self._outcome
+
+    def receive(self, request: PageRequest, seen: PageSeen) -> None:
+        if self._rest is not None:
+            self._rest.receive(request, seen)
+        elif seen.pagination is None or is_everything(seen):
+            total = seen.pagination.total_count if seen.pagination else None
+            self._outcome = Outcome(True, total, frozenset({request}), "an unpaged list")
+        else:
+            self._rest = PageNumbers(names=self._names)
+
+    def refused(self, request: PageRequest) -> bool:
+        if self._rest is not None:
+            return self._rest.refused(request)
+        self._outcome = Outcome(False, None, frozenset(), "the platform refuses to list")
+        return False
+
+
+def is_everything(seen: PageSeen) -> bool:
+    """The answer's own pagination headers say that it holds all rows."""
+    told = seen.pagination or Pagination()
+    if told.total_count is not None:
+        return told.total_count == len(set(seen.keys))
+    return told.page_count in (0, 1)

@@ -79,8 +79,8 @@ class Paging(Protocol):
     def receive(self, request: PageRequest, seen: PageSeen) -> None:
         """Take an answer; one that is no longer of interest is ignored."""
 
-    def refused(self, request: PageRequest) -> None:
-        """The platform rejects this request's parameters (4xx)."""
+    def refused(self, request: PageRequest) -> bool:
+        """The platform rejects this request (4xx). False: there is no other way to ask, so it is an error."""
 
     @property
     def done(self) -> bool:

@@ -1,0 +1,106 @@
+"""One way through the numbered pages of a list."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from campus.paging.protocol import PageRequest, PageSeen, Pagination
+
+# Pages under way at once; enough for any sensible concurrency, and little waste when the counts turn out wrong.
+WINDOW = 64
+# Answers in a row without a new row that end a pass: a list without counts has no other end, while one with
+# counts may have an empty page in between.
+LOOKS_WITHOUT_TOTAL = 2
+LOOKS_WITH_TOTAL = 8
+# A pass over a list that grows faster than it is read ends somewhere.
+MOST_PAGES = 100_000
+
+
+@dataclass(slots=True)
+class Pass:
+    """Pages 1, 2, ... of one size: which to ask next, what they held, and whether they agree."""
+
+    size: int
+    keys: set[Hashable] = field(default_factory=set)
+    totals: set[int | None] = field(default_factory=set)
+    answered: set[PageRequest] = field(default_factory=set)
+    longest: int = 0
+    _next: int = 1
+    _last: int = 1
+    _first_total: int | None = None
+    _open: int = 0
+    _stale: int = 0
+    _empty_pages: int = 0
+
+    def take_pages(self) -> range:
+        """The numbers of the pages to ask now; each is named once."""
+        count = min(self._last - self._next + 1, WINDOW - self._open)
+        pages = range(self._next, self._next + max(count, 0))
+        self._next += len(pages)
+        self._open += len(pages)
+        return pages
+
+    def receive(self, request: PageRequest, seen: PageSeen) -> None:
+        """Take the answer to one page."""
+        self.answered.add(request)
+        self._take(seen)
+
+    def refused(self) -> None:
+        """Take a refusal of one page: nothing there, and no total either."""
+        self._take(PageSeen(()))
+
+    def _take(self, seen: PageSeen) -> None:
+        known = len(self.keys)
+        self.keys.update(seen.keys)
+        self.longest = max(self.longest, len(seen.keys))
+        self.totals.add(seen.pagination.total_count if seen.pagination else None)
+        self._open -= 1
+        self._stale = 0 if len(self.keys) > known else self._stale + 1
+        self._empty_pages += not seen.keys
+        self._look_ahead(seen)
+
+    def _look_ahead(self, seen: PageSeen) -> None:
+        """Move the last page on to what this answer tells, or by one look where nothing tells."""
+        told = seen.pagination or Pagination()
+        if told.total_count is not None:
+            self._last = max(self._last, self._last_by_total(told.total_count, told))
+        elif told.page_count is not None:
+            self._last = max(self._last, min(told.page_count, MOST_PAGES))
+        elif self.uncounted and self._stale < LOOKS_WITHOUT_TOTAL:
+            self._last = max(self._last, min(self._next, MOST_PAGES))
+
+    def _last_by_total(self, total: int, told: Pagination) -> int:
+        if self._first_total is None:
+            self._first_total = total
+        pages = told.page_count or _pages(total, told.per_page or self.longest or self.size)
+        real_size = self.longest or self.size
+        if self._open == 0 and self._next > max(self._last, pages) and len(self.keys) < total:
+            # All is read and rows are missing: pages may be shorter than the platform says.
+            pages = max(self._next, _pages(total, real_size)) if self._stale == 0 else pages
+        # A list that grows faster than it is read still ends.
+        return min(pages, 2 * _pages(self._first_total, real_size) + LOOKS_WITH_TOTAL)
+
+    @property
+    def over(self) -> bool:
+        """Nothing is left to ask, or asking on has become pointless."""
+        if self._stale >= LOOKS_WITH_TOTAL:
+            return True
+        return self._open == 0 and self._next > self._last
+
+    @property
+    def total(self) -> int | None:
+        """The total that all pages agree on, if they do."""
+        return next(iter(self.totals)) if len(self.totals) == 1 else None
+
+    @property
+    def uncounted(self) -> bool:
+        """No page carried a total."""
+        return self.totals == {None}
+
+    @property
+    def page_ignored(self) -> bool:
+        """Each page showed the rows of the first one again."""
+        return len(self.answered) > 1 and 0 < len(self.keys) == self.longest and self._empty_pages == 0
+
+
+def _pages(rows: int, size: int) -> int:
+    return -(-rows // size)
