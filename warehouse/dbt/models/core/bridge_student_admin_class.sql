@@ -1,0 +1,48 @@
+-- Grain: school, semester, student.
+-- Rules: the v3 interface does not say which administrative class a student is in, so it is inferred: the one that most of
+--   the student's course classes are held for, counting only course classes of a single administrative class; the
+--   smallest id where two are equal. Memberships that ended count only where the student has no current one, and a student
+--   of none such classes has no row.
+-- Source: raw.class_members, raw.classes, raw.students.
+with members as (
+    select * from {{ ref('bridge_class_member') }}
+),
+
+classes as (
+    select * from {{ ref('dim_course_class') }}
+),
+
+students as (
+    select * from {{ ref('dim_student') }}
+),
+
+votes as (
+    select
+        members.school_id,
+        classes.semester_id,
+        members.member_id as student_id,
+        classes.admin_class_ids[1] as admin_class_id,
+        count(*) filter (where members.is_current) as current_class_count,
+        count(*) as class_count
+    from members
+    inner join classes
+        on classes.school_id = members.school_id
+        and classes.course_class_id = members.course_class_id
+    -- The values of member_type are not specified, so a student is whoever dim_student has.
+    semi join students
+        on students.school_id = members.school_id
+        and students.student_id = members.member_id
+    where
+        len(classes.admin_class_ids) = 1
+        and classes.semester_id is not null
+    group by all
+)
+
+select
+    school_id,
+    semester_id,
+    student_id,
+    arg_max(admin_class_id, (current_class_count, class_count, -admin_class_id)) as admin_class_id,
+    cast(sum(class_count) as bigint) as class_count
+from votes
+group by school_id, semester_id, student_id

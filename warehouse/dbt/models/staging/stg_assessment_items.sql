@@ -1,0 +1,22 @@
+-- Grain: school, assessment item. Tombstones kept (is_deleted).
+select
+    _school_id as school_id,
+    id as assessment_item_id,
+    assessment_id,
+    -- 0 is the top of the tree.
+    nullif(pid, 0) as parent_item_id,
+    type as item_type,
+    name as item_name,
+    description,
+    sort,
+    {{ measure('full_score') }} as full_score,
+    {{ measure('initial_score') }} as initial_score,
+    weight,
+    stage_id,
+    scoring_type,
+    display_type,
+    list_transform(tags, lambda tag: tag.name) as tags,
+    published_at,
+    _deleted_at is not null as is_deleted,
+    _deleted_at as deleted_at
+from {{ source('raw', 'assessment_items') }}

@@ -1,0 +1,19 @@
+-- Grain: school, assessment. Tombstones kept (is_deleted).
+select
+    _school_id as school_id,
+    id as assessment_id,
+    -- The class that was asked for; scope_id says the same.
+    class_id as course_class_id,
+    semester_id,
+    type as assessment_type,
+    name as assessment_name,
+    scope_type,
+    scope_id,
+    status,
+    {{ measure('full_score') }} as full_score,
+    item_num as item_count,
+    published_at,
+    updated_at,
+    _deleted_at is not null as is_deleted,
+    _deleted_at as deleted_at
+from {{ source('raw', 'assessments') }}

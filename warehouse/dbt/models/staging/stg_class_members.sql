@@ -1,0 +1,11 @@
+-- Grain: school, course class, kind of member, member. Memberships that ended are kept, with the time they ended.
+select
+    _school_id as school_id,
+    class_id as course_class_id,
+    type as member_type,
+    reflection_id as member_id,
+    class_together as is_class_together,
+    created_at as joined_at,
+    coalesce(deleted_at, _deleted_at) as left_at,
+    updated_at
+from {{ source('raw', 'class_members') }}

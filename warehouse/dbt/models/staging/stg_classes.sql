@@ -1,0 +1,21 @@
+-- Grain: school, course class. Tombstones kept (is_deleted).
+select
+    _school_id as school_id,
+    id as course_class_id,
+    semester_id,
+    csin as class_code,
+    name as course_name,
+    class_name,
+    grade_ids,
+    subject_id,
+    domain_id,
+    structure_ids,
+    admin_class_ids,
+    list_transform(teachers, lambda teacher: teacher.id) as teacher_ids,
+    list_transform(teachers, lambda teacher: teacher.name) as teacher_names,
+    list_transform(students, lambda student: student.id) as student_ids,
+    created_at,
+    updated_at,
+    coalesce(deleted_at, _deleted_at) is not null as is_deleted,
+    coalesce(deleted_at, _deleted_at) as deleted_at
+from {{ source('raw', 'classes') }}

@@ -1,0 +1,26 @@
+-- Grain: school, score. Live rows only. score null: not scored; 0: zero points.
+select
+    _school_id as school_id,
+    id as score_id,
+    assessment_id,
+    item_id as assessment_item_id,
+    type as score_type,
+    owner_id as student_id,
+    evaluator_id,
+    -- Only an explicit false takes a score out of statistics.
+    coalesce(valid, true) as is_valid,
+    invalid_type_id,
+    invalid_reason,
+    {{ measure('score') }} as score,
+    {{ measure('gained_score') }} as gained_score,
+    tag,
+    review,
+    self_review,
+    rank,
+    rank_base,
+    status,
+    published_at,
+    created_at,
+    updated_at
+from {{ source('raw', 'scores') }}
+where _deleted_at is null

@@ -1,0 +1,15 @@
+-- Grain: school, term (a word of the school's vocabularies: cohorts, academic years, subjects ...). Tombstones kept.
+select
+    _school_id as school_id,
+    id as term_id,
+    -- 0 is how the platform says "at the top".
+    nullif(parent_id, 0) as parent_term_id,
+    type as term_type,
+    name as term_name,
+    label as term_label,
+    description,
+    weight,
+    archived_at,
+    _deleted_at is not null as is_deleted,
+    _deleted_at as deleted_at
+from {{ source('raw', 'terms') }}
