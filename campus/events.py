@@ -29,7 +29,7 @@ Listener = Callable[[Event], None]
 
 @dataclass(slots=True)
 class Tally:
-    """Counters of one reading: the client adds requests, retries, throttled and bytes, its caller the rest."""
+    """Counters of one reading: the client adds requests to bytes, its caller pages and rows."""
 
     requests: int = 0
     retries: int = 0

@@ -3,9 +3,8 @@
 A list that changes while it is paged through may skip a row and keep its total (one row deleted from a page
 already read, another inserted), so one pass over several pages proves nothing. What proves:
 - all rows in one answer: a snapshot;
-- two readings with the same keys S, the second with |S| as its total on every page. S was there when the first
-  reading ended and when the second began (a key that vanishes does not come back meanwhile), and |S| rows were
-  there when the second began: these are the rows of that moment.
+- two readings with the same keys S, the second with |S| as its total on every page. All of S was there when
+  the second began (a key that vanishes does not come back meanwhile), and |S| rows were: so just these.
 """
 
 from collections.abc import Hashable
@@ -19,7 +18,7 @@ WHOLE = 0  # stands for the page number in the request for everything at once
 
 @dataclass(frozen=True, slots=True)
 class PageNames:
-    """How a generation of the interface names its paging parameters; `whole` turns paging off, if anything does."""
+    """A generation's names of the paging parameters; `whole` turns paging off (None: nothing does)."""
 
     page: str = "page"
     per_page: str = "per_page"
@@ -40,7 +39,7 @@ class _Reading:
 
 
 class PageNumbers:
-    """Reads a paged list: page 1, then everything at once where that is not too much, else passes until proven.
+    """Reads a paged list: page 1, then all at once where that is not too much, else passes until proven.
 
     per_page: rows to ask for, smaller ones from `ladder` where the platform refuses. unpaged_limit: greatest
     list to ask for in one answer. max_passes: passes over the pages before it gives up on a proof.
@@ -130,6 +129,7 @@ class PageNumbers:
         else:
             proven = rows >= self._total and own in (None, rows)
         if proven:
+            self._total = self._total if own is None else own
             self._finish(reading, True, "all rows in one unpaged answer")
         else:
             self._readings.append(reading)
@@ -194,7 +194,7 @@ class PageNumbers:
 
 
 class Unpaged:
-    """Reads a list that the interface serves in one answer, and goes on by pages if that says there are more."""
+    """Reads a list that comes in one answer, and goes on by pages if that says that there are more."""
 
     def __init__(self, names: PageNames = V3_NAMES) -> None:
         self._first = PageRequest(0, ())

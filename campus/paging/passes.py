@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from campus.paging.protocol import PageRequest, PageSeen, Pagination
 
-# Pages under way at once; enough for any sensible concurrency, and little waste when the counts turn out wrong.
+# Pages under way at once: enough for any sensible concurrency, little waste when the counts are wrong.
 WINDOW = 64
 # Answers in a row without a new row that end a pass: a list without counts has no other end, while one with
 # counts may have an empty page in between.
