@@ -23,8 +23,8 @@ RAW_TABLES = {
         " type varchar, weight bigint, archived_at timestamp"
     ),
     "structures": (
-        "id bigint, school_id bigint, parent_id bigint, depth bigint, seq bigint, weight bigint, name varchar,"
-        " path varchar, type varchar, graduates_in_id bigint, outer_id varchar, status varchar,"
+        "id bigint, school_id bigint, parent_id bigint, depth bigint, seq bigint, weight bigint,"
+        " name varchar, path varchar, type varchar, graduates_in_id bigint, outer_id varchar, status varchar,"
         " created_at timestamp, updated_at timestamp"
     ),
     "reflections": (
@@ -83,9 +83,10 @@ RAW_TABLES = {
 
 
 def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
-    """Makes a DuckDB file with all raw tables, empty but for `rows` (table -> rows). Text is cast to the column's
-    type, so that lists, structs and exact decimals are written the way DuckDB prints them. `_school_id` is 1
-    and `_synced_at` one fixed time where a row does not say otherwise."""
+    """Makes a DuckDB file with all raw tables, empty but for `rows` (table -> rows).
+
+    Text is cast to the column's type, so that lists, structs and exact decimals are written the way DuckDB
+    prints them. `_school_id` is 1 and `_synced_at` one fixed time where a row does not say otherwise."""
     with duckdb.connect(str(path)) as connection:
         connection.execute("create schema raw")
         for table, columns in RAW_TABLES.items():

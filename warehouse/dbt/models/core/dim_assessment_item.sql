@@ -12,7 +12,7 @@ parents_of_live_items as (
         parent_item_id as assessment_item_id
     from items
     where
-        parent_item_id is not null
+        parent_item_id <> assessment_item_id
         and not is_deleted
 ),
 

@@ -49,11 +49,11 @@ sums as (
         sum(score_percent * weight) filter (where counts_in_statistics) as weighted_percent_sum,
         sum(weight) filter (where counts_in_statistics and score_percent is not null) as weight_sum,
         sum(credit) as credits,
-        sum(credit) filter (where counts_in_statistics and is_passed) as gained_credits,
+        sum(if(counts_in_statistics and is_passed, credit, 0)) filter (where credit is not null) as gained_credits,
         sum(grade_points * credit) filter (where counts_in_statistics) as grade_points_sum,
         sum(credit) filter (where counts_in_statistics and grade_points is not null) as gpa_credits,
         string_agg(distinct grade_points_source, ' and ' order by grade_points_source)
-            filter (where counts_in_statistics and credit is not null) as gpa_source
+            filter (where counts_in_statistics and credit > 0) as gpa_source
     from grades
     group by school_id, semester_id, student_id
 ),

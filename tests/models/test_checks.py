@@ -1,0 +1,60 @@
+"""Each check catches what it is there for, and only structural failures block a publication."""
+
+import pytest
+from conftest import Build
+
+# The file cannot be trusted: nothing is published.
+BLOCKING = {"dim_teacher_key": 2, "fct_score_school_id_related": 1, "fct_grade_school_id_related": 1}
+
+# The platform's own data is wrong or new: shown, with its rows, and published.
+WARNING = {
+    "raw_assessment_items_fit_measure": 1,
+    "raw_scores_fit_measure": 1,
+    "raw_grades_fit_measure": 1,
+    "dim_assessment_item_tree_depth": 1,
+    "fct_grade_real_score_rule": 3,
+    "fct_grade_one_a_student": 1,
+    "fct_grade_has_semester": 2,
+}
+
+
+@pytest.mark.parametrize(("check", "rows"), BLOCKING.items())
+def test_structural_failures_block(broken: Build, check: str, rows: int) -> None:
+    assert broken.exit_code == 1
+    assert (broken.statuses[check], broken.failures[check]) == ("fail", rows)
+
+
+@pytest.mark.parametrize(("check", "rows"), WARNING.items())
+def test_breaches_of_the_platform_warn_and_keep_their_rows(broken: Build, check: str, rows: int) -> None:
+    assert (broken.statuses[check], broken.failures[check]) == ("warn", rows)
+    assert broken.rows(f"select count(*) from quality.{check}") == [(rows,)]
+
+
+def test_every_orphan_and_every_unknown_value_is_seen(broken: Build) -> None:
+    watched = {
+        check: status
+        for check, status in broken.statuses.items()
+        if check.endswith(("_related", "_known")) and check not in BLOCKING
+    }
+    assert len(watched) > 30
+    assert set(watched.values()) == {"warn"}, watched
+
+
+def test_an_orphan_is_one_row_a_missing_key_with_its_count(broken: Build) -> None:
+    missing = broken.rows("from quality.fct_grade_student_id_related")
+    assert missing == [(1, 999, 2)]
+    unknown = broken.rows("from quality.fct_grade_source_known")
+    assert unknown == [(1, "tombola", 1)]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "grade_student_semester_key",
+        "grade_student_semester_parts_make_the_whole",
+        "grade_student_semester_ranks_in_range",
+        "grade_student_semester_has_every_grade",
+    ],
+)
+def test_a_mart_with_wrong_numbers_blocks(tampered: Build, check: str) -> None:
+    assert tampered.statuses[check] == "fail", tampered.output

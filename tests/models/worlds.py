@@ -1,0 +1,146 @@
+"""Raw rows by hand: two healthy schools, and a platform where everything is wrong that a check looks for."""
+
+_LEFT = "2026-02-01 08:00:00"
+
+# School 1 has two course classes; student 3 has left it. School 2 has the same ids, and rows of its own.
+HEALTHY: dict[str, list[dict[str, object]]] = {
+    "schools": [{"id": 1, "name": "一中"}, {"id": 2, "name": "二中", "_school_id": 2}],
+    "terms": [
+        {"id": 1, "type": "system.graduates_in", "name": "2028", "label": "2028届", "parent_id": 0},
+        {"id": 2, "type": "system.academic_year", "name": "2025-2026", "label": None, "parent_id": 0},
+        {"id": 3, "type": "system.semester_category", "name": "first", "label": "第一学期", "parent_id": 0},
+        {"id": 4, "type": "course.subject", "name": "maths", "label": "数学", "parent_id": 0},
+        {"id": 1, "type": "course.subject", "name": "Art", "parent_id": 0, "_school_id": 2},
+    ],
+    "semesters": [
+        {"id": 20, "name": "秋季", "academic_year_id": 2, "category_id": 3, "is_current": True},
+        {"id": 20, "name": "Autumn", "is_current": True, "_school_id": 2},
+    ],
+    "structures": [
+        {"id": 1, "name": "总校", "type": "headquarters", "path": "1", "status": "normal"},
+        {"id": 2, "name": "高一", "type": "grade", "path": "1/2", "status": "normal"},
+    ],
+    "students": [
+        {"id": 1, "name": "王一", "role": "student", "usin": "0001", "graduates_in_id": 1},
+        {"id": 2, "name": "李二", "role": "student", "usin": "0002", "graduates_in_id": 1},
+        {"id": 3, "name": "张三", "role": "student", "usin": "0003", "graduates_in_id": 1}
+        | {"_deleted_at": _LEFT},
+        {"id": 1, "name": "Ann", "role": "student", "usin": "A1", "_school_id": 2},
+    ],
+    "teachers": [
+        {"id": 50, "name": "陈老师", "role": "teacher", "phone": "1", "department_names": "[数学组]"},
+    ],
+    "reflections": [
+        *({"id": user, "role": "student"} for user in (1, 2, 3)),
+        {"id": 50, "role": "teacher"},
+        {"id": 1, "role": "student", "_school_id": 2},
+    ],
+    "admin_classes": [{"id": 501, "name": "1班", "graduates_in_id": 1, "teacher_ids": "[50]"}],
+    "classes": [
+        {
+            "id": 11,
+            "semester_id": 20,
+            "csin": "M-1",
+            "name": "数学",
+            "subject_id": 4,
+            "admin_class_ids": "[501]",
+            "teachers": "[{'id': 50, 'name': 陈老师, 'usin': T50}]",
+        },
+        {"id": 12, "semester_id": 20, "csin": "A-1", "name": "美术", "admin_class_ids": "[501]"},
+        {"id": 11, "semester_id": 20, "csin": "ART", "name": "Art", "_school_id": 2},
+    ],
+    "class_members": [
+        {"class_id": 11, "type": "student", "reflection_id": 1, "created_at": "2025-09-01 00:00:00"},
+        {"class_id": 11, "type": "student", "reflection_id": 2},
+        {"class_id": 11, "type": "student", "reflection_id": 3, "deleted_at": _LEFT},
+        {"class_id": 11, "type": "teacher", "reflection_id": 50},
+        {"class_id": 12, "type": "student", "reflection_id": 1},
+    ],
+    "assessments": [
+        {"id": 7, "class_id": 11, "semester_id": 20, "full_score": "100"},
+        # Its semester is its class's.
+        {"id": 8, "class_id": 12, "semester_id": None, "full_score": "50"},
+        {"id": 7, "class_id": 11, "semester_id": 20, "full_score": "10", "_school_id": 2},
+    ],
+    "assessment_items": [
+        {"id": 71, "assessment_id": 7, "pid": 0, "name": "平时", "type": "dimension"},
+        {"id": 72, "assessment_id": 7, "pid": 71, "name": "作业", "type": "item", "tags": "[{'name': 优}]"},
+    ],
+    "scores": [
+        {"id": 1, "assessment_id": 7, "item_id": 72, "owner_id": 1, "type": "item_score", "score": "9.5"},
+        {"id": 2, "assessment_id": 7, "item_id": 72, "owner_id": 2, "type": "item_score", "score": "0"},
+        {"id": 3, "assessment_id": 7, "item_id": 72, "owner_id": 3, "type": "item_score", "score": None},
+        {"id": 4, "assessment_id": 7, "item_id": 72, "owner_id": 1, "type": "raw", "score": "1"}
+        | {"valid": False},
+        {"id": 5, "assessment_id": 7, "item_id": 72, "owner_id": 1, "type": "raw", "_deleted_at": _LEFT},
+    ],
+    "grades": [
+        # Student 1: 90 of 100 with credit 3, and 25 of 50 (suggested) with credit 1; points 4 and 1 as sent.
+        {"id": 1, "source_id": 7, "owner_id": 1, "full_score": "100", "score": "90", "real_score": "90"}
+        | {"suggest_score": "88", "credit": "3", "gpa": "4", "pass_status": "passed"},
+        {"id": 2, "source_id": 8, "owner_id": 1, "full_score": "50", "score": None, "real_score": "25"}
+        | {"suggest_score": "25", "credit": "1", "gpa": "1", "pass_status": "pending"},
+        # Student 2: zero points of 100.
+        {"id": 3, "source_id": 7, "owner_id": 2, "full_score": "100", "score": "0", "real_score": "0"}
+        | {"suggest_score": "70", "credit": "3", "pass_status": "failed"},
+        # Student 3 has left, and keeps the grade.
+        {"id": 4, "source_id": 7, "owner_id": 3, "full_score": "100", "score": "80", "real_score": "80"}
+        | {"credit": "3"},
+        # Deleted: out of every number.
+        {"id": 5, "source_id": 8, "owner_id": 2, "full_score": "50", "score": "50", "_deleted_at": _LEFT},
+        # School 2: nobody was scored yet.
+        {"id": 1, "source_id": 7, "owner_id": 1, "full_score": "10", "_school_id": 2},
+    ],
+}
+for _grade in HEALTHY["grades"]:
+    _grade.update({"source": "class", "semester_id": 20, "status": "published"})
+
+BROKEN: dict[str, list[dict[str, object]]] = {
+    "schools": [{"id": 1, "name": "一中"}],
+    "terms": [{"id": 1, "type": "course.subject", "name": "maths", "parent_id": 999}],
+    "semesters": [{"id": 20, "name": "秋季", "academic_year_id": 999, "category_id": 999}],
+    "structures": [{"id": 1, "name": "总校", "type": "galaxy", "status": "lost", "parent_id": 999}],
+    "students": [{"id": 1, "name": "王一", "role": "pilot", "graduates_in_id": 999}],
+    # Twice the same key, and a null one.
+    "teachers": [
+        {"id": 50, "role": "pilot"},
+        {"id": 50, "role": "teacher"},
+        {"id": None, "role": "teacher"},
+    ],
+    "reflections": [{"id": 2, "role": "pilot"}],
+    "admin_classes": [{"id": 501, "graduates_in_id": 999}],
+    "classes": [
+        {"id": 11, "semester_id": 999, "subject_id": 999, "domain_id": 999, "admin_class_ids": "[999]"},
+    ],
+    "class_members": [
+        {"class_id": 11, "type": "student", "reflection_id": 1},
+        {"class_id": 999, "type": "student", "reflection_id": 2},
+    ],
+    "assessments": [{"id": 7, "class_id": 999, "semester_id": 999}],
+    "assessment_items": [
+        {"id": 1, "assessment_id": 999, "pid": 999, "type": "?", "scoring_type": "?", "display_type": "?"},
+        # Four levels; more digits than any mark has.
+        {"id": 2, "assessment_id": 7, "pid": 0, "full_score": "0.0000001"},
+        {"id": 3, "assessment_id": 7, "pid": 2},
+        {"id": 4, "assessment_id": 7, "pid": 3},
+        {"id": 5, "assessment_id": 7, "pid": 4},
+    ],
+    "scores": [
+        {"id": 1, "assessment_id": 999, "item_id": 999, "owner_id": 999, "evaluator_id": 999, "type": "?"},
+        {"id": 2, "assessment_id": 7, "item_id": 2, "owner_id": 1, "score": "12345678901234567890"},
+        # A school that nobody knows.
+        {"id": 3, "_school_id": 9},
+    ],
+    "grades": [
+        # Two of one student for one assessment, whose real_score is neither score nor suggest_score.
+        {"id": 1, "source": "class", "source_id": 7, "owner_id": 1, "score": "60", "real_score": "61"},
+        {"id": 2, "source": "class", "source_id": 7, "owner_id": 1, "suggest_score": "60"},
+        # 0 was given, so the suggested 55 is not the real score.
+        {"id": 3, "source": "class", "source_id": 8, "owner_id": 1, "score": "0", "suggest_score": "55"}
+        | {"real_score": "55"},
+        # An assessment, a student and statuses that nobody knows, two rows; no semester.
+        {"id": 4, "source": "class", "source_id": 999, "owner_id": 999, "status": "?", "pass_status": "?"},
+        {"id": 5, "source": "tombola", "owner_id": 999, "status": "?", "pass_status": "?"},
+        {"id": 6, "_school_id": 9, "credit": "12345678901234567890"},
+    ],
+}
