@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, Field, Schema
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import CommitFailedError
 
+from warehouse.logs import LOGS
 from warehouse.tables import DELETED_AT, Slice, Stored
 
 #: How often a commit that lost a race is tried again. Four processes on one table need two or three.
 ATTEMPTS = 20
-#: A file that a reader may still hold stays this long; no build takes a week.
-RETENTION = timedelta(days=7)
+
+
+Result = TypeVar("Result")
 
 
 class SchemaConflict(Exception):
@@ -23,10 +29,10 @@ class SchemaConflict(Exception):
 
 
 class Lake:
-    """Delta tables below `root`, opened by name; it keeps no state, so processes and threads may share a root."""
+    """Delta tables below `root`, opened by name; stateless, so processes and threads may share a root."""
 
     def __init__(self, root: str, storage_options: Mapping[str, str] | None = None) -> None:
-        self.root = root.rstrip("/")
+        self.root = root.rstrip("/") if "://" in root else str(Path(root).absolute())
         self.storage_options = dict(storage_options or {})
 
     def uri(self, table: Stored) -> str:
@@ -37,26 +43,22 @@ class Lake:
         return DeltaTable(self.uri(table), version=version, storage_options=self.storage_options)
 
     def ensure(self, tables: Iterable[Stored]) -> None:
-        """Create what is missing and add new columns; several processes may do so at once.
+        """Create `tables` and the warehouse's own logs where missing, and add new columns.
 
-        Call it before the workers start: a change of schema fails the commits under way. Raises SchemaConflict.
+        Several processes may do so at once.
+
+        Call it before the workers start, for a change of schema fails the commits under way.
+        Raises SchemaConflict.
         """
-        for table in tables:
-            self._ensure(table)
+        for table in (*tables, *LOGS):
+            until_committed(partial(self._ensure, table))
 
     def _ensure(self, table: Stored) -> None:
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                self._create(table)
-                opened = self.open(table)
-                new = _new_columns(table, opened)
-                if new:
-                    opened.alter.add_columns(new)
-                return
-            except (CommitFailedError, DeltaError):
-                # Another process was first; what it left is looked at anew.
-                if attempt == ATTEMPTS:
-                    raise
+        self._create(table)
+        opened = self.open(table)
+        new = _new_columns(table, opened)
+        if new:
+            opened.alter.add_columns(new)
 
     def _create(self, table: Stored) -> None:
         if not DeltaTable.is_deltatable(self.uri(table), self.storage_options):
@@ -74,8 +76,12 @@ class Lake:
         return self.open(table).version()
 
     def files(self, table: Stored, slice: Slice | None = None, version: int | None = None) -> list[str]:
-        """The data files of one version, sorted; of one slice where given. A glob would count replaced ones."""
-        return slice_files(self.open(table, version), slice)
+        """The data files of one version or slice, sorted. A glob would count replaced ones too."""
+        return self.files_of(table, self.open(table, version), slice)
+
+    def files_of(self, table: Stored, opened: DeltaTable, slice: Slice | None = None) -> list[str]:
+        """The same for a snapshot that is open already."""
+        return [f"{self.uri(table)}/{path}" for path in relative_files(opened, slice)]
 
     def read(
         self,
@@ -96,22 +102,27 @@ class Lake:
         schema = pa.schema([table.lake_schema.field(name) for name in names])
         return dataset.to_table(columns=names, filter=filters).cast(schema)
 
-    def maintain(self, tables: Iterable[Stored], retention: timedelta = RETENTION) -> None:
-        """Join small files; delete those that no version of the last `retention` needs, crashes' orphans too."""
-        for table in tables:
-            opened = self.open(table)
-            opened.optimize.compact()
-            opened.vacuum(
-                retention_hours=int(retention.total_seconds() // 3600),
-                dry_run=False,
-                enforce_retention_duration=False,
-                full=True,
-            )
+
+def until_committed(attempt: Callable[[], Result]) -> Result:
+    """Run `attempt`, which opens its tables anew each time, until no other commit is in its way."""
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            return attempt()
+        except CommitFailedError:
+            if not left:
+                raise
+            time.sleep(random.uniform(0.01, 0.1))
+    raise AssertionError("unreachable")
 
 
-def slice_files(opened: DeltaTable, slice: Slice | None = None) -> list[str]:
-    """The files of a snapshot, of one slice where given."""
-    return sorted(opened.file_uris(file_pruning_predicate=slice.predicate if slice else None))
+def relative_files(opened: DeltaTable, slice: Slice | None = None) -> list[str]:
+    """A snapshot's files below its table, sorted.
+
+    deltalake quotes the root of what it lists (a space becomes %20), so only the part below it is a name.
+    """
+    root = opened.table_uri.removeprefix("file://").rstrip("/") + "/"
+    uris = opened.file_uris(file_pruning_predicate=slice.predicate if slice else None)
+    return sorted(uri.removeprefix(root) for uri in uris)
 
 
 def _new_columns(table: Stored, opened: DeltaTable) -> list[Field]:
@@ -121,6 +132,6 @@ def _new_columns(table: Stored, opened: DeltaTable) -> list[Field]:
         if field.name in present and present[field.name] != field.type:
             raise SchemaConflict(
                 f"lake table {table.name}, column {field.name}: the lake holds {present[field.name]}, "
-                f"the contract says {field.type}. Give the column its old type or load the table into a new lake."
+                f"the contract says {field.type}. Give the column its old type or start a new lake."
             )
     return [field for field in wanted.fields if field.name not in present]

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
-from warehouse.reading import Reading
+from warehouse.reading import Kept, Reading
+from warehouse.spool import ROW_GROUP_ROWS
 from warehouse.sql import listed, quoted, view
-from warehouse.tables import DELETED_AT, EXTRA, SYNCED_AT, TIMESTAMP, TRASHED, TRASHED_AT, Table
+from warehouse.tables import DELETED_AT, SYNCED_AT, TRASHED, Table
 
 #: Fates of rows that the reading holds, and those that change the slice.
 READ = ("new", "changed", "unchanged", "returned", "deleted")
@@ -32,7 +34,12 @@ MOVING = ("new", "changed", "returned", "deleted", "vanished")
 
 @dataclass(frozen=True)
 class Tally:
-    """How many rows met which fate; a row of `duplicates` was beaten by a better one of the same key."""
+    """How many rows met which fate.
+
+    A row of `duplicates` was beaten by a better one of its key; `were_alive` rows the slice held alive
+    before; `high_water` is the latest updated_at of the reading, never
+    past its start.
+    """
 
     new: int = 0
     changed: int = 0
@@ -44,6 +51,7 @@ class Tally:
     kept: int = 0
     duplicates: int = 0
     were_alive: int = 0
+    high_water: datetime | None = None
 
     @property
     def loaded(self) -> int:
@@ -58,19 +66,19 @@ class Tally:
 def merge(
     con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: Reading, merged: Path
 ) -> Tally:
-    """Write the slice as it shall be to `merged` (lake columns without the slice's own, `_fate`, `_was_alive`).
+    """Write the slice as it shall be to `merged`; `previous` are its files as the lake holds it.
 
-    `previous` are the files of the slice as the lake holds it.
+    `merged` has the lake's columns without the slice's own, and `_fate` and `_was_alive`.
     """
     con.read_parquet(str(reading.spool), file_row_number=True).create_view("reading")
     view(con, "previous", previous, _held_schema(table))
     _spare(con, table, reading)
     con.execute(_best_rows(table))
     values = {"started_at": reading.started_at, "complete": reading.complete and not _has_hole(reading)}
-    con.sql(_fates(table), params=values).write_parquet(
-        str(merged), compression="zstd", row_group_size=122_880
+    con.sql(_fates(table, reading.keep), params=values).write_parquet(
+        str(merged), compression="zstd", row_group_size=ROW_GROUP_ROWS
     )
-    return _tally(con, merged)
+    return _tally(con, table, reading, merged)
 
 
 def _has_hole(reading: Reading) -> bool:
@@ -84,14 +92,14 @@ def _held_schema(table: Table) -> pa.Schema:
 
 
 def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
-    """Tables of the keys and values whose rows may not vanish."""
+    """Show the keys and values whose rows may not vanish as tables."""
     keys = {bad.key for bad in reading.quarantined if bad.key is not None}
     schema = pa.schema([table.row_schema.field(name) for name in table.primary_key])
     rows = [dict(zip(table.primary_key, key, strict=True)) for key in keys]
     con.register("spared_keys", pa.Table.from_pylist(rows, schema=schema))
-    column = reading.keep.column if reading.keep else table.primary_key[0]
-    values = reading.keep.values if reading.keep else ()
-    con.register("spared_values", pa.table({"value": pa.array(values, table.row_schema.field(column).type)}))
+    if reading.keep:
+        type = table.row_schema.field(reading.keep.column).type
+        con.register("spared_values", pa.table({"value": pa.array(reading.keep.values, type)}))
 
 
 def _best_rows(table: Table) -> str:
@@ -109,35 +117,64 @@ def _best_rows(table: Table) -> str:
     """
 
 
-def _fates(table: Table) -> str:
-    keys = table.primary_key
-    matched = " AND ".join(f"n.{quoted(key)} = o.{quoted(key)}" for key in keys)
-    column = ", ".join(
-        f"CASE WHEN n._seen THEN n.{quoted(c)} ELSE o.{quoted(c)} END AS {quoted(c)}"
-        for c in table.row_schema.names
-    )
-    differs = " OR ".join(f"n.{quoted(c)} IS DISTINCT FROM o.{quoted(c)}" for c in table.row_schema.names)
+def _fates(table: Table, keep: Kept | None) -> str:
+    """Reading (n) and slice as held (o), side by side by key.
+
+    A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start.
+    """
+    columns = [quoted(name) for name in table.row_schema.names]
+    chosen = ",\n".join(f"CASE WHEN n._seen THEN n.{c} ELSE o.{c} END AS {c}" for c in columns)
+    differs = "\nOR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in columns)
+    matched = " AND ".join(f"n.{quoted(key)} = o.{quoted(key)}" for key in table.primary_key)
+    spared_value = f"{quoted(keep.column)} IN (FROM spared_values)" if keep else "false"
+    moving = ", ".join(f"'{fate}'" for fate in MOVING)
     return f"""
         WITH n AS (
-            SELECT *, true AS _seen FROM reading SEMI JOIN best USING (file_row_number)
+            SELECT reading.*, true AS _seen FROM reading SEMI JOIN best USING (file_row_number)
         ),
         o AS (
-            SELECT *, true AS _held,
-                ({listed(keys)}) IN (FROM spared_keys) AS _spared
+            SELECT
+                *,
+                true AS _held,
+                ({listed(table.primary_key)}) IN (FROM spared_keys) OR {spared_value} AS _spared
             FROM previous
         )
-        SELECT {column},
-            CASE WHEN n._trashed THEN coalesce(n._trashed_at, o._deleted_at, $started_at) END AS _trashed_since,
+        SELECT
+            {chosen},
+            CASE
+                WHEN n._seen IS NULL THEN o._deleted_at
+                WHEN n._trashed THEN coalesce(n._trashed_at, o._deleted_at, $started_at)
+            END AS _since,
             CASE
                 WHEN n._seen AND o._held IS NULL THEN 'new'
                 WHEN n._seen AND o._deleted_at IS NULL AND n._trashed THEN 'deleted'
                 WHEN n._seen AND o._deleted_at IS NOT NULL AND NOT n._trashed THEN 'returned'
-                WHEN n._seen AND (o._deleted_at IS DISTINCT FROM _trashed_since OR {differs}) THEN 'changed'
+                WHEN n._seen AND (o._deleted_at IS DISTINCT FROM _since OR {differs}) THEN 'changed'
                 WHEN n._seen THEN 'unchanged'
                 WHEN o._deleted_at IS NOT NULL THEN 'kept'
                 WHEN $complete AND NOT o._spared THEN 'vanished'
                 ELSE 'carried'
             END AS _fate,
-            o._held AND o._deleted_at IS NULL AS _was_alive
+            coalesce(o._held AND o._deleted_at IS NULL, false) AS _was_alive,
+            CASE WHEN _fate IN ({moving}) THEN $started_at ELSE o._synced_at END AS {SYNCED_AT},
+            CASE WHEN _fate = 'vanished' THEN $started_at ELSE _since END AS {DELETED_AT}
         FROM n FULL JOIN o ON {matched}
     """
+
+
+def _tally(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading, merged: Path) -> Tally:
+    updated = "updated_at" if "updated_at" in table.row_schema.names else "NULL::TIMESTAMP"
+    con.read_parquet(str(merged)).create_view("merged")
+    counts = con.execute(f"""
+        SELECT _fate, count(*), count(*) FILTER (_was_alive), max({updated}) FROM merged GROUP BY _fate
+    """).fetchall()
+    [(duplicates,)] = con.execute(
+        "SELECT (SELECT count(*) FROM reading) - (SELECT count(*) FROM best)"
+    ).fetchall()
+    marks = [mark for fate, _, _, mark in counts if fate in READ and mark]
+    return Tally(
+        **{fate: rows for fate, rows, _, _ in counts},
+        duplicates=duplicates,
+        were_alive=sum(alive for _, _, alive, _ in counts),
+        high_water=min(max(marks), reading.started_at) if marks else None,
+    )

@@ -34,7 +34,8 @@ class Kept:
 class Drift:
     """Where the platform departs from the contract without breaking it.
 
-    `kind`: unknown_field, absent_field, unknown_value and the like; `value` is one sample, `rows` how many show it.
+    `kind`: unknown_field, absent_field, unknown_value and the like; `value` is one sample, `rows` how many
+    rows show it.
     """
 
     kind: str
@@ -56,10 +57,10 @@ class Measure:
 class Reading:
     """One read of one slice.
 
-    `received` counts every row that the platform sent: those in the spool and the quarantined ones. `complete`
-    says that nothing can be missing, `keep` aside; only then may a row vanish. `sync_id` is the cause (a night, a
-    command, a backfill), `run_id` the attempt, `started_at` the platform's wall clock. `failures` name the parts
-    that failed. `traffic` holds counts such as requests, pages and retries.
+    `received` counts every row that the platform sent: those in the spool and the quarantined ones.
+    `complete` says that nothing can be missing, `keep` aside; only then may a row vanish. `sync_id` is the
+    cause (a night, a command, a backfill), `run_id` the attempt, `started_at` the platform's wall clock.
+    `failures` name the parts that failed. `traffic` counts requests, pages and retries under those names.
     """
 
     spool: Path

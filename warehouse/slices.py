@@ -1,28 +1,48 @@
-"""How a slice gets into the lake: compared with its last version, guarded, committed once, and written down."""
+"""How a slice gets into the lake: compared with what is held, guarded, committed once, written down."""
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from warehouse.lake import Lake
-from warehouse.merge import Tally
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from warehouse import changes, quality
+from warehouse.lake import Lake, until_committed
+from warehouse.logs import TRAFFIC
+from warehouse.merge import MOVING, READ, Tally, merge
 from warehouse.reading import Reading
+from warehouse.replace import replace
+from warehouse.spool import ROW_GROUP_ROWS
+from warehouse.sql import connect
 from warehouse.tables import Slice, Table
+
+#: For DuckDB while a slice is compared; beyond that it spills to disk.
+MEMORY_MB = 160
 
 
 @dataclass(frozen=True)
 class Guard:
-    """When a commit stops or is reported.
+    """When a slice stops or counts as failed.
 
-    More than `share` of the rows alive before and more than `handful` of them gone: nothing is committed, unless
-    `allowed`. More than `quarantine_share` of the received rows in quarantine: the slice counts as failed, though
-    its other rows load.
+    More than `share` of the rows alive before, and more than `handful` of them, gone: nothing is committed,
+    unless `allowed`; `override` tells people how to allow it. More than `quarantine_share` of the received
+    rows in quarantine: the slice counts as failed, though its other rows load.
     """
 
     share: float = 0.20
     handful: int = 5
     allowed: bool = False
+    override: str = "allow it once"
     quarantine_share: float = 0.01
 
 
@@ -40,7 +60,7 @@ class Unbalanced(SliceError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a slice. `status`: ok, warning or failed, as in quality.load_log; `version`: of the slice."""
+    """What became of a slice; `status` and `message` as in the load log, `version` counts its commits."""
 
     table: str
     slice: Slice
@@ -52,10 +72,178 @@ class Outcome:
     version: int
 
 
-def commit(lake: Lake, table: Table, slice: Slice, reading: Reading, guard: Guard, scratch: Path) -> Outcome:
+def commit(
+    lake: Lake,
+    table: Table,
+    slice: Slice,
+    reading: Reading,
+    guard: Guard,
+    scratch: Path,
+    memory_mb: int = MEMORY_MB,
+) -> Outcome:
     """Replace one slice by what a reading makes of it, in one commit; nothing changed, nothing written.
 
-    Also writes the change log, the quarantine, drift, reconciliation and, last, the slice's row of the load log.
-    `scratch` takes temporary files. Raises SliceError (nothing committed) and deltalake's errors.
+    Then writes the change log, the findings and, last, the slice's row of the load log. `scratch` takes
+    temporary files. Raises SliceError (nothing was committed) and deltalake's errors; neither is logged here:
+    see `quality.record_failure`.
     """
-    raise NotImplementedError
+    scratch.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        workspace = Path(folder)
+        if table.tracks_changes:
+            changes.settle(lake, table, slice, workspace, memory_mb)
+        tally, version = until_committed(
+            partial(_commit_rows, lake, table, slice, reading, guard, workspace, memory_mb)
+        )
+        if table.tracks_changes:
+            changes.settle(lake, table, slice, workspace, memory_mb)
+    quality.record_findings(lake, table, slice, reading)
+    status, message = _verdict(reading, tally, guard)
+    outcome = Outcome(
+        table=table.name,
+        slice=slice,
+        status=status,
+        message=message,
+        tally=tally,
+        received=reading.received,
+        quarantined=len(reading.quarantined),
+        version=version,
+    )
+    quality.record_load(lake, table, slice, _entry(reading, outcome))
+    return outcome
+
+
+def _commit_rows(
+    lake: Lake,
+    table: Table,
+    slice: Slice,
+    reading: Reading,
+    guard: Guard,
+    workspace: Path,
+    memory_mb: int,
+) -> tuple[Tally, int]:
+    """Compare with the slice as it is now and commit unless it stays the same: tally, version."""
+    opened = lake.open(table)
+    version = opened.transaction_version(str(slice)) or 0
+    merged = workspace / "merged.parquet"
+    with closing(connect(memory_mb=memory_mb, scratch=workspace)) as con:
+        tally = merge(con, table, lake.files_of(table, opened, slice), reading, merged)
+    where = f"school {slice.school_id}, {table.name}, slice {slice}"
+    _check_balance(reading, tally, where)
+    if not tally.moved:
+        return _with_own_earlier(opened, slice, reading, tally), version
+    _check_vanished(tally, guard, where)
+    transactions = {
+        str(slice): version + 1,
+        changes.base_of(slice): opened.version(),
+        _cause_of(slice): _number(reading.sync_id),
+    }
+    metadata = {
+        "slice": str(slice),
+        "slice_version": version + 1,
+        "sync_id": reading.sync_id,
+        "run_id": reading.run_id,
+        "started_at": str(reading.started_at),
+        "high_water": str(tally.high_water) if tally.high_water else None,
+        "balance": _balance(reading, tally),
+    }
+    replace(lake, table, slice, opened, _rows(merged, table), transactions, metadata)
+    return tally, version + 1
+
+
+def _cause_of(slice: Slice) -> str:
+    """Name of the transaction that says which sync made the slice's last commit, as a number."""
+    return f"{slice}@cause"
+
+
+def _number(sync_id: str) -> int:
+    return int.from_bytes(hashlib.sha256(sync_id.encode()).digest()[:7])
+
+
+def _with_own_earlier(opened: DeltaTable, slice: Slice, reading: Reading, tally: Tally) -> Tally:
+    """What this very sync changed in an attempt that ended before it was logged, told as its own."""
+    if opened.transaction_version(_cause_of(slice)) != _number(reading.sync_id):
+        return tally
+    since = opened.version() - (opened.transaction_version(changes.base_of(slice)) or 0)
+    for entry in opened.history(since):
+        if entry.get("slice") == str(slice) and entry.get("sync_id") == reading.sync_id:
+            moved = {fate: entry["balance"][fate] for fate in MOVING}
+            known = sum(rows for fate, rows in moved.items() if fate in READ)
+            return dataclasses.replace(tally, **moved, unchanged=tally.loaded - known)
+    return tally
+
+
+def _rows(merged: Path, table: Table) -> Iterator[pa.RecordBatch]:
+    names = [name for name in table.lake_schema.names if name not in table.slice_columns]
+    schema = pa.schema([table.lake_schema.field(name) for name in names])
+    with pq.ParquetFile(merged) as file:
+        for batch in file.iter_batches(ROW_GROUP_ROWS, columns=names):
+            yield batch.select(names).cast(schema)
+
+
+def _balance(reading: Reading, tally: Tally) -> dict[str, int]:
+    return {
+        "received": reading.received,
+        "loaded": tally.loaded,
+        "quarantined": len(reading.quarantined),
+        "duplicates": tally.duplicates,
+    } | {fate: getattr(tally, fate) for fate in (*READ, "vanished", "carried")}
+
+
+def _check_balance(reading: Reading, tally: Tally, where: str) -> None:
+    accounted = tally.loaded + len(reading.quarantined) + tally.duplicates
+    if reading.received != accounted:
+        raise Unbalanced(
+            f"{where}: {reading.received} rows received, but {tally.loaded} loaded + "
+            f"{len(reading.quarantined)} quarantined + {tally.duplicates} duplicates = {accounted}. Nothing "
+            f"was committed. This is a defect of the reader: please report it with the run's log."
+        )
+
+
+def _check_vanished(tally: Tally, guard: Guard, where: str) -> None:
+    gone = tally.vanished + tally.deleted
+    if gone <= guard.handful or gone <= guard.share * tally.were_alive or guard.allowed:
+        return
+    raise VanishedTooMany(
+        f"{where}: {gone} of {tally.were_alive} rows would be gone ({tally.vanished} no longer sent, "
+        f"{tally.deleted} shown as deleted), more than the {guard.share:.0%} that pass unasked. Nothing was "
+        f"committed. If the platform really dropped them, {guard.override} and sync the slice again."
+    )
+
+
+def _verdict(reading: Reading, tally: Tally, guard: Guard) -> tuple[str, str]:
+    """Status and message of a committed slice."""
+    quarantined = len(reading.quarantined)
+    failures, warnings = list(reading.failures), list[str]()
+    if quarantined:
+        note = f"{quarantined} of {reading.received} rows are in quality.quarantine"
+        too_many = quarantined > guard.quarantine_share * reading.received
+        (failures if too_many else warnings).append(note)
+    if any(bad.key is None for bad in reading.quarantined):
+        warnings.append("a quarantined row has no readable key, so no missing row was taken for deleted")
+    if not reading.complete:
+        warnings.append("the reading is not provably complete, so no missing row was taken for deleted")
+    if tally.carried:
+        warnings.append(f"{tally.carried} rows stay as they were")
+    warnings += [
+        f"{each.name}: the platform says {each.expected}, read {each.actual}"
+        for each in reading.measures
+        if each.expected != each.actual
+    ]
+    status = "failed" if failures else "warning" if warnings else "ok"
+    return status, "; ".join(failures + warnings)
+
+
+def _entry(reading: Reading, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "sync_id": reading.sync_id,
+        "run_id": reading.run_id,
+        "started_at": reading.started_at,
+        "status": outcome.status,
+        "message": outcome.message,
+        "complete": reading.complete,
+        "server_total": reading.server_total,
+        "slice_version": outcome.version,
+        **{name: reading.traffic.get(name) for name in TRAFFIC},
+        **_balance(reading, outcome.tally),
+    }

@@ -27,6 +27,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def literal(text: str) -> str:
+    """A text constant, for where SQL takes no parameter."""
+    return "'" + text.replace("'", "''") + "'"
+
+
 def listed(names: Sequence[str], prefix: str = "") -> str:
     """`prefix`.a, `prefix`.b for a select list."""
     return ", ".join(f"{prefix}{quoted(name)}" for name in names)
@@ -37,8 +42,8 @@ def view(
 ) -> None:
     """Show Parquet files as a view with exactly the columns of `schema`.
 
-    Columns that were added after a file was written, or that no file has, are null; no files at all is no rows.
-    `hive` reads partition columns from the paths.
+    Columns that were added after a file was written are null; no files at all is no rows. `hive` reads
+    partition columns from the paths.
     """
     empty = f"{name}_empty"
     con.register(empty, schema.empty_table())
@@ -47,4 +52,4 @@ def view(
         found = con.read_parquet(list(files), union_by_name=True, hive_partitioning=hive)
         con.register(f"{name}_files", found)
         rows = con.sql(f"FROM {quoted(empty)} UNION ALL BY NAME FROM {quoted(name + '_files')}")
-    rows.select(listed(schema.names)).create_view(name)
+    con.register(name, rows.select(listed(schema.names)))

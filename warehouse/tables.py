@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -50,8 +51,8 @@ class Stored(Protocol):
 class Table:
     """A table of platform rows; `primary_key` is unique within a slice.
 
-    `slice_columns` are the lake's partition columns, `_school_id` first. `tracks_changes` sends what changes to
-    the change log, `ignored_changes` aside.
+    `slice_columns` are the lake's partition columns, `_school_id` first. `tracks_changes` sends what
+    changes to the change log, `ignored_changes` aside.
     """
 
     name: str
@@ -100,10 +101,10 @@ class Slice:
 
     @classmethod
     def of(cls, **values: int | str) -> Self:
-        """Raises ValueError for text that would make two slices look alike."""
+        """Raises ValueError for text that could not stand as it is in a path, in SQL and in a name."""
         for name, value in values.items():
-            if isinstance(value, str) and (not value or "|" in value):
-                raise ValueError(f"slice value {name}={value!r} must be non-empty and without '|'")
+            if isinstance(value, str) and not re.fullmatch(r"[A-Za-z0-9_.-]+", value):
+                raise ValueError(f"slice value {name}={value!r}: letters, digits, '_', '.' and '-' only")
         return cls(tuple(values.items()))
 
     @property
@@ -118,11 +119,10 @@ class Slice:
     @property
     def predicate(self) -> str:
         """The slice as a condition in Delta's SQL."""
-        return " AND ".join(f"{name} = {_literal(value)}" for name, value in self.values)
+        return " AND ".join(
+            f"{name} = {value}" if isinstance(value, int) else f"{name} = '{value}'"
+            for name, value in self.values
+        )
 
     def __str__(self) -> str:
         return "|".join(str(value) for _, value in self.values)
-
-
-def _literal(value: int | str) -> str:
-    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

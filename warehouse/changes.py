@@ -1,0 +1,175 @@
+"""The change log: what a sync found different in scores and grades, appended and never rewritten.
+
+It follows the data by one step. A data commit says which version of the slice it makes (N) and which version
+of the Delta table it replaced; `settle` compares the two and appends the difference together with "logged
+up to N", in one commit. A crash between data and log is made up for by the next `settle`, and two that race
+conflict, so every change is logged once.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from warehouse.lake import Lake, until_committed
+from warehouse.logs import CHANGES
+from warehouse.replace import properties
+from warehouse.sql import connect, listed, literal, quoted, view
+from warehouse.tables import Slice, Table
+
+
+def base_of(slice: Slice) -> str:
+    """Name of the transaction that says which Delta version the slice's last commit replaced."""
+    return f"{slice}@base"
+
+
+def settle(lake: Lake, table: Table, slice: Slice, scratch: Path, memory_mb: int) -> None:
+    """Log the slice's last commit unless that is done. Cheap where nothing is due."""
+    until_committed(partial(_settle, lake, table, slice, scratch, memory_mb))
+
+
+def _settle(lake: Lake, table: Table, slice: Slice, scratch: Path, memory_mb: int) -> None:
+    data, log = lake.open(table), lake.open(CHANGES)
+    name = f"{table.name}/{slice}"
+    version, logged = data.transaction_version(str(slice)), log.transaction_version(name)
+    if version == logged:
+        return
+    before = lake.files(table, slice, data.transaction_version(base_of(slice)))
+    with closing(connect(memory_mb=memory_mb, scratch=scratch)) as con:
+        view(con, "o", before, table.lake_schema)
+        view(con, "n", lake.files_of(table, data, slice), table.lake_schema)
+        found = con.sql(_difference(table) if before else LOADED)
+        con.register("found", found)
+        values = {
+            "resource": table.name,
+            "school_id": slice.school_id,
+            "slice": str(slice),
+            "slice_version": version,
+        }
+        rows = con.sql(
+            """
+            SELECT
+                $resource AS resource, $school_id::BIGINT AS _school_id, $slice AS slice,
+                found.*, $slice_version::BIGINT AS slice_version
+            FROM found
+            """,
+            params=values,
+        )
+        write_deltalake(
+            log,
+            rows.to_arrow_reader(),
+            mode="append",
+            commit_properties=properties({name: version or 0}, values),
+        )
+
+
+#: A slice's first rows are its baseline, not news.
+LOADED = """
+    SELECT
+        NULL::VARCHAR AS key, 'loaded' AS op, NULL::VARCHAR AS field,
+        NULL::VARCHAR AS before, NULL::VARCHAR AS after, max(_synced_at) AS seen_at
+    FROM n
+"""
+
+
+def _difference(table: Table) -> str:
+    """Changes from o to n: a row for what became of a row, and one for each field that differs."""
+    fields = [field for field in table.row_schema if field.name not in table.ignored_changes]
+    pairs = ",\n".join(
+        f"{{field: {literal(field.name)}, before: {as_text(field, 'o')}, after: {as_text(field, 'n')}}}"
+        for field in fields
+    )
+    names = [quoted(field.name) for field in fields]
+    differs = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in names)
+    matched = " AND ".join(f"n.{quoted(key)} = o.{quoted(key)}" for key in table.primary_key)
+    return f"""
+        WITH paired AS (
+            SELECT
+                {key_text(table, "n")} AS key,
+                CASE
+                    WHEN o._synced_at IS NULL THEN 'created'
+                    WHEN o._deleted_at IS NULL AND n._deleted_at IS NOT NULL THEN 'deleted'
+                    WHEN o._deleted_at IS NOT NULL AND n._deleted_at IS NULL THEN 'returned'
+                END AS op,
+                n._synced_at AS seen_at,
+                [{pairs}] AS fields
+            FROM n LEFT JOIN o ON {matched}
+            WHERE op IS NOT NULL OR {differs}
+        ),
+        values AS (
+            SELECT key, seen_at, unnest(fields) AS value FROM paired WHERE op IS DISTINCT FROM 'created'
+        )
+        SELECT key, op, NULL AS field, NULL AS before, NULL AS after, seen_at FROM paired WHERE op IS NOT NULL
+        UNION ALL
+        SELECT key, 'updated', value.field, value.before, value.after, seen_at
+        FROM values
+        WHERE value.before IS DISTINCT FROM value.after
+    """
+
+
+def key_text(table: Table, alias: str) -> str:
+    """The primary key as text: the id itself, or a JSON array."""
+    if len(table.primary_key) == 1:
+        return f"CAST({alias}.{quoted(table.primary_key[0])} AS VARCHAR)"
+    return f"CAST(json_array({listed(table.primary_key, alias + '.')}) AS VARCHAR)"
+
+
+def as_text(field: pa.Field[pa.DataType], alias: str) -> str:
+    """A value as people write it: decimals without trailing zeros, lists and objects as JSON."""
+    value = f"{alias}.{quoted(field.name)}"
+    if pa.types.is_decimal(field.type):
+        return f"rtrim(rtrim(CAST({value} AS VARCHAR), '0'), '.')"
+    if pa.types.is_nested(field.type):
+        return f"CAST(to_json({value}) AS VARCHAR)"
+    return f"CAST({value} AS VARCHAR)"
+
+
+def known_on(
+    lake: Lake, table: Table, slice: Slice, field: str, when: datetime, scratch: Path, memory_mb: int = 160
+) -> pa.Table:
+    """What was known of a field at `when`: `key` and `value`, as text, of the rows that were alive then.
+
+    No rows before the slice was first loaded. Raises KeyError for a field that is not tracked.
+    """
+    if field in table.ignored_changes:
+        raise KeyError(f"{table.name}.{field} is not in the change log")
+    current = as_text(table.row_schema.field(field), "n")
+    with closing(connect(memory_mb=memory_mb, scratch=scratch)) as con:
+        view(con, "n", lake.files(table, slice), table.lake_schema)
+        view(con, "changes", lake.files(CHANGES), CHANGES.lake_schema, hive=True)
+        known: pa.Table = con.sql(
+            f"""
+            WITH mine AS (
+                FROM changes WHERE resource = $resource AND slice = $slice
+            ),
+            later AS (
+                SELECT
+                    key,
+                    bool_or(op = 'created') AS came,
+                    arg_min(op, slice_version) FILTER (op IN ('deleted', 'returned')) AS next_move,
+                    coalesce(bool_or(field = $field), false) AS altered,
+                    arg_min_null(before, slice_version) FILTER (field = $field) AS value
+                FROM mine
+                WHERE seen_at > $when AND key IS NOT NULL
+                GROUP BY key
+            )
+            SELECT {key_text(table, "n")} AS key, CASE WHEN altered THEN value ELSE {current} END AS value
+            FROM n LEFT JOIN later ON later.key = {key_text(table, "n")}
+            WHERE
+                coalesce(NOT came, true)
+                AND CASE next_move
+                    WHEN 'deleted' THEN true
+                    WHEN 'returned' THEN false
+                    ELSE n._deleted_at IS NULL
+                END
+                AND $when >= (SELECT min(seen_at) FROM mine WHERE op = 'loaded')
+            ORDER BY key
+            """,
+            params={"resource": table.name, "slice": str(slice), "field": field, "when": when},
+        ).to_arrow_table()
+        return known

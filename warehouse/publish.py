@@ -1,0 +1,147 @@
+"""The file that analysts open: filled from the lake in private, then moved into place as a whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from warehouse.lake import Lake
+from warehouse.logs import LOAD_LOG, LOGS, Log
+from warehouse.quality import now
+from warehouse.sql import connect, literal, quoted, view
+from warehouse.tables import BOOKKEEPING, EXTRA, SCHOOL_ID, TIMESTAMP, Column, Stored, Table
+
+FILE = "campus.duckdb"
+
+CHECK_RESULTS = Log(
+    name="check_results",
+    comment="Checks of the models, as of this file",
+    columns=(
+        Column("name", pa.string(), "Name of the check"),
+        Column("model", pa.string(), "Model or table that it checks"),
+        Column("status", pa.string(), "pass, warn, fail or error"),
+        Column("failures", pa.int64(), "Rows that break it"),
+        Column("message", pa.string(), "What it found"),
+        Column("checked_at", TIMESTAMP, "When it ran"),
+    ),
+)
+
+
+#: A slice that a sync tried more than once shows its last attempt.
+LAST_ATTEMPTS = "SELECT unnest(max_by(held, finished_at)) FROM held GROUP BY sync_id, resource, slice"
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A published file that is kept; `name` is the time of its publication."""
+
+    name: str
+    path: Path
+
+
+def build_raw(lake: Lake, tables: Sequence[Table], path: Path, memory_mb: int = 512) -> None:
+    """Make a new DuckDB file at `path` with the schemas `raw` and `quality`; one that is there is replaced.
+
+    All tables are read as of one moment at the start; one without rows has its columns all the same. A crash
+    leaves a file that nobody reads and the next build replaces.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for old in (path, path.with_name(path.name + ".wal")):
+        old.unlink(missing_ok=True)
+    stored: tuple[Stored, ...] = (*tables, *LOGS)
+    snapshots = {table.name: lake.open(table) for table in stored}
+    with closing(connect(path, memory_mb=memory_mb, scratch=path.parent / "spill")) as con:
+        con.execute("CREATE SCHEMA raw")
+        con.execute("CREATE SCHEMA quality")
+        for table in tables:
+            _fill_raw(con, lake, table, snapshots[table.name])
+        for log in LOGS:
+            _fill_log(con, lake, log, snapshots[log.name])
+        view(con, "held", [], CHECK_RESULTS.lake_schema)
+        _create(con, "quality.check_results", "FROM held", CHECK_RESULTS.comment, CHECK_RESULTS.columns)
+
+
+def record_checks(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Add results of checks to a file not yet published; columns of CHECK_RESULTS left out are null."""
+    checked = [{"checked_at": now(), **row} for row in rows]
+    with closing(duckdb.connect(str(path))) as con:
+        con.register("checked", pa.Table.from_pylist(checked, schema=CHECK_RESULTS.lake_schema))
+        con.execute("INSERT INTO quality.check_results FROM checked")
+
+
+def publish(path: Path, home: Path, keep: int = 3) -> Generation:
+    """Move the finished file to `home`/campus.duckdb and keep it, with the last ones, below generations/.
+
+    `path` must be on the same file system as `home`. Whoever has the old file open keeps its content; whoever
+    opens it after the move sees the new one. A crash leaves the one or the other, whole.
+    """
+    with closing(duckdb.connect(str(path))) as con:
+        con.execute("CHECKPOINT")
+    path.chmod(0o444)
+    _sync(path)
+    folder = home / "generations"
+    folder.mkdir(parents=True, exist_ok=True)
+    generation = _next(folder)
+    os.link(path, generation.path)
+    path.replace(home / FILE)
+    _sync(folder)
+    _sync(home)
+    for old in generations(home)[max(keep, 1) :]:
+        old.path.unlink()
+    return generation
+
+
+def generations(home: Path) -> list[Generation]:
+    """The files that are kept, latest first."""
+    paths = (home / "generations").glob("*.duckdb")
+    return [Generation(path.stem, path) for path in sorted(paths, reverse=True)]
+
+
+def _next(folder: Path) -> Generation:
+    name = now().strftime("%Y%m%dT%H%M%S.%f")
+    return Generation(name, folder / f"{name}.duckdb")
+
+
+def _sync(path: Path) -> None:
+    """Have the disk hold what was written; of a folder, its names."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _fill_raw(con: duckdb.DuckDBPyConnection, lake: Lake, table: Table, snapshot: DeltaTable) -> None:
+    columns = (*table.columns, SCHOOL_ID, *BOOKKEEPING)
+    schema = pa.schema([pa.field(column.name, column.type) for column in columns])
+    view(con, "held", lake.files_of(table, snapshot), schema, hive=True)
+    query = f"SELECT * REPLACE (CAST({EXTRA} AS JSON) AS {EXTRA}) FROM held"
+    _create(con, f"raw.{quoted(table.name)}", query, table.comment, columns)
+
+
+def _fill_log(con: duckdb.DuckDBPyConnection, lake: Lake, log: Log, snapshot: DeltaTable) -> None:
+    view(con, "held", lake.files_of(log, snapshot), log.lake_schema, hive=True)
+    _create(
+        con,
+        f"quality.{log.name}",
+        LAST_ATTEMPTS if log == LOAD_LOG else "FROM held",
+        log.comment,
+        log.columns,
+    )
+
+
+def _create(
+    con: duckdb.DuckDBPyConnection, name: str, query: str, comment: str, columns: Sequence[Column]
+) -> None:
+    con.execute(f"CREATE TABLE {name} AS {query}")
+    con.execute(f"COMMENT ON TABLE {name} IS {literal(comment)}")
+    for column in columns:
+        con.execute(f"COMMENT ON COLUMN {name}.{quoted(column.name)} IS {literal(column.comment)}")

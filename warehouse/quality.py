@@ -1,0 +1,124 @@
+"""What the warehouse says of its own loads: the load log, quarantine, drift and reconciliation.
+
+The load log is appended to; its row is a slice's last act, so a row with status ok means "all is in". The
+others hold the present state of a slice and are replaced with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import write_deltalake
+
+from warehouse.lake import Lake, until_committed
+from warehouse.logs import DRIFT, LOAD_LOG, QUARANTINE, RECONCILIATION, Log
+from warehouse.reading import BadRow, Reading
+from warehouse.tables import Slice, Table
+
+
+def now() -> datetime:
+    """The platform's wall clock, without a zone."""
+    return datetime.now(ZoneInfo("Asia/Shanghai")).replace(tzinfo=None)
+
+
+def record_load(lake: Lake, table: Table, slice: Slice, entry: Mapping[str, Any]) -> None:
+    """Append a row to the load log; columns that `entry` leaves out are null."""
+    row = {**_where(table, slice), "finished_at": now(), **entry}
+    data = pa.Table.from_pylist([row], schema=LOAD_LOG.lake_schema)
+    until_committed(lambda: write_deltalake(lake.open(LOAD_LOG), data, mode="append"))
+
+
+def record_failure(
+    lake: Lake, table: Table, slice: Slice, *, sync_id: str, run_id: str, started_at: datetime, message: str
+) -> None:
+    """Write down that a slice was not loaded; its rows stay as they were."""
+    cause = {"sync_id": sync_id, "run_id": run_id, "started_at": started_at}
+    record_load(lake, table, slice, {**cause, "status": "failed", "message": message, "complete": False})
+
+
+def record_findings(lake: Lake, table: Table, slice: Slice, reading: Reading) -> None:
+    """Replace the slice's quarantine, drift and reconciliation by what this reading found.
+
+    What a reading in part did not meet again may still be there, so only a whole one clears it.
+    """
+    whole = reading.complete and reading.keep is None
+    bad = [{**_bad(row), "sync_id": reading.sync_id} for row in reading.quarantined]
+    drift = [
+        {"kind": each.kind, "field": each.field, "value": each.value, "rows": each.rows}
+        for each in reading.drift
+    ]
+    measures = [
+        {
+            "measure": each.name,
+            "expected": each.expected,
+            "actual": each.actual,
+            "agrees": each.expected == each.actual,
+            "seen_at": reading.started_at,
+        }
+        for each in reading.measures
+    ]
+    seen = {"first_seen": reading.started_at, "last_seen": reading.started_at}
+    found: Sequence[tuple[Log, list[dict[str, Any]], tuple[str, ...]]] = (
+        (QUARANTINE, [{**row, **seen} for row in bad], ("key", "reason", "raw")),
+        (DRIFT, [{**row, **seen} for row in drift], ("kind", "field", "value")),
+        (RECONCILIATION, measures, ("measure",)),
+    )
+    for log, rows, identity in found:
+        until_committed(partial(_replace, lake, log, table, slice, rows, identity, whole))
+
+
+def committed(lake: Lake, sync_id: str) -> set[tuple[str, str]]:
+    """Resource and slice (as text) of what this cause has loaded with status ok, for a retry to skip."""
+    dataset = lake.open(LOAD_LOG).to_pyarrow_dataset()
+    wanted = (pc.field("sync_id") == sync_id) & (pc.field("status") == "ok")
+    rows = dataset.to_table(columns=["resource", "slice"], filter=wanted).to_pylist()
+    return {(row["resource"], row["slice"]) for row in rows}
+
+
+def _replace(
+    lake: Lake,
+    log: Log,
+    table: Table,
+    slice: Slice,
+    rows: list[dict[str, Any]],
+    identity: tuple[str, ...],
+    whole: bool,
+) -> None:
+    opened = lake.open(log)
+    mine = (pc.field("resource") == table.name) & (pc.field("slice") == str(slice))
+    before = {
+        _pick(row, identity): row for row in opened.to_pyarrow_dataset().to_table(filter=mine).to_pylist()
+    }
+    if not before and not rows:
+        return
+    after = {} if whole else dict(before)
+    for row in rows:
+        held = before.get(_pick(row, identity), row)
+        first = {"first_seen": held["first_seen"]} if "first_seen" in held else {}
+        after[_pick(row, identity)] = {**_where(table, slice), **row, **first}
+    write_deltalake(
+        opened,
+        pa.Table.from_pylist(list(after.values()), schema=log.lake_schema),
+        mode="overwrite",
+        predicate=f"resource = '{table.name}' AND slice = '{slice}'",
+    )
+
+
+def _bad(row: BadRow) -> dict[str, Any]:
+    key = None if row.key is None else json.dumps(row.key, ensure_ascii=False, default=str)
+    return {"key": key, "reason": row.reason, "raw": row.raw, "unit": row.unit}
+
+
+def _where(table: Table, slice: Slice) -> dict[str, Any]:
+    return {"resource": table.name, "_school_id": slice.school_id, "slice": str(slice)}
+
+
+def _pick(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)

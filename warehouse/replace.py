@@ -1,0 +1,91 @@
+"""One slice's data files replaced in one commit, in memory that does not grow with the slice.
+
+deltalake's own writer took 200 to 650 MB more for the same rows (500,000 and 2 million). Here pyarrow
+writes the file through the table's own store, and the commit names what comes and what goes. Adding and
+removing by name in an append is what held in tests; an overwrite by partition filter let duplicates in.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pa_fs
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Transaction
+from deltalake.fs import DeltaStorageHandler
+from deltalake.transaction import AddAction, RemoveAction
+
+from warehouse.lake import Lake, relative_files
+from warehouse.tables import Slice, Stored
+
+
+def replace(
+    lake: Lake,
+    table: Stored,
+    slice: Slice,
+    opened: DeltaTable,
+    rows: Iterable[pa.RecordBatch],
+    transactions: Mapping[str, int],
+    metadata: Mapping[str, Any],
+) -> None:
+    """Put `rows` (lake columns without the slice's own) in the place of what `opened` holds of the slice.
+
+    `transactions` are Delta's application transactions: another commit that names one of them, or that
+    replaced the slice since `opened`, makes this one fail with deltalake's CommitFailedError. A crash
+    leaves at most a file that no version names.
+    """
+    added = _write(lake, table, slice, rows)
+    opened.create_write_transaction(
+        [added, *_removals(opened, slice)],
+        mode="append",
+        schema=opened.schema(),
+        partition_by=list(table.slice_columns),
+        commit_properties=properties(transactions, metadata),
+    )
+
+
+def properties(transactions: Mapping[str, int], metadata: Mapping[str, Any]) -> CommitProperties:
+    """What rides in a commit: application transactions, and metadata for whoever reads the history."""
+    return CommitProperties(
+        custom_metadata=dict(metadata),
+        app_transactions=[Transaction(name, version) for name, version in transactions.items()],
+    )
+
+
+def _write(lake: Lake, table: Stored, slice: Slice, rows: Iterable[pa.RecordBatch]) -> AddAction:
+    store = pa_fs.PyFileSystem(DeltaStorageHandler(lake.uri(table), lake.storage_options))
+    folder = "/".join(f"{name}={value}" for name, value in slice.values)
+    path = f"{folder}/part-{uuid.uuid4()}.parquet"
+    inner = set(table.slice_columns)
+    schema = pa.schema([field for field in table.lake_schema if field.name not in inner])
+    count = 0
+    with pq.ParquetWriter(path, schema, filesystem=store, compression="zstd", compression_level=1) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return AddAction(
+        path=path,
+        size=store.get_file_info(path).size,
+        partition_values={name: str(value) for name, value in slice.values},
+        modification_time=_now(),
+        data_change=True,
+        stats=json.dumps({"numRecords": count}),
+    )
+
+
+def _removals(opened: DeltaTable, slice: Slice) -> list[RemoveAction]:
+    values: dict[str, str | None] = {name: str(value) for name, value in slice.values}
+    return [
+        RemoveAction(path, data_change=True, deletion_timestamp=_now(), partition_values=values)
+        for path in relative_files(opened, slice)
+    ]
+
+
+def _now() -> int:
+    """Delta's clock: milliseconds since 1970, UTC."""
+    return time.time_ns() // 1_000_000
