@@ -1,5 +1,9 @@
 """The lake's tables, derived from the registry of resources."""
 
+from typing import Any
+
+import pyarrow as pa
+
 from campus.contract import fields
 from campus.resources import RESOURCES, ResourceSpec
 from warehouse.tables import Column, Slice, Table
@@ -31,3 +35,8 @@ def slice_of(spec: ResourceSpec, school_id: int, semester_id: int | None = None)
         return Slice.of(_school_id=school_id)
     assert semester_id is not None
     return Slice.of(_school_id=school_id, _semester_id=semester_id)
+
+
+def values(rows: pa.Table, column: str) -> list[Any]:
+    """One column of a small table as Python values."""
+    return list(rows[column].to_pylist())

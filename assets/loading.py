@@ -1,0 +1,206 @@
+"""From the platform to the lake, one slice at a time: read, spool, compare, commit, account for."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from assets.runtime import Cause, Runtime
+from assets.tables import TABLES, slice_of, values
+from campus.client import Client
+from campus.collect import Account, Collector
+from campus.errors import CampusError
+from campus.read import Where, read, read_assessments
+from campus.resources import RESOURCES, ResourceSpec
+from warehouse.quality import record_failure
+from warehouse.reading import BadRow, Drift, Kept, Measure, Reading
+from warehouse.slices import Guard, Outcome, SliceError, commit
+from warehouse.spool import Spool
+from warehouse.tables import Slice
+
+ASSESSMENTS, ITEMS = RESOURCES["assessments"], RESOURCES["assessment_items"]
+# A message that lists more broken classes than this is read by nobody; quality.load_log counts them all.
+FAILURES_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What became of one slice in this run. `status`: ok, warning, failed, or skipped where this run's cause
+    had committed the slice before."""
+
+    spec: ResourceSpec
+    slice: Slice
+    status: str
+    message: str = ""
+    outcome: Outcome | None = None
+    traffic: Mapping[str, int] | None = None
+
+    @property
+    def asset(self) -> str:
+        return self.spec.name
+
+
+class Loader:
+    """Loads the slices of one run, without those that the run's cause has committed already."""
+
+    def __init__(
+        self, runtime: Runtime, client: Client, cause: Cause, committed: Collection[tuple[str, str]]
+    ) -> None:
+        self.runtime = runtime
+        self._client = client
+        self._cause = cause
+        self._committed = committed
+
+    async def load(self, specs: tuple[ResourceSpec, ...], where: Where, *, again: bool) -> list[Loaded]:
+        """Load one slice, or assessments and items, which come in one answer.
+
+        `again`: also where this run's cause has committed it, because what the questions are made from is
+        new. A failure is an outcome, not an exception: the other slices go on."""
+        slices = {spec: _slice(spec, where) for spec in specs}
+        if not again and all((spec.name, str(slices[spec])) in self._committed for spec in specs):
+            return [Loaded(spec, slices[spec], "skipped", "already loaded by this sync") for spec in specs]
+        with ExitStack() as stack:
+            spools = {
+                spec: stack.enter_context(Spool(TABLES[spec.name], self.runtime.scratch)) for spec in specs
+            }
+            collectors = {
+                spec: Collector(spec, str(slices[spec]), spools[spec].write, self.runtime.listener)
+                for spec in specs
+            }
+            try:
+                await self._read(collectors, where)
+            except CampusError as error:
+                return [self._failed(spec, slices[spec], str(error)) for spec in specs]
+            return [
+                await asyncio.to_thread(
+                    self._commit, spec, slices[spec], spools[spec], collectors[spec].account
+                )
+                for spec in specs
+            ]
+
+    def store(self, spec: ResourceSpec, slice: Slice, rows: pa.Table) -> Loaded:
+        """Make `rows` (as `campus.decode.to_batch` shapes them) the whole of a slice."""
+        with Spool(TABLES[spec.name], self.runtime.scratch) as spool:
+            for batch in rows.to_batches():
+                spool.write(batch)
+            return self._commit(spec, slice, spool, Account(received=rows.num_rows, server_total=None))
+
+    def retire(self, spec: ResourceSpec, slice: Slice) -> Loaded:
+        """Empty the slice of a semester that is gone. The guard has passed on the semester itself."""
+        with Spool(TABLES[spec.name], self.runtime.scratch) as spool:
+            return self._commit(spec, slice, spool, Account(), replace(self.runtime.guard, allowed=True))
+
+    def not_asked(self, spec: ResourceSpec, where: Where) -> Loaded:
+        """A slice whose parent could not be read: it keeps its last good rows."""
+        return self._failed(
+            spec,
+            _slice(spec, where),
+            f"not asked for, since {spec.child_of} could not be loaded; its last good rows stay",
+        )
+
+    async def _read(self, collectors: dict[ResourceSpec, Collector], where: Where) -> None:
+        if ASSESSMENTS in collectors or ITEMS in collectors:
+            unwanted = [
+                Collector(spec, "", lambda batch: None)
+                for spec in (ASSESSMENTS, ITEMS)
+                if spec not in collectors
+            ]
+            both = collectors | {collector.spec: collector for collector in unwanted}
+            await read_assessments(self._client, where, both[ASSESSMENTS], both[ITEMS])
+        else:
+            for spec, collector in collectors.items():
+                await read(self._client, spec, where, collector)
+
+    def _commit(
+        self,
+        spec: ResourceSpec,
+        slice: Slice,
+        spool: Spool,
+        account: Account,
+        guard: Guard | None = None,
+    ) -> Loaded:
+        reading = self._reading(spec, slice, spool, account)
+        try:
+            outcome = commit(
+                self.runtime.lake,
+                TABLES[spec.name],
+                slice,
+                reading,
+                guard or self.runtime.guard,
+                self.runtime.scratch,
+            )
+        except SliceError as error:
+            return self._failed(spec, slice, str(error), reading)
+        return Loaded(spec, slice, outcome.status, outcome.message, outcome, reading.traffic)
+
+    def _failed(
+        self, spec: ResourceSpec, slice: Slice, message: str, reading: Reading | None = None
+    ) -> Loaded:
+        record_failure(
+            self.runtime.lake,
+            TABLES[spec.name],
+            slice,
+            message=message,
+            sync_id=self._cause.sync_id,
+            run_id=self._cause.run_id,
+            started_at=self._cause.started_at,
+        )
+        return Loaded(spec, slice, "failed", message, None, reading.traffic if reading else None)
+
+    def _reading(self, spec: ResourceSpec, slice: Slice, spool: Spool, account: Account) -> Reading:
+        tally = account.tally
+        measures: tuple[Measure, ...] = ()
+        if account.server_total is not None:
+            measures = (Measure("rows by the platform's own count", account.server_total, account.received),)
+        return Reading(
+            spool=spool.finish(),
+            received=account.received,
+            complete=account.complete,
+            sync_id=self._cause.sync_id,
+            run_id=self._cause.run_id,
+            started_at=self._cause.started_at,
+            quarantined=tuple(BadRow(bad.key, bad.reason, bad.raw, str(slice)) for bad in account.bad),
+            server_total=account.server_total,
+            keep=self._kept(spec, slice, account),
+            failures=_failures(spec, account),
+            drift=tuple(
+                Drift(drift.kind, drift.field, drift.sample or None, rows)
+                for drift, rows in account.drift.items()
+            ),
+            measures=measures,
+            traffic={
+                "requests": tally.requests,
+                "pages": tally.pages,
+                "retries": tally.retries,
+                "bytes": tally.bytes,
+            },
+        )
+
+    def _kept(self, spec: ResourceSpec, slice: Slice, account: Account) -> Kept | None:
+        """The rows that stay because their class, item or type could not be read."""
+        if not account.failed or spec.unit_column is None:
+            return None
+        ids = tuple(account.failed)
+        if spec.unit_column in ("assessment_id", "source_id"):
+            ids = self._assessments_of(slice, ids)
+        return Kept(spec.unit_column, ids)
+
+    def _assessments_of(self, slice: Slice, class_ids: tuple[int | str, ...]) -> tuple[int | str, ...]:
+        """The assessments of classes; items and grades name these, not the class."""
+        table = self.runtime.lake.read(TABLES["assessments"], slice, ["id", "class_id"], alive=False)
+        pairs = zip(values(table, "id"), values(table, "class_id"), strict=True)
+        return tuple(assessment for assessment, class_id in pairs if class_id in class_ids)
+
+
+def _slice(spec: ResourceSpec, where: Where) -> Slice:
+    assert where.school_id is not None
+    return slice_of(spec, where.school_id, where.semester_id)
+
+
+def _failures(spec: ResourceSpec, account: Account) -> tuple[str, ...]:
+    unit = {"by_item": "item", "by_term_type": "term type"}.get(spec.asked, "class")
+    shown = [f"{unit} {one}: {reason}" for one, reason in account.failed.items()]
+    more = len(shown) - FAILURES_SHOWN
+    return tuple(shown[:FAILURES_SHOWN]) + ((f"and {more} more",) if more > 0 else ())

@@ -1,0 +1,105 @@
+"""The warehouse file: the lake's rows and dbt's models in a private DuckDB file, checked, then published."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from dagster_dbt import DagsterDbtTranslator, DbtCliResource, dbt_assets
+
+from assets.runtime import Runtime
+from assets.tables import TABLES
+from warehouse.models import EXECUTABLE, PROJECT, Build
+from warehouse.publish import build_raw, publish, record_checks
+
+PUBLISHED = dg.AssetKey(["campus_duckdb"])
+# Unit tests prove the models on made-up rows; a night's build checks the night's rows.
+BUILD = ["build", "--exclude-resource-type", "unit_test"]
+
+
+class Translator(DagsterDbtTranslator):
+    """dbt's folders are Dagster's groups."""
+
+    def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str | None:
+        """staging, core, marts or seeds."""
+        return str(dbt_resource_props["schema"])
+
+
+def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
+    """The models as assets, their tests as asset checks, and the published file after all of them."""
+
+    @dbt_assets(
+        manifest=manifest,
+        dagster_dbt_translator=Translator(),
+        required_resource_keys={"campus"},
+        pool="duckdb_build",
+    )
+    def models(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        runtime: Runtime = context.resources.campus
+        build_raw(runtime.lake, list(TABLES.values()), build.file)
+        os.environ.update(build.environment)
+        dbt = DbtCliResource(
+            project_dir=os.fspath(PROJECT),
+            profiles_dir=os.fspath(PROJECT),
+            dbt_executable=os.fspath(EXECUTABLE),
+        )
+        invocation = dbt.cli(BUILD, context=context, target_path=build.target, raise_on_error=False)
+        yield from invocation.stream()
+        results = _results(build.target)
+        record_checks(build.file, results)
+        broken = [result for result in results if result["status"] in ("fail", "error")]
+        if broken or not invocation.is_successful():
+            raise dg.Failure(description=_why(broken), allow_retries=False)
+
+    @dg.asset(
+        key=PUBLISHED,
+        deps=list(models.keys),
+        group_name="published",
+        description="campus.duckdb, which analysts open. Replaced as a whole once every check has passed.",
+        kinds={"duckdb"},
+        required_resource_keys={"campus"},
+        pool="duckdb_build",
+    )
+    def campus_duckdb(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        runtime: Runtime = context.resources.campus
+        generation = publish(build.file, runtime.home, runtime.keep_generations)
+        return dg.MaterializeResult(
+            metadata={
+                "file": dg.MetadataValue.path(str(runtime.home / "campus.duckdb")),
+                "generation": generation.name,
+                "bytes": generation.path.stat().st_size,
+            }
+        )
+
+    return [models, campus_duckdb]
+
+
+def _results(target: Path) -> list[dict[str, Any]]:
+    """What the checks of the last build found, and any model that could not be built, as
+    warehouse.publish.CHECK_RESULTS has it."""
+    nodes = json.loads((target / "manifest.json").read_text(encoding="utf-8"))["nodes"]
+    results = json.loads((target / "run_results.json").read_text(encoding="utf-8"))["results"]
+    return [
+        {
+            "name": nodes[result["unique_id"]]["name"],
+            "model": _checked_model(nodes[result["unique_id"]]),
+            "status": result["status"],
+            "failures": result["failures"],
+            "message": result["message"],
+        }
+        for result in results
+        if result["unique_id"].startswith("test.") or result["status"] == "error"
+    ]
+
+
+def _checked_model(node: Mapping[str, Any]) -> str:
+    checked = node.get("attached_node") or next(iter(node["depends_on"]["nodes"]), node["unique_id"])
+    return str(checked).rsplit(".", maxsplit=1)[-1]
+
+
+def _why(broken: list[dict[str, Any]]) -> str:
+    """What stands in the way of publication, each check in a few words."""
+    reasons = [f"{result['name']}: {result['message']}" for result in broken] or ["dbt ended with an error"]
+    return "nothing was published, and campus.duckdb is the last good one: " + "; ".join(reasons)

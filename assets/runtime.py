@@ -1,0 +1,54 @@
+"""What every asset runs with, and why it runs: the resource `campus`, and the cause of a run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from campus.config import ClientConfig
+from campus.events import Listener
+from warehouse.lake import Lake
+from warehouse.slices import Guard
+
+PLATFORM_ZONE = ZoneInfo("Asia/Shanghai")
+SYNC_ID_TAG = "campus/sync_id"
+# Tags that Dagster sets itself, from the widest cause to the narrowest.
+CAUSE_TAGS = (SYNC_ID_TAG, "dagster/backfill", "dagster/root_run_id")
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """The value of the Dagster resource `campus`: where to read from and where to write to.
+
+    `school_ids`: the schools that the settings name; None: all that the platform lists."""
+
+    client: ClientConfig
+    lake: Lake
+    guard: Guard
+    home: Path
+    term_types: tuple[str, ...]
+    school_ids: tuple[int, ...] | None
+    keep_generations: int
+    listener: Listener | None = None
+
+    @property
+    def scratch(self) -> Path:
+        """Where readings wait for their commit."""
+        return self.home / "scratch"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why rows are read: one night, command or backfill (`sync_id`), the run that serves it, and since when
+    (the platform's wall clock)."""
+
+    sync_id: str
+    run_id: str
+    started_at: datetime
+
+
+def cause_of(run_id: str, tags: Mapping[str, str]) -> Cause:
+    """The cause of a run. A retry has the cause of what it retries, and so skips what that has committed."""
+    sync_id = next((tags[tag] for tag in CAUSE_TAGS if tag in tags), run_id)
+    return Cause(sync_id, run_id, datetime.now(PLATFORM_ZONE).replace(tzinfo=None))

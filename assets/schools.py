@@ -1,0 +1,118 @@
+"""Discovery: which schools there are, which semesters they have, and so which partitions."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import dagster as dg
+import pyarrow as pa
+
+from assets.base_data import GROUP, SEMESTER_LEVEL, asset_key, record
+from assets.loading import Loaded, Loader
+from assets.partitions import SCHOOL_SEMESTERS, partition_key, semesters_by_school
+from assets.runtime import Cause, Runtime, cause_of
+from assets.tables import TABLES, slice_of, values
+from campus.client import Client
+from campus.collect import Collector
+from campus.decode import batch_schema
+from campus.errors import CampusError
+from campus.read import Where, read
+from campus.resources import RESOURCES, SCHOOLS
+from warehouse.quality import committed
+
+SEMESTERS = RESOURCES["semesters"]
+
+
+@dataclass
+class Found:
+    """What discovery found: semesters by school, what became of each slice, and what stood in the way."""
+
+    semesters: dict[int, list[int]] = field(default_factory=dict)
+    loaded: list[Loaded] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+@dg.asset(
+    key=asset_key("schools"),
+    description=f"{TABLES['schools'].comment} Finds the semesters of each, which are the partitions.",
+    group_name=GROUP,
+    kinds={"deltalake"},
+    required_resource_keys={"campus"},
+    pool="platform",
+)
+def schools(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    """Load the schools and their semesters; add partitions for new semesters, retire those that are gone."""
+    runtime: Runtime = context.resources.campus
+    cause = cause_of(context.run_id, context.run.tags)
+    known = semesters_by_school(context.instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or ""))
+    found = asyncio.run(_discover(runtime, cause, known))
+    new = [
+        partition_key(school_id, semester_id)
+        for school_id, semesters in found.semesters.items()
+        for semester_id in semesters
+        if semester_id not in known.get(school_id, [])
+    ]
+    context.instance.add_dynamic_partitions(SCHOOL_SEMESTERS.name or "", new)
+    for school_id, semesters in found.semesters.items():
+        for gone in set(known.get(school_id, [])) - set(semesters):
+            context.instance.delete_dynamic_partition(
+                SCHOOL_SEMESTERS.name or "", partition_key(school_id, gone)
+            )
+    for one in found.loaded:
+        record(context, one, found.semesters.get(one.slice.school_id, []))
+    if found.problems:
+        raise dg.Failure(description="; ".join(found.problems), allow_retries=False)
+    return dg.MaterializeResult(
+        metadata={
+            "schools": len(found.semesters),
+            "semesters": sum(len(semesters) for semesters in found.semesters.values()),
+            "new partitions": len(new),
+        }
+    )
+
+
+async def _discover(runtime: Runtime, cause: Cause, known: dict[int, list[int]]) -> Found:
+    found = Found()
+    async with Client(runtime.client, [SCHOOLS.scopes, SEMESTERS.scopes], runtime.listener) as client:
+        loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
+        listed = await _list_schools(client, runtime, found)
+        for school_id in runtime.school_ids or values(listed, "id"):
+            found.loaded.append(_load_school(loader, school_id, listed))
+            found.loaded += await loader.load((SEMESTERS,), Where(school_id), again=False)
+            semesters = _semesters(runtime, school_id)
+            for gone in set(known.get(school_id, [])) - set(semesters):
+                found.loaded += [
+                    loader.retire(spec, slice_of(spec, school_id, gone)) for spec in SEMESTER_LEVEL
+                ]
+            found.semesters[school_id] = semesters
+    found.problems += [
+        f"{one.spec.name} {one.slice}: {one.message}" for one in found.loaded if one.status == "failed"
+    ]
+    return found
+
+
+async def _list_schools(client: Client, runtime: Runtime, found: Found) -> pa.Table:
+    """The rows of the schools list. Where the list cannot be read, the schools that the settings name have
+    only their ids; without such a setting it is a problem that stops here."""
+    batches: list[pa.RecordBatch] = []
+    collector = Collector(SCHOOLS, "", batches.append)
+    header = runtime.school_ids[0] if runtime.school_ids else None
+    try:
+        await read(client, SCHOOLS, Where(header), collector)
+    except CampusError as error:
+        if not runtime.school_ids:
+            found.problems.append(f"the list of schools cannot be read: {error} Or set CAMPUS_SCHOOL_IDS.")
+    return pa.Table.from_batches(batches, batch_schema(SCHOOLS.contract))
+
+
+def _load_school(loader: Loader, school_id: int, listed: pa.Table) -> Loaded:
+    own = [row for row in listed.to_pylist() if row["id"] == school_id]
+    rows = own or [{"id": school_id, "_trashed": False}]
+    return loader.store(
+        SCHOOLS, slice_of(SCHOOLS, school_id), pa.Table.from_pylist(rows, schema=listed.schema)
+    )
+
+
+def _semesters(runtime: Runtime, school_id: int) -> list[int]:
+    """The semesters that the lake holds of a school: those just read, or the last good ones."""
+    rows = runtime.lake.read(TABLES["semesters"], slice_of(SEMESTERS, school_id), ["id", "start_at"])
+    return values(rows.sort_by([("start_at", "ascending"), ("id", "ascending")]), "id")

@@ -1,0 +1,123 @@
+"""What runs by itself: the nightly discovery, one load a school after it, one publication after the loads."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import dagster as dg
+import polars as pl
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from assets.base_data import asset_key
+from assets.partitions import SCHOOL_SEMESTERS, partition_key
+from assets.runtime import PLATFORM_ZONE, SYNC_ID_TAG
+from assets.tables import TABLES
+from pipelines.due import due_keys, school_ranges
+from pipelines.settings import Settings
+from warehouse.lake import Lake
+from warehouse.logs import LOAD_LOG
+
+# What define_asset_job gives; Dagster does not export its name.
+AssetJob = UnresolvedAssetJobDefinition
+UNFINISHED = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+
+
+def nightly(settings: Settings, discovery: AssetJob) -> dg.ScheduleDefinition:
+    """The schedule that starts a night. Its date names the night in quality.load_log."""
+
+    @dg.schedule(
+        name="nightly",
+        job=discovery,
+        cron_schedule=settings.options.schedule.nightly,
+        execution_timezone=str(PLATFORM_ZONE),
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Find schools and semesters; the loads and the publication follow by themselves.",
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+        night = context.scheduled_execution_time.astimezone(PLATFORM_ZONE).date()
+        return dg.RunRequest(run_key=f"night-{night}", tags={SYNC_ID_TAG: f"night-{night}"})
+
+    return schedule
+
+
+def loads_after_discovery(
+    settings: Settings,
+    discovery: AssetJob,
+    base_data: AssetJob,
+    status: dg.DagsterRunStatus,
+) -> dg.SensorDefinition:
+    """The sensor that asks for one load a school once discovery has ended. Also when it has failed: that one
+    school cannot be read is no reason to leave out the others."""
+
+    @dg.run_status_sensor(
+        name=f"loads_after_discovery_{status.value.lower()}",
+        run_status=status,
+        monitored_jobs=[discovery],
+        request_job=base_data,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=30,
+        description="One load a school: its current semester, and on one night a week every semester.",
+    )
+    def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest]:
+        instance = context.instance
+        sync_id = context.dagster_run.tags.get(SYNC_ID_TAG, context.dagster_run.run_id)
+        keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
+        weekday = datetime.now(PLATFORM_ZONE).weekday()
+        wanted = due_keys(
+            keys,
+            current_keys(settings),
+            instance.get_materialized_partitions(asset_key("classes")),
+            every_semester=weekday == settings.options.schedule.all_semesters_on,
+        )
+        for stretch in school_ranges(keys, wanted):
+            yield dg.RunRequest(
+                run_key=f"{context.dagster_run.run_id}|{stretch.start}",
+                tags={**stretch.tags, SYNC_ID_TAG: sync_id},
+            )
+
+    return sensor
+
+
+def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefinition:
+    """The sensor that asks for one publication when the lake is newer than the published file and no run is
+    under way: after a night, a backfill, or a single asset, whether all of it succeeded or not."""
+
+    @dg.sensor(
+        name="publish_after_loads",
+        job=publish,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=60,
+        description="Build and publish the warehouse once the loads have ended.",
+    )
+    def sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        if context.instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED), limit=1):
+            return dg.SkipReason("A run is under way.")
+        lake = Lake(str(settings.lake_root))
+        if not lake.holds(LOAD_LOG):
+            return dg.SkipReason("Nothing has been loaded yet.")
+        if _published_at(settings.published) >= lake.written_at(LOAD_LOG):
+            return dg.SkipReason("The published file has all that is loaded.")
+        # The key keeps a publication whose checks fail from being tried again before anything new is loaded.
+        return dg.RunRequest(run_key=f"load-log-{lake.version(LOAD_LOG)}")
+
+    return sensor
+
+
+def current_keys(settings: Settings) -> set[str]:
+    """The partition of each school's current semester; the latest one where none is marked."""
+    columns = ["_school_id", "id", "start_at", "is_current"]
+    semesters = pl.from_arrow(Lake(str(settings.lake_root)).read(TABLES["semesters"], columns=columns))
+    assert isinstance(semesters, pl.DataFrame)
+    latest = semesters.sort("is_current", "start_at", nulls_last=False).group_by("_school_id").last()
+    return {partition_key(row["_school_id"], row["id"]) for row in latest.iter_rows(named=True)}
+
+
+def _published_at(file: Path) -> float:
+    """When the file was published, as Unix time; 0: never."""
+    return file.stat().st_mtime if file.exists() else 0.0

@@ -1,0 +1,102 @@
+"""The command `campus`. Exit status: 0 all done, 1 something failed, 2 bad settings or usage."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+import duckdb
+
+from pipelines.display import errors, print_rows
+from pipelines.settings import Settings, SettingsError, load_settings
+from simulator.cli import simulator
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Campus Warehouse: a school platform's data in a warehouse that people can trust."""
+
+
+main.add_command(simulator)
+
+
+def _settings() -> Settings:
+    try:
+        return load_settings()
+    except SettingsError as error:
+        for problem in error.problems:
+            errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
+        sys.exit(2)
+
+
+@main.command()
+@click.option("--school", "schools", type=int, multiple=True, help="Only this school; may be repeated.")
+@click.option("--full", is_flag=True, help="Read everything again.")
+@click.option("--select", "selection", help="Only these assets, in Dagster's selection syntax.")
+@click.option(
+    "--accept-vanished",
+    is_flag=True,
+    help="Let rows vanish however many they are (see `safety` in campus.yaml).",
+)
+def sync(schools: tuple[int, ...], full: bool, selection: str | None, accept_vanished: bool) -> None:
+    """Load from the platform, build the models and publish campus.duckdb: the nightly job, here and now."""
+    from pipelines.commands import run_sync
+
+    # Every sync reads in full as yet, so --full asks for nothing more.
+    sys.exit(run_sync(_settings(), schools, selection, accept_vanished=accept_vanished))
+
+
+@main.command()
+def build() -> None:
+    """Build the models from the lake as it is, check them, and publish campus.duckdb."""
+    from pipelines.commands import run_build
+
+    sys.exit(run_build(_settings()))
+
+
+@main.command()
+def demo() -> None:
+    """The whole thing on the embedded simulator: load, build, publish, and three things to see."""
+    from pipelines.demo import run_demo
+
+    sys.exit(run_demo(_settings()))
+
+
+@main.command()
+def doctor() -> None:
+    """Say in words whether the settings, the token, its scopes and each endpoint are right."""
+    from pipelines.doctor import run_doctor
+
+    sys.exit(run_doctor(_settings()))
+
+
+@main.command()
+@click.argument("query")
+@click.option(
+    "--format", "style", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True
+)
+def sql(query: str, style: str) -> None:
+    """Run QUERY on the published campus.duckdb, also while a sync runs."""
+    settings = _settings()
+    if not settings.published.exists():
+        errors.print(f"campus: {settings.published} is not there yet: run `campus sync`", soft_wrap=True)
+        sys.exit(1)
+    try:
+        with duckdb.connect(str(settings.published), read_only=True) as connection:
+            result = connection.execute(query)
+            columns = [column[0] for column in result.description or ()]
+            print_rows(columns, result.fetchall(), style)
+    except duckdb.Error as error:
+        errors.print(f"campus: {error}", markup=False, soft_wrap=True)
+        sys.exit(1)
+
+
+@main.command()
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def ui(arguments: tuple[str, ...]) -> None:
+    """Open the Dagster UI on what the command line ran; ARGUMENTS go to `dagster dev`, e.g. -- -p 3001."""
+    from pipelines.instance import dagster_home
+
+    dagster_home(_settings())
+    executable = Path(sys.executable).parent / "dagster"
+    os.execv(executable, [str(executable), "dev", "-m", "pipelines.definitions", *arguments])

@@ -1,0 +1,46 @@
+"""The commands that run Dagster's jobs. Apart from the CLI itself, since Dagster takes seconds to import."""
+
+from pipelines.definitions import build_definitions
+from pipelines.display import console, errors, progress
+from pipelines.instance import open_instance
+from pipelines.resources import open_runtime
+from pipelines.settings import Settings
+from pipelines.sync import JobEnd, SelectionError, build, sync
+
+
+def run_sync(
+    settings: Settings, schools: tuple[int, ...], selection: str | None, *, accept_vanished: bool = False
+) -> int:
+    """Sync and say how each run ended. The exit status."""
+    if schools:
+        settings = settings.model_copy(update={"school_ids": schools})
+    failed = False
+    with (
+        open_instance(settings) as instance,
+        progress() as listener,
+        open_runtime(settings, listener, accept_vanished=accept_vanished) as runtime,
+    ):
+        definitions = build_definitions(settings, runtime)
+        try:
+            for end in sync(definitions, instance, schools=schools, selection=selection):
+                _report(end)
+                failed = failed or end.problem is not None
+        except SelectionError as error:
+            errors.print(f"campus: {error}", markup=False, soft_wrap=True)
+            return 2
+    return int(failed)
+
+
+def run_build(settings: Settings) -> int:
+    """Build and publish. The exit status."""
+    with open_instance(settings) as instance:
+        end = build(build_definitions(settings), instance)
+    _report(end)
+    return int(end.problem is not None)
+
+
+def _report(end: JobEnd) -> None:
+    if end.problem is None:
+        console.print(f"{end.job}: done")
+    else:
+        errors.print(f"{end.job}: {end.problem}", markup=False, soft_wrap=True)

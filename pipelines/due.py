@@ -1,0 +1,44 @@
+"""Which partitions a load is asked for, and in which runs."""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+
+from assets.partitions import partition_key, semesters_by_school
+
+RANGE_START = "dagster/asset_partition_range_start"
+RANGE_END = "dagster/asset_partition_range_end"
+
+
+@dataclass(frozen=True)
+class PartitionRange:
+    """A stretch of partition keys that stand side by side in Dagster's list, all of one school."""
+
+    school_id: int
+    start: str
+    end: str
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The run tags that make a run load this stretch."""
+        return {RANGE_START: self.start, RANGE_END: self.end}
+
+
+def due_keys(keys: Sequence[str], current: Set[str], loaded: Set[str], *, every_semester: bool) -> list[str]:
+    """The partitions that a night loads: each school's current semester and whatever was never loaded, and
+    on the night for it every semester, since older ones change seldom."""
+    return [key for key in keys if every_semester or key in current or key not in loaded]
+
+
+def school_ranges(keys: Sequence[str], wanted: Iterable[str]) -> Iterator[PartitionRange]:
+    """The wanted keys as ranges, one run each: a school's semesters in one run as far as they stand together.
+
+    `keys`: all partition keys in Dagster's order, in which a school's later semester may stand apart."""
+    position = {key: index for index, key in enumerate(keys)}
+    for school_id, semesters in semesters_by_school(sorted(wanted, key=position.__getitem__)).items():
+        stretch: list[str] = []
+        for key in (partition_key(school_id, semester_id) for semester_id in semesters):
+            if stretch and position[key] != position[stretch[-1]] + 1:
+                yield PartitionRange(school_id, stretch[0], stretch[-1])
+                stretch = []
+            stretch.append(key)
+        yield PartitionRange(school_id, stretch[0], stretch[-1])

@@ -1,0 +1,43 @@
+"""Where Dagster keeps its runs: CAMPUS_HOME/dagster unless DAGSTER_HOME says otherwise, so that the UI shows
+what the command line ran."""
+
+import os
+from pathlib import Path
+
+import dagster as dg
+import yaml
+
+from pipelines.settings import Settings
+
+POSTGRES_URL = "DAGSTER_POSTGRES_URL"
+# One load and one build at a time: a platform is asked by one run, and a build takes all its memory.
+CONFIG: dict[str, object] = {
+    "telemetry": {"enabled": False},
+    "nux": {"enabled": False},
+    "concurrency": {
+        "pools": {"default_limit": 1, "granularity": "run"},
+        "runs": {"max_concurrent_runs": 4},
+    },
+    "run_monitoring": {"enabled": True, "free_slots_after_run_end_seconds": 60},
+}
+
+
+def open_instance(settings: Settings) -> dg.DagsterInstance:
+    """The Dagster instance of CAMPUS_HOME, set up where it is new."""
+    return dg.DagsterInstance.from_config(str(dagster_home(settings)))
+
+
+def dagster_home(settings: Settings) -> Path:
+    """DAGSTER_HOME, with a dagster.yaml in it; the environment is set for the processes that follow."""
+    home = Path(os.environ.setdefault("DAGSTER_HOME", str(settings.home / "dagster")))
+    home.mkdir(parents=True, exist_ok=True)
+    config = home / "dagster.yaml"
+    if not config.exists():
+        config.write_text(yaml.safe_dump(_config(), sort_keys=False), encoding="utf-8")
+    return home
+
+
+def _config() -> dict[str, object]:
+    if POSTGRES_URL not in os.environ:
+        return CONFIG
+    return CONFIG | {"storage": {"postgres": {"postgres_url": {"env": POSTGRES_URL}}}}

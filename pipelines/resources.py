@@ -1,0 +1,95 @@
+"""The Dagster resource `campus`: the platform (or the embedded simulator) and the lake, from the settings."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from assets.runtime import Runtime
+from assets.tables import TABLES
+from campus.config import ClientConfig
+from campus.events import Listener
+from campus.resources import TERM_TYPES
+from pipelines.settings import Settings
+from simulator.process import running
+from warehouse.lake import Lake
+from warehouse.models import Build
+from warehouse.slices import Guard
+
+
+@contextmanager
+def open_runtime(
+    settings: Settings, listener: Listener | None = None, *, accept_vanished: bool = False
+) -> Iterator[Runtime]:
+    """What the assets run with. Where no platform is set, the simulator runs as long as this does."""
+    if settings.embedded:
+        with running() as simulated:
+            yield _runtime(
+                settings,
+                _client(settings, simulated.base_url, simulated.client_id, simulated.client_secret),
+                listener,
+                accept_vanished,
+            )
+    else:
+        assert settings.base_url and settings.client_id and settings.client_secret
+        client = _client(
+            settings, settings.base_url, settings.client_id, settings.client_secret.get_secret_value()
+        )
+        yield _runtime(settings, client, listener, accept_vanished)
+
+
+def build_of(settings: Settings) -> Build:
+    """Where the models are built."""
+    publishing = settings.options.publish
+    return Build(settings.home, publishing.threads, publishing.memory_limit)
+
+
+def campus_resource(settings: Settings) -> dg.ResourceDefinition:
+    """The resource for runs that Dagster launches."""
+
+    @dg.resource(config_schema={"accept_vanished": dg.Field(bool, default_value=False)})
+    @contextmanager
+    def campus(context: dg.InitResourceContext) -> Iterator[Runtime]:
+        with open_runtime(settings, accept_vanished=context.resource_config["accept_vanished"]) as runtime:
+            yield runtime
+
+    return campus
+
+
+def _client(settings: Settings, base_url: str, client_id: str, client_secret: str) -> ClientConfig:
+    options = settings.options.platform
+    return ClientConfig(
+        base_url=base_url,
+        client_id=client_id,
+        client_secret=client_secret,
+        concurrency=options.concurrency,
+        per_page=options.per_page,
+        unpaged_limit=options.unpaged_limit,
+        max_attempts=options.max_attempts,
+        retry_after_cap=options.retry_after_cap,
+        read_timeout=options.timeout,
+    )
+
+
+def _runtime(
+    settings: Settings, client: ClientConfig, listener: Listener | None, accept_vanished: bool
+) -> Runtime:
+    safety, publishing = settings.options.safety, settings.options.publish
+    lake = Lake(str(settings.lake_root))
+    # Before anything is loaded, since a change of schema fails the commits under way.
+    lake.ensure(TABLES.values())
+    return Runtime(
+        client=client,
+        lake=lake,
+        guard=Guard(
+            share=safety.max_vanished_share,
+            handful=safety.vanished_handful,
+            allowed=accept_vanished,
+            quarantine_share=safety.max_quarantined_share,
+        ),
+        home=settings.home,
+        term_types=tuple(dict.fromkeys((*TERM_TYPES, *settings.options.terms.extra_types))),
+        school_ids=settings.school_ids,
+        keep_generations=publishing.keep_generations,
+        listener=listener,
+    )
