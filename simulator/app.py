@@ -1,0 +1,136 @@
+"""The ASGI application: from a request's bytes through faults, access and routes to an answer's bytes."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from simulator.access import check_school, check_scope
+from simulator.cache import PageCache
+from simulator.control import PREFIX, Control
+from simulator.faults import HTML_PAGE, Fault, FaultPlan, Faults, retry_after, truncated
+from simulator.http import Problem, Request, Response, problem_response
+from simulator.listing import disturb
+from simulator.log import Log
+from simulator.platform import Platform
+from simulator.routes import ROUTES
+from simulator.routing import Route, Router
+from simulator.settings import Settings
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class Application:
+    """One platform behind ASGI."""
+
+    def __init__(self, settings: Settings, plan: FaultPlan) -> None:
+        self.platform = Platform(settings)
+        self._router = Router(ROUTES)
+        self._log = Log(settings.access.log)
+        self._control = Control(self.platform, Faults(plan), self._log)
+        self._cache = PageCache()
+        self._second, self._answered = 0, 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = await _read(scope, receive, self.platform.readings.ignored)
+        torn = False
+        if request.path.startswith(PREFIX):
+            response = self._guarded(self._control.handle, request)
+        else:
+            response, fault = await self._answer(request)
+            torn = fault is not None and fault.kind == "reset"
+            self._log.add(request, response.status, fault.kind if fault else None)
+        await _write(send, response, torn=torn)
+
+    async def _answer(self, request: Request) -> tuple[Response, Fault | None]:
+        if self._over_rate():
+            return self._refusal(Problem(429, "too many requests"), [(b"Retry-After", b"1")]), None
+        struck = self._control.faults.strike(request)
+        if struck is None:
+            return self._guarded(self._respond, request), None
+        fault, rng = struck
+        if fault.kind == "status":
+            return self._refusal(Problem(fault.status, "injected fault"), retry_after(fault)), fault
+        if fault.kind == "html":
+            return HTML_PAGE, fault
+        if fault.kind == "slow":
+            await asyncio.sleep(fault.seconds)
+        elif fault.kind == "revoked":
+            self.platform.tokens.revoke(request)
+        elif fault.kind == "moving":
+
+            def move_and_respond(moved: Request) -> Response:
+                route = self._router.find(moved)
+                self._admit(route, moved)
+                if route.listing:
+                    disturb(route.listing, self.platform, moved, fault.change, rng)
+                return route.handler(self.platform, moved)
+
+            return self._guarded(move_and_respond, request), fault
+        response = self._guarded(self._respond, request)
+        return truncated(response) if fault.kind == "truncated" else response, fault
+
+    def _respond(self, request: Request) -> Response:
+        route = self._router.find(request)
+        self._admit(route, request)
+        if request.method != "GET":
+            return route.handler(self.platform, request)
+        key = (self.platform.store.version, request.school_id, request.target)
+        response = self._cache.get(key)
+        if response is None:
+            response = route.handler(self.platform, request)
+            self._cache.put(key, response)
+        return response
+
+    def _admit(self, route: Route, request: Request) -> None:
+        if route.anonymous:
+            return
+        readings = self.platform.readings
+        grant = self.platform.tokens.grant(request)
+        needs_school = route.needs_school or readings.schools_header == "required"
+        request.school_id = check_school(grant, request, required=needs_school)
+        check_scope(grant, route.scopes, readings.people_scope)
+
+    def _guarded(self, handler: Callable[[Request], Response], request: Request) -> Response:
+        try:
+            return handler(request)
+        except Problem as problem:
+            return self._refusal(problem)
+
+    def _refusal(self, problem: Problem, headers: list[tuple[bytes, bytes]] | None = None) -> Response:
+        return problem_response(problem, self.platform.readings.error_body, headers)
+
+    def _over_rate(self) -> bool:
+        limit = self.platform.settings.access.rate_limit
+        if not limit:
+            return False
+        second = int(time.monotonic())
+        self._answered = self._answered + 1 if second == self._second else 1
+        self._second = second
+        return self._answered > limit
+
+
+async def _read(scope: Scope, receive: Receive, ignored: tuple[str, ...]) -> Request:
+    body = b""
+    if scope["method"] != "GET":
+        more = True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+    text = scope["query_string"].decode("latin-1")
+    query = {k: v for k, v in parse_qsl(text, keep_blank_values=True) if k not in ignored} if text else {}
+    target = f"{scope['path']}?{text}"
+    return Request(scope["method"], scope["path"], target, query, dict(scope["headers"]), body)
+
+
+async def _write(send: Send, response: Response, *, torn: bool) -> None:
+    """Send an answer; a torn one promises its whole length and ends in the middle, with the connection."""
+    headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    body = response.body[: len(response.body) // 2] if torn else response.body
+    await send({"type": "http.response.body", "body": body, "more_body": torn})

@@ -1,0 +1,93 @@
+"""The command line, derived from the settings."""
+
+import dataclasses
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any
+
+import click
+import msgspec
+
+from simulator.app import Application
+from simulator.faults import Fault, FaultPlan
+from simulator.server import serve
+from simulator.settings import Access, Readings, Settings, Size
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add one option a field of the settings, in the order of the fields."""
+    for group in (Readings, Access, Size):
+        for field in reversed(dataclasses.fields(group)):
+            command = click.option(*_names(field), **_attributes(field))(command)
+    return command
+
+
+def _names(field: "dataclasses.Field[Any]") -> tuple[str, str]:
+    flag = "--" + field.name.replace("_", "-")
+    return (f"{flag}/--no-{field.name}" if isinstance(field.default, bool) else flag), field.name
+
+
+def _attributes(field: "dataclasses.Field[Any]") -> dict[str, Any]:
+    default, metadata = field.default, field.metadata
+    attributes: dict[str, Any] = {"help": metadata["help"], "default": default, "show_default": True}
+    if "choices" in metadata:
+        attributes["type"] = click.Choice(metadata["choices"])
+    elif isinstance(default, tuple):
+        attributes |= {
+            "multiple": True,
+            "type": int if field.name == "allowed_schools" else str,
+            "show_default": False,
+        }
+    elif isinstance(default, date):
+        attributes |= {"type": click.DateTime(["%Y-%m-%d"]), "default": default.isoformat()}
+    elif not isinstance(default, bool):
+        attributes["type"] = click.IntRange(
+            min=0 if field.name in ("seed", "rate_limit", "token_lifetime") else 1
+        )
+    return attributes
+
+
+def _faults(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> list[Fault]:
+    try:
+        return [msgspec.json.decode(text, type=Fault) for text in texts]
+    except msgspec.DecodeError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", default=0, type=click.IntRange(0, 65535), show_default=True, help="Port; 0 takes a free one."
+)
+@click.option("--client-id", envvar="SIMULATOR_CLIENT_ID", default="demo-client", show_default=True)
+@click.option(
+    "--client-secret",
+    envvar="SIMULATOR_CLIENT_SECRET",
+    default="demo-secret",
+    help="Better given in SIMULATOR_CLIENT_SECRET, where no process list shows it.",
+)
+@click.option(
+    "--fault", "faults", multiple=True, callback=_faults, help='A fault as JSON, such as {"kind": "slow"}.'
+)
+@click.option(
+    "--until-stdin-closes", is_flag=True, hidden=True, help="Leave with the process that started this one."
+)
+@_options
+def simulator(
+    host: str,
+    port: int,
+    client_id: str,
+    client_secret: str,
+    faults: list[Fault],
+    until_stdin_closes: bool,
+    **options: Any,
+) -> None:
+    """Run a school platform to try things against: made-up schools behind the real interface."""
+    if isinstance(options["today"], datetime):
+        options["today"] = options["today"].date()
+    settings = Settings.of(client_id, client_secret, **options)
+    app = Application(settings, FaultPlan(faults, seed=settings.size.seed))
+    try:
+        serve(app, host, port, until_stdin_closes=until_stdin_closes)
+    except OSError as error:
+        raise click.ClickException(f"cannot listen on {host}:{port}: {error.strerror}") from error

@@ -1,0 +1,126 @@
+"""The tests' hand in the machine, under /_simulator/: faults, the request log, the true rows, changes."""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from simulator.faults import FaultPlan, Faults
+from simulator.http import Problem, Request, Response, json_response
+from simulator.log import Log
+from simulator.platform import Platform
+from simulator.rows import RESOURCES, Row, Values
+
+PREFIX = "/_simulator/"
+
+T = TypeVar("T")
+
+
+class Mutation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A change of one row. `values` are sent from then on just as they are given here, right or wrong.
+
+    `parent` of an insert: the school, semester, class or item that the new row belongs to (0 for a school).
+    """
+
+    op: Literal["insert", "update", "delete", "destroy"]
+    resource: str
+    key: int | None = None
+    parent: int | None = None
+    values: dict[str, msgspec.Raw] = {}
+    touch: bool = True
+    first: bool = False
+
+
+class Control:
+    """Answers the control endpoints."""
+
+    def __init__(self, platform: Platform, faults: Faults, log: Log) -> None:
+        self.faults = faults
+        self._platform = platform
+        self._log = log
+        self._handlers: dict[tuple[str, str], Callable[[Request], Any]] = {
+            ("POST", "faults"): self._set_faults,
+            ("DELETE", "faults"): self._clear_faults,
+            ("GET", "log"): lambda _: self._log.entries(),
+            ("DELETE", "log"): lambda _: self._log.clear(),
+            ("GET", "rows"): self._rows,
+            ("POST", "mutate"): self._mutate,
+        }
+
+    def handle(self, request: Request) -> Response:
+        """One control request."""
+        handler = self._handlers.get((request.method, request.path.removeprefix(PREFIX)))
+        if handler is None:
+            raise Problem(404, f"no such control: {request.method} {request.path}")
+        return json_response(handler(request))
+
+    def _set_faults(self, request: Request) -> FaultPlan:
+        self.faults = Faults(_decode(request.body, FaultPlan))
+        return self.faults.plan
+
+    def _clear_faults(self, _: Request) -> FaultPlan:
+        self.faults = Faults(FaultPlan())
+        return self.faults.plan
+
+    def _rows(self, request: Request) -> list[Values]:
+        """Every row of a resource in a school (or one of its semesters) as it is sent, and its parent."""
+        resource = _known(request.query.get("resource", ""))
+        school_id = request.integer("school_id", self._platform.store.school_ids[0])
+        assert school_id is not None  # it has a default
+        return [
+            self._entry(resource, row, request.names("expand"))
+            for parent in self._platform.store.parents(resource, school_id, request.integer("semester_id"))
+            for row in self._platform.store.rows(resource, parent)
+        ]
+
+    def _entry(self, resource: str, row: Row, expand: list[str]) -> Values:
+        return {
+            "key": row.key,
+            "parent": RESOURCES[resource].parent_of(row.key),
+            "trashed": row.deleted_at is not None,
+            "row": self._platform.wire.rows(resource, [row], expand)[0],
+        }
+
+    def _mutate(self, request: Request) -> Values:
+        change = _decode(request.body, Mutation)
+        resource, store = _known(change.resource), self._platform.store
+        values = {name: _verbatim(raw) for name, raw in change.values.items()}
+        if change.op == "insert":
+            if change.parent is None:
+                raise Problem(422, "insert needs a parent")
+            return self._entry(
+                resource, store.insert(resource, change.parent, values, first=change.first), []
+            )
+        if change.key is None:
+            raise Problem(422, f"{change.op} needs a key")
+        try:
+            if change.op == "update":
+                row = store.update(resource, change.key, values, touch=change.touch)
+            else:
+                row = (
+                    store.delete(resource, change.key)
+                    if change.op == "delete"
+                    else store.destroy(resource, change.key)
+                )
+        except KeyError as error:
+            raise Problem(404, str(error.args[0])) from error
+        return self._entry(resource, row, [])
+
+
+def _known(resource: str) -> str:
+    if resource not in RESOURCES:
+        raise Problem(422, f"resource must be one of {', '.join(RESOURCES)}, not {resource!r}")
+    return resource
+
+
+def _verbatim(raw: msgspec.Raw) -> Any:
+    """A value that is sent with the very same bytes; decoded where that loses nothing, for the filters."""
+    value = msgspec.json.decode(raw)
+    return value if not isinstance(value, float) and msgspec.json.encode(value) == bytes(raw) else raw.copy()
+
+
+def _decode(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        raise Problem(422, str(error)) from error

@@ -1,0 +1,84 @@
+"""Faults on request: which request goes wrong, and how.
+
+Whether a fault strikes is a function of the seed, the request and how often this very request has come
+before, so that a run can be repeated even where requests overtake each other.
+"""
+
+import time
+from collections import Counter
+from email.utils import formatdate
+from fnmatch import fnmatchcase
+from random import Random
+from typing import Literal
+
+import msgspec
+
+from simulator.http import Headers, Request, Response
+
+Kind = Literal["status", "reset", "truncated", "slow", "html", "revoked", "moving"]
+
+
+class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One way to go wrong. `path` is a glob on the path; `times` ends the fault after so many strikes."""
+
+    kind: Kind
+    probability: float = 1.0
+    path: str = "*"
+    times: int | None = None
+    status: int = 500  # of kind status
+    retry_after: float | None = None  # seconds, of kind status
+    retry_after_form: Literal["seconds", "date"] = "seconds"
+    seconds: float = 1.0  # of kind slow
+    change: Literal["shrink", "grow", "balanced"] = "balanced"  # of kind moving
+
+
+class FaultPlan(msgspec.Struct, forbid_unknown_fields=True):
+    """All faults of a run; the first that strikes a request is the one that happens."""
+
+    faults: list[Fault] = []
+    seed: int = 1
+
+
+class Faults:
+    """Decides for each request whether it goes wrong."""
+
+    def __init__(self, plan: FaultPlan) -> None:
+        self.plan = plan
+        self._seen: Counter[str] = Counter()
+        self._struck: Counter[int] = Counter()
+
+    def strike(self, request: Request) -> tuple[Fault, Random] | None:
+        """The fault that strikes this request, with random numbers for whatever it needs."""
+        if not self.plan.faults:
+            return None
+        target = f"{request.method} {request.target}"
+        self._seen[target] += 1
+        for index, fault in enumerate(self.plan.faults):
+            if not fnmatchcase(request.path, fault.path) or self._struck[index] == fault.times:
+                continue
+            rng = Random(f"{self.plan.seed}/{index}/{target}/{self._seen[target]}")
+            if rng.random() < fault.probability:
+                self._struck[index] += 1
+                return fault, rng
+        return None
+
+
+def retry_after(fault: Fault) -> Headers:
+    """The header of a status fault, in seconds or as a date."""
+    if fault.retry_after is None:
+        return []
+    if fault.retry_after_form == "seconds":
+        return [(b"Retry-After", b"%g" % fault.retry_after)]
+    return [(b"Retry-After", formatdate(time.time() + fault.retry_after, usegmt=True).encode())]
+
+
+def truncated(response: Response) -> Response:
+    """The first half of a body as if it were all: its length is right and its JSON is not."""
+    return Response(200, response.body[: len(response.body) // 2], response.headers)
+
+
+HTML_PAGE = Response(
+    200,
+    "<!DOCTYPE html><html><head><title>系统维护</title></head><body>请稍后再试。</body></html>".encode(),
+    [(b"content-type", b"text/html; charset=utf-8")],
+)

@@ -1,0 +1,158 @@
+"""The simulator as a separate process, for the demo and the tests."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+
+START_TIMEOUT = 30.0  # seconds
+STOP_TIMEOUT = 5.0
+READY = "listening on "
+
+
+class SimulatorError(RuntimeError):
+    """The simulator could not be started, or refused a control request."""
+
+
+@dataclass(frozen=True)
+class RunningSimulator:
+    """A simulator that answers at `base_url`, and the tests' hand in it."""
+
+    base_url: str
+    client_id: str
+    client_secret: str = field(repr=False)
+
+    def control(self, method: str, name: str, *, body: Any = None, **query: str | int) -> Any:
+        """A control request, its answer decoded; SimulatorError says why one was refused."""
+        content = None if body is None else msgspec.json.encode(body)
+        url = f"{self.base_url}/_simulator/{name}"
+        response = httpx.request(method, url, params=query, content=content, timeout=60, trust_env=False)
+        if response.is_error:
+            raise SimulatorError(f"{method} {name}: {response.status_code} {response.text}")
+        return msgspec.json.decode(response.content)
+
+    def set_faults(self, *faults: Mapping[str, Any], seed: int = 1) -> None:
+        """From now on these faults, each as the fields of simulator.faults.Fault; none clears them."""
+        self.control("POST", "faults", body={"faults": faults, "seed": seed})
+
+    def log(self) -> list[dict[str, Any]]:
+        """The requests since the start or the last clear_log: method, path, query, school, status, fault."""
+        return list(self.control("GET", "log"))
+
+    def clear_log(self) -> None:
+        """Forget the requests so far."""
+        self.control("DELETE", "log")
+
+    def rows(
+        self, resource: str, school_id: int, semester_id: int | None = None, expand: str = ""
+    ) -> list[dict[str, Any]]:
+        """What is true: each row as {key, parent, trashed, row}, `row` being what the platform would send."""
+        query: dict[str, str | int] = {"resource": resource, "school_id": school_id, "expand": expand}
+        if semester_id is not None:
+            query["semester_id"] = semester_id
+        return list(self.control("GET", "rows", **query))
+
+    def insert(self, resource: str, parent: int, *, first: bool = False, **values: Any) -> dict[str, Any]:
+        """Add a row like its neighbour but for `values`; parent is its school, semester, class or item."""
+        return self._mutate(op="insert", resource=resource, parent=parent, first=first, values=values)
+
+    def update(self, resource: str, key: int, *, touch: bool = True, **values: Any) -> dict[str, Any]:
+        """Set fields to what is given, right or wrong (msgspec.Raw for any text); touch moves updated_at."""
+        return self._mutate(op="update", resource=resource, key=key, touch=touch, values=values)
+
+    def delete(self, resource: str, key: int) -> dict[str, Any]:
+        """Delete softly: the row shows only with with_trashed."""
+        return self._mutate(op="delete", resource=resource, key=key)
+
+    def destroy(self, resource: str, key: int) -> dict[str, Any]:
+        """Delete for good."""
+        return self._mutate(op="destroy", resource=resource, key=key)
+
+    def _mutate(self, **change: Any) -> dict[str, Any]:
+        return dict(self.control("POST", "mutate", body=change))
+
+
+@contextmanager
+def running(
+    *,
+    client_id: str = "demo-client",
+    client_secret: str = "demo-secret",
+    faults: tuple[Mapping[str, Any], ...] = (),
+    **options: Any,
+) -> Iterator[RunningSimulator]:
+    """Run a simulator on a free loopback port while the block lasts.
+
+    Options are those of the command line with underscores: students=60, unpaged="refused", ignored=["sort"].
+    SimulatorError with the process's own words when it does not start. It never outlives this process.
+    """
+    arguments = [
+        *_arguments(options),
+        *(part for f in faults for part in ("--fault", msgspec.json.encode(f).decode())),
+    ]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(
+            [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        ).rstrip(os.pathsep),
+        "SIMULATOR_CLIENT_ID": client_id,
+        "SIMULATOR_CLIENT_SECRET": client_secret,
+    }
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "simulator", "--until-stdin-closes", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment,
+            text=True,
+        ) as process,
+    ):
+        try:
+            line = _first_line(process)
+            if not line.startswith(READY):
+                process.kill()
+                errors.seek(0)
+                raise SimulatorError(
+                    f"the simulator did not start: {errors.read().strip() or 'no answer in time'}"
+                )
+            yield RunningSimulator(line.removeprefix(READY).strip(), client_id, client_secret)
+        finally:
+            _stop(process)
+
+
+def _arguments(options: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in options.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            yield f"--{flag}" if value else f"--no-{flag}"
+            continue
+        for each in value if isinstance(value, list | tuple) else [value]:
+            yield f"--{flag}={each}"
+
+
+def _first_line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None  # it is a pipe
+    timer = threading.Timer(START_TIMEOUT, process.kill)
+    timer.start()
+    try:
+        return process.stdout.readline()
+    finally:
+        timer.cancel()
+
+
+def _stop(process: "subprocess.Popen[str]") -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()

@@ -1,0 +1,72 @@
+"""Rows, and the arithmetic that leads from a row's key to the collection it stands in.
+
+Every row lives in a collection: the rows of one resource under one parent (the students of a school, the
+scores of an item). A key contains its parent's key, so that scores can be made when somebody asks for them,
+without an index of those that nobody asked for. Keys of different schools never meet.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Values = dict[str, Any]
+
+FIRST_SCHOOL = 101
+ASSESSMENT_OFFSET = 50_000  # assessments are numbered beside the classes of a semester, never like them
+
+
+@dataclass(slots=True, frozen=True)
+class Row:
+    """One row: its fields as they are sent, and what the platform knows besides."""
+
+    key: int  # the id; stays when a test breaks the sent id. Class members have one although they send none.
+    values: Values
+    updated_at: str
+    deleted_at: str | None = None
+
+
+class Resource(NamedTuple):
+    """Under which parent rows of a resource stand, and how a key leads there: key // span - shift."""
+
+    parent: str
+    span: int
+    shift: int = 0
+    first: int = 1  # of the numbers of rows under one parent
+
+    def parent_of(self, key: int) -> int:
+        return key // self.span - self.shift
+
+    def key(self, parent: int, number: int) -> int:
+        return (parent + self.shift) * self.span + number
+
+
+RESOURCES = {
+    "schools": Resource("platform", 1_000_000),
+    "semesters": Resource("school", 100),
+    "terms": Resource("school", 1_000),
+    "structures": Resource("school", 10_000),
+    "admin_classes": Resource("school", 10_000, first=5_001),
+    "reflections": Resource("school", 1_000_000),
+    "students": Resource("school", 1_000_000),
+    "teachers": Resource("school", 1_000_000),
+    "classes": Resource("semester", 100_000),
+    "class_members": Resource("class", 1_000),
+    "assessments": Resource("class", 1, shift=ASSESSMENT_OFFSET, first=0),
+    "assessment_items": Resource("class", 100, shift=ASSESSMENT_OFFSET),
+    "scores": Resource("item", 1_000),
+    "grades": Resource("class", 1_000, first=501),
+}
+
+
+def school_of(semester_id: int) -> int:
+    """The school that a semester belongs to."""
+    return RESOURCES["semesters"].parent_of(semester_id)
+
+
+def semester_of(class_id: int) -> int:
+    """The semester that a course class belongs to."""
+    return RESOURCES["classes"].parent_of(class_id)
+
+
+def class_of(item_id: int) -> int:
+    """The course class that an assessment item belongs to."""
+    return RESOURCES["assessment_items"].parent_of(item_id)

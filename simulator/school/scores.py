@@ -1,0 +1,235 @@
+"""Scores of one item, and the grades that follow from the scores of a class.
+
+An item has one score of type item_score a student. An item of scoring type addition has its additions and
+deductions besides, as scores of type raw without an evaluator; its item_score is the initial score plus them.
+"""
+
+from random import Random
+from typing import NamedTuple
+
+from simulator.rows import RESOURCES, Row, Values
+from simulator.school import names
+from simulator.school.assessments import FULL_SCORE, Assessment, Item
+from simulator.school.calendar import moment, stamp
+from simulator.school.courses import Course
+from simulator.school.points import min_ranks, ratio, text
+
+NOT_SCORED_SHARE = 0.03
+ZERO_SHARE = 0.015
+INVALID_SHARE = 0.015
+PASS_MARK, WARNING_MARK = 6_000, 6_500
+# least real score in hundredths, level, grade point
+LEVELS = ((9_000, "A", "4.0"), (8_000, "B", "3.0"), (7_000, "C", "2.0"), (6_000, "D", "1.0"), (0, "E", "0.0"))
+
+
+class Mark(NamedTuple):
+    """What one student got for one item; points in hundredths, None for not scored."""
+
+    owner: int
+    points: int | None
+    valid: bool
+    raw: tuple[int, ...] = ()
+
+
+def marks(seed: int, course: Course, item: Item) -> list[Mark]:
+    """The marks of all students of a class for one item, from the item's own random numbers."""
+    rng = Random(f"{seed}/scores/{item.id}")
+    draw = rng.random
+    plan = item.plan
+    found = []
+    for owner in course.students:
+        luck, fate = draw(), draw()
+        if plan.full is None or not item.taken or fate < NOT_SCORED_SHARE:
+            found.append(Mark(owner, None, True))
+        elif plan.initial is not None:
+            raw = tuple(100 if draw() < 0.6 else -100 for _ in range(int(luck * 4)))
+            found.append(Mark(owner, min(max(plan.initial * 100 + sum(raw), 0), plan.full * 100), True, raw))
+        elif fate < NOT_SCORED_SHARE + ZERO_SHARE:
+            found.append(Mark(owner, 0, True))
+        else:
+            share = 0.25 + 0.75 * max(_ability(owner), luck) if luck > 0.2 else 0.3 + luck
+            step = 100 if plan.scoring in ("star", "level") else 50
+            points = int(share * plan.full * 100 / step + 0.5) * step
+            found.append(Mark(owner, points, fate < 1 - INVALID_SHARE))
+    return found
+
+
+def _ability(student: int) -> float:
+    """The same in all courses, so that good students are good; a multiplicative hash, for speed."""
+    return (student * 2_654_435_761 >> 7) % 1_000 / 1_000
+
+
+def scores(seed: int, course: Course, item: Item) -> list[Row]:
+    """The score rows of one item."""
+    found = marks(seed, course, item)
+    rng = Random(f"{seed}/score rows/{item.id}")
+    evaluator = course.teachers[0].id
+    scored_at = moment(rng, course.term.start, course.last_day)
+    published_at = max(scored_at, stamp(course.last_day, 43_200)) if item.published else None
+    counted = [m.points if m.valid else None for m in found]
+    ranks = min_ranks(counted) if item.published else [None] * len(found)
+    rank_base = sum(c is not None for c in counted) if item.published else None
+    common = (course.school_id, RESOURCES["assessments"].key(course.id, 0), item, published_at, scored_at)
+    rows: list[Row] = []
+    for mark, rank in zip(found, ranks, strict=True):
+        for points in mark.raw:
+            raw = Mark(mark.owner, points, True)
+            rows.append(_score_row(len(rows), common, raw, "raw", None, None, None, rng))
+        base = rank_base if rank is not None else None
+        rows.append(_score_row(len(rows), common, mark, "item_score", evaluator, rank, base, rng))
+    return rows
+
+
+def _score_row(
+    number: int,
+    common: tuple[int, int, Item, str | None, str],
+    mark: Mark,
+    type_: str,
+    evaluator: int | None,
+    rank: int | None,
+    rank_base: int | None,
+    rng: Random,
+) -> Row:
+    school_id, assessment_id, item, published_at, scored_at = common
+    key = RESOURCES["scores"].key(item.id, number + 1)
+    points = text(mark.points)
+    plan = item.plan
+    values: Values = {
+        "id": key,
+        "school_id": school_id,
+        "assessment_id": assessment_id,
+        "item_id": item.id,
+        "type": type_,
+        "owner_id": mark.owner,
+        "evaluator_id": evaluator,
+        "valid": mark.valid,
+        "invalid_type_id": None if mark.valid else 1 + number % 4,
+        "invalid_reason": "" if mark.valid else names.INVALID_REASONS[number % 4],
+        "score": points,
+        "gained_score": points if mark.valid and published_at else None,
+        "tag": rng.choice(plan.tags) if plan.tags else "",
+        "review": rng.choice(names.REVIEWS) if plan.scoring == "review" else "",
+        "self_review": rng.choice(names.SELF_REVIEWS) if plan.scoring == "review" else "",
+        "rank": rank,
+        "rank_base": rank_base,
+        "status": "published" if published_at else "pending",
+        "published_at": published_at,
+        "created_at": scored_at,
+        "updated_at": published_at or scored_at,
+    }
+    return Row(key, values, published_at or scored_at)
+
+
+def suggested(found: list[tuple[int, Mark]]) -> int | None:
+    """The system's score: points of valid scored items as a share of what these items give at most, of 100.
+
+    Takes pairs of an item's full score and a mark, in hundredths; None when nothing is scored.
+    """
+    counted = [(full, mark.points) for full, mark in found if mark.valid and mark.points is not None]
+    full = sum(full for full, _ in counted)
+    return ratio(sum(points for _, points in counted), full, FULL_SCORE) if full else None
+
+
+def grades(seed: int, course: Course, assessment: Assessment) -> list[Row]:
+    """One grade a student; real_score is the teacher's score where there is one, else the suggested one."""
+    rng = Random(f"{seed}/grades/{course.id}")
+    by_student: dict[int, list[tuple[Item, Mark]]] = {owner: [] for owner in course.students}
+    for item in assessment.leaves.values():
+        for mark in marks(seed, course, item):
+            by_student[mark.owner].append((item, mark))
+    if not assessment.rows:
+        return []
+    made = [_Grade.of(rng, found) for found in by_student.values()]
+    ranks = min_ranks([grade.real for grade in made])
+    base = sum(rank is not None for rank in ranks)
+    return [
+        _grade_row(rng, course, assessment.rows[0].key, number, owner, grade, rank, base)
+        for number, (owner, grade, rank) in enumerate(zip(by_student, made, ranks, strict=True))
+    ]
+
+
+class _Grade(NamedTuple):
+    score: str | None
+    real: int | None
+    suggest: int | None
+    gained: int | None
+
+    @classmethod
+    def of(cls, rng: Random, found: list[tuple[Item, Mark]]) -> "_Grade":
+        pairs = [((item.plan.full or 0) * 100, mark, item.published) for item, mark in found]
+        suggest = suggested([(full, mark) for full, mark, _ in pairs])
+        gained = suggested([(full, mark) for full, mark, published in pairs if published])
+        final, fate = None, rng.random()
+        if suggest is not None and fate < 0.12:
+            final = min(suggest + 100 * rng.randrange(5), FULL_SCORE)
+        score = "" if fate > 0.97 else text(final)
+        return cls(score, suggest if final is None else final, suggest, gained)
+
+
+def _grade_row(
+    rng: Random,
+    course: Course,
+    assessment_id: int,
+    number: int,
+    owner: int,
+    grade: _Grade,
+    rank: int | None,
+    base: int,
+) -> Row:
+    published = not course.term.current or rng.random() < 0.05
+    delayed = published and grade.real is None
+    status = (
+        "delayed"
+        if delayed
+        else "passed"
+        if published and rng.random() < 0.01
+        else "published"
+        if published
+        else "pending"
+    )
+    level, gpa = _level(grade.real) if published else (None, None)
+    settled = stamp(course.last_day, 50_400)
+    updated = settled if published else moment(rng, course.term.start, course.last_day)
+    pass_status = _pass_status(grade.real, status)
+    values: Values = {
+        "id": RESOURCES["grades"].key(course.id, 501 + number),
+        "school_id": course.school_id,
+        "semester_id": course.semester_id,
+        "source_id": assessment_id,
+        "source": "class",
+        "stage_id": None,
+        "owner_id": owner,
+        "name": course.name,
+        "csin": course.csin,
+        "full_score": text(FULL_SCORE),
+        "score": grade.score,
+        "real_score": text(grade.real),
+        "suggest_score": text(grade.suggest),
+        "gained_score": text(grade.gained),
+        "gained_score_rate": None if grade.gained is None else f"{grade.gained / FULL_SCORE:.4f}",
+        "level": level,
+        "credit": "2" if pass_status == "passed" else "0" if pass_status == "failed" else None,
+        "gpa": gpa,
+        "rank": rank if published else None,
+        "rank_base": base if published and rank is not None else None,
+        "status": status,
+        "pass_status": pass_status,
+        "published_at": settled if published and not delayed else None,
+        "review": rng.choice(names.REVIEWS) if rng.random() < 0.3 else "",
+        "updated_at": updated,
+    }
+    return Row(values["id"], values, updated)
+
+
+def _level(real: int | None) -> tuple[str | None, str | None]:
+    return next(
+        ((name, gpa) for least, name, gpa in LEVELS if real is not None and real >= least), (None, None)
+    )
+
+
+def _pass_status(real: int | None, status: str) -> str:
+    if status == "passed":
+        return "passed"
+    if status == "published" and real is not None:
+        return "passed" if real >= PASS_MARK else "failed"
+    return "warning" if status == "pending" and real is not None and real < WARNING_MARK else "pending"

@@ -1,0 +1,200 @@
+"""The platform's rows: made when first asked for, and changed by tests while the platform runs."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime, time, timedelta
+from functools import lru_cache
+
+from simulator.rows import FIRST_SCHOOL, RESOURCES, Row, Values, class_of, school_of, semester_of
+from simulator.school import assessments, base, courses, scores
+from simulator.school.calendar import TIME_FORMAT
+from simulator.settings import Size
+
+SCORE_COLLECTIONS_KEPT = 512
+
+
+class Store:
+    """Collections of rows by resource and parent key.
+
+    A collection that nobody has changed is remade from the seed whenever it has fallen out of the cache; a
+    changed one is kept. `version` grows with every change, so that cached pages know when they are stale.
+    """
+
+    def __init__(self, size: Size) -> None:
+        self.size = size
+        self.version = 0
+        self._now = datetime.combine(size.today, time(20))  # later than any generated row
+        self._changed: dict[tuple[str, int], list[Row]] = {}
+        self._schools = base.schools(size)
+        self.school_ids = tuple(row.key for row in self._schools)
+        self._school = lru_cache(maxsize=None)(lambda school_id: base.build(size, school_id))
+        self._semester = lru_cache(maxsize=None)(
+            lambda semester_id: courses.build(size, self._school(school_of(semester_id)), semester_id)
+        )
+        self._assessment = lru_cache(maxsize=None)(
+            lambda class_id: assessments.build(
+                size.seed, self._semester(semester_of(class_id)).courses[class_id]
+            )
+        )
+        self._scores = lru_cache(maxsize=SCORE_COLLECTIONS_KEPT)(self._make_scores)
+        self._people = lru_cache(maxsize=8)(
+            lambda school_id, version: {row.key: row for row in self.rows("reflections", school_id)}
+        )
+        self._grades = lru_cache(maxsize=SCORE_COLLECTIONS_KEPT)(self._make_grades)
+
+    def rows(self, resource: str, parent: int) -> list[Row]:
+        """All rows of one collection, deleted ones too; empty for an unknown parent. Not to be changed."""
+        changed = self._changed.get((resource, parent))
+        if changed is not None:
+            return changed
+        return self._original(resource, parent) if self._is_generated(resource, parent) else []
+
+    def find(self, resource: str, key: int) -> Row | None:
+        """The row with this key, deleted or not."""
+        parent = RESOURCES[resource].parent_of(key)
+        return next((row for row in self.rows(resource, parent) if row.key == key), None)
+
+    def semester_ids(self, school_id: int) -> list[int]:
+        """The semesters of a school."""
+        return [row.key for row in self.rows("semesters", school_id)]
+
+    def class_ids(self, semester_ids: Iterable[int]) -> list[int]:
+        """The course classes of some semesters, deleted ones included."""
+        return [row.key for semester_id in semester_ids for row in self.rows("classes", semester_id)]
+
+    def parents(self, resource: str, school_id: int, semester_id: int | None = None) -> list[int]:
+        """The parents of all collections of a resource in a school, or in one of its semesters."""
+        kind = RESOURCES[resource].parent
+        if kind == "platform":
+            return [0]
+        if kind == "school":
+            return [school_id]
+        semester_ids = self.semester_ids(school_id) if semester_id is None else [semester_id]
+        if kind == "semester":
+            return semester_ids
+        class_ids = self.class_ids(semester_ids)
+        if kind == "class":
+            return class_ids
+        return [row.key for class_id in class_ids for row in self.rows("assessment_items", class_id)]
+
+    def people(self, school_id: int) -> dict[int, Row]:
+        """The reflections of a school by id."""
+        return self._people(school_id, self.version)
+
+    def roster(self, admin_class_id: int) -> list[int]:
+        """The students of an administrative class; empty for one that a test inserted."""
+        school_id = RESOURCES["admin_classes"].parent_of(admin_class_id)
+        classes = self._school(school_id).admin_classes
+        return next(([s.id for s in made.students] for made in classes if made.id == admin_class_id), [])
+
+    def insert(self, resource: str, parent: int, values: Values, *, first: bool = False) -> Row:
+        """Add a row at the end of its collection or at its front, with a new id unless `values` has one."""
+        spec = RESOURCES[resource]
+        rows = self._mutable(resource, parent)
+        numbers = [row.key - spec.key(parent, 0) for row in rows]
+        key = spec.key(parent, max(numbers, default=spec.first - 1) + 1)
+        now = self._tick()
+        made = dict(rows[-1].values) if rows else {}  # like its neighbour in all that `values` does not say
+        made |= self._newcomer(parent) if resource == "class_members" else {"id": key}
+        if "updated_at" in made:
+            made["updated_at"] = now
+        row = Row(key, made | values, now)
+        rows.insert(0 if first else len(rows), row)
+        return row
+
+    def update(self, resource: str, key: int, values: Values, *, touch: bool = True) -> Row:
+        """Set fields of a row to whatever is given; `touch` moves its updated_at, as the platform would."""
+        rows, index = self._locate(resource, key)
+        row = rows[index]
+        merged = {**row.values, **values}
+        updated_at = row.updated_at
+        if touch:
+            updated_at = self._tick()
+            if "updated_at" in merged and "updated_at" not in values:
+                merged["updated_at"] = updated_at
+        rows[index] = replace(row, values=merged, updated_at=updated_at)
+        return rows[index]
+
+    def delete(self, resource: str, key: int) -> Row:
+        """Delete softly: from now on the row shows only with with_trashed."""
+        row = self.update(resource, key, {})
+        values = dict(row.values)
+        if "deleted_at" in values:
+            values["deleted_at"] = row.updated_at
+        rows, index = self._locate(resource, key)
+        rows[index] = replace(row, values=values, deleted_at=row.updated_at)
+        return rows[index]
+
+    def destroy(self, resource: str, key: int) -> Row:
+        """Delete for good: the row leaves no trace."""
+        rows, index = self._locate(resource, key)
+        self._tick()
+        return rows.pop(index)
+
+    def _newcomer(self, class_id: int) -> Values:
+        """A student who is no member of the class yet."""
+        members = {row.values["reflection_id"] for row in self.rows("class_members", class_id)}
+        students = self.rows("students", school_of(semester_of(class_id)))
+        return {
+            "type": "student",
+            "reflection_id": next(row.key for row in students if row.key not in members),
+        }
+
+    def _locate(self, resource: str, key: int) -> tuple[list[Row], int]:
+        rows = self._mutable(resource, RESOURCES[resource].parent_of(key))
+        for index, row in enumerate(rows):
+            if row.key == key:
+                return rows, index
+        raise KeyError(f"{resource} has no row with key {key}")
+
+    def _mutable(self, resource: str, parent: int) -> list[Row]:
+        if (resource, parent) not in self._changed:
+            self._changed[resource, parent] = list(self.rows(resource, parent))
+        return self._changed[resource, parent]
+
+    def _tick(self) -> str:
+        """The platform's clock goes by changes, so that runs are repeatable."""
+        self.version += 1
+        self._now += timedelta(seconds=1)
+        return self._now.strftime(TIME_FORMAT)
+
+    def _is_generated(self, resource: str, parent: int) -> bool:
+        """Whether the seed makes this parent; others have the rows that tests gave them."""
+        kind = RESOURCES[resource].parent
+        if kind == "platform":
+            return parent == 0
+        if kind == "school":
+            return FIRST_SCHOOL <= parent < FIRST_SCHOOL + self.size.schools
+        if kind == "semester":
+            return self._is_generated("semesters", school_of(parent)) and (
+                parent in self._school(school_of(parent)).semesters
+            )
+        if kind == "class":
+            semester_id = semester_of(parent)
+            return (
+                self._is_generated("classes", semester_id) and parent in self._semester(semester_id).courses
+            )
+        return self._is_generated("assessment_items", class_of(parent)) and (
+            parent in self._assessment(class_of(parent)).leaves
+        )
+
+    def _original(self, resource: str, parent: int) -> list[Row]:
+        made: dict[str, Callable[[], list[Row]]] = {
+            "schools": lambda: self._schools,
+            "classes": lambda: self._semester(parent).classes,
+            "class_members": lambda: self._semester(semester_of(parent)).members[parent],
+            "assessments": lambda: self._assessment(parent).rows,
+            "assessment_items": lambda: self._assessment(parent).items,
+            "scores": lambda: self._scores(parent),
+            "grades": lambda: self._grades(parent),
+        }
+        return made[resource]() if resource in made else self._school(parent).rows[resource]
+
+    def _make_scores(self, item_id: int) -> list[Row]:
+        class_id = class_of(item_id)
+        course = self._semester(semester_of(class_id)).courses[class_id]
+        return scores.scores(self.size.seed, course, self._assessment(class_id).leaves[item_id])
+
+    def _make_grades(self, class_id: int) -> list[Row]:
+        course = self._semester(semester_of(class_id)).courses[class_id]
+        return scores.grades(self.size.seed, course, self._assessment(class_id))
