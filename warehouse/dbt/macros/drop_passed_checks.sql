@@ -3,7 +3,10 @@
     Only those with something to show stay, so that a table there is a finding.
 -#}
 {% macro drop_passed_checks(results) %}
-    {%- for result in results if result.status == 'pass' and result.node.resource_type == 'test' and result.node.relation_name %}
-        drop table if exists {{ result.node.relation_name }};
+    {%- for result in results if result.status == 'pass' %}
+        {%- set check = result.node %}
+        {%- if check.resource_type == 'test' and check.relation_name %}
+            drop table if exists {{ check.relation_name }};
+        {%- endif %}
     {%- endfor %}
 {% endmacro %}

@@ -1,6 +1,7 @@
 {#-
-    The rows of a seed in force for each school: its own where it has any, else the default ones (school_id empty).
-    key: the column whose rows are replaced one by one; none: a school's rows replace the default set as a whole.
+    The rows of a seed in force for each school: its own where it has any, else the default ones (school_id
+    empty). key: the column whose rows are replaced one by one; none: a school's rows replace the default
+    set as a whole. Needs a CTE `schools`.
 -#}
 {% macro in_force(seed, key=none) -%}
     select

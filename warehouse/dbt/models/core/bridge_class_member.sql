@@ -1,6 +1,6 @@
 -- Grain: school, course class, kind of member, member.
--- Rules: memberships that ended stay, with left_at, so that a transfer in mid-semester can be told. left_at is the platform's
---   own date of deletion, else when a sync first missed the row.
+-- Rules: memberships that ended stay, with left_at, so that a transfer in mid-semester can be told. left_at
+--   is the platform's own date of deletion, else when a sync first missed the row.
 -- Source: raw.class_members, raw.classes.
 with members as (
     select * from {{ ref('stg_class_members') }}

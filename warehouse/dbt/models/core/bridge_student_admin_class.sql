@@ -1,8 +1,8 @@
 -- Grain: school, semester, student.
--- Rules: the v3 interface does not say which administrative class a student is in, so it is inferred: the one that most of
---   the student's course classes are held for, counting only course classes of a single administrative class; the
---   smallest id where two are equal. Memberships that ended count only where the student has no current one, and a student
---   of none such classes has no row.
+-- Rules: the v3 interface does not say which administrative class a student is in, so it is inferred: the one
+--   that most of the student's course classes are held for, counting only course classes of a single
+--   administrative class; the smallest id where two are equal. Memberships that ended count only where the
+--   student has no current one, and a student of none such classes has no row.
 -- Source: raw.class_members, raw.classes, raw.students.
 with members as (
     select * from {{ ref('bridge_class_member') }}

@@ -1,6 +1,7 @@
 -- Grain: school, assessment item.
--- Rules: items form a tree of 1 to 3 levels, flattened to one column a level, the item itself included. An item whose parent is
---   not there is taken as top. A leaf has no live item below it. Removed items stay (is_deleted).
+-- Rules: items form a tree of 1 to 3 levels, flattened to one column a level, the item itself included. An
+--   item whose parent is not there is taken as top. A leaf has no live item below it. Removed items stay
+--   (is_deleted).
 -- Source: raw.assessment_items.
 with items as (
     select * from {{ ref('stg_assessment_items') }}

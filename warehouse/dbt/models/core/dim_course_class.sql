@@ -25,7 +25,7 @@ select
     classes.structure_ids,
     classes.admin_class_ids,
     classes.teacher_ids,
-    array_to_string(classes.teacher_names, ', ') as teacher_names,
+    nullif(array_to_string(classes.teacher_names, ', '), '') as teacher_names,
     classes.created_at,
     classes.updated_at,
     classes.is_deleted,

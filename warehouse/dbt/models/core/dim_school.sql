@@ -1,5 +1,6 @@
 -- Grain: school.
--- Rules: as in every dimension, a row that the platform no longer has stays, with is_deleted, so that history keeps its names.
+-- Rules: as in every dimension, a row that the platform no longer has stays, with is_deleted, so that history
+--   keeps its names.
 -- Source: raw.schools.
 select
     school_id,

@@ -1,8 +1,9 @@
 -- Grain: school, structure (headquarters, campus, school level, grade, subject group).
--- Rules: the tree is flattened to the ancestors' ids and names from the top, the structure itself included. The parent is
---   parent_id where the platform sends it; else the last other id of a path of ids (`/1/5/12`); else the structure whose path
---   is this one's without its last name (`A/B/C`). A parent that is unknown ends the walk there, and so does a circle, so
---   that every structure keeps its row. Removed structures stay (is_deleted).
+-- Rules: the tree is flattened to the ancestors' ids and names from the top, the structure itself included.
+--   The parent is parent_id where the platform sends it; else the last other id of a path of ids (`/1/5/12`);
+--   else the structure whose path is this one's without its last name (`A/B/C`). A parent that is unknown
+--   ends the walk there, and so does a circle, so that every structure keeps its row. Removed structures stay
+--   (is_deleted).
 -- Source: raw.structures.
 with recursive structures as (
     select * from {{ ref('stg_structures') }}

@@ -1,6 +1,6 @@
 -- Grain: school, student.
--- Rules: students who have left stay, with is_deleted, since their scores and grades do. The cohort is the year of
---   graduation, named by its term.
+-- Rules: students who have left stay, with is_deleted, since their scores and grades do. The cohort is the
+--   year of graduation, named by its term.
 -- Source: raw.students, raw.terms.
 with students as (
     select * from {{ ref('stg_students') }}

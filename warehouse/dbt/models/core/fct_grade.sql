@@ -1,8 +1,10 @@
 -- Grain: school, grade: a student's total for one source (for source `class`: one course class's assessment).
 -- Rules: live rows only.
---   real_score: the teacher's score where given, else the suggested one; what the platform sent is platform_real_score.
+--   real_score: the teacher's score where given, else the suggested one; what the platform sent is
+--     platform_real_score.
 --   grade_points: the platform's gpa where given, else by the scale in force (seeds.gpa_scale).
---   is_passed: the platform's verdict where it has one, else score_percent against pass_percent (seeds.grade_thresholds).
+--   is_passed: the platform's verdict where it has one, else score_percent against pass_percent
+--     (seeds.grade_thresholds).
 --   weight: the credit where given, else weight_without_credit (seeds.grade_thresholds).
 --   counts_in_statistics: by status (seeds.grade_status_rules).
 -- Source: raw.grades; class and semester by the assessment.

@@ -1,6 +1,7 @@
--- Grain: school, score: what one student got for one item (score_type raw: from one evaluator; item_score: the item's own).
--- Rules: live rows only. score null is not scored, 0 is zero points. Statistics take is_valid rows of one score_type.
---   Written comments stay in staging.stg_scores.
+-- Grain: school, score: what one student got for one item (score_type raw: from one evaluator; item_score:
+--   the item's own).
+-- Rules: live rows only. score null is not scored, 0 is zero points. Statistics take is_valid rows of one
+--   score_type. Written comments stay in staging.stg_scores.
 -- Source: raw.scores; class and semester by the assessment.
 with scores as (
     select * from {{ ref('stg_scores') }}

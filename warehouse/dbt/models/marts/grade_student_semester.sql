@@ -2,10 +2,13 @@
 -- Rules: rates come from sums, and the sums are columns. Only grades of source `class` whose status counts
 --   (seeds.grade_status_rules) are in the sums; pending ones are counted beside them.
 --   score_rate = 100 * points / full score over the scored courses.
---   weighted_mean = mean of the courses' percentages, weighted by credit (seeds.grade_thresholds: weight_without_credit).
---   gpa = sum(grade points * credit) / sum(credit), over courses with both; gpa_source says whose points they are.
+--   weighted_mean = mean of the courses' percentages, weighted by credit (seeds.grade_thresholds:
+--     weight_without_credit).
+--   gpa = sum(grade points * credit) / sum(credit), over courses with both; gpa_source says whose points they
+--     are.
 --   Ranks are min-ranks by weighted_mean as shown, 1 the best, within the administrative class
---   (bridge_student_admin_class) and within the cohort; percent_rank = (rank - 1) / (n - 1), 0 the best, null for n = 1.
+--     (bridge_student_admin_class) and within the cohort; percent_rank = (rank - 1) / (n - 1), 0 the best,
+--     null for n = 1.
 -- Source: core.fct_grade and dimensions.
 with grades as (
     select *
@@ -49,7 +52,8 @@ sums as (
         sum(score_percent * weight) filter (where counts_in_statistics) as weighted_percent_sum,
         sum(weight) filter (where counts_in_statistics and score_percent is not null) as weight_sum,
         sum(credit) as credits,
-        sum(if(counts_in_statistics and is_passed, credit, 0)) filter (where credit is not null) as gained_credits,
+        sum(if(counts_in_statistics and is_passed, credit, 0))
+            filter (where credit is not null) as gained_credits,
         sum(grade_points * credit) filter (where counts_in_statistics) as grade_points_sum,
         sum(credit) filter (where counts_in_statistics and grade_points is not null) as gpa_credits,
         string_agg(distinct grade_points_source, ' and ' order by grade_points_source)
@@ -95,9 +99,13 @@ ranks as (
 ranked as (
     select
         * replace (
-            case when weighted_mean is not null and admin_class_id is not null then rank_in_class end as rank_in_class,
+            case
+                when weighted_mean is not null and admin_class_id is not null then rank_in_class
+            end as rank_in_class,
             case when admin_class_id is not null then class_size end as class_size,
-            case when weighted_mean is not null and cohort_id is not null then rank_in_cohort end as rank_in_cohort,
+            case
+                when weighted_mean is not null and cohort_id is not null then rank_in_cohort
+            end as rank_in_cohort,
             case when cohort_id is not null then cohort_size end as cohort_size
         )
     from ranks

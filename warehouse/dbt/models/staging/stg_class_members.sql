@@ -1,4 +1,5 @@
--- Grain: school, course class, kind of member, member. Memberships that ended are kept, with the time they ended.
+-- Grain: school, course class, kind of member, member. Memberships that ended are kept, with the time they
+--   ended.
 select
     _school_id as school_id,
     class_id as course_class_id,

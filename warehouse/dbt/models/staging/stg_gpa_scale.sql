@@ -1,4 +1,5 @@
--- Grain: school, lowest percentage of a step. The scale in force: a school's own as a whole, else the default.
+-- Grain: school, lowest percentage of a step. The scale in force: a school's own as a whole, else the
+--   default.
 -- Each step reaches up to the next one, [lower_percent, upper_percent); the highest is open.
 with schools as (
     select * from {{ ref('stg_schools') }}

@@ -1,4 +1,5 @@
--- Grain: school, term (a word of the school's vocabularies: cohorts, academic years, subjects ...). Tombstones kept.
+-- Grain: school, term (a word of the school's vocabularies: cohorts, academic years, subjects ...).
+--   Tombstones kept.
 select
     _school_id as school_id,
     id as term_id,

@@ -1,4 +1,4 @@
-{#- The interface knows items of 1 to 3 levels; the ancestors of a deeper one are not all in its level columns. -#}
+{#- The interface knows items of 1 to 3 levels; a deeper one has ancestors that no level column shows. -#}
 {% test item_tree_depth(model) %}
     {{ config(severity='warn', store_failures=true) }}
     select items.*

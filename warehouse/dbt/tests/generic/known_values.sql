@@ -1,8 +1,8 @@
-{#- An enum of the interface: a value that its specification does not name is drift. One row for each such value. -#}
+{#- An enum: a value that the interface's specification does not name is drift. One row for each such value. -#}
 {% test known_values(model, column_name, values) %}
     {{ config(severity='warn', store_failures=true) }}
     select school_id, {{ column_name }}, count(*) as row_count
     from {{ model }}
-    where {{ column_name }} not in ({% for value in values %}'{{ value }}'{{ ', ' if not loop.last }}{% endfor %})
+    where {{ column_name }} not in ('{{ values | join("', '") }}')
     group by school_id, {{ column_name }}
 {% endtest %}
