@@ -11,9 +11,9 @@ DECREASE = 0.5
 # Share of the reduced rate that is added each second without a decrease.
 RECOVERY_PER_SECOND = 0.2
 SLOWEST = 1.0
-# Seconds between two looks at the share of refusals: the effect of the last decrease must show first.
+# Seconds between two decreases: the effect of the last one must show first.
 LOOK = 1.0
-# A few stray 503 among many answers are no call to slow down further.
+# Share of refusals among the answers of the last one to two looks that is no call to slow down.
 TOLERATED_SHARE = 0.05
 # Pacing may catch up on this much lateness, since sleeps are never exact.
 SLACK = 0.05
@@ -21,15 +21,18 @@ SLACK = 0.05
 
 @dataclass(slots=True)
 class Budget:
-    """Requests a second to one host: unlimited until the first 429 or 503."""
+    """Requests a second to one host: unlimited until refusals (429, 503) are more than a few strays."""
 
     _rate: float = math.inf
     _ceiling: float = math.inf
     _decided: float = -math.inf
     _next: float = 0.0
     _blocked_until: float = 0.0
-    _answered: int = 0
-    _refused: int = 0
+    _look: float = -math.inf
+    _answers: int = 0
+    _refusals: int = 0
+    _earlier_answers: int = 0
+    _earlier_refusals: int = 0
     _window: float = -math.inf
     _sent: int = 0
     _observed: float = 0.0
@@ -51,33 +54,40 @@ class Budget:
 
     def rate(self, now: float) -> float:
         """Requests a second that are granted at this moment."""
-        if self._rate == math.inf:
-            return math.inf
         recovered = self._rate * (1 + RECOVERY_PER_SECOND * (now - self._decided))
         return recovered if recovered < self._ceiling else math.inf
 
     def answered(self, granted: float, now: float, refused: bool, pause: float = 0.0) -> None:
         """Learn from an answer to the request granted at `granted`; pause: its Retry-After in seconds."""
-        self._blocked_until = max(self._blocked_until, now + pause)
+        if pause:
+            self._blocked_until = max(self._blocked_until, now + pause)
         if granted < self._decided:
             # Sent before the last decrease: it says nothing about the new rate.
             return
-        self._answered += 1
-        self._refused += refused
-        unlimited = self._rate == math.inf
-        if refused and (unlimited or now - self._decided >= LOOK):
-            self._decide(now, unlimited)
+        if now - self._look >= LOOK:
+            self._start_look(now)
+        self._answers += 1
+        if refused:
+            self._refusals += 1
+            self._decrease_if_due(now)
 
-    def _decide(self, now: float, unlimited: bool) -> None:
-        if unlimited:
-            self._ceiling = self._observed_rate(now)
-            self._rate = max(SLOWEST, self._ceiling * DECREASE)
-        elif self._refused > TOLERATED_SHARE * self._answered:
-            self._rate = max(SLOWEST, min(self.rate(now), self._ceiling) * DECREASE)
-        else:
-            self._rate = min(self.rate(now), self._ceiling)
-        self._decided = now
-        self._answered = self._refused = 0
+    def _start_look(self, now: float) -> None:
+        recent = now - self._look < 2 * LOOK
+        self._earlier_answers = self._answers if recent else 0
+        self._earlier_refusals = self._refusals if recent else 0
+        self._look, self._answers, self._refusals = now, 0, 0
+
+    def _decrease_if_due(self, now: float) -> None:
+        answers = self._answers + self._earlier_answers
+        refusals = self._refusals + self._earlier_refusals
+        if now - self._decided < LOOK or refusals <= TOLERATED_SHARE * answers:
+            return
+        rate = self.rate(now)
+        if rate == math.inf:
+            rate = self._ceiling = self._observed_rate(now)
+        self._rate = max(SLOWEST, rate * DECREASE)
+        self._decided = self._look = now
+        self._answers = self._refusals = self._earlier_answers = self._earlier_refusals = 0
 
     def _count(self, now: float) -> None:
         if now - self._window >= LOOK:

@@ -58,7 +58,7 @@ class PageNumbers:
         self._max_passes = max_passes
         self._ladder = ladder
         self._names = names
-        self._may_ask_whole = names.whole is not None
+        self._whole_is_left = names.whole is not None
         self._ordinal = 0
         self._passes = 1
         self._total: int | None = None
@@ -93,7 +93,7 @@ class PageNumbers:
         if page == 1 and is_everything(seen):
             reading = _Reading(frozenset(seen.keys), frozenset({request}))
             self._finish(reading, True, "all rows in one answer")
-        elif self._total is not None and self._may_ask_whole and self._total <= self._unpaged_limit:
+        elif self._total is not None and self._may_ask_whole():
             self._ask_whole()
         else:
             self._advance()
@@ -152,7 +152,7 @@ class PageNumbers:
             self._finish(reading, True, "two readings show the same rows")
         elif again and done.total is not None:
             self._give_up(f"the platform counts {done.total} rows but shows {len(reading.keys)}")
-        elif done.page_ignored and not self._may_ask_whole:
+        elif done.page_ignored and not self._may_ask_whole():
             self._give_up("every page shows the same rows: the platform seems to ignore the page number")
         elif self._passes >= self._max_passes:
             self._give_up(f"no two of {self._passes} passes over the pages show the same rows")
@@ -160,11 +160,13 @@ class PageNumbers:
             self._next_pass()
 
     def _next_pass(self) -> None:
+        # Where no total told whether everything at once is too much, the pass that has ended does.
+        ask_whole = self._may_ask_whole()
         # Other boundaries than before, of the size that pages really have.
         real_size = self._pass.longest or self._size
         self._pass = Pass(max(1, real_size - self._passes * max(1, real_size // 10)))
         self._passes += 1
-        if self._may_ask_whole and len(self._readings[-1].keys) <= self._unpaged_limit:
+        if ask_whole:
             self._ask_whole()
         else:
             self._advance()
@@ -174,9 +176,13 @@ class PageNumbers:
             earlier.telling and earlier.keys == reading.keys for earlier in self._readings
         )
 
+    def _may_ask_whole(self) -> bool:
+        rows = len(self._pass.keys) if self._total is None else self._total
+        return self._whole_is_left and rows <= self._unpaged_limit
+
     def _ask_whole(self) -> None:
         assert self._names.whole is not None
-        self._may_ask_whole = False
+        self._whole_is_left = False
         self._ask(WHOLE, (self._names.whole,))
 
     def _ask(self, page: int, params: Params) -> None:

@@ -4,6 +4,7 @@ Nothing here does I/O. A driver sends what `pending` names (in any order, any nu
 answer to `receive` and each 4xx to `refused`, and stops when `done`.
 """
 
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
@@ -34,7 +35,7 @@ class Pagination:
 
 
 def _count(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+    return int(text) if text is not None and re.fullmatch("[0-9]{1,18}", text) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,93 @@
+"""Platforms in plain Python that serve one list, each with its own habits, while rows come and go."""
+
+import random
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from campus.paging import PageRequest, PageSeen, Pagination, Paging
+
+
+class RefusedError(Exception):
+    """A 4xx."""
+
+
+@dataclass
+class Listing:
+    """A list of integer ids. `churn`: per mille of requests after which a row goes, comes, or both happen."""
+
+    rows: list[int]
+    dice: random.Random = field(default_factory=lambda: random.Random(0))
+    churn: int = 0
+    clamp: int = 10_000
+    says_clamp: bool = True
+    headers: bool = True
+    headers_on_whole: bool = True
+    knows_page: bool = True
+    knows_per_page: bool = True
+    knows_whole: bool = True
+    refuses_whole: bool = False
+    refuses_above: int = 1_000_000
+    empty_page: int | None = None
+    phantom_rows: int = 0
+    page_name: str = "page"
+    per_page_name: str = "per_page"
+    asked: int = 0
+    states: list[frozenset[int]] = field(default_factory=list)
+
+    def answer(self, request: PageRequest) -> PageSeen:
+        params = dict(request.params)
+        self.asked += 1
+        self.states.append(frozenset(self.rows))
+        if "paginated" in params and self.refuses_whole:
+            raise RefusedError
+        if "paginated" in params and self.knows_whole:
+            seen = PageSeen(list(self.rows), self._told(1, len(self.rows)) if self.headers_on_whole else None)
+        else:
+            seen = self._page(params)
+        self._move_rows()
+        return seen
+
+    def _page(self, params: dict[str, str | int]) -> PageSeen:
+        asked = int(params.get(self.per_page_name, 20)) if self.knows_per_page else 20
+        if asked > self.refuses_above:
+            raise RefusedError
+        size = min(asked, self.clamp)
+        page = int(params.get(self.page_name, 1)) if self.knows_page else 1
+        keys = [] if page == self.empty_page else self.rows[(page - 1) * size : page * size]
+        return PageSeen(keys, self._told(page, size if self.says_clamp else asked))
+
+    def _told(self, page: int, size: int) -> Pagination | None:
+        total = len(self.rows) + self.phantom_rows
+        return Pagination(page, -(-total // size) if size else 0, size, total) if self.headers else None
+
+    def _move_rows(self) -> None:
+        if self.dice.randrange(1000) >= self.churn:
+            return
+        kind = self.dice.choice(["delete", "insert", "both", "both"])
+        if kind != "insert" and self.rows:
+            del self.rows[self.dice.randrange(len(self.rows))]
+        if kind != "delete":
+            # A key that was never there before: what has gone does not come back.
+            self.rows.insert(self.dice.randint(0, len(self.rows)), 1_000_000 + self.asked)
+
+
+def read(
+    paging: Paging, listing: Listing, most: int = 2000
+) -> tuple[list[Hashable], dict[PageRequest, PageSeen]]:
+    """Drive a reading to its end, answering in any order; the keys that count, and all that was seen."""
+    seen: dict[PageRequest, PageSeen] = {}
+    while not paging.done:
+        pending = paging.pending()
+        assert pending, "neither done nor anything to ask"
+        assert listing.asked < most, "the reading does not end"
+        request = listing.dice.choice(pending)
+        try:
+            seen[request] = listing.answer(request)
+        except RefusedError:
+            if not paging.refused(request):
+                break
+        else:
+            paging.receive(request, seen[request])
+    return [
+        key for request in sorted(paging.outcome.kept, key=lambda r: r.ordinal) for key in seen[request].keys
+    ], seen

@@ -1,0 +1,107 @@
+"""The rate budget, run on a clock of its own against platforms with and without a limit."""
+
+import random
+
+from campus.budget import Budget, budget_for
+
+
+def requests_granted(
+    budget: Budget,
+    seconds: float,
+    start: float = 0.0,
+    limit: float = 1e9,
+    stray: float = 0.0,
+    offered: float = 500.0,
+) -> tuple[int, int]:
+    """Send as fast as the budget and `offered` allow to a platform that accepts `limit` a second.
+
+    It refuses what is beyond (a bucket of a tenth of a second), and a `stray` share of the rest. Returns
+    accepted and refused.
+    """
+    dice = random.Random(1)
+    now, bucket, last = start, limit / 10, start
+    accepted = refused = 0
+    while now < start + seconds:
+        wait = budget.acquire(now)
+        if wait:
+            now += wait
+            continue
+        bucket, last = min(limit / 10, bucket + (now - last) * limit), now
+        fails = bucket < 1 or dice.random() < stray
+        bucket -= not fails
+        refused += fails
+        accepted += not fails
+        budget.answered(now, now, fails)
+        now += 1 / offered
+    return accepted, refused
+
+
+def test_the_first_answer_counts_too() -> None:
+    budget = Budget()
+    assert budget.acquire(0.0) == 0.0
+    budget.answered(0.0, 0.1, refused=True)
+    assert budget.rate(0.1) < float("inf")
+
+
+def test_unlimited_without_refusals() -> None:
+    budget = Budget()
+    accepted, _ = requests_granted(budget, seconds=10)
+    assert abs(accepted - 5000) <= 1
+    assert budget.rate(10.0) == float("inf")
+
+
+def refuse_many(budget: Budget, now: float) -> None:
+    for _ in range(100):
+        budget.answered(now, now, refused=True)
+
+
+def test_refusals_halve_the_observed_rate_once_and_recovery_ends_unlimited() -> None:
+    budget = Budget()
+    requests_granted(budget, seconds=5)
+    refuse_many(budget, 5.0)
+    assert 240 <= budget.rate(5.0) <= 260
+    assert budget.rate(5.0) < budget.rate(7.0) < budget.rate(9.0)
+    assert budget.rate(11.0) == float("inf")
+
+
+def test_settles_near_the_limit_of_a_platform_that_has_one() -> None:
+    budget = Budget()
+    requests_granted(budget, seconds=20, limit=50)
+    accepted, refused = requests_granted(budget, seconds=60, start=20.0, limit=50)
+    assert accepted >= 0.6 * 50 * 60
+    assert refused <= 0.1 * accepted
+
+
+def test_stray_refusals_do_not_starve_the_client() -> None:
+    accepted, _ = requests_granted(Budget(), seconds=60, stray=0.02)
+    assert accepted >= 0.75 * 500 * 60
+
+
+def test_refusals_of_requests_sent_before_a_decrease_do_not_decrease_again() -> None:
+    budget = Budget()
+    requests_granted(budget, seconds=5)
+    refuse_many(budget, 5.0)
+    rate = budget.rate(5.0)
+    for late in range(16):
+        budget.answered(4.99, 6.5 + late / 100, refused=True)
+    assert budget.rate(5.0) == rate
+
+
+def test_a_pause_holds_all_requests_until_it_is_over() -> None:
+    budget = Budget()
+    assert budget.acquire(0.0) == 0.0
+    budget.answered(0.0, 1.0, refused=True, pause=30.0)
+    assert budget.acquire(1.0) == 30.0
+    assert budget.acquire(21.0) == 10.0
+    assert budget.acquire(31.0) == 0.0
+
+
+def test_never_slower_than_one_request_a_second() -> None:
+    budget = Budget()
+    requests_granted(budget, seconds=60, limit=0.001)
+    assert budget.rate(60.0) >= 1.0
+
+
+def test_one_budget_a_host() -> None:
+    assert budget_for("http://a") is budget_for("http://a")
+    assert budget_for("http://a") is not budget_for("http://b")

@@ -1,0 +1,292 @@
+"""Reading by page numbers: minimal where nothing moves, never a false proof where something does."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from listings import Listing, read
+
+from campus.paging import V1_NAMES, PageNumbers, PageRequest, PageSeen, Pagination, Unpaged
+
+
+def listing(count: int, **habits: Any) -> Listing:
+    return Listing(list(range(count)), **habits)
+
+
+@pytest.mark.parametrize(
+    ("rows", "habits", "limit", "requests"),
+    [
+        (0, {}, 1000, 1),
+        (10, {}, 1000, 1),
+        (100, {}, 1000, 1),
+        (101, {}, 1000, 2),
+        (950, {}, 1000, 2),
+        (950, {"headers_on_whole": False}, 1000, 2),
+        (950, {"clamp": 50}, 1000, 2),
+        # Beyond the limit for one answer: a pass of 10 pages of 100, and another of 12 pages of 90.
+        (1000, {}, 999, 22),
+        # A platform that knows no paginated=0: the request for it, and the same two passes.
+        (1000, {"knows_whole": False}, 1000, 23),
+        (1000, {"refuses_whole": True}, 1000, 23),
+        # Pages of 50 for all we ask: 20 of them, then 23 of 45.
+        (1000, {"clamp": 50}, 999, 43),
+        (1000, {"clamp": 50, "says_clamp": False}, 999, 43),
+    ],
+)
+def test_a_list_at_rest_is_proven_with_the_fewest_requests(
+    rows: int, habits: dict[str, Any], limit: int, requests: int
+) -> None:
+    platform = listing(rows, **habits)
+    paging = PageNumbers(per_page=100, unpaged_limit=limit)
+    kept, _ = read(paging, platform)
+    assert kept == list(range(rows))
+    assert (paging.outcome.complete, paging.outcome.total, platform.asked) == (True, rows, requests)
+
+
+def test_pages_are_asked_for_side_by_side() -> None:
+    paging = PageNumbers(per_page=100, unpaged_limit=0)
+    (first,) = paging.pending()
+    assert first.params == (("page", 1), ("per_page", 100))
+    paging.receive(first, PageSeen(range(100), Pagination(1, 5, 100, 500)))
+    assert [dict(request.params)["page"] for request in paging.pending()] == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 20, 45])
+@pytest.mark.parametrize("knows_whole", [True, False])
+def test_a_list_without_headers_is_read_until_two_looks_bring_nothing_and_read_again(
+    rows: int, knows_whole: bool
+) -> None:
+    platform = listing(rows, headers=False, knows_whole=knows_whole)
+    paging = PageNumbers(per_page=20)
+    kept, _ = read(paging, platform)
+    assert kept == list(range(rows))
+    assert paging.outcome.complete
+    assert paging.outcome.total is None
+
+
+def test_an_empty_page_before_the_end_is_no_end_and_no_proof() -> None:
+    paging = PageNumbers(per_page=10, unpaged_limit=0)
+    kept, _ = read(paging, listing(100, empty_page=3))
+    assert not paging.outcome.complete
+    assert len(set(kept)) >= 90
+
+
+def test_a_platform_that_ignores_page_is_found_out() -> None:
+    platform = listing(1000, knows_page=False)
+    paging = PageNumbers(per_page=100, unpaged_limit=0)
+    kept, _ = read(paging, platform)
+    assert not paging.outcome.complete
+    assert "ignore the page number" in paging.outcome.note
+    assert kept[:100] == list(range(100))
+    assert platform.asked <= 1 + 64
+
+
+def test_a_platform_that_ignores_page_and_tells_no_total_is_never_proven() -> None:
+    paging = PageNumbers(per_page=100)
+    kept, _ = read(paging, listing(30, knows_page=False, headers=False))
+    assert not paging.outcome.complete
+    assert set(kept) == set(range(30))
+
+
+def test_a_platform_that_ignores_per_page_is_read_all_the_same() -> None:
+    paging = PageNumbers(per_page=100, unpaged_limit=0)
+    kept, _ = read(paging, listing(130, knows_per_page=False))
+    assert kept == list(range(130))
+    assert paging.outcome.complete
+
+
+def test_a_refused_per_page_is_asked_for_again_smaller() -> None:
+    platform = listing(130, refuses_above=100)
+    paging = PageNumbers(per_page=1000)
+    kept, _ = read(paging, platform)
+    assert kept == list(range(130))
+    assert paging.outcome.complete
+
+
+def test_a_platform_that_takes_only_some_sizes_is_read_again_with_the_size_it_took() -> None:
+    class OnlyTens(Listing):
+        def answer(self, request: PageRequest) -> PageSeen:
+            refused = dict(request.params).get("per_page") not in (10, None)
+            self.refuses_above = 0 if refused else 1000
+            return super().answer(request)
+
+    paging = PageNumbers(per_page=10, unpaged_limit=0)
+    kept, _ = read(paging, OnlyTens(list(range(30))))
+    assert kept == list(range(30))
+    assert paging.outcome.complete
+
+
+def test_a_list_that_is_refused_whatever_the_size_is_an_error_of_the_caller() -> None:
+    platform = listing(10, refuses_above=0)
+    paging = PageNumbers(per_page=1000)
+    kept, _ = read(paging, platform)
+    assert kept == []
+    assert platform.asked == 3
+    assert not paging.outcome.complete
+
+
+def test_a_total_that_never_fits_ends_early_and_says_so() -> None:
+    platform = listing(100, phantom_rows=5)
+    paging = PageNumbers(per_page=10)
+    kept, _ = read(paging, platform)
+    assert sorted(set(kept)) == list(range(100))
+    assert not paging.outcome.complete
+    assert paging.outcome.note == "the platform counts 105 rows but shows 100"
+    assert platform.asked <= 15
+
+
+def test_a_balanced_move_between_two_pages_is_no_proof() -> None:
+    """One row of page 1 goes and another comes behind: row 10 is on no page, and the total stays."""
+    paging = PageNumbers(per_page=10, unpaged_limit=0, max_passes=2)
+    told = Pagination(1, 2, 10, 20)
+    answers: dict[tuple[int, int], Sequence[int]] = {
+        (1, 10): range(10),
+        (2, 10): [*range(11, 20), 99],
+        (1, 9): range(1, 10),
+        (2, 9): range(10, 19),
+        (3, 9): [19, 99],
+    }
+    while not paging.done:
+        for request in paging.pending():
+            params = dict(request.params)
+            keys = answers[int(params["page"]), int(params["per_page"])]
+            paging.receive(
+                request, PageSeen(keys, told if params["per_page"] == 10 else Pagination(1, 3, 9, 20))
+            )
+    assert not paging.outcome.complete
+
+
+def test_an_unpaged_answer_that_is_short_of_its_total_is_no_proof() -> None:
+    class Capped(Listing):
+        def answer(self, request: PageRequest) -> PageSeen:
+            seen = super().answer(request)
+            return PageSeen(seen.keys[:50], seen.pagination)
+
+    paging = PageNumbers(per_page=10)
+    kept, _ = read(paging, Capped(list(range(100))))
+    assert kept == list(range(100))
+    assert paging.outcome.note == "two readings show the same rows"
+
+
+def test_late_and_foreign_answers_are_ignored() -> None:
+    paging = PageNumbers(per_page=10)
+    stranger = PageRequest(99, (("page", 7),))
+    paging.receive(stranger, PageSeen([1]))
+    assert paging.refused(stranger)
+    kept, _ = read(paging, listing(5))
+    assert kept == list(range(5))
+
+
+def test_v1_names_keep_their_dollar_sign_and_turn_no_paging_off() -> None:
+    platform = listing(250, page_name="$page", per_page_name="$per-page")
+    paging = PageNumbers(per_page=100, names=V1_NAMES)
+    kept, seen = read(paging, platform)
+    assert kept == list(range(250))
+    assert {name for request in seen for name, _ in request.params} == {"$page", "$per-page"}
+
+
+habits = st.fixed_dictionaries(
+    {
+        "clamp": st.sampled_from([3, 7, 10_000]),
+        "says_clamp": st.booleans(),
+        "headers_on_whole": st.booleans(),
+        "knows_page": st.sampled_from([True, True, True, False]),
+        "knows_per_page": st.booleans(),
+        "knows_whole": st.booleans(),
+        "refuses_whole": st.booleans(),
+        "empty_page": st.sampled_from([None, None, 1, 2]),
+        "phantom_rows": st.sampled_from([0, 0, 1]),
+    }
+)
+sizes = st.integers(1, 12)
+limits = st.sampled_from([0, 10_000])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 120), st.integers(0, 2**32), st.sampled_from([0, 30, 200, 1000]), habits, sizes, limits)
+def test_complete_is_never_claimed_wrongly(
+    rows: int, seed: int, churn: int, habits: dict[str, Any], per_page: int, limit: int
+) -> None:
+    platform = listing(rows, dice=random.Random(seed), churn=churn, **habits)
+    paging = PageNumbers(per_page=per_page, unpaged_limit=limit)
+    kept, seen = read(paging, platform)
+    assert paging.outcome.kept <= set(seen)
+    if paging.outcome.complete:
+        assert set(kept) in platform.states
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 120), st.integers(0, 2**32), habits, st.booleans(), sizes, limits)
+def test_a_list_at_rest_is_read_to_the_last_row(
+    rows: int, seed: int, habits: dict[str, Any], headers: bool, per_page: int, limit: int
+) -> None:
+    sound = {**habits, "knows_page": True, "empty_page": None, "phantom_rows": 0}
+    platform = listing(rows, dice=random.Random(seed), headers=headers, **sound)
+    paging = PageNumbers(per_page=per_page, unpaged_limit=limit)
+    kept, _ = read(paging, platform)
+    assert paging.outcome.complete
+    assert sorted(kept) == list(range(rows))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 120), st.integers(0, 2**32), st.sampled_from([30, 200, 1000]), habits, sizes)
+def test_without_headers_a_moving_list_ends_and_shows_no_row_that_never_was(
+    rows: int, seed: int, churn: int, habits: dict[str, Any], per_page: int
+) -> None:
+    platform = listing(rows, dice=random.Random(seed), churn=churn, headers=False, **habits)
+    kept, _ = read(PageNumbers(per_page=per_page), platform)
+    assert set(kept) <= set().union(*platform.states)
+
+
+def test_unpaged_takes_one_answer_for_all() -> None:
+    platform = listing(70, headers=False, knows_per_page=False, clamp=10_000)
+    paging = Unpaged()
+    (first,) = paging.pending()
+    assert first.params == ()
+    paging.receive(first, PageSeen(platform.rows))
+    assert (paging.done, paging.outcome.complete, paging.outcome.kept) == (True, True, {first})
+
+
+@pytest.mark.parametrize("rows", [20, 21, 70])
+def test_unpaged_goes_on_by_pages_where_the_headers_say_that_there_are_more(rows: int) -> None:
+    platform = listing(rows)
+    paging = Unpaged()
+    kept, _ = read(paging, platform)
+    assert kept == list(range(rows))
+    assert paging.outcome.complete
+    assert paging.outcome.total == rows
+    assert platform.asked == (1 if rows == 20 else 2)
+
+
+def test_unpaged_has_no_other_way_to_ask() -> None:
+    paging = Unpaged()
+    assert not paging.refused(paging.pending()[0])
+    assert (paging.done, paging.outcome.complete) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("headers", "pagination"),
+    [
+        ({}, None),
+        ({"x-pagination-total-count": "5"}, Pagination(total_count=5)),
+        (
+            {
+                "x-pagination-current-page": "2",
+                "x-pagination-page-count": "3",
+                "x-pagination-per-page": "20",
+                "x-pagination-total-count": "45",
+            },
+            Pagination(2, 3, 20, 45),
+        ),
+        ({"x-pagination-total-count": "many", "x-pagination-page-count": "-1"}, Pagination()),
+        ({"x-pagination-total-count": "１２"}, Pagination()),
+        ({"x-pagination-total-count": "9" * 5000}, Pagination()),
+    ],
+)
+def test_pagination_headers_are_read_as_far_as_they_make_sense(
+    headers: dict[str, str], pagination: Pagination | None
+) -> None:
+    assert Pagination.of(headers) == pagination
