@@ -5,7 +5,9 @@ from pipelines.display import console, errors, progress
 from pipelines.instance import open_instance
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings
-from pipelines.sync import JobEnd, SelectionError, build, sync
+from pipelines.sync import JobEnd, SelectionError, build, new_sync_id, sync
+from warehouse.lake import Lake
+from warehouse.logs import LOAD_LOG
 
 
 def run_sync(
@@ -15,6 +17,7 @@ def run_sync(
     if schools:
         settings = settings.model_copy(update={"school_ids": schools})
     failed = False
+    sync_id = new_sync_id()
     with (
         open_instance(settings) as instance,
         progress() as listener,
@@ -22,12 +25,15 @@ def run_sync(
     ):
         definitions = build_definitions(settings, runtime)
         try:
-            for end in sync(definitions, instance, schools=schools, selection=selection):
+            for end in sync(definitions, instance, sync_id, schools=schools, selection=selection):
                 _report(end)
                 failed = failed or end.problem is not None
         except SelectionError as error:
             errors.print(f"campus: {error}", markup=False, soft_wrap=True)
             return 2
+        _summarize(runtime.lake, sync_id)
+    if not failed:
+        console.print(f"Published {settings.published}", soft_wrap=True)
     return int(failed)
 
 
@@ -37,6 +43,21 @@ def run_build(settings: Settings) -> int:
         end = build(build_definitions(settings), instance)
     _report(end)
     return int(end.problem is not None)
+
+
+def _summarize(lake: Lake, sync_id: str) -> None:
+    """What the sync did to the lake in one line, and what to look at."""
+    log = [row for row in lake.read(LOAD_LOG).to_pylist() if row["sync_id"] == sync_id]
+    counts = {
+        name: sum(row[name] or 0 for row in log)
+        for name in ("loaded", "new", "changed", "returned", "deleted", "vanished", "quarantined")
+    }
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name == "loaded")
+    console.print(f"{len(log)} slices: rows {told}")
+    for row in log:
+        if row["status"] == "warning":
+            where = f"{row['resource']} {row['slice']}"
+            errors.print(f"warning: {where}: {row['message']}", markup=False, soft_wrap=True)
 
 
 def _report(end: JobEnd) -> None:

@@ -4,12 +4,15 @@ import csv
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from campus.events import Event, Listener
 
@@ -51,23 +54,22 @@ def _plain(event: Event) -> None:
         console.print(f"  read {event.resource} {event.slice}: {event.rows:,} rows")
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    """A rich table: numbers to the right, nulls empty."""
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table. A row stays one line however wide, so that it can be read across and cut."""
     drawn = Table(title=title or None, title_justify="left", title_style="bold")
     for index, column in enumerate(columns):
-        numeric = any(isinstance(row[index], (int, float)) for row in rows)
-        drawn.add_column(column, justify="right" if numeric else "left")
+        numeric = any(isinstance(row[index], (int, float, Decimal)) for row in rows)
+        drawn.add_column(column, justify="right" if numeric else "left", no_wrap=True)
     for row in rows:
         drawn.add_row(*(_cell(value) for value in row))
-    return drawn
+    width = Measurement.get(console, console.options.update(width=100_000), drawn).maximum
+    Console(width=max(console.width, width), highlight=False).print(drawn)
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
+def _cell(value: Any) -> Text:
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return str(value)
+        return Text(f"{value:,}")
+    return Text("" if value is None else str(value))
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], style: str) -> None:
@@ -76,7 +78,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], style: str
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    console.print(table("", columns, rows))
+    show("", columns, rows)
 
 
 def _print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -1,6 +1,8 @@
 """The nightly job without a daemon: the same Dagster jobs, one after the other, in this process."""
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -32,15 +34,16 @@ class JobEnd:
 def sync(
     definitions: dg.Definitions,
     instance: dg.DagsterInstance,
+    sync_id: str,
     *,
     schools: Sequence[int] = (),
     selection: str | None = None,
 ) -> Iterator[JobEnd]:
     """Discover, load school by school, build and publish; yields how each run ended, whatever became of it.
 
-    `schools`: only the partitions of these. `selection`: only these assets, in Dagster's selection syntax.
+    `sync_id`: names the cause in quality.load_log. `schools`: only the partitions of these. `selection`:
+    only these assets, in Dagster's selection syntax.
     Raises SelectionError."""
-    sync_id = f"sync-{datetime.now(PLATFORM_ZONE):%Y%m%d-%H%M%S}"
     execute = _Executor(definitions, instance, {SYNC_ID_TAG: sync_id}, selection)
     yield from execute(DISCOVERY)
     keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
@@ -48,6 +51,11 @@ def sync(
     for stretch in school_ranges(keys, wanted):
         yield from execute(BASE_DATA, stretch.tags)
     yield from execute(PUBLISH)
+
+
+def new_sync_id() -> str:
+    """A name for a sync that starts now, by the platform's clock."""
+    return f"sync-{datetime.now(PLATFORM_ZONE):%Y%m%d-%H%M%S}"
 
 
 def build(definitions: dg.Definitions, instance: dg.DagsterInstance) -> JobEnd:
@@ -77,13 +85,15 @@ class _Executor:
         selected = assets & self._selected if self._selected is not None and name == BASE_DATA else assets
         if not selected:
             return
-        result = job.execute_in_process(
-            run_config=QUIET,
-            instance=self._instance,
-            asset_selection=list(selected),
-            tags={**self._tags, **(tags or {})},
-            raise_on_error=False,
-        )
+        # dbt's own account of a build is in its log; the terminal is for what people need to know.
+        with redirect_stdout(io.StringIO()) if name == PUBLISH else nullcontext():
+            result = job.execute_in_process(
+                run_config=QUIET,
+                instance=self._instance,
+                asset_selection=list(selected),
+                tags={**self._tags, **(tags or {})},
+                raise_on_error=False,
+            )
         yield JobEnd(name, result.run_id, None if result.success else _problem(result))
 
 
