@@ -1,0 +1,173 @@
+"""The doctor: asks a platform one small question of each kind, and says in words what is right, what is wrong
+and what to do about it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from campus.client import Client, segment
+from campus.errors import CampusError, Forbidden, NotFound
+from campus.resources import BASE_DATA, RESOURCES, SCHOOLS, ResourceSpec
+from pipelines.display import console
+from pipelines.resources import open_runtime
+from pipelines.settings import Settings
+
+FIRST_ROWS = {"page": "1", "per_page": "5"}
+# Where the platform has datasets is not specified: the paths are written with /v3, tokens are under /api/v3.
+DATASETS = ("/v3/uds/datasets", "/api/v3/uds/datasets")
+DATASETS_SCOPE = ("dataset.read_all",)
+# Tokens and Retry-After dates go by the clock; a skew below this harms nothing.
+SKEW_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `good`: None where it is neither right nor wrong."""
+
+    good: bool | None
+    text: str
+
+
+def run_doctor(settings: Settings) -> int:
+    """Examine the settings, the platform and the warehouse. The exit status: 1 where something is wrong."""
+    return asyncio.run(_show(settings))
+
+
+async def _show(settings: Settings) -> int:
+    bad = 0
+    async for finding in _examine(settings):
+        mark, style = {True: ("ok", "green"), False: ("!!", "bold red"), None: ("--", "yellow")}[finding.good]
+        console.print(f"[{style}]{mark}[/]", end=" ")
+        console.print(finding.text, markup=False, soft_wrap=True)
+        bad += finding.good is False
+    console.print(
+        f"\n{bad} thing{'s' * (bad != 1)} to mend." if bad else "\nAll is well: campus sync can run."
+    )
+    return int(bad > 0)
+
+
+async def _examine(settings: Settings) -> AsyncIterator[Finding]:
+    platform = (
+        "the embedded simulator, as CAMPUS_BASE_URL is not set" if settings.embedded else settings.base_url
+    )
+    yield Finding(True, f"The settings make sense: home {settings.home}, platform {platform}.")
+    with open_runtime(settings) as runtime:
+        # A doctor's patience is short: an overloaded platform is a finding, not something to wait for.
+        config = replace(runtime.client, max_attempts=2, retry_after_cap=5)
+        scopes = [*(spec.scopes for spec in RESOURCES.values()), DATASETS_SCOPE]
+        async with Client(config, scopes) as client:
+            listed = await _schools(client, settings.school_ids)
+            yield listed.finding
+            for school_id in settings.school_ids or [row["id"] for row in listed.rows]:
+                async for finding in _school(client, school_id, runtime.term_types):
+                    yield finding
+            yield _skew(client.clock_skew)
+    if settings.published.exists():
+        yield Finding(True, f"The warehouse is published: {settings.published}.")
+    else:
+        yield Finding(None, f"{settings.published} is not there yet: campus sync makes it.")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The answer to one small question: what to say of it, and its rows."""
+
+    finding: Finding
+    rows: list[Any]
+
+
+async def _schools(client: Client, school_ids: tuple[int, ...] | None) -> Asked:
+    asked = await _ask(client, SCHOOLS, school_ids[0] if school_ids else None, SCHOOLS.path)
+    if asked.finding.good or not school_ids:
+        return asked
+    # Named schools can be read without the list; only their names will be missing.
+    return Asked(
+        Finding(None, f"{asked.finding.text} The schools that CAMPUS_SCHOOL_IDS names do not need it."), []
+    )
+
+
+async def _school(client: Client, school_id: int, term_types: tuple[str, ...]) -> AsyncIterator[Finding]:
+    """One finding a resource. Later questions are made from the rows of earlier ones: a class, an item."""
+    rows: dict[str, list[Any]] = {}
+    for spec in BASE_DATA:
+        for path, params in _questions(spec, rows, term_types):
+            asked = await _ask(client, spec, school_id, path, params)
+            rows[spec.name] = asked.rows
+            yield asked.finding
+            if asked.finding.good is False and spec is BASE_DATA[0]:
+                # Where not even semesters can be read, twelve more refusals would say no more.
+                return
+    yield await _datasets_prefix(client, school_id)
+
+
+def _questions(
+    spec: ResourceSpec, rows: dict[str, list[Any]], term_types: tuple[str, ...]
+) -> list[tuple[str, dict[str, str]]]:
+    """The path and parameters of a small question for a resource; none where there is nothing to ask with."""
+    semesters, classes, items = (rows.get(name, []) for name in ("semesters", "classes", "assessments"))
+    current = next((row for row in semesters if row.get("is_current")), next(iter(semesters), None))
+    match spec.asked:
+        case "once":
+            return [(spec.path, FIRST_ROWS)]
+        case "by_term_type":
+            return [(spec.path.format(type=segment(kind)), FIRST_ROWS) for kind in term_types[:1]]
+        case "by_semester" | "members":
+            return [(spec.path, {"semester_id": str(current["id"]), **FIRST_ROWS})] if current else []
+        case "by_class" if spec.embedded_in is None:
+            return [(spec.path.format(id=row["id"]), spec.params) for row in classes[:1]]
+        case "by_item":
+            embedded = [item for row in items for item in row.get("items") or []]
+            return [(spec.path.format(id=item["id"]), FIRST_ROWS) for item in embedded[:1]]
+        case "by_class_batch":
+            return [(spec.path, {"class_ids": str(row["id"]), **FIRST_ROWS}) for row in classes[:1]]
+    return []
+
+
+async def _ask(
+    client: Client, spec: ResourceSpec, school_id: int | None, path: str, params: dict[str, str] | None = None
+) -> Asked:
+    label = spec.name if school_id is None else f"school {school_id}, {spec.name}"
+    try:
+        answer = await client.get(
+            path, params or {}, school_id=school_id, scope=spec.scopes, parse=msgspec.json.decode
+        )
+    except NotFound as error:
+        if spec.asked in ("by_class", "by_item", "by_term_type"):
+            return Asked(Finding(True, f"{label}: answers, with nothing there."), [])
+        return Asked(Finding(False, f"{label}: {error}"), [])
+    except CampusError as error:
+        return Asked(Finding(False, f"{label}: {error}"), [])
+    rows = answer.value if isinstance(answer.value, list) else [answer.value] if answer.value else []
+    return Asked(Finding(True, f"{label}: answers."), rows)
+
+
+async def _datasets_prefix(client: Client, school_id: int) -> Finding:
+    """Under which prefix datasets live; a refusal for want of the scope tells too."""
+    for path in DATASETS:
+        try:
+            await client.get(
+                path, FIRST_ROWS, school_id=school_id, scope=DATASETS_SCOPE, parse=msgspec.json.decode
+            )
+        except NotFound:
+            continue
+        except Forbidden as error:
+            return Finding(None, f"school {school_id}, datasets: under {path}, but {error}")
+        except CampusError as error:
+            return Finding(None, f"school {school_id}, datasets: {error}")
+        return Finding(True, f"school {school_id}, datasets: under {path}.")
+    return Finding(None, f"school {school_id}, datasets: under neither {' nor '.join(DATASETS)}.")
+
+
+def _skew(seconds: float | None) -> Finding:
+    if seconds is None:
+        return Finding(None, "The platform's clock is unknown: its token answers carry no Date.")
+    if abs(seconds) <= SKEW_SECONDS:
+        return Finding(True, "The platform's clock and this machine's agree.")
+    way = "ahead of" if seconds > 0 else "behind"
+    return Finding(
+        False,
+        f"The platform's clock is {abs(seconds):.0f} s {way} this machine's: set the wrong one right (NTP).",
+    )
