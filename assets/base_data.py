@@ -57,7 +57,7 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
 
 
 @dg.multi_asset(
-    name="base_data",
+    name="load_base_data",
     specs=[_asset_spec(spec) for spec in BASE_DATA],
     check_specs=[
         dg.AssetCheckSpec(
