@@ -9,10 +9,12 @@ from functools import cache
 
 DECREASE = 0.5
 # Share of the reduced rate that is added each second without a decrease.
-RECOVERY_PER_SECOND = 0.2
+RECOVERY_PER_SECOND = 0.3
 SLOWEST = 1.0
 # Seconds between two decreases: the effect of the last one must show first.
 LOOK = 1.0
+# A rate is measured over this long at least; a shorter start would exaggerate it.
+SHORTEST = 0.05
 # Share of refusals among the answers of the last one to two looks that is no call to slow down.
 TOLERATED_SHARE = 0.05
 # Pacing may catch up on this much lateness, since sleeps are never exact.
@@ -29,6 +31,7 @@ class Budget:
     _next: float = 0.0
     _blocked_until: float = 0.0
     _look: float = -math.inf
+    _since: float = -math.inf
     _answers: int = 0
     _refusals: int = 0
     _earlier_answers: int = 0
@@ -75,6 +78,7 @@ class Budget:
         recent = now - self._look < 2 * LOOK
         self._earlier_answers = self._answers if recent else 0
         self._earlier_refusals = self._refusals if recent else 0
+        self._since = self._look if recent else now
         self._look, self._answers, self._refusals = now, 0, 0
 
     def _decrease_if_due(self, now: float) -> None:
@@ -85,8 +89,11 @@ class Budget:
         rate = self.rate(now)
         if rate == math.inf:
             rate = self._ceiling = self._observed_rate(now)
-        self._rate = max(SLOWEST, rate * DECREASE)
-        self._decided = self._look = now
+        # No slower than what the platform has just accepted: a limit is met from above, and faults that have
+        # nothing to do with the rate do not starve us.
+        accepted = (answers - refusals) / max(now - self._since, SHORTEST)
+        self._rate = max(SLOWEST, rate * DECREASE, min(accepted, rate))
+        self._decided = self._look = self._since = now
         self._answers = self._refusals = self._earlier_answers = self._earlier_refusals = 0
 
     def _count(self, now: float) -> None:
@@ -96,7 +103,7 @@ class Budget:
         self._sent += 1
 
     def _observed_rate(self, now: float) -> float:
-        return max(self._observed, self._sent / max(now - self._window, LOOK / 4))
+        return max(self._observed, self._sent / max(now - self._window, SHORTEST))
 
 
 @cache

@@ -79,6 +79,8 @@ def refusal(question: Question, status: int, said: str, scope: str = "") -> Camp
         return NotFound(message, "Check the id in the path, and that CAMPUS_BASE_URL ends before /api.")
     if 300 <= status < 400:
         return Refused(message, "Redirects are not followed: set CAMPUS_BASE_URL to the final address.")
+    if status == 405:
+        return Refused(message, "Another service seems to answer here: check CAMPUS_BASE_URL.")
     return Refused(message, "The platform does not take these parameters: asking again will not help.")
 
 

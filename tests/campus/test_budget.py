@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from campus.budget import Budget, budget_for
 
 
@@ -50,40 +52,37 @@ def test_unlimited_without_refusals() -> None:
     assert budget.rate(10.0) == float("inf")
 
 
-def refuse_many(budget: Budget, now: float) -> None:
-    for _ in range(100):
-        budget.answered(now, now, refused=True)
-
-
-def test_refusals_halve_the_observed_rate_once_and_recovery_ends_unlimited() -> None:
+def test_refusals_slow_it_down_step_by_step_and_recovery_ends_unlimited() -> None:
     budget = Budget()
     requests_granted(budget, seconds=5)
-    refuse_many(budget, 5.0)
-    assert 240 <= budget.rate(5.0) <= 260
-    assert budget.rate(5.0) < budget.rate(7.0) < budget.rate(9.0)
-    assert budget.rate(11.0) == float("inf")
+    requests_granted(budget, seconds=2, start=5.0, limit=1)
+    assert budget.rate(7.0) <= 350
+    requests_granted(budget, seconds=4, start=7.0, limit=1)
+    assert budget.rate(11.0) <= 80
+    requests_granted(budget, seconds=60, start=11.0)
+    assert budget.rate(71.0) == float("inf")
 
 
 def test_settles_near_the_limit_of_a_platform_that_has_one() -> None:
     budget = Budget()
     requests_granted(budget, seconds=20, limit=50)
     accepted, refused = requests_granted(budget, seconds=60, start=20.0, limit=50)
-    assert accepted >= 0.6 * 50 * 60
-    assert refused <= 0.1 * accepted
+    assert accepted >= 0.9 * 50 * 60
+    assert refused <= 0.2 * accepted
 
 
-def test_stray_refusals_do_not_starve_the_client() -> None:
-    accepted, _ = requests_granted(Budget(), seconds=60, stray=0.02)
-    assert accepted >= 0.75 * 500 * 60
+@pytest.mark.parametrize("stray", [0.02, 0.1])
+def test_stray_refusals_do_not_starve_the_client(stray: float) -> None:
+    accepted, _ = requests_granted(Budget(), seconds=60, stray=stray)
+    assert accepted >= 0.6 * 500 * 60
 
 
 def test_refusals_of_requests_sent_before_a_decrease_do_not_decrease_again() -> None:
     budget = Budget()
-    requests_granted(budget, seconds=5)
-    refuse_many(budget, 5.0)
+    requests_granted(budget, seconds=3, limit=1)
     rate = budget.rate(5.0)
     for late in range(16):
-        budget.answered(4.99, 6.5 + late / 100, refused=True)
+        budget.answered(0.5, 5.0 + late / 100, refused=True)
     assert budget.rate(5.0) == rate
 
 

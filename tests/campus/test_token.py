@@ -1,0 +1,315 @@
+"""Tokens: how many are asked for, with which scopes, and what a refusal means."""
+
+import asyncio
+import random
+from itertools import count
+from typing import Any
+
+import pytest
+from scripted_platform import TOKEN_PATH, Platform, Request, answer, run
+from test_client import get
+
+from campus.client import Client
+from campus.errors import Forbidden, NotFound, Refused, Transient, Unauthorized, UnexpectedAnswer
+from campus.token import Grant
+
+STUDENT = ("student.read_basic", "student.read_all")
+SCOPES = [("semester.read",), STUDENT, ("class.read",), ("class.read",)]
+
+
+def granting(platform: Platform, *granted: str, status: int = 400) -> None:
+    """Let the platform refuse each token request with a scope beyond these."""
+
+    def issue(request: Request) -> bytes:
+        if set(request.scopes) - {"school.101", *granted}:
+            return answer({"error": "invalid_scope", "message": "scope not granted"}, status)
+        return platform.issue()
+
+    platform.on_token = issue
+
+
+def test_the_request_is_the_one_of_the_specification_with_the_least_scope() -> None:
+    async def test() -> None:
+        async with Platform() as platform, Client(platform.config(), SCOPES) as client:
+            await get(client)
+            await get(client)
+        (post,) = platform.posts
+        assert (post.path, post.headers["content-type"]) == (TOKEN_PATH, "application/json")
+        assert post.scopes == ["school.101", "semester.read", "student.read_basic", "class.read"]
+        assert "x-school-id" not in post.headers
+
+    run(test())
+
+
+def test_each_school_has_its_token_and_no_school_one_without() -> None:
+    async def test() -> None:
+        async with Platform() as platform, Client(platform.config(), [("class.read",)]) as client:
+            for school in (101, None, 102, 101):
+                await get(client, school_id=school)
+        assert [post.scopes for post in platform.posts] == [
+            ["school.101", "class.read"],
+            ["class.read"],
+            ["school.102", "class.read"],
+        ]
+        assert [g.headers.get("x-school-id") for g in platform.gets] == ["101", None, "102", "101"]
+        assert [g.token[:2] for g in platform.gets] == ["t1", "t2", "t3", "t1"]
+
+    run(test())
+
+
+@pytest.mark.parametrize("begin", ["no token", "an expired token", "a revoked token"])
+def test_sixty_four_requests_at_once_ask_for_one_token(begin: str) -> None:
+    async def test() -> None:
+        async def slow(request: Request) -> bytes:
+            await asyncio.sleep(0.05)
+            return answer([], 401 if request.token in revoked else 200)
+
+        revoked: set[str] = set()
+        async with Platform(slow) as platform, Client(platform.config(concurrency=64)) as client:
+            if begin != "no token":
+                await get(client)
+                platform.requests.clear()
+            if begin == "an expired token":
+                client._grants[101].token.fresh_until = 0.0  # type: ignore[union-attr]
+            if begin == "a revoked token":
+                revoked.add("t1-token")
+            await asyncio.gather(*(get(client) for _ in range(64)))
+        assert len(platform.posts) == 1
+        assert platform.most_busy > 32
+
+    run(test())
+
+
+@pytest.mark.parametrize(("expires_in", "fresh"), [(100.0, 95.0), (6000.0, 5700.0), (86400.0, 86100.0)])
+def test_a_token_is_refreshed_before_it_expires(expires_in: float, fresh: float) -> None:
+    async def test() -> None:
+        now = 1000.0
+        async with Platform(expires_in=expires_in) as platform, Client(platform.config()) as client:
+            grant = Grant(platform.config(), client._exchange, (), 101, clock=lambda: now)
+            first = await grant.current()
+            now += fresh - 0.1
+            assert await grant.current() is first
+            now += 0.2
+            assert await grant.current() is not first
+        assert len(platform.posts) == 2
+
+    run(test())
+
+
+def test_a_token_that_is_always_about_to_expire_still_serves() -> None:
+    async def test() -> None:
+        async with Platform(expires_in=0) as platform, Client(platform.config()) as client:
+            await asyncio.gather(*(get(client) for _ in range(10)))
+        assert len(platform.gets) == 10
+
+    run(test())
+
+
+def test_the_token_endpoint_is_asked_again_after_a_passing_fault_and_waiters_share_a_lasting_one() -> None:
+    async def test() -> None:
+        calls = count()
+        async with Platform() as platform:
+            platform.on_token = lambda _: answer({}, 502) if next(calls) < 2 else platform.issue()
+            async with Client(platform.config()) as client:
+                await get(client)
+            platform.requests.clear()
+            platform.on_token = lambda _: answer({}, 502)
+            async with Client(platform.config(max_attempts=3)) as client:
+                failures = await asyncio.gather(*(get(client) for _ in range(16)), return_exceptions=True)
+        assert {type(failure) for failure in failures} == {Transient}
+        assert len(platform.posts) == 3
+
+    run(test())
+
+
+def test_a_token_revoked_now_and_then_does_no_harm() -> None:
+    async def test() -> None:
+        dice = random.Random(3)
+        async with Platform() as platform:
+
+            def serve(request: Request) -> bytes:
+                if request.token != f"t{platform.issued}-token":
+                    return answer({}, 401)
+                if dice.random() < 0.03:
+                    platform.issued += 1  # nobody has the newest token: all others are void
+                    return answer({}, 401)
+                return answer([7])
+
+            platform.on_get = serve
+            async with Client(platform.config()) as client:
+                got = await asyncio.gather(*(get(client) for _ in range(600)))
+        assert got == [[7]] * 600
+        assert len(platform.posts) < 60
+
+    run(test())
+
+
+def test_a_token_that_is_never_accepted_is_refused_credentials() -> None:
+    async def test() -> None:
+        async with (
+            Platform(lambda _: answer({"message": "bad token"}, 401)) as platform,
+            Client(platform.config()) as client,
+        ):
+            failures = await asyncio.gather(*(get(client) for _ in range(16)), return_exceptions=True)
+        assert {type(failure) for failure in failures} == {Unauthorized}
+        assert len(platform.posts) == 2
+
+    run(test())
+
+
+def test_one_endpoint_that_takes_no_token_ends_and_leaves_the_others_alone() -> None:
+    async def test() -> None:
+        async with (
+            Platform(lambda r: answer([7], 401 if r.path == "/closed" else 200)) as platform,
+            Client(platform.config()) as client,
+        ):
+            await get(client)
+            with pytest.raises(Unauthorized):
+                await get(client, "/closed")
+            assert await get(client) == [7]
+        assert len(platform.posts) <= 4
+
+    run(test())
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 422])
+def test_a_refused_scope_costs_only_what_needs_it(status: int) -> None:
+    async def test() -> None:
+        async with Platform() as platform:
+            granting(platform, "semester.read", "student.read_all", status=status)
+            platform.on_get = lambda r: answer([], 403 if r.path == "/classes" else 200)
+            async with Client(platform.config(), SCOPES) as client:
+                await get(client, "/semesters", scope=("semester.read",))
+                await get(client, "/students", scope=STUDENT)
+                with pytest.raises(
+                    Forbidden, match=r"class\.read \(refused: status .*scope not granted"
+                ) as caught:
+                    await get(client, "/classes", scope=("class.read",))
+        assert "school 101" in str(caught.value)
+        assert platform.posts[-1].scopes == ["school.101", "semester.read", "student.read_all"]
+        assert {g.token for g in platform.gets} == {f"t{platform.issued}-token"}
+
+    run(test())
+
+
+def test_a_403_tries_the_further_scope_once() -> None:
+    async def test() -> None:
+        async with Platform() as platform:
+            wide: set[str] = set()
+
+            def issue(request: Request) -> bytes:
+                if "student.read_all" in request.scopes:
+                    wide.add(f"t{platform.issued + 1}-token")
+                return platform.issue()
+
+            platform.on_token = issue
+            platform.on_get = lambda r: answer([7], 200 if r.token in wide else 403)
+            async with Client(platform.config(), SCOPES) as client:
+                await asyncio.gather(*(get(client, scope=STUDENT) for _ in range(16)))
+            assert len(platform.posts) == 2
+            platform.on_get = lambda r: answer({}, 403)
+            platform.requests.clear()
+            async with Client(platform.config(), SCOPES) as client:
+                with pytest.raises(Forbidden, match=r"student\.read_basic or student\.read_all"):
+                    await get(client, scope=STUDENT)
+        assert (len(platform.posts), len(platform.gets)) == (2, 2)
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (401, {"error": "invalid_client"}),
+        (400, {"error": "invalid_client"}),
+        (401, {"message": "wrong secret"}),
+        (422, {"message": "client unknown"}),
+    ],
+)
+def test_wrong_credentials_are_named_as_such(status: int, body: object) -> None:
+    async def test() -> None:
+        async with Platform() as platform:
+            platform.on_token = lambda _: answer(body, status)
+            async with Client(platform.config(), SCOPES) as client:
+                for _ in range(3):
+                    with pytest.raises(Unauthorized, match="CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"):
+                        await get(client)
+        assert len(platform.posts) <= 7
+        assert not platform.gets
+
+    run(test())
+
+
+def test_a_school_that_is_not_open_to_right_credentials_is_forbidden() -> None:
+    async def test() -> None:
+        async with Platform() as platform:
+            platform.on_token = lambda r: answer({}, 403) if "school.101" in r.scopes else platform.issue()
+            async with Client(platform.config(), SCOPES) as client:
+                with pytest.raises(Forbidden, match=r"credentials are right.*opens school 101"):
+                    await get(client)
+                assert await get(client, school_id=102) == []
+
+    run(test())
+
+
+@pytest.mark.parametrize(("status", "kind"), [(404, NotFound), (301, Refused), (405, Refused)])
+def test_no_token_endpoint_is_a_wrong_address(status: int, kind: type[Exception]) -> None:
+    async def test() -> None:
+        async with Platform() as platform:
+            platform.on_token = lambda _: answer({}, status)
+            async with Client(platform.config(), SCOPES) as client:
+                with pytest.raises(kind, match=r"POST /api/v3/oauth/tokens.*CAMPUS_BASE_URL"):
+                    await get(client)
+        assert len(platform.posts) == 1
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        [],
+        {"access_token": 5, "expires_in": 60},
+        {"access_token": "a b", "expires_in": 60},
+        {"access_token": "t"},
+    ],
+)
+def test_a_token_answer_of_another_shape_is_no_token(body: object) -> None:
+    async def test() -> None:
+        async with Platform() as platform:
+            platform.on_token = lambda _: answer(body)
+            async with Client(platform.config()) as client:
+                with pytest.raises(UnexpectedAnswer, match="CAMPUS_BASE_URL"):
+                    await get(client)
+
+    run(test())
+
+
+def test_the_lifetime_may_come_as_text() -> None:
+    async def test() -> None:
+        async with Platform() as platform:
+            platform.on_token = lambda _: platform.issue(expires_in="7200")
+            async with Client(platform.config()) as client:
+                assert await get(client) == []
+
+    run(test())
+
+
+def test_a_cancelled_refresh_leaves_the_others_a_way_on() -> None:
+    async def test() -> None:
+        async with Platform() as platform:
+
+            async def slow(_: Request) -> bytes:
+                await asyncio.sleep(0.1)
+                return platform.issue()
+
+            platform.on_token = slow
+            async with Client(platform.config()) as client:
+                first: asyncio.Task[Any] = asyncio.create_task(get(client))
+                others = [asyncio.create_task(get(client)) for _ in range(3)]
+                await asyncio.sleep(0.05)
+                first.cancel()
+                assert await asyncio.gather(*others) == [[]] * 3
+
+    run(test())
