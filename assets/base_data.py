@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import dagster as dg
 
-from assets.loading import ASSESSMENTS, ITEMS, Loaded, Loader
+from assets.loading import ASSESSMENTS, ITEMS, Loaded, Loader, in_words
 from assets.partitions import SCHOOL_SEMESTERS, partition_key, semesters_by_school
 from assets.runtime import Cause, Runtime, cause_of
 from assets.tables import TABLES, slice_of, values
@@ -84,8 +84,7 @@ def base_data(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult
     failed = [one for one in loaded if one.status == "failed"]
     if failed:
         raise dg.Failure(
-            description="Failed, and still holding their last good rows: "
-            + "; ".join(f"{one.spec.name} {one.slice}: {one.message}" for one in failed),
+            description=f"{len(failed)} slices failed; their last good rows stay.\n{in_words(failed)}",
             allow_retries=False,
         )
 

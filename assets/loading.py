@@ -1,7 +1,7 @@
 """From the platform to the lake, one slice at a time: read, spool, compare, commit, account for."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -21,8 +21,8 @@ from warehouse.spool import Spool
 from warehouse.tables import Slice
 
 ASSESSMENTS, ITEMS = RESOURCES["assessments"], RESOURCES["assessment_items"]
-# A message that lists more broken classes than this is read by nobody; quality.load_log counts them all.
-FAILURES_SHOWN = 20
+# A message that lists more broken classes than this is read by nobody.
+IDS_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,9 @@ class Loader:
             return self._commit(spec, slice, spool, Account(), replace(self.runtime.guard, allowed=True))
 
     def not_asked(self, spec: ResourceSpec, where: Where) -> Loaded:
-        """A slice whose parent could not be read: it keeps its last good rows."""
+        """A slice whose parent could not be loaded: it keeps its last good rows."""
         return self._failed(
-            spec,
-            _slice(spec, where),
-            f"not asked for, since {spec.child_of} could not be loaded; its last good rows stay",
+            spec, _slice(spec, where), "not asked for, since what it is asked with could not be loaded"
         )
 
     async def _read(self, collectors: dict[ResourceSpec, Collector], where: Where) -> None:
@@ -200,7 +198,22 @@ def _slice(spec: ResourceSpec, where: Where) -> Slice:
 
 
 def _failures(spec: ResourceSpec, account: Account) -> tuple[str, ...]:
+    """The classes, items or types that could not be read, those with the same reason together."""
     unit = {"by_item": "item", "by_term_type": "term type"}.get(spec.asked, "class")
-    shown = [f"{unit} {one}: {reason}" for one, reason in account.failed.items()]
-    more = len(shown) - FAILURES_SHOWN
-    return tuple(shown[:FAILURES_SHOWN]) + ((f"and {more} more",) if more > 0 else ())
+    ids_by_reason: dict[str, list[str]] = {}
+    for one, reason in account.failed.items():
+        ids_by_reason.setdefault(reason, []).append(str(one))
+    return tuple(f"{unit} {_some(ids)}: {reason}" for reason, ids in ids_by_reason.items())
+
+
+def _some(ids: list[str]) -> str:
+    more = len(ids) - IDS_SHOWN
+    return ", ".join(ids[:IDS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def in_words(failed: Sequence[Loaded]) -> str:
+    """What failed, a line for each reason."""
+    slices_by_reason: dict[str, list[str]] = {}
+    for one in failed:
+        slices_by_reason.setdefault(one.message, []).append(f"{one.spec.name} {one.slice}")
+    return "\n".join(f"{', '.join(slices)}: {reason}" for reason, slices in slices_by_reason.items())

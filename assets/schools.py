@@ -7,7 +7,7 @@ import dagster as dg
 import pyarrow as pa
 
 from assets.base_data import GROUP, SEMESTER_LEVEL, asset_key, record
-from assets.loading import Loaded, Loader
+from assets.loading import Loaded, Loader, in_words
 from assets.partitions import SCHOOL_SEMESTERS, partition_key, semesters_by_school
 from assets.runtime import Cause, Runtime, cause_of
 from assets.tables import TABLES, slice_of, values
@@ -60,7 +60,7 @@ def schools(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
     for one in found.loaded:
         record(context, one, found.semesters.get(one.slice.school_id, []))
     if found.problems:
-        raise dg.Failure(description="; ".join(found.problems), allow_retries=False)
+        raise dg.Failure(description="\n".join(found.problems), allow_retries=False)
     return dg.MaterializeResult(
         metadata={
             "schools": len(found.semesters),
@@ -84,9 +84,8 @@ async def _discover(runtime: Runtime, cause: Cause, known: dict[int, list[int]])
                     loader.retire(spec, slice_of(spec, school_id, gone)) for spec in SEMESTER_LEVEL
                 ]
             found.semesters[school_id] = semesters
-    found.problems += [
-        f"{one.spec.name} {one.slice}: {one.message}" for one in found.loaded if one.status == "failed"
-    ]
+    failed = [one for one in found.loaded if one.status == "failed"]
+    found.problems += [in_words(failed)] if failed else []
     return found
 
 
