@@ -64,14 +64,13 @@ class Exchange:
 
     async def _granted(self) -> float:
         now = time.monotonic()
-        wait = self._budget.acquire(now)
-        if wait:
-            # In line, so that whoever asked first is served first.
-            async with self._queue:
-                while wait := self._budget.acquire(time.monotonic()):
-                    await asyncio.sleep(wait)
-            now = time.monotonic()
-        return now
+        if not self._queue.locked() and not self._budget.acquire(now):
+            return now
+        # In line, so that whoever asked first is served first.
+        async with self._queue:
+            while wait := self._budget.acquire(now := time.monotonic()):
+                await asyncio.sleep(wait)
+            return now
 
     async def settle(
         self,

@@ -29,6 +29,8 @@ class Listing:
     refuses_above: int = 1_000_000
     empty_page: int | None = None
     phantom_rows: int = 0
+    whole_cap: int = 1_000_000
+    growth: int = 0
     page_name: str = "page"
     per_page_name: str = "per_page"
     asked: int = 0
@@ -41,10 +43,13 @@ class Listing:
         if "paginated" in params and self.refuses_whole:
             raise RefusedError
         if "paginated" in params and self.knows_whole:
-            seen = PageSeen(list(self.rows), self._told(1, len(self.rows)) if self.headers_on_whole else None)
+            seen = PageSeen(
+                self.rows[: self.whole_cap], self._told(1, len(self.rows)) if self.headers_on_whole else None
+            )
         else:
             seen = self._page(params)
         self._move_rows()
+        self.rows += range(len(self.rows), len(self.rows) + self.growth)
         return seen
 
     def _page(self, params: dict[str, str | int]) -> PageSeen:

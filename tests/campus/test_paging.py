@@ -159,16 +159,36 @@ def test_a_balanced_move_between_two_pages_is_no_proof() -> None:
     assert not paging.outcome.complete
 
 
-def test_an_unpaged_answer_that_is_short_of_its_total_is_no_proof() -> None:
-    class Capped(Listing):
-        def answer(self, request: PageRequest) -> PageSeen:
-            seen = super().answer(request)
-            return PageSeen(seen.keys[:50], seen.pagination)
-
+@pytest.mark.parametrize("headers_on_whole", [True, False])
+def test_an_unpaged_answer_that_is_short_of_its_total_is_no_proof(headers_on_whole: bool) -> None:
+    platform = listing(100, whole_cap=50, headers_on_whole=headers_on_whole)
     paging = PageNumbers(per_page=10)
-    kept, _ = read(paging, Capped(list(range(100))))
+    kept, _ = read(paging, platform)
     assert kept == list(range(100))
     assert paging.outcome.note == "two readings show the same rows"
+
+
+def test_an_unpaged_answer_that_is_short_of_its_own_total_is_no_proof() -> None:
+    paging = PageNumbers(per_page=10)
+    paging.receive(paging.pending()[0], PageSeen(range(10), Pagination(1, 5, 10, 50)))
+    (whole,) = paging.pending()
+    assert whole.params == (("paginated", 0),)
+    paging.receive(whole, PageSeen(range(50), Pagination(1, 1, None, 60)))
+    assert not paging.done
+
+
+@pytest.mark.parametrize("phantoms", [10_000, 10**15])
+def test_a_total_out_of_thin_air_is_not_followed(phantoms: int) -> None:
+    platform = listing(100, phantom_rows=phantoms)
+    paging = PageNumbers(per_page=10)
+    read(paging, platform, most=500)
+    assert not paging.outcome.complete
+
+
+def test_a_list_that_grows_faster_than_it_is_read_is_left_some_time() -> None:
+    paging = PageNumbers(per_page=10, unpaged_limit=0, max_passes=2)
+    read(paging, listing(50, growth=15), most=150)
+    assert not paging.outcome.complete
 
 
 def test_late_and_foreign_answers_are_ignored() -> None:

@@ -75,7 +75,7 @@ def test_sixty_four_requests_at_once_ask_for_one_token(begin: str) -> None:
                 revoked.add("t1-token")
             await asyncio.gather(*(get(client) for _ in range(64)))
         assert len(platform.posts) == 1
-        assert platform.most_busy > 32
+        assert platform.most_busy > 8
 
     run(test())
 
@@ -140,6 +140,35 @@ def test_a_token_revoked_now_and_then_does_no_harm() -> None:
                 got = await asyncio.gather(*(get(client) for _ in range(600)))
         assert got == [[7]] * 600
         assert len(platform.posts) < 60
+
+    run(test())
+
+
+def test_tokens_revoked_before_their_first_use_are_no_refusal_where_one_was_accepted_before() -> None:
+    async def test() -> None:
+        revoked: set[str] = set()
+        platform = Platform(lambda r: answer([7], 401 if r.token in revoked else 200))
+        async with platform, Client(platform.config()) as client:
+            await get(client)
+            revoked.update({"t1-token", "t2-token", "t3-token"})
+            assert await get(client) == [7]
+        assert len(platform.posts) == 4
+
+    run(test())
+
+
+def test_a_late_401_for_an_old_token_asks_for_no_new_one() -> None:
+    async def test() -> None:
+        async def serve(request: Request) -> bytes:
+            if request.token != "t1-token":
+                return answer([7])
+            if request.path == "/late":
+                await asyncio.sleep(0.2)
+            return answer({}, 401)
+
+        async with Platform(serve) as platform, Client(platform.config()) as client:
+            assert await asyncio.gather(get(client, "/late"), get(client)) == [[7], [7]]
+        assert len(platform.posts) == 2
 
     run(test())
 

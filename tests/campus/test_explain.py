@@ -1,0 +1,63 @@
+"""The platform's words in our messages: short, on one line, and without secrets."""
+
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from campus.explain import LONGEST_QUOTE, quoted
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", ""),
+        (b"  plain\n words\t", "plain words"),
+        (b'{"message": "no"}', "no"),
+        (
+            b'{"code": 7, "error": "invalid_scope", "error_description": "no class.read"}',
+            "no class.read; invalid_scope",
+        ),
+        (b'{"errors": {"name": ["too long", "too odd"], "id": "taken"}}', "too long; too odd; taken"),
+        (b'{"errors": ["a", {"message": "b", "code": 3}]}', "a; b"),
+        (b'{"code": 7}', "7"),
+        (b"null", ""),
+        ('{"message": "没有权限"}'.encode(), "没有权限"),
+        (b"<html><head><title>\n 502 Bad\n Gateway</title>", "an HTML page, 502 Bad Gateway"),
+        (b"<p>hm</p>", "an HTML page"),
+        (b"\xff\xfe\x00odd\x1b[31m", "\ufffd\ufffdodd[31m"),
+        (b"[" * 100_000, "[" * (LONGEST_QUOTE - 1) + "…"),
+    ],
+)
+def test_the_words_are_found_wherever_platforms_put_them(body: bytes, said: str) -> None:
+    assert quoted(body, ()) == said
+
+
+secrets = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=6, max_size=20)
+
+
+@given(secrets, st.sampled_from(["raw", "escaped", "in JSON", "in a URL"]))
+def test_a_secret_is_hidden_however_it_is_written(secret: str, form: str) -> None:
+    text = {
+        "raw": f"got {secret} for secret",
+        "escaped": f"got {json.dumps(secret)} for secret",
+        "in JSON": json.dumps({"message": f"got {secret} for secret"}),
+        "in a URL": f"got ?client={quote(secret, safe='')} for secret",
+    }[form]
+    said = quoted(text.encode(), {secret})
+    assert secret not in said
+    assert "***" in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Authorization: Bearer abc.DEF-123", 'x "access_token": "abc.DEF-123"', "client_secret=abc.DEF-123&x"],
+)
+def test_what_looks_like_a_token_is_hidden_although_it_is_not_ours(text: str) -> None:
+    assert "abc" not in quoted(text.encode(), ())
+
+
+def test_a_secret_at_the_cut_is_hidden_as_a_whole() -> None:
+    assert "secr" not in quoted(b"x" * (LONGEST_QUOTE - 5) + b" secret-value", {"secret-value"})
