@@ -292,8 +292,6 @@ async def _read_pages(
     paging = PageNumbers(config.per_page, config.unpaged_limit) if spec.paged else Unpaged()
     pages: dict[PageRequest, Page[Any]] = {}
 
-    refusals: list[Refused] = []
-
     async def ask(request: PageRequest) -> None:
         try:
             answer = await client.get(
@@ -304,13 +302,14 @@ async def _read_pages(
                 parse=lambda body: decode_page(body, spec.contract, spec.primary_key),
                 tally=tally,
             )
-        except Refused as error:
+        except Refused:
             # perhaps only the page size or the unpaged form is unwelcome: the paging knows others
-            refusals.append(error)
-            paging.refused(request)
+            if not paging.refused(request):
+                raise
             return
         page = answer.value
         pages[request] = page
+        tally.pages += 1
         keys = [row_key(row, spec.primary_key) for row in page.rows]
         keys += [bad.key or (bad.raw,) for bad in page.bad]
         paging.receive(request, PageSeen(keys, answer.pagination))
@@ -322,8 +321,6 @@ async def _read_pages(
         else:
             await _together(ask(request) for request in requests)
     outcome = paging.outcome
-    if refusals and not outcome.kept:
-        raise refusals[0]
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     sent: frozenset[str] = frozenset()
     for request in sorted(outcome.kept, key=lambda one: one.ordinal):

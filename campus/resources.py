@@ -18,7 +18,8 @@ class ResourceSpec:
 
     `scopes`: alternatives, any of which suffices, least first. `sliced_by`: what one slice of its lake table
     is. `with_trashed`: deleted rows are asked for too. `child_of`: the resource whose rows the questions are
-    made from; `embedded_in` is set where the rows come inside that resource's answer."""
+    made from. `unit_column`: the column that ties a row to the class, item or type it was asked for with.
+    `embedded_in`: the resource whose answer the rows come inside."""
 
     name: str
     path: str
@@ -27,10 +28,11 @@ class ResourceSpec:
     asked: Asked = "once"
     sliced_by: Slicing = "school"
     primary_key: tuple[str, ...] = ("id",)
-    params: dict[str, str] = field(default_factory=dict)
+    params: dict[str, str] = field(default_factory=dict, hash=False)
     with_trashed: bool = False
     paged: bool = True
     child_of: str | None = None
+    unit_column: str | None = None
     embedded_in: str | None = None
     tracks_changes: bool = False
 
@@ -40,7 +42,14 @@ SCHOOLS = ResourceSpec("schools", "/api/v1/schools", contracts.School, ("user.re
 # In the order that the interface recommends.
 BASE_DATA: tuple[ResourceSpec, ...] = (
     ResourceSpec("semesters", "/api/v3/system/semesters", contracts.Semester, ("semester.read",)),
-    ResourceSpec("terms", "/api/v3/term/{type}/terms", contracts.Term, ("term.read",), asked="by_term_type"),
+    ResourceSpec(
+        "terms",
+        "/api/v3/term/{type}/terms",
+        contracts.Term,
+        ("term.read",),
+        asked="by_term_type",
+        unit_column="type",
+    ),
     ResourceSpec("structures", "/api/v3/structure/structures", contracts.Structure, ("structure.read",)),
     ResourceSpec(
         "reflections",
@@ -73,7 +82,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         ("class.read",),
         asked="by_semester",
         sliced_by="semester",
-        params={"expand": "grades,teachers,admin_class_ids"},
+        params={"expand": "teachers,admin_class_ids"},
         with_trashed=True,
     ),
     ResourceSpec(
@@ -86,6 +95,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         primary_key=("class_id", "type", "reflection_id"),
         with_trashed=True,
         child_of="classes",
+        unit_column="class_id",
     ),
     ResourceSpec(
         "assessments",
@@ -97,6 +107,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         params={"expand": "items"},
         paged=False,
         child_of="classes",
+        unit_column="class_id",
     ),
     ResourceSpec(
         "assessment_items",
@@ -108,6 +119,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         params={"expand": "items"},
         paged=False,
         child_of="classes",
+        unit_column="assessment_id",
         embedded_in="assessments",
     ),
     ResourceSpec(
@@ -118,6 +130,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         asked="by_item",
         sliced_by="semester",
         child_of="assessment_items",
+        unit_column="item_id",
         tracks_changes=True,
     ),
     ResourceSpec(
@@ -127,7 +140,8 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         ("class.read",),
         asked="by_class_batch",
         sliced_by="semester",
-        child_of="classes",
+        child_of="assessments",
+        unit_column="source_id",
         tracks_changes=True,
     ),
 )
