@@ -8,18 +8,20 @@ conflict, so every change is logged once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
-from deltalake import write_deltalake
 
 from warehouse.lake import Lake, until_committed
 from warehouse.logs import CHANGES
-from warehouse.replace import properties
-from warehouse.sql import connect, listed, literal, quoted, view
+from warehouse.replace import append
+from warehouse.spool import ROW_GROUP_ROWS
+from warehouse.sql import connect, key_ranges, listed, literal, quoted, view
 from warehouse.tables import Slice, Table
 
 
@@ -37,35 +39,30 @@ def _settle(lake: Lake, table: Table, slice: Slice, scratch: Path, memory_mb: in
     data, log = lake.open(table), lake.open(CHANGES)
     name = f"{table.name}/{slice}"
     version, logged = data.transaction_version(str(slice)), log.transaction_version(name)
-    if version == logged:
+    if version is None or version == logged:
         return
+    part = Slice.of(resource=table.name, _school_id=slice.school_id)
     before = lake.files(table, slice, data.transaction_version(base_of(slice)))
     with closing(connect(memory_mb=memory_mb, scratch=scratch)) as con:
         view(con, "o", before, table.lake_schema)
         view(con, "n", lake.files_of(table, data, slice), table.lake_schema)
-        found = con.sql(_difference(table) if before else LOADED)
-        con.register("found", found)
-        values = {
-            "resource": table.name,
-            "school_id": slice.school_id,
-            "slice": str(slice),
-            "slice_version": version,
-        }
-        rows = con.sql(
-            """
-            SELECT
-                $resource AS resource, $school_id::BIGINT AS _school_id, $slice AS slice,
-                found.*, $slice_version::BIGINT AS slice_version
-            FROM found
-            """,
-            params=values,
-        )
-        write_deltalake(
-            log,
-            rows.to_arrow_reader(),
-            mode="append",
-            commit_properties=properties({name: version or 0}, values),
-        )
+        rows = _differences(con, table) if before else con.sql(LOADED).to_arrow_reader()
+        append(lake, CHANGES, part, log, _stamped(rows, slice, version), {name: version}, {})
+
+
+def _differences(con: duckdb.DuckDBPyConnection, table: Table) -> Iterator[pa.RecordBatch]:
+    for within, bounds in key_ranges(con, ["n", "o"], table.primary_key[0]):
+        yield from con.sql(_difference(table, within), params=bounds).to_arrow_reader(ROW_GROUP_ROWS)
+
+
+def _stamped(rows: Iterable[pa.RecordBatch], slice: Slice, version: int) -> Iterator[pa.RecordBatch]:
+    names = [name for name in CHANGES.lake_schema.names if name not in CHANGES.slice_columns]
+    schema = pa.schema([CHANGES.lake_schema.field(name) for name in names])
+    for batch in rows:
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        columns["slice"] = pa.repeat(str(slice), batch.num_rows)
+        columns["slice_version"] = pa.repeat(pa.scalar(version, pa.int64()), batch.num_rows)
+        yield pa.RecordBatch.from_arrays([columns[name] for name in names], schema=schema)
 
 
 #: A slice's first rows are its baseline, not news.
@@ -77,8 +74,8 @@ LOADED = """
 """
 
 
-def _difference(table: Table) -> str:
-    """Changes from o to n: a row for what became of a row, and one for each field that differs."""
+def _difference(table: Table, within: str) -> str:
+    """Changes from o to n: one for what became of a row, and one for each of its fields that differs."""
     fields = [field for field in table.row_schema if field.name not in table.ignored_changes]
     pairs = ",\n".join(
         f"{{field: {literal(field.name)}, before: {as_text(field, 'o')}, after: {as_text(field, 'n')}}}"
@@ -98,7 +95,8 @@ def _difference(table: Table) -> str:
                 END AS op,
                 n._synced_at AS seen_at,
                 [{pairs}] AS fields
-            FROM n LEFT JOIN o ON {matched}
+            FROM (FROM n WHERE {within}) AS n
+            LEFT JOIN (FROM o WHERE {within}) AS o ON {matched}
             WHERE op IS NOT NULL OR {differs}
         ),
         values AS (

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from warehouse.reading import Kept, Reading
 from warehouse.spool import ROW_GROUP_ROWS
-from warehouse.sql import listed, quoted, view
+from warehouse.sql import key_ranges, listed, quoted, view
 from warehouse.tables import DELETED_AT, SYNCED_AT, TRASHED, Table
 
 #: Fates of rows that the reading holds, and those that change the slice.
@@ -64,21 +64,23 @@ class Tally:
 
 
 def merge(
-    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: Reading, merged: Path
-) -> Tally:
-    """Write the slice as it shall be to `merged`; `previous` are its files as the lake holds it.
+    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: Reading, folder: Path
+) -> tuple[Tally, list[Path]]:
+    """Write the slice as it shall be to files in `folder`; `previous` are its files as the lake holds it.
 
-    `merged` has the lake's columns without the slice's own, and `_fate` and `_was_alive`.
+    The files have the lake's columns without the slice's own, and `_fate` and `_was_alive`.
     """
     con.read_parquet(str(reading.spool), file_row_number=True).create_view("reading")
     view(con, "previous", previous, _held_schema(table))
     _spare(con, table, reading)
-    con.execute(_best_rows(table))
     values = {"started_at": reading.started_at, "complete": reading.complete and not _has_hole(reading)}
-    con.sql(_fates(table, reading.keep), params=values).write_parquet(
-        str(merged), compression="zstd", row_group_size=ROW_GROUP_ROWS
-    )
-    return _tally(con, table, reading, merged)
+    merged: list[Path] = []
+    for within, bounds in key_ranges(con, ["reading", "previous"], table.primary_key[0]):
+        part = folder / f"merged-{len(merged):05}.parquet"
+        fates = con.sql(_fates(table, reading.keep, within), params=values | bounds)
+        fates.write_parquet(str(part), compression="zstd", row_group_size=ROW_GROUP_ROWS)
+        merged.append(part)
+    return _tally(con, table, reading, merged), merged
 
 
 def _has_hole(reading: Reading) -> bool:
@@ -102,26 +104,18 @@ def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> No
         con.register("spared_values", pa.table({"value": pa.array(reading.keep.values, type)}))
 
 
-def _best_rows(table: Table) -> str:
+def _rank(table: Table) -> str:
     """Of several rows of a key: alive before deleted, then the latest updated_at, then the last received."""
     updated = "updated_at" if "updated_at" in table.row_schema.names else "NULL::TIMESTAMP"
-    keys = listed(table.primary_key)
-    return f"""
-        CREATE TEMP TABLE best AS
-        SELECT arg_max(
-            file_row_number,
-            row(NOT {TRASHED}, coalesce({updated}, '-infinity'::TIMESTAMP), file_row_number)
-        ) AS file_row_number
-        FROM reading
-        GROUP BY {keys}
-    """
+    return f"row(NOT {TRASHED}, coalesce({updated}, '-infinity'::TIMESTAMP), file_row_number)"
 
 
-def _fates(table: Table, keep: Kept | None) -> str:
-    """Reading (n) and slice as held (o), side by side by key.
+def _fates(table: Table, keep: Kept | None, within: str) -> str:
+    """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range.
 
     A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start.
     """
+    keys = listed(table.primary_key)
     columns = [quoted(name) for name in table.row_schema.names]
     chosen = ",\n".join(f"CASE WHEN n._seen THEN n.{c} ELSE o.{c} END AS {c}" for c in columns)
     differs = "\nOR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in columns)
@@ -129,15 +123,22 @@ def _fates(table: Table, keep: Kept | None) -> str:
     spared_value = f"{quoted(keep.column)} IN (FROM spared_values)" if keep else "false"
     moving = ", ".join(f"'{fate}'" for fate in MOVING)
     return f"""
-        WITH n AS (
-            SELECT reading.*, true AS _seen FROM reading SEMI JOIN best USING (file_row_number)
+        WITH best AS (
+            SELECT arg_max(file_row_number, {_rank(table)}) AS file_row_number
+            FROM reading
+            WHERE {within}
+            GROUP BY {keys}
+        ),
+        n AS (
+            SELECT reading.*, true AS _seen FROM reading SEMI JOIN best USING (file_row_number) WHERE {within}
         ),
         o AS (
             SELECT
                 *,
                 true AS _held,
-                ({listed(table.primary_key)}) IN (FROM spared_keys) OR {spared_value} AS _spared
+                coalesce(({keys}) IN (FROM spared_keys) OR {spared_value}, false) AS _spared
             FROM previous
+            WHERE {within}
         )
         SELECT
             {chosen},
@@ -162,15 +163,16 @@ def _fates(table: Table, keep: Kept | None) -> str:
     """
 
 
-def _tally(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading, merged: Path) -> Tally:
+def _tally(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading, merged: Sequence[Path]) -> Tally:
     updated = "updated_at" if "updated_at" in table.row_schema.names else "NULL::TIMESTAMP"
-    con.read_parquet(str(merged)).create_view("merged")
+    keys = listed(table.primary_key)
+    con.read_parquet([str(path) for path in merged]).create_view("merged")
     counts = con.execute(f"""
         SELECT _fate, count(*), count(*) FILTER (_was_alive), max({updated}) FROM merged GROUP BY _fate
     """).fetchall()
-    [(duplicates,)] = con.execute(
-        "SELECT (SELECT count(*) FROM reading) - (SELECT count(*) FROM best)"
-    ).fetchall()
+    [(duplicates,)] = con.execute(f"""
+        SELECT (SELECT count(*) FROM reading) - (SELECT count(*) FROM (SELECT DISTINCT {keys} FROM reading))
+    """).fetchall()
     marks = [mark for fate, _, _, mark in counts if fate in READ and mark]
     return Tally(
         **{fate: rows for fate, rows, _, _ in counts},

@@ -40,20 +40,38 @@ def replace(
     leaves at most a file that no version names.
     """
     added = _write(lake, table, slice, rows)
+    _commit(table, opened, [added, *_removals(opened, slice)], transactions, metadata)
+
+
+def append(
+    lake: Lake,
+    table: Stored,
+    slice: Slice,
+    opened: DeltaTable,
+    rows: Iterable[pa.RecordBatch],
+    transactions: Mapping[str, int],
+    metadata: Mapping[str, Any],
+) -> None:
+    """As `replace`, but beside what the slice holds already."""
+    _commit(table, opened, [_write(lake, table, slice, rows)], transactions, metadata)
+
+
+def _commit(
+    table: Stored,
+    opened: DeltaTable,
+    actions: list[AddAction | RemoveAction],
+    transactions: Mapping[str, int],
+    metadata: Mapping[str, Any],
+) -> None:
     opened.create_write_transaction(
-        [added, *_removals(opened, slice)],
+        actions,
         mode="append",
         schema=opened.schema(),
         partition_by=list(table.slice_columns),
-        commit_properties=properties(transactions, metadata),
-    )
-
-
-def properties(transactions: Mapping[str, int], metadata: Mapping[str, Any]) -> CommitProperties:
-    """What rides in a commit: application transactions, and metadata for whoever reads the history."""
-    return CommitProperties(
-        custom_metadata=dict(metadata),
-        app_transactions=[Transaction(name, version) for name, version in transactions.items()],
+        commit_properties=CommitProperties(
+            custom_metadata=dict(metadata),
+            app_transactions=[Transaction(name, version) for name, version in transactions.items()],
+        ),
     )
 
 
@@ -64,7 +82,9 @@ def _write(lake: Lake, table: Stored, slice: Slice, rows: Iterable[pa.RecordBatc
     inner = set(table.slice_columns)
     schema = pa.schema([field for field in table.lake_schema if field.name not in inner])
     count = 0
-    with pq.ParquetWriter(path, schema, filesystem=store, compression="zstd", compression_level=1) as writer:
+    with pq.ParquetWriter(
+        path, schema, filesystem=store, compression="zstd", compression_level=1, use_dictionary=False
+    ) as writer:
         for batch in rows:
             writer.write_batch(batch)
             count += batch.num_rows

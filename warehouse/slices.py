@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ from warehouse.sql import connect
 from warehouse.tables import Slice, Table
 
 #: For DuckDB while a slice is compared; beyond that it spills to disk.
-MEMORY_MB = 160
+MEMORY_MB = 128
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,8 @@ def _commit_rows(
     """Compare with the slice as it is now and commit unless it stays the same: tally, version."""
     opened = lake.open(table)
     version = opened.transaction_version(str(slice)) or 0
-    merged = workspace / "merged.parquet"
     with closing(connect(memory_mb=memory_mb, scratch=workspace)) as con:
-        tally = merge(con, table, lake.files_of(table, opened, slice), reading, merged)
+        tally, merged = merge(con, table, lake.files_of(table, opened, slice), reading, workspace)
     where = f"school {slice.school_id}, {table.name}, slice {slice}"
     _check_balance(reading, tally, where)
     if not tally.moved:
@@ -173,12 +172,13 @@ def _with_own_earlier(opened: DeltaTable, slice: Slice, reading: Reading, tally:
     return tally
 
 
-def _rows(merged: Path, table: Table) -> Iterator[pa.RecordBatch]:
+def _rows(merged: Sequence[Path], table: Table) -> Iterator[pa.RecordBatch]:
     names = [name for name in table.lake_schema.names if name not in table.slice_columns]
     schema = pa.schema([table.lake_schema.field(name) for name in names])
-    with pq.ParquetFile(merged) as file:
-        for batch in file.iter_batches(ROW_GROUP_ROWS, columns=names):
-            yield batch.select(names).cast(schema)
+    for path in merged:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            for batch in file.iter_batches(ROW_GROUP_ROWS, columns=names):
+                yield batch.select(names).cast(schema)
 
 
 def _balance(reading: Reading, tally: Tally) -> dict[str, int]:

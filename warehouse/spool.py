@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from warehouse.tables import Table
 
 #: Rows and bytes that are held before they become a row group: pages alone would make thousands of tiny ones.
-ROW_GROUP_ROWS = 32_768
+ROW_GROUP_ROWS = 16_384
 ROW_GROUP_BYTES = 16 << 20
 
 

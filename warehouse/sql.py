@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -53,3 +56,34 @@ def view(
         con.register(f"{name}_files", found)
         rows = con.sql(f"FROM {quoted(empty)} UNION ALL BY NAME FROM {quoted(name + '_files')}")
     con.register(name, rows.select(listed(schema.names)))
+
+
+#: Rows of both sides that are joined at a time. DuckDB's hash join of wide rows has a floor below which it
+#: fails instead of spilling, and that floor grows with the rows; a range of keys keeps it constant.
+CHUNK_ROWS = 65_536
+
+
+def key_ranges(
+    con: duckdb.DuckDBPyConnection, views: Sequence[str], key: str
+) -> list[tuple[str, dict[str, Any]]]:
+    """Conditions (SQL with $low and $high, and their values) that split the views into ranges of about
+    CHUNK_ROWS rows. Parquet's statistics make a range cheap where rows lie in the order of their keys."""
+    keys = " UNION ALL ".join(f"SELECT {quoted(key)} AS key FROM {name}" for name in views)
+    [(rows,)] = con.execute(f"SELECT count(*) FROM ({keys})").fetchall()
+    parts = math.ceil(rows / CHUNK_ROWS) or 1
+    shares = [part / parts for part in range(1, parts)]
+    bounds: list[Any] = []
+    if shares:
+        [(found,)] = con.execute(f"SELECT quantile_disc(key, {shares}) FROM ({keys})").fetchall()
+        bounds = sorted(set(found))
+    ranges = []
+    for low, high in pairwise([None, *bounds, None]):
+        conditions, values = ["true"], {}
+        if low is not None:
+            conditions.append(f"{quoted(key)} >= $low")
+            values["low"] = low
+        if high is not None:
+            conditions.append(f"{quoted(key)} < $high")
+            values["high"] = high
+        ranges.append((" AND ".join(conditions), values))
+    return ranges
