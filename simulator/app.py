@@ -49,6 +49,8 @@ class Application:
     async def _answer(self, request: Request) -> tuple[Response, Fault | None]:
         if self._over_rate():
             return self._refusal(Problem(429, "too many requests"), [(b"Retry-After", b"1")]), None
+        if len(request.target) > self.platform.readings.max_url:
+            return self._refusal(Problem(414, "the URL is too long")), None
         struck = self._control.faults.strike(request)
         if struck is None:
             return self._guarded(self._respond, request), None

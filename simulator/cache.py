@@ -10,7 +10,7 @@ Key = tuple[int, int, str]  # version of the rows, school, target
 class PageCache:
     """The answers given last, up to so many bytes."""
 
-    def __init__(self, limit: int = 64_000_000) -> None:
+    def __init__(self, limit: int = 200_000_000) -> None:
         self._limit = limit
         self._size = 0
         self._pages: OrderedDict[Key, Response] = OrderedDict()

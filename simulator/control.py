@@ -77,7 +77,7 @@ class Control:
         return {
             "key": row.key,
             "parent": RESOURCES[resource].parent_of(row.key),
-            "trashed": row.deleted_at is not None,
+            "trashed": not self._platform.store.is_served(resource, row),
             "row": self._platform.wire.rows(resource, [row], expand)[0],
         }
 

@@ -54,13 +54,22 @@ class Faults:
         target = f"{request.method} {request.target}"
         self._seen[target] += 1
         for index, fault in enumerate(self.plan.faults):
-            if not fnmatchcase(request.path, fault.path) or self._struck[index] == fault.times:
+            if not _applies(fault, request) or self._struck[index] == fault.times:
                 continue
             rng = Random(f"{self.plan.seed}/{index}/{target}/{self._seen[target]}")
             if rng.random() < fault.probability:
                 self._struck[index] += 1
                 return fault, rng
         return None
+
+
+def _applies(fault: Fault, request: Request) -> bool:
+    """Whether there is something to strike: a token to revoke, a page already sent to take rows from."""
+    if fault.kind == "revoked" and b"authorization" not in request.headers:
+        return False
+    if fault.kind == "moving" and request.query.get("page", "1") == "1":
+        return False
+    return fnmatchcase(request.path, fault.path)
 
 
 def retry_after(fault: Fault) -> Headers:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from itertools import chain
@@ -20,7 +21,7 @@ from simulator.http import (
     parse_integers,
 )
 from simulator.platform import Platform
-from simulator.rows import RESOURCES, Row
+from simulator.rows import RESOURCES, TIME_FORMAT, Row
 
 DEFAULT_PER_PAGE = 20
 
@@ -212,7 +213,11 @@ def bounded(field_name: str, *, least: bool) -> Filter:
 
 def updated_since(name: str, text: str) -> Predicate:
     """Changed at this moment or later; deletion is a change."""
-    return lambda row: row.updated_at >= text
+    try:
+        moment = datetime.fromisoformat(text).strftime(TIME_FORMAT)
+    except ValueError as error:
+        raise Problem(422, f"{name} must be YYYY-MM-DD HH:MM:SS, not {text[:40]!r}") from error
+    return lambda row: row.updated_at >= moment
 
 
 def _decimal(value: object) -> Decimal | None:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 Values = dict[str, Any]
 
+TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+
 FIRST_SCHOOL = 101
 ASSESSMENT_OFFSET = 50_000  # assessments are numbered beside the classes of a semester, never like them
 

@@ -33,6 +33,8 @@ async def _run(app: Application, listener: socket.socket) -> None:
         log_config=None,
         log_level="critical",  # a torn answer is no news
         access_log=False,
+        ws="none",
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(config)

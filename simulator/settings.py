@@ -102,6 +102,7 @@ class Readings:
         "clamped", "refused", text="What happens to a per_page above the greatest: clamped, or 422."
     )
     max_per_page: int = _option(100, "The greatest per_page.")
+    max_url: int = _option(8000, "The greatest length of path and query; more is answered with 414.")
     page_past_end: str = _reading(
         "empty", "last", text="What a page after the last one is: empty, or the last page once more."
     )

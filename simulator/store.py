@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import datetime, time, timedelta
 from functools import lru_cache
 
-from simulator.rows import FIRST_SCHOOL, RESOURCES, Row, Values, class_of, school_of, semester_of
+from simulator.rows import FIRST_SCHOOL, RESOURCES, TIME_FORMAT, Row, Values, class_of, school_of, semester_of
 from simulator.school import assessments, base, courses, scores
-from simulator.school.calendar import TIME_FORMAT
 from simulator.settings import Size
 
 SCORE_COLLECTIONS_KEPT = 512
@@ -25,6 +24,7 @@ class Store:
         self.version = 0
         self._now = datetime.combine(size.today, time(20))  # later than any generated row
         self._changed: dict[tuple[str, int], list[Row]] = {}
+        self._last_key: dict[tuple[str, int], int] = {}  # of the changed ones, so that no id is given twice
         self._schools = base.schools(size)
         self.school_ids = tuple(row.key for row in self._schools)
         self._school = lru_cache(maxsize=None)(lambda school_id: base.build(size, school_id))
@@ -89,15 +89,13 @@ class Store:
 
     def insert(self, resource: str, parent: int, values: Values, *, first: bool = False) -> Row:
         """Add a row at the end of its collection or at its front, with a new id unless `values` has one."""
-        spec = RESOURCES[resource]
         rows = self._mutable(resource, parent)
-        numbers = [row.key - spec.key(parent, 0) for row in rows]
-        key = spec.key(parent, max(numbers, default=spec.first - 1) + 1)
+        self._last_key[resource, parent] += 1
+        key = self._last_key[resource, parent]
         now = self._tick()
         made = dict(rows[-1].values) if rows else {}  # like its neighbour in all that `values` does not say
-        made |= self._newcomer(parent) if resource == "class_members" else {"id": key}
-        if "updated_at" in made:
-            made["updated_at"] = now
+        made |= self._identity(resource, parent, key)
+        made |= {name: value for name, value in (("updated_at", now), ("deleted_at", None)) if name in made}
         row = Row(key, made | values, now)
         rows.insert(0 if first else len(rows), row)
         return row
@@ -131,14 +129,25 @@ class Store:
         self._tick()
         return rows.pop(index)
 
-    def _newcomer(self, class_id: int) -> Values:
-        """A student who is no member of the class yet."""
-        members = {row.values["reflection_id"] for row in self.rows("class_members", class_id)}
-        students = self.rows("students", school_of(semester_of(class_id)))
-        return {
-            "type": "student",
-            "reflection_id": next(row.key for row in students if row.key not in members),
-        }
+    def _identity(self, resource: str, parent: int, key: int) -> Values:
+        """The fields in which a row must not be like its neighbour."""
+        if resource == "class_members":
+            members = [row.values["reflection_id"] for row in self.rows("class_members", parent)]
+            students = self.rows("students", school_of(semester_of(parent)))
+            return {"type": "student", "reflection_id": next(s.key for s in students if s.key not in members)}
+        if resource == "classes":
+            return {"id": key, "csin": f"NEW-{key}"}
+        if resource in ("reflections", "students", "teachers"):
+            return {"id": key, "usin": f"N{key}", "outer_id": None}
+        return {"id": key}
+
+    def is_served(self, resource: str, row: Row) -> bool:
+        """Whether a row shows without with_trashed: neither it nor the class that it assesses is deleted."""
+        if resource in ("assessments", "assessment_items", "grades", "scores"):
+            parent = RESOURCES[resource].parent_of(row.key)
+            course_class = self.find("classes", class_of(parent) if resource == "scores" else parent)
+            return row.deleted_at is None and course_class is not None and course_class.deleted_at is None
+        return row.deleted_at is None
 
     def _locate(self, resource: str, key: int) -> tuple[list[Row], int]:
         rows = self._mutable(resource, RESOURCES[resource].parent_of(key))
@@ -149,7 +158,11 @@ class Store:
 
     def _mutable(self, resource: str, parent: int) -> list[Row]:
         if (resource, parent) not in self._changed:
-            self._changed[resource, parent] = list(self.rows(resource, parent))
+            rows = list(self.rows(resource, parent))
+            self._changed[resource, parent] = rows
+            spec = RESOURCES[resource]
+            before_first = spec.key(parent, spec.first) - 1
+            self._last_key[resource, parent] = max((row.key for row in rows), default=before_first)
         return self._changed[resource, parent]
 
     def _tick(self) -> str:

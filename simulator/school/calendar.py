@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from random import Random
 
-TIME_FORMAT = "%Y-%m-%d %H:%M:%S"
+from simulator.rows import TIME_FORMAT
 
 
 @dataclass(frozen=True)

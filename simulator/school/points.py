@@ -1,6 +1,9 @@
 """Points as integers in hundredths: exact, and cheap to add up."""
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=20_000)
 def text(points: int | None) -> str | None:
     """As the platform writes it: no needless zeros, so 8.5 and 0."""
     if points is None:

@@ -132,15 +132,15 @@ def suggested(found: list[tuple[int, Mark]]) -> int | None:
 
 def grades(seed: int, course: Course, assessment: Assessment) -> list[Row]:
     """One grade a student; real_score is the teacher's score where there is one, else the suggested one."""
+    if not assessment.rows:
+        return []
     rng = Random(f"{seed}/grades/{course.id}")
     by_student: dict[int, list[tuple[Item, Mark]]] = {owner: [] for owner in course.students}
     for item in assessment.leaves.values():
         for mark in marks(seed, course, item):
             by_student[mark.owner].append((item, mark))
-    if not assessment.rows:
-        return []
-    made = [_Grade.of(rng, found) for found in by_student.values()]
-    ranks = min_ranks([grade.real for grade in made])
+    made = [_Grade.of(rng, found, current=course.term.current) for found in by_student.values()]
+    ranks = min_ranks([grade.real if grade.evaluated else None for grade in made])
     base = sum(rank is not None for rank in ranks)
     return [
         _grade_row(rng, course, assessment.rows[0].key, number, owner, grade, rank, base)
@@ -153,9 +153,14 @@ class _Grade(NamedTuple):
     real: int | None
     suggest: int | None
     gained: int | None
+    status: str
+
+    @property
+    def evaluated(self) -> bool:
+        return self.status in ("published", "passed")
 
     @classmethod
-    def of(cls, rng: Random, found: list[tuple[Item, Mark]]) -> "_Grade":
+    def of(cls, rng: Random, found: list[tuple[Item, Mark]], *, current: bool) -> "_Grade":
         pairs = [((item.plan.full or 0) * 100, mark, item.published) for item, mark in found]
         suggest = suggested([(full, mark) for full, mark, _ in pairs])
         gained = suggested([(full, mark) for full, mark, published in pairs if published])
@@ -163,7 +168,18 @@ class _Grade(NamedTuple):
         if suggest is not None and fate < 0.12:
             final = min(suggest + 100 * rng.randrange(5), FULL_SCORE)
         score = "" if fate > 0.97 else text(final)
-        return cls(score, suggest if final is None else final, suggest, gained)
+        real = suggest if final is None else final
+        return cls(score, real, suggest, gained, _grade_status(rng, real, current=current))
+
+
+def _grade_status(rng: Random, real: int | None, *, current: bool) -> str:
+    """Grades of closed semesters are out, and a few of the current one."""
+    if current and rng.random() > 0.05:
+        return "pending"
+    fate = rng.random()
+    if real is None or fate < 0.01:
+        return "delayed"
+    return "passed" if fate < 0.02 else "published"
 
 
 def _grade_row(
@@ -176,23 +192,12 @@ def _grade_row(
     rank: int | None,
     base: int,
 ) -> Row:
-    published = not course.term.current or rng.random() < 0.05
-    delayed = published and grade.real is None
-    status = (
-        "delayed"
-        if delayed
-        else "passed"
-        if published and rng.random() < 0.01
-        else "published"
-        if published
-        else "pending"
-    )
-    level, gpa = _level(grade.real) if published else (None, None)
+    level, gpa = _level(grade.real) if grade.evaluated else (None, None)
     settled = stamp(course.last_day, 50_400)
-    updated = settled if published else moment(rng, course.term.start, course.last_day)
-    pass_status = _pass_status(grade.real, status)
+    updated = settled if grade.evaluated else moment(rng, course.term.start, course.last_day)
+    pass_status = _pass_status(grade.real, grade.status)
     values: Values = {
-        "id": RESOURCES["grades"].key(course.id, 501 + number),
+        "id": RESOURCES["grades"].key(course.id, RESOURCES["grades"].first + number),
         "school_id": course.school_id,
         "semester_id": course.semester_id,
         "source_id": assessment_id,
@@ -210,11 +215,11 @@ def _grade_row(
         "level": level,
         "credit": "2" if pass_status == "passed" else "0" if pass_status == "failed" else None,
         "gpa": gpa,
-        "rank": rank if published else None,
-        "rank_base": base if published and rank is not None else None,
-        "status": status,
+        "rank": rank,
+        "rank_base": None if rank is None else base,
+        "status": grade.status,
         "pass_status": pass_status,
-        "published_at": settled if published and not delayed else None,
+        "published_at": settled if grade.evaluated else None,
         "review": rng.choice(names.REVIEWS) if rng.random() < 0.3 else "",
         "updated_at": updated,
     }
