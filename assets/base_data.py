@@ -75,7 +75,7 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
 def base_data(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
     """Load the selected resources of the run's schools and semesters."""
     runtime: Runtime = context.resources.campus
-    cause = cause_of(context.run_id, context.run.tags)
+    cause = cause_of(context.run.run_id, context.run.tags)
     selected = {key.path[-1] for key in context.selected_asset_keys}
     loaded = asyncio.run(_load_all(context, runtime, cause, selected))
     for spec in BASE_DATA:

@@ -42,7 +42,7 @@ class Found:
 def schools(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
     """Load the schools and their semesters; add partitions for new semesters, retire those that are gone."""
     runtime: Runtime = context.resources.campus
-    cause = cause_of(context.run_id, context.run.tags)
+    cause = cause_of(context.run.run_id, context.run.tags)
     known = semesters_by_school(context.instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or ""))
     found = asyncio.run(_discover(runtime, cause, known))
     new = [

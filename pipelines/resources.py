@@ -16,6 +16,11 @@ from warehouse.lake import Lake
 from warehouse.models import Build
 from warehouse.slices import Guard
 
+# How to let rows vanish; the end of "If the platform really dropped them, ..." in the guard's message.
+ACCEPT_VANISHED = (
+    "give --accept-vanished to `campus sync` (in the Dagster UI: accept_vanished of the resource campus)"
+)
+
 
 @contextmanager
 def open_runtime(
@@ -85,6 +90,7 @@ def _runtime(
             share=safety.max_vanished_share,
             handful=safety.vanished_handful,
             allowed=accept_vanished,
+            override=ACCEPT_VANISHED,
             quarantine_share=safety.max_quarantined_share,
         ),
         home=settings.home,
