@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError
 
@@ -101,15 +100,21 @@ class Lake:
         alive: bool = True,
     ) -> pa.Table:
         """Rows in memory, for small answers such as a semester's class ids; `alive` leaves tombstones out."""
-        filters = pc.scalar(True)
-        for name, value in slice.values if slice else ():
-            filters &= pc.field(name) == value
+        conditions = [slice.predicate] if slice else []
         if alive and DELETED_AT in table.lake_schema.names:
-            filters &= pc.field(DELETED_AT).is_null()
+            conditions.append(f"{DELETED_AT} IS NULL")
         names = list(columns) if columns is not None else table.lake_schema.names
-        dataset = self.open(table).to_pyarrow_dataset()
-        schema = pa.schema([table.lake_schema.field(name) for name in names])
-        return dataset.to_table(columns=names, filter=filters).cast(schema)
+        return scan(table, self.open(table), names, " AND ".join(conditions))
+
+
+def scan(table: Stored, opened: DeltaTable, columns: Sequence[str], predicate: str = "") -> pa.Table:
+    """Some columns of a snapshot's rows in memory. `predicate`: a condition in Delta's SQL.
+
+    By delta-rs alone: pyarrow's dataset would read through Python file handles on threads of its own, and one
+    that is still closing when the interpreter ends aborts the process."""
+    schema = pa.schema([table.lake_schema.field(name) for name in columns])
+    reader = opened.scan(columns=list(columns), predicate=predicate or None)
+    return pa.table(reader).select(list(columns)).cast(schema)
 
 
 def until_committed(attempt: Callable[[], Result]) -> Result:

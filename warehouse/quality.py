@@ -14,12 +14,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake import write_deltalake
 
-from warehouse.lake import Lake, until_committed
+from warehouse.lake import Lake, scan, until_committed
 from warehouse.logs import DRIFT, LOAD_LOG, QUARANTINE, RECONCILIATION, Log
 from warehouse.reading import BadRow, Reading
+from warehouse.sql import literal
 from warehouse.tables import Slice, Table
 
 
@@ -76,9 +76,8 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: Reading) ->
 
 def committed(lake: Lake, sync_id: str) -> set[tuple[str, str]]:
     """Resource and slice (as text) of what this cause has loaded with status ok, for a retry to skip."""
-    dataset = lake.open(LOAD_LOG).to_pyarrow_dataset()
-    wanted = (pc.field("sync_id") == sync_id) & (pc.field("status") == "ok")
-    rows = dataset.to_table(columns=["resource", "slice"], filter=wanted).to_pylist()
+    wanted = f"sync_id = {literal(sync_id)} AND status = 'ok'"
+    rows = scan(LOAD_LOG, lake.open(LOAD_LOG), ["resource", "slice"], wanted).to_pylist()
     return {(row["resource"], row["slice"]) for row in rows}
 
 
@@ -92,10 +91,9 @@ def _replace(
     whole: bool,
 ) -> None:
     opened = lake.open(log)
-    mine = (pc.field("resource") == table.name) & (pc.field("slice") == str(slice))
-    before = {
-        _pick(row, identity): row for row in opened.to_pyarrow_dataset().to_table(filter=mine).to_pylist()
-    }
+    mine = f"resource = {literal(table.name)} AND slice = {literal(str(slice))}"
+    held_rows = scan(log, opened, log.lake_schema.names, mine).to_pylist()
+    before = {_pick(row, identity): row for row in held_rows}
     if not before and not rows:
         return
     after = {} if whole else dict(before)
@@ -107,7 +105,7 @@ def _replace(
         opened,
         pa.Table.from_pylist(list(after.values()), schema=log.lake_schema),
         mode="overwrite",
-        predicate=f"resource = '{table.name}' AND slice = '{slice}'",
+        predicate=mine,
     )
 
 
