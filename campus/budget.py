@@ -107,6 +107,6 @@ class Budget:
 
 
 @cache
-def budget_for(origin: str) -> Budget:
-    """The one budget of this process for a host, whoever talks to it."""
+def budget_for(base_url: str) -> Budget:
+    """The one budget of this process for a platform, whichever client talks to it."""
     return Budget()

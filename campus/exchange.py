@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from campus.budget import Budget
 from campus.config import ClientConfig
@@ -23,6 +23,14 @@ class Declined(Exception):
     def __init__(self, reply: Reply) -> None:
         super().__init__(reply.status)
         self.reply = reply
+
+
+class _Trouble(NamedTuple):
+    """Why to ask again; pause: seconds that the platform wants us to wait first (0: it does not say)."""
+
+    words: str
+    pause: float = 0.0
+    throttled: bool = False
 
 
 class Exchange:
@@ -55,11 +63,12 @@ class Exchange:
         """Send when the budget grants it, and let the budget learn from the answer."""
         granted = await self._granted()
         reply = await send()
-        pause = self._pause_asked(reply) if reply.status in THROTTLED else None
-        too_long = pause is not None and pause > self._config.retry_after_cap
-        self._budget.answered(
-            granted, time.monotonic(), reply.status in THROTTLED, 0.0 if pause is None or too_long else pause
-        )
+        refused = reply.status in THROTTLED
+        pause = _pause_asked(reply) if refused else 0.0
+        if pause > self._config.retry_after_cap:
+            # Whoever asked fails; the others find out for themselves rather than wait that long.
+            pause = 0.0
+        self._budget.answered(granted, time.monotonic(), refused, pause)
         return reply
 
     async def _granted(self) -> float:
@@ -84,48 +93,46 @@ class Exchange:
         while True:
             attempt += 1
             tally.requests += 1
-            pause = None
             try:
                 reply = await send()
                 tally.bytes += len(reply.body)
-                trouble = fault_of(reply.status, reply.headers, reply.body)
-                if trouble is None:
+                fault_in_words = fault_of(reply.status, reply.headers, reply.body)
+                if fault_in_words is None:
                     return reply, _parsed(reply, parse)
-                tally.throttled += reply.status in THROTTLED
-                pause = self._pause_asked(reply)
-                said = self.quote(reply)
-                trouble = f"{trouble} ({said})" if said else trouble
+                trouble = self._trouble(fault_in_words, reply)
+                tally.throttled += trouble.throttled
             except Fault as fault:
-                trouble = str(fault)
+                trouble = _Trouble(str(fault))
             except TornBody as torn:
-                trouble = f"a torn or invalid body ({torn})"
+                trouble = _Trouble(f"a torn or invalid body ({torn})")
             except UnexpectedAnswer as error:
                 raise UnexpectedAnswer(f"{question}: {error.message}", error.advice) from None
             except Unusable as error:
                 raise Refused(f"{question}: {error}.", "Check CAMPUS_BASE_URL.") from None
-            await self._wait(question, trouble, attempt, pause)
+            await self._wait(question, trouble, attempt)
             tally.retries += 1
 
-    async def _wait(self, question: Question, trouble: str, attempt: int, asked: float | None) -> None:
+    async def _wait(self, question: Question, trouble: _Trouble, attempt: int) -> None:
         """Sleep before the next attempt; Transient if there is to be none."""
         config = self._config
-        if asked is not None and asked > config.retry_after_cap:
+        if trouble.pause > config.retry_after_cap:
             raise Transient(
-                f"{question}: {trouble}; the platform asks for a pause of {asked:.0f} s, "
+                f"{question}: {trouble.words}; the platform asks for a pause of {trouble.pause:.0f} s, "
                 f"and we wait {config.retry_after_cap:.0f} s at most.",
                 "Run again later.",
             )
         if attempt >= config.max_attempts:
             raise Transient(
-                f"{question}: {trouble}, after {attempt} attempts.",
+                f"{question}: {trouble.words}, after {attempt} attempts.",
                 "The platform is out of reach or overloaded: run again later. "
                 "If it has never answered, check CAMPUS_BASE_URL.",
             )
-        pause = backoff(attempt, config.backoff_base, config.backoff_cap) if asked is None else asked
+        pause = trouble.pause or backoff(attempt, config.backoff_base, config.backoff_cap)
+        follows = f"attempt {attempt + 1} of {config.max_attempts} follows."
         self.tell(
             Event(
-                kind="throttled" if asked is not None else "retry",
-                message=f"{question}: {trouble}; attempt {attempt + 1} of {config.max_attempts} follows.",
+                kind="throttled" if trouble.throttled else "retry",
+                message=f"{question}: {trouble.words}; {follows}",
                 school_id=question.school_id,
                 attempt=attempt,
                 seconds=pause,
@@ -133,10 +140,17 @@ class Exchange:
         )
         await asyncio.sleep(pause)
 
-    def _pause_asked(self, reply: Reply) -> float | None:
-        # Measured by the platform's own clock where it tells it, since ours may be wrong.
-        now = http_date(reply.headers.get("date", "")) or datetime.now(UTC)
-        return retry_after(reply.headers.get("retry-after"), now)
+    def _trouble(self, words: str, reply: Reply) -> _Trouble:
+        said = self.quote(reply)
+        return _Trouble(
+            f"{words} ({said})" if said else words, _pause_asked(reply), reply.status in THROTTLED
+        )
+
+
+def _pause_asked(reply: Reply) -> float:
+    # Measured by the platform's own clock where it tells it, since ours may be wrong.
+    now = http_date(reply.headers.get("date", "")) or datetime.now(UTC)
+    return retry_after(reply.headers.get("retry-after"), now) or 0.0
 
 
 def _parsed(reply: Reply, parse: Callable[[bytes], T]) -> T:

@@ -70,9 +70,9 @@ def refusal(question: Question, status: int, said: str, scope: str = "") -> Camp
     """The error for a final answer that is no success; scope: the scope that the resource needs, in words."""
     message = f"{question}: {answered(status, said)}"
     if status == 401:
-        return Unauthorized(
-            message, "No token of ours is accepted: check CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET."
-        )
+        granted = f", and whether the platform grants {scope}" if scope else ""
+        advice = "No token of ours is accepted: check CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"
+        return Unauthorized(message, f"{advice}{granted}.")
     if status == 403:
         return Forbidden(message, permission_advice(question.school_id, scope))
     if status == 404:

@@ -1,6 +1,5 @@
 """HTTP, and the only file that knows which library does it."""
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -66,16 +65,10 @@ class Transport:
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise Unusable(str(error)) from None
         except (httpx.TransportError, httpx.DecodingError) as error:
-            if _is_certificate_error(error):
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise Unusable(str(error)) from None
             raise Fault(_words(error)) from None
         return Reply(answer.status_code, answer.headers, answer.content)
-
-
-def _is_certificate_error(error: BaseException | None) -> bool:
-    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
-        error = error.__cause__
-    return error is not None
 
 
 def _words(error: httpx.HTTPError) -> str:

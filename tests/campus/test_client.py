@@ -127,6 +127,8 @@ def test_a_passing_fault_is_asked_again(fault: bytes) -> None:
         (retry,) = (event for event in events if event.kind in ("retry", "throttled"))
         assert f"GET {PATH} for school 101" in retry.message
         assert "attempt 2 of 8" in retry.message
+        throttled = fault[9:12] in (b"429", b"503")
+        assert (retry.kind, tally.throttled) == (("throttled", 1) if throttled else ("retry", 0))
 
     run(test())
 
