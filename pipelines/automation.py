@@ -1,11 +1,14 @@
 """What runs by itself: the nightly discovery, one load a school after it, one publication after the loads."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
 import dagster as dg
+import duckdb
 import polars as pl
+import pyarrow.compute as pc
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from assets.base_data import asset_key
@@ -101,7 +104,8 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
         lake = Lake(str(settings.lake_root))
         if not lake.holds(LOAD_LOG):
             return dg.SkipReason("Nothing has been loaded yet.")
-        if _published_at(settings.published) >= lake.written_at(LOAD_LOG):
+        loaded = pc.max(lake.read(LOAD_LOG, columns=["finished_at"])["finished_at"]).as_py()
+        if loaded is None or loaded == _published_until(settings.published):
             return dg.SkipReason("The published file has all that is loaded.")
         # The key keeps a publication whose checks fail from being tried again before anything new is loaded.
         return dg.RunRequest(run_key=f"load-log-{lake.version(LOAD_LOG)}")
@@ -118,6 +122,10 @@ def current_keys(settings: Settings) -> set[str]:
     return {partition_key(row["_school_id"], row["id"]) for row in latest.iter_rows(named=True)}
 
 
-def _published_at(file: Path) -> float:
-    """When the file was published, as Unix time; 0: never."""
-    return file.stat().st_mtime if file.exists() else 0.0
+def _published_until(file: Path) -> datetime | None:
+    """When the last of the loads ended that the published file holds; None: there is no file."""
+    if not file.exists():
+        return None
+    with closing(duckdb.connect(str(file), read_only=True)) as connection:
+        [(finished_at,)] = connection.execute("SELECT max(finished_at) FROM quality.load_log").fetchall()
+    return finished_at if isinstance(finished_at, datetime) else None

@@ -18,7 +18,12 @@ CONFIG: dict[str, object] = {
         "pools": {"default_limit": 1, "granularity": "run"},
         "runs": {"max_concurrent_runs": 4},
     },
-    "run_monitoring": {"enabled": True, "free_slots_after_run_end_seconds": 60},
+    "run_monitoring": {
+        "enabled": True,
+        "free_slots_after_run_end_seconds": 60,
+        # A run whose process was killed looks as if it went on, and holds up the others and the publication.
+        "max_runtime_seconds": 12 * 3600,
+    },
 }
 
 
