@@ -1,6 +1,8 @@
 """Asking a simulator, in this process or another."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -24,14 +26,15 @@ def token_request(scope: str = ALL, **changes: Any) -> dict[str, Any]:
     return {"grant_type": "client_credentials", "scope": scope, **credentials, **changes}
 
 
-def client(simulator: RunningSimulator, scope: str = ALL, school: int | None = 101) -> httpx.Client:
+@contextmanager
+def client(simulator: RunningSimulator, scope: str = ALL, school: int | None = 101) -> Iterator[httpx.Client]:
     """A client of a running simulator, with a token of its own."""
-    session = httpx.Client(base_url=simulator.base_url, trust_env=False, timeout=10)
-    token = session.post("/api/v3/oauth/tokens", json=token_request(scope)).raise_for_status().json()
-    session.headers["authorization"] = f"Bearer {token['access_token']}"
-    if school is not None:
-        session.headers["x-school-id"] = str(school)
-    return session
+    with httpx.Client(base_url=simulator.base_url, trust_env=False, timeout=10) as session:
+        token = session.post("/api/v3/oauth/tokens", json=token_request(scope)).raise_for_status().json()
+        session.headers["authorization"] = f"Bearer {token['access_token']}"
+        if school is not None:
+            session.headers["x-school-id"] = str(school)
+        yield session
 
 
 class Local:

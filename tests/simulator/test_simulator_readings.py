@@ -1,0 +1,192 @@
+"""Each thing that the specification leaves open, in each of its readings."""
+
+from typing import Any
+
+import pytest
+from simulated import Local
+
+from simulator.settings import Readings, Size
+
+CLASSES = "/api/v3/klass/classes?semester_id=10101"
+MEMBERS = "/api/v3/klass/class-selections?semester_id=10101"
+STUDENTS = "/api/v3/reflection/students"
+GRADES = "/api/v3/class-assessment/class/grades?class_ids=1010100001"
+
+
+def first(path: str, **readings: Any) -> dict[str, Any]:
+    row: dict[str, Any] = Local(**readings).get(path).json()[0]
+    return row
+
+
+def test_member_class_id() -> None:
+    assert "class_id" not in first(MEMBERS)
+    assert first(MEMBERS, member_class_id="present")["class_id"] == 1010100001
+
+
+def test_deleted_at() -> None:
+    trashed = f"{STUDENTS}?with_trashed=1&paginated=0"
+    assert "deleted_at" not in first(trashed)
+    rows = Local(Size(students=200), deleted_at="all").get(trashed).json()
+    assert {row["deleted_at"] is None for row in rows} == {True, False}
+    assert "deleted_at" not in first(MEMBERS, deleted_at="none")
+
+
+@pytest.mark.parametrize(("reading", "kind"), [("ids", int), ("objects", dict)])
+def test_unexpanded_people(reading: str, kind: type) -> None:
+    klass = first(CLASSES, unexpanded=reading)
+    assert all(isinstance(student, kind) for student in klass["students"] + klass["teachers"])
+    assert klass["students"]
+
+
+def test_unexpanded_people_left_out() -> None:
+    assert "students" not in first(CLASSES, unexpanded="omitted")
+    assert first(CLASSES, unexpanded="empty")["students"] == []
+    assert first(f"{CLASSES}&expand=students", unexpanded="omitted")["students"]
+
+
+def test_admin_class_ids() -> None:
+    assert first(CLASSES)["admin_class_ids"]
+    assert "admin_class_ids" not in first(CLASSES, admin_class_ids="expanded")
+    assert first(f"{CLASSES}&expand=admin_class_ids", admin_class_ids="expanded")["admin_class_ids"]
+
+
+def test_structure_parent_id() -> None:
+    path = "/api/v3/structure/structures"
+    assert "parent_id" not in first(path)
+    assert first(path, structure_parent_id="present")["parent_id"] == 0
+
+
+def test_terms() -> None:
+    path = "/api/v3/term/course.subject/terms?per_page=2&page=2"
+    assert len(Local().get(path).json()) == 9
+    answer = Local(terms="paged").get(path)
+    assert len(answer.json()) == 2
+    assert answer.headers["X-Pagination-Total-Count"] == "9"
+
+
+def test_unpaged() -> None:
+    path = f"{STUDENTS}?paginated=0"
+    honoured = Local().get(path)
+    assert len(honoured.json()) > 50
+    assert "X-Pagination-Total-Count" not in honoured.headers
+    ignored = Local(unpaged="ignored").get(path)
+    assert len(ignored.json()) == 20
+    assert "X-Pagination-Total-Count" in ignored.headers
+    assert Local(unpaged="refused").get(path).status_code == 422
+
+
+def test_pagination_headers() -> None:
+    answer = Local(pagination_headers="absent").get(STUDENTS)
+    assert len(answer.json()) == 20
+    assert not [name for name in answer.headers if name.startswith("x-pagination")]
+
+
+def test_per_page() -> None:
+    clamped = Local(max_per_page=30).get(f"{STUDENTS}?per_page=1000")
+    assert len(clamped.json()) == 30
+    assert clamped.headers["X-Pagination-Per-Page"] == "30"
+    refusing = Local(max_per_page=30, per_page="refused")
+    assert refusing.get(f"{STUDENTS}?per_page=31").status_code == 422
+    assert refusing.get(f"{STUDENTS}?per_page=30").status_code == 200
+
+
+def test_page_past_end() -> None:
+    path = f"{STUDENTS}?per_page=7&page=1000"
+    assert Local().get(path).json() == []
+    answer = Local(page_past_end="last").get(path)
+    assert answer.json() == Local().get(f"{STUDENTS}?paginated=0").json()[-len(answer.json()) :] != []
+    assert answer.headers["X-Pagination-Current-Page"] == answer.headers["X-Pagination-Page-Count"]
+
+
+def test_ignored_parameters() -> None:
+    path = f"{STUDENTS}?name_like=nobody"
+    assert Local().get(path).json() == []
+    assert Local(ignored=("name_like",)).get(path).json() == Local().get(STUDENTS).json()
+
+
+@pytest.mark.parametrize(
+    ("reading", "basic", "full"), [("either", 200, 200), ("basic", 200, 403), ("all", 403, 200)]
+)
+def test_people_scope(reading: str, basic: int, full: int) -> None:
+    local = Local(people_scope=reading)
+    assert local.get(STUDENTS, scope="school.101 student.read_basic").status_code == basic
+    assert local.get(STUDENTS, scope="school.101 student.read_all").status_code == full
+
+
+def test_refused_scopes() -> None:
+    scope = "school.101 student.read_all no.such_scope"
+    assert Local().get(STUDENTS, scope=scope).status_code == 400
+    assert Local(refused_scopes="drop").get(STUDENTS, scope=scope).status_code == 200
+    assert Local(refused_scopes="drop").get(STUDENTS, scope="school.101 no.such_scope").status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("reading", "status", "body"), [("404", 404, None), ("null", 200, None), ("empty", 200, {})]
+)
+def test_missing_assessment(reading: str, status: int, body: object) -> None:
+    local = Local(missing_assessment=reading)
+    store = local.app.platform.store
+    live = [row.key for row in store.rows("classes", 10101) if row.deleted_at is None]
+    without = next(key for key in live if not store.rows("assessments", key))
+    answer = local.get(f"/api/v3/class-assessment/classes/{without}/assessment?expand=items")
+    assert answer.status_code == status
+    assert status == 404 or answer.json() == body
+
+
+def test_unknown_ids() -> None:
+    for path in (
+        "/api/v3/klass/classes?semester_id=99",
+        "/api/v3/klass/class-selections?semester_id=99",
+        "/api/v3/term/no.such/terms",
+        "/api/v3/class-assessment/class/grades?class_ids=99",
+    ):
+        assert Local().get(path).status_code == 404
+        assert Local(unknown_ids="empty").get(path).json() == []
+
+
+@pytest.mark.parametrize("reading", ["message", "error", "errors", "empty"])
+def test_error_body(reading: str) -> None:
+    answer = Local(error_body=reading).get("/api/v3/nothing")
+    text = "no such path: /api/v3/nothing"
+    expected: dict[str, object] = {
+        "message": {"message": text},
+        "error": {"error": {"code": 404, "message": text}},
+        "errors": {"errors": [text]},
+    }
+    assert answer.status_code == 404
+    assert answer.content == b"" if reading == "empty" else answer.json() == expected[reading]
+
+
+def test_schools_header() -> None:
+    assert Local().get("/api/v1/schools", **{"x-school-id": ""}).status_code == 200
+    required = Local(schools_header="required")
+    assert required.get("/api/v1/schools", **{"x-school-id": ""}).status_code == 422
+    assert required.get("/api/v1/schools").status_code == 200
+
+
+def test_decimals() -> None:
+    assert first(GRADES)["full_score"] == "100"
+    assert first(GRADES, decimals="fixed")["full_score"] == "100.00"
+    assert first(GRADES, decimals="number")["full_score"] == 100
+    real = first(GRADES)["real_score"]
+    assert f'"real_score":{real},' in Local(decimals="number").get(GRADES).text
+
+
+def test_extra_fields() -> None:
+    extra = first(STUDENTS, extra_fields="some")
+    plain = first(STUDENTS)
+    assert extra.keys() - plain.keys() == {"x_source", "x_note"}
+    assert {name: extra[name] for name in plain} == plain
+
+
+def test_enums() -> None:
+    rows = Local(enums="unknown").get(f"{STUDENTS}?paginated=0").json()
+    odd = [row for row in rows if row["status"] == "unheard_of"]
+    assert odd
+    assert len(odd) * 5 < len(rows)
+
+
+def test_the_defaults_are_what_the_help_lists_first() -> None:
+    for name, field in Readings.__dataclass_fields__.items():
+        assert field.metadata["help"].strip(), name
+        assert field.default in field.metadata.get("choices", [field.default])
