@@ -83,6 +83,8 @@ def publish(path: Path, home: Path, keep: int = 3) -> Generation:
     `path` must be on the same file system as `home`. Whoever has the old file open keeps its content; whoever
     opens it after the move sees the new one. A crash leaves the one or the other, whole.
     """
+    # A publication that died half-way may have left it read-only.
+    path.chmod(0o644)
     with closing(duckdb.connect(str(path))) as con:
         con.execute("CHECKPOINT")
     path.chmod(0o444)

@@ -1,0 +1,77 @@
+"""A small table of every kind of column, and short ways to read and commit it."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from warehouse.lake import Lake
+from warehouse.reading import Reading
+from warehouse.slices import Guard, Outcome, commit
+from warehouse.spool import Spool
+from warehouse.tables import Column, Slice, Table
+
+MARKS = Table(
+    name="marks",
+    columns=(
+        Column("id", pa.int64(), "Mark"),
+        Column("kind", pa.string(), "Kind of mark"),
+        Column("class_id", pa.int64(), "Class that it was given in"),
+        Column("score", pa.decimal128(38, 18), "Points; null: not scored"),
+        Column("tags", pa.list_(pa.struct([("name", pa.string())])), "Tags"),
+        Column("updated_at", pa.timestamp("us"), 'Last update, the teacher\'s "own" one'),
+    ),
+    primary_key=("id", "kind"),
+    slice_columns=("_school_id", "_semester_id"),
+    comment="Marks of the test's school",
+    tracks_changes=True,
+)
+SLICE = Slice.of(_school_id=101, _semester_id=20)
+START = datetime(2026, 3, 2, 2)
+ANYTHING = Guard(allowed=True, quarantine_share=1.0)
+
+
+def at(sync: int) -> datetime:
+    """When the sync of that number began: one a night."""
+    return START + timedelta(days=sync)
+
+
+def row(id: int, score: Any = None, **fields: Any) -> dict[str, Any]:
+    """A row as the spool takes it; alive unless said otherwise."""
+    blank = {"kind": "raw", "class_id": 7, "score": score, "tags": [], "updated_at": None}
+    return {"id": id, **blank, "_extra": None, "_trashed": False, "_trashed_at": None, **fields}
+
+
+def sync(
+    lake: Lake,
+    number: int,
+    rows: Iterable[dict[str, Any]],
+    *,
+    guard: Guard = ANYTHING,
+    slice: Slice = SLICE,
+    table: Table = MARKS,
+    **said: Any,
+) -> Outcome:
+    """Commit one reading of the slice; `said` overrides what the reading says of itself."""
+    rows = list(rows)
+    work = Path(lake.root).parent / "work"
+    with Spool(table, work) as spool:
+        spool.write(pa.RecordBatch.from_pylist(rows, schema=table.spool_schema))
+        facts = {
+            "received": len(rows) + len(said.get("quarantined", ())),
+            "complete": True,
+            "sync_id": f"night-{number}",
+            "run_id": f"run-{number}",
+            "started_at": at(number),
+        }
+        return commit(lake, table, slice, Reading(spool=spool.finish(), **(facts | said)), guard, work)
+
+
+def held(
+    lake: Lake, columns: Sequence[str] = ("id", "score"), *, alive: bool = True
+) -> list[tuple[Any, ...]]:
+    """What the lake holds of the slice, in the order of the columns."""
+    found = lake.read(MARKS, SLICE, columns, alive=alive).to_pylist()
+    return sorted((tuple(each.values()) for each in found), key=repr)

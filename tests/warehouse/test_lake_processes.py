@@ -1,0 +1,132 @@
+"""Real processes on one lake: races, and deaths at the worst moments."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from decimal import Decimal
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+import pytest
+from lake_kit import MARKS, SLICE, held, row, sync
+
+from warehouse.lake import Lake
+from warehouse.logs import CHANGES, LOAD_LOG
+from warehouse.quality import committed
+from warehouse.tables import Slice
+
+SPAWN = multiprocessing.get_context("spawn")
+IDS = range(40)
+
+
+def start(work: Callable[..., None], *args: Any) -> SpawnProcess:
+    process = SPAWN.Process(target=work, args=args)
+    process.start()
+    return process
+
+
+def ended(process: SpawnProcess) -> int | None:
+    process.join(60)
+    return process.exitcode
+
+
+def ensure(root: str) -> None:
+    Lake(root).ensure([MARKS])
+
+
+def commit_own(root: str, slice: Slice, worker: int) -> None:
+    for number in range(worker, worker + 5):
+        sync(Lake(root), number, [row(id, number) for id in IDS], slice=slice)
+
+
+def commit_until_killed(root: str, number: int) -> None:
+    while True:
+        number += 1
+        sync(Lake(root), number, [row(id, number) for id in IDS])
+
+
+def die_in(root: str, function: str, number: int) -> None:
+    module, _, name = function.rpartition(".")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(f"{module}.{name}", lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+    sync(Lake(root), number, [row(id, number) for id in IDS[number:]])
+
+
+def assert_chained(lake: Lake) -> None:
+    """Each change of a score starts from where the last one ended, and the last one is what is held."""
+    found = lake.read(CHANGES).sort_by("slice_version").to_pylist()
+    assert sum(each["op"] == "loaded" for each in found) == 1
+    chains = defaultdict(list)
+    for each in found:
+        if each["field"] == "score":
+            chains[each["key"]].append((each["before"], each["after"]))
+    for id, score in held(lake):
+        chain = chains[f'[{id},"raw"]']
+        assert [before for before, _ in chain[1:]] == [after for _, after in chain[:-1]]
+        assert Decimal(chain[-1][1]) == score
+
+
+def test_several_processes_may_make_the_lake(tmp_path: Any) -> None:
+    root = str(tmp_path / "lake")
+    processes = [start(ensure, root) for _ in range(4)]
+    assert [ended(process) for process in processes] == [0] * 4
+    assert Lake(root).read(MARKS).num_rows == 0
+
+
+def test_processes_on_slices_of_their_own_and_on_one(lake: Lake) -> None:
+    slices = [
+        SLICE,
+        SLICE,
+        Slice.of(_school_id=101, _semester_id=21),
+        Slice.of(_school_id=102, _semester_id=20),
+    ]
+    processes = [start(commit_own, lake.root, slice, worker) for worker, slice in enumerate(slices)]
+    assert [ended(process) for process in processes] == [0] * 4
+    rows = lake.read(MARKS, columns=["_school_id", "_semester_id", "id"]).to_pylist()
+    assert len({tuple(each.values()) for each in rows}) == len(rows) == 3 * len(IDS)
+    assert lake.read(LOAD_LOG).num_rows == 4 * 5
+    changes = lake.read(CHANGES, columns=["slice", "slice_version"]).to_pylist()
+    versions = {each["slice_version"] for each in changes if each["slice"] == str(SLICE)}
+    assert versions == set(range(1, lake.open(MARKS).transaction_version(str(SLICE)) + 1))
+
+
+def test_killed_at_any_moment(lake: Lake) -> None:
+    sync(lake, 0, [row(id, 0) for id in IDS])
+    for number in range(0, 600, 100):
+        process = start(commit_until_killed, lake.root, number)
+        logged = lake.version(LOAD_LOG)
+        while lake.version(LOAD_LOG) < logged + 2:
+            time.sleep(0.01)
+        time.sleep(number / 3000)
+        process.kill()
+        assert ended(process) == -signal.SIGKILL
+        scores = {score for _, score in held(lake)}
+        assert len(held(lake)) == len(IDS)
+        assert len(scores) == 1
+    sync(lake, 1000, [row(id, 1000) for id in IDS])
+    assert_chained(lake)
+
+
+@pytest.mark.parametrize(
+    ("function", "landed"),
+    [
+        ("warehouse.replace._commit", False),
+        ("warehouse.changes.append", True),
+        ("warehouse.quality.record_findings", True),
+        ("warehouse.quality.record_load", True),
+    ],
+)
+def test_killed_on_the_way(lake: Lake, function: str, landed: bool) -> None:
+    sync(lake, 0, [row(id, 0) for id in IDS])
+    assert ended(start(die_in, lake.root, function, 1)) == -signal.SIGKILL
+    assert {score for _, score in held(lake)} == {Decimal(1 if landed else 0)}
+    assert committed(lake, "night-1") == set()
+    outcome = sync(lake, 1, [row(id, 1) for id in IDS[1:]])
+    assert (outcome.version, outcome.tally.changed, outcome.tally.vanished) == (2, 39, 1)
+    assert outcome.tally.unchanged == 0
+    assert committed(lake, "night-1") == {("marks", "101|20")}
+    assert lake.read(CHANGES).num_rows == 1 + 39 + 1
+    assert_chained(lake)

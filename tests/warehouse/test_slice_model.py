@@ -1,0 +1,118 @@
+"""After any sequence of readings, slice, tally and change log are what a plain dict of rows would have."""
+
+import tempfile
+from collections import Counter
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lake_kit import MARKS, SLICE, START, at, held, row, sync
+
+from warehouse.changes import known_on
+from warehouse.lake import Lake
+from warehouse.reading import BadRow, Kept
+
+Key = tuple[int, str]
+Rows = dict[Key, dict[str, Any]]
+
+CONTENT = ("class_id", "score", "tags", "updated_at", "_extra")
+times = st.sampled_from([None, START - timedelta(days=9), START - timedelta(days=4)])
+rows = st.builds(
+    row,
+    id=st.integers(1, 4),
+    kind=st.sampled_from(["raw", "item"]),
+    class_id=st.sampled_from([7, 9, None]),
+    score=st.sampled_from([None, Decimal(0), Decimal("85.5")]),
+    tags=st.sampled_from([None, [], [{"name": "优"}], [{"name": None}]]),
+    updated_at=times,
+    _extra=st.sampled_from([None, '{"score": ""}']),
+    _trashed=st.booleans(),
+    _trashed_at=times,
+)
+keys = st.tuples(st.integers(1, 4), st.sampled_from(["raw", "item"]))
+readings = st.fixed_dictionaries(
+    {
+        "rows": st.lists(rows, max_size=9),
+        "bad": st.lists(st.one_of(keys, st.none()), max_size=2),
+        "kept": st.sampled_from([None, (7,), (9, 7)]),
+        "complete": st.booleans(),
+    }
+)
+
+
+def merged(before: Rows, reading: dict[str, Any], now: datetime) -> tuple[Rows, Counter[str]]:
+    """The rules of warehouse.merge once more, row by row."""
+    best: Rows = {}
+    for each in reading["rows"]:
+        key = (each["id"], each["kind"])
+        rank = (not each["_trashed"], each["updated_at"] or datetime.min)
+        if key not in best or rank >= (not best[key]["_trashed"], best[key]["updated_at"] or datetime.min):
+            best[key] = each
+    fates = Counter(duplicates=len(reading["rows"]) - len(best))
+    after: Rows = {}
+    for key in before.keys() | best.keys():
+        old, new = before.get(key), best.get(key)
+        if new is None:
+            assert old is not None
+            spared = (
+                key in reading["bad"] or None in reading["bad"] or old["class_id"] in (reading["kept"] or ())
+            )
+            if old["_deleted_at"] is not None:
+                fate, after[key] = "kept", old
+            elif reading["complete"] and not spared:
+                fate, after[key] = "vanished", old | {"_deleted_at": now, "_synced_at": now}
+            else:
+                fate, after[key] = "carried", old
+        else:
+            content = {name: new[name] for name in CONTENT}
+            dead_since = old["_deleted_at"] if old else None
+            deleted_at = (new["_trashed_at"] or dead_since or now) if new["_trashed"] else None
+            if old is None:
+                fate = "new"
+            elif dead_since is None and new["_trashed"]:
+                fate = "deleted"
+            elif dead_since is not None and not new["_trashed"]:
+                fate = "returned"
+            else:
+                same = content == {name: old[name] for name in CONTENT} and deleted_at == dead_since
+                fate = "unchanged" if same else "changed"
+            synced_at = old["_synced_at"] if old and fate == "unchanged" else now
+            after[key] = content | {"_deleted_at": deleted_at, "_synced_at": synced_at}
+        fates[fate] += 1
+    return after, fates
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(readings, min_size=1, max_size=4))
+def test_slice_follows_the_model(sequence: list[dict[str, Any]]) -> None:
+    names = ("id", "kind", *CONTENT, "_deleted_at", "_synced_at")
+    with tempfile.TemporaryDirectory() as folder:
+        lake = Lake(f"{folder}/lake")
+        lake.ensure([MARKS])
+        model: Rows = {}
+        history: list[dict[str, Any]] = []
+        for number, reading in enumerate(sequence):
+            model, fates = merged(model, reading, at(number))
+            outcome = sync(
+                lake,
+                number,
+                reading["rows"],
+                quarantined=tuple(BadRow(key, "made up", "{}", "page 1") for key in reading["bad"]),
+                keep=Kept("class_id", reading["kept"]) if reading["kept"] else None,
+                complete=reading["complete"],
+            )
+            told = {fate: getattr(outcome.tally, fate) for fate in (*fates, "new", "vanished", "carried")}
+            assert told == {fate: fates[fate] for fate in told}
+            expected = [
+                (*key, *(one[name] for name in (*CONTENT, "_deleted_at", "_synced_at")))
+                for key, one in model.items()
+            ]
+            assert held(lake, names, alive=False) == sorted(expected, key=repr)
+            history.append({key: one["score"] for key, one in model.items() if one["_deleted_at"] is None})
+        for number, scores in enumerate(history):
+            found = known_on(lake, MARKS, SLICE, "score", at(number), Path(folder)).to_pylist()
+            known = {each["key"]: each["value"] and Decimal(each["value"]) for each in found}
+            assert known == {f'[{id},"{kind}"]': score for (id, kind), score in scores.items()}

@@ -1,0 +1,50 @@
+"""The lake's housekeeping: many small commits joined, and files that nobody needs any more deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from warehouse.changes import settle
+from warehouse.lake import Lake, until_committed
+from warehouse.logs import LOGS
+from warehouse.slices import MEMORY_MB
+from warehouse.tables import Slice, Stored, Table
+
+#: How long a file stays after its replacement: a build, or a change log that is due, may still read it.
+RETENTION = timedelta(days=7)
+
+
+def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: timedelta = RETENTION) -> None:
+    """Join the logs' small files; delete what no version of the last `retention` needs, crashes' orphans too.
+
+    May run beside syncs. `retention` must be longer than any build or sync takes.
+    """
+    tables = tuple(tables)
+    for table in tables:
+        if table.tracks_changes:
+            for slice in _slices(lake, table):
+                # What a crash left unlogged is read from old files, so it is logged before they go.
+                settle(lake, table, slice, scratch, MEMORY_MB)
+    for log in LOGS:
+        until_committed(partial(_compact, lake, log))
+    everything: tuple[Stored, ...] = (*tables, *LOGS)
+    for stored in everything:
+        lake.open(stored).vacuum(
+            retention_hours=int(retention / timedelta(hours=1)),
+            dry_run=False,
+            enforce_retention_duration=False,
+            full=True,
+        )
+
+
+def _compact(lake: Lake, log: Stored) -> dict[str, Any]:
+    return lake.open(log).optimize.compact()
+
+
+def _slices(lake: Lake, table: Table) -> list[Slice]:
+    partitions = lake.open(table).partitions()
+    return [Slice.of(**{name: int(each[name]) for name in table.slice_columns}) for each in partitions]
