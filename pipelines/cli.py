@@ -40,34 +40,38 @@ def _settings() -> Settings:
 )
 def sync(schools: tuple[int, ...], full: bool, selection: str | None, accept_vanished: bool) -> None:
     """Load from the platform, build the models and publish campus.duckdb: the nightly job, here and now."""
+    settings = _settings()
     from pipelines.commands import run_sync
 
     # Every sync reads in full as yet, so --full asks for nothing more.
-    sys.exit(run_sync(_settings(), schools, selection, accept_vanished=accept_vanished))
+    sys.exit(run_sync(settings, schools, selection, accept_vanished=accept_vanished))
 
 
 @main.command()
 def build() -> None:
     """Build the models from the lake as it is, check them, and publish campus.duckdb."""
+    settings = _settings()
     from pipelines.commands import run_build
 
-    sys.exit(run_build(_settings()))
+    sys.exit(run_build(settings))
 
 
 @main.command()
 def demo() -> None:
     """The whole thing on the embedded simulator: load, build, publish, and three things to see."""
+    settings = _settings()
     from pipelines.demo import run_demo
 
-    sys.exit(run_demo(_settings()))
+    sys.exit(run_demo(settings))
 
 
 @main.command()
 def doctor() -> None:
     """Say in words whether the settings, the token, its scopes and each endpoint are right."""
+    settings = _settings()
     from pipelines.doctor import run_doctor
 
-    sys.exit(run_doctor(_settings()))
+    sys.exit(run_doctor(settings))
 
 
 @main.command()

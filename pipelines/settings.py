@@ -82,6 +82,18 @@ class ScheduleOptions(Section):
         6, ge=0, le=6, description="Weekday (0 is Monday) of the night that reads older semesters too"
     )
 
+    @field_validator("nightly")
+    @classmethod
+    def _cron(cls, expression: str) -> str:
+        # Dagster takes seconds to import, and is the judge of what it will be given.
+        import dagster as dg
+
+        try:
+            dg.ScheduleDefinition(name="nightly", job_name="nightly", cron_schedule=expression)
+        except dg.DagsterInvalidDefinitionError as error:
+            raise ValueError("expected a cron expression of five fields, e.g. 0 2 * * *") from error
+        return expression
+
 
 class Options(Section):
     """campus.yaml as a whole."""

@@ -1,0 +1,43 @@
+"""The house: who may import whom (the contracts are in pyproject.toml)."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_imports_run_one_way() -> None:
+    linter = Path(sys.executable).parent / "lint-imports"
+    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("package", "foreign"),
+    [
+        ("campus", {"dagster", "dagster_dbt", "duckdb", "deltalake", "simulator"}),
+        ("warehouse", {"dagster", "dagster_dbt", "httpx", "simulator"}),
+        ("assets", {"httpx", "simulator"}),
+        ("simulator", {"campus", "warehouse", "assets", "pipelines", "dagster", "duckdb"}),
+    ],
+)
+def test_no_module_names_what_its_part_of_the_house_does_not_know(package: str, foreign: set[str]) -> None:
+    modules = list((ROOT / package).rglob("*.py"))
+    assert modules
+    found = {path.name: _imported(path) & foreign for path in modules if _imported(path) & foreign}
+    assert found == {}
+
+
+def _imported(path: Path) -> set[str]:
+    """The top-level packages that a module imports, inside functions too."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names

@@ -1,0 +1,136 @@
+"""Settings that make no sense stop with exit status 2 and one line for each mistake."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pipelines.settings import Options, Section, SettingsError, load_settings
+
+ROOT = Path(__file__).parents[2]
+CAMPUS = Path(sys.executable).parent / "campus"
+SECRET = "sk-do-not-tell"
+PLATFORM = {
+    "CAMPUS_BASE_URL": "https://school.example",
+    "CAMPUS_CLIENT_ID": "warehouse",
+    "CAMPUS_CLIENT_SECRET": SECRET,
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("CAMPUS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def problems(
+    monkeypatch: pytest.MonkeyPatch, environment: Mapping[str, str], yaml_text: str = ""
+) -> list[str]:
+    """What is said of these settings, with campus.yaml in the default home."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    Path("data").mkdir()
+    Path("data/campus.yaml").write_text(yaml_text, encoding="utf-8")
+    with pytest.raises(SettingsError) as error:
+        load_settings()
+    return error.value.problems
+
+
+@pytest.mark.parametrize(
+    ("environment", "line"),
+    [
+        (
+            {"CAMPUS_SCHOOL_IDS": "101;102"},
+            "CAMPUS_SCHOOL_IDS: expected school ids, numbers separated by commas",
+        ),
+        ({"CAMPUS_SCHOOL_IDS": "-1"}, "CAMPUS_SCHOOL_IDS: expected school ids"),
+        ({"CAMPUS_BASE_URL": "school.example"}, "CAMPUS_BASE_URL: expected an address that starts with http"),
+        ({**PLATFORM, "CAMPUS_CLIENT_SECRET": ""}, "CAMPUS_CLIENT_SECRET is not set"),
+        ({**PLATFORM, "CAMPUS_CLIENT_ID": ""}, "CAMPUS_CLIENT_ID is not set"),
+        ({"CAMPUS_KEEP_ID_NUMBERS": "perhaps"}, "CAMPUS_KEEP_ID_NUMBERS: Input should be a valid boolean"),
+        ({"CAMPUS_CONFIG": "/no/such.yaml"}, "CAMPUS_CONFIG names /no/such.yaml, and there is no such file"),
+    ],
+)
+def test_a_mistake_in_the_environment_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], line: str
+) -> None:
+    [problem] = problems(monkeypatch, environment)
+    assert problem.startswith(line) and "\n" not in problem and SECRET not in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("platform: {concurency: 4}", "platform.concurency: Extra inputs are not permitted"),
+        ("platform: {concurrency: many}", "platform.concurrency: Input should be a valid integer"),
+        ("platform: {concurrency: 0}", "platform.concurrency: Input should be greater than or equal to 1"),
+        ("publish: {memory_limit: lots}", "publish.memory_limit: String should match pattern"),
+        ("schedule: {nightly: at two}", "schedule.nightly: expected a cron expression"),
+        ("[1, 2]", "Input should be a valid dictionary"),
+        ("a: [", "is no YAML: "),
+    ],
+)
+def test_a_mistake_in_campus_yaml_is_one_line_that_names_file_and_key(
+    monkeypatch: pytest.MonkeyPatch, text: str, line: str
+) -> None:
+    [problem] = problems(monkeypatch, {}, text)
+    assert "data/campus.yaml" in problem and line in problem and "\n" not in problem
+
+
+def test_all_mistakes_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = {"CAMPUS_SCHOOL_IDS": "x", "CAMPUS_BASE_URL": "ftp://school.example"}
+    assert len(problems(monkeypatch, environment)) == 2
+
+
+@pytest.mark.parametrize("command", [["sync"], ["build"], ["demo"], ["sql", "SELECT 1"]])
+def test_the_command_line_ends_with_status_2(command: list[str], tmp_path: Path) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        **PLATFORM,
+        "CAMPUS_SCHOOL_IDS": "one",
+        "CAMPUS_HOME": str(tmp_path),
+    }
+    done = subprocess.run(
+        [CAMPUS, *command], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    [line] = done.stderr.splitlines()
+    assert line.startswith("campus: CAMPUS_SCHOOL_IDS: expected school ids")
+    assert SECRET not in done.stderr
+
+
+def test_good_settings_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = tmp_path / "mine.yaml"
+    config.write_text("terms: {extra_types: [course.attribute]}", encoding="utf-8")
+    given = {"CAMPUS_SCHOOL_IDS": " 102, 101 ,102", "CAMPUS_CONFIG": str(config), "CAMPUS_HOME": "elsewhere"}
+    for name, value in {**PLATFORM, **given}.items():
+        monkeypatch.setenv(name, value)
+    settings = load_settings()
+    assert settings.school_ids == (102, 101)
+    assert settings.options.terms.extra_types == ("course.attribute",)
+    assert settings.home == tmp_path / "elsewhere" and not settings.embedded
+    assert SECRET not in repr(settings)
+
+
+def test_the_annotated_sample_is_whole_and_shows_the_defaults() -> None:
+    sample = yaml.safe_load((ROOT / "docs" / "campus.yaml").read_text(encoding="utf-8"))
+    assert Options.model_validate(sample) == Options()
+    assert sorted(_keys(sample)) == sorted(_keys(Options().model_dump()))
+    assert all(field.description for section in Options() for field in _fields(section[1])), (
+        "each key says what it is"
+    )
+
+
+def _keys(options: Mapping[str, Any]) -> Iterator[str]:
+    for section, values in options.items():
+        yield from (f"{section}.{key}" for key in values)
+
+
+def _fields(section: Section) -> list[Any]:
+    return list(type(section).model_fields.values())
