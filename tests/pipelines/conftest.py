@@ -1,0 +1,39 @@
+"""Worlds that the tests of a module share, since each costs seconds."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from world import World, world
+
+from warehouse.models import Build, manifest
+
+NewHome = Callable[[], Path]
+
+
+@pytest.fixture(scope="session")
+def new_home(tmp_path_factory: pytest.TempPathFactory) -> NewHome:
+    """Makes homes in which dbt has parsed its project already, as in any home after the first command."""
+    parsed = tmp_path_factory.mktemp("parsed")
+    manifest(Build(parsed, threads=2, memory_limit="1GB"))
+
+    def make() -> Path:
+        home = tmp_path_factory.mktemp("home")
+        shutil.copytree(parsed / "dbt", home / "dbt")
+        return home
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def make_world(new_home: NewHome) -> Iterator[Callable[..., World]]:
+    """Makes worlds that last as long as the module's tests."""
+    with ExitStack() as worlds:
+
+        def make(**options: Any) -> World:
+            return worlds.enter_context(world(new_home(), **options))
+
+        yield make

@@ -1,0 +1,192 @@
+"""A warehouse and a made-up platform side by side: synced by the very jobs that the command line runs."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+from pydantic import SecretStr
+
+from assets.partitions import SCHOOL_SEMESTERS
+from assets.tables import TABLES
+from campus.resources import RESOURCES, TERM_TYPES
+from pipelines.definitions import build_definitions
+from pipelines.due import school_ranges
+from pipelines.resources import open_runtime
+from pipelines.settings import Settings
+from pipelines.sync import JobEnd, build, sync
+from simulator.process import RunningSimulator, running
+from warehouse.lake import Lake
+from warehouse.logs import LOGS, Log
+
+# What an analyst's question for classes is expanded with; the truth is asked for in the same way.
+EXPANDED = {"classes": "teachers,admin_class_ids"}
+
+
+@dataclass
+class World:
+    """A home, the platform that it is synced from, and Dagster's own records."""
+
+    home: Path
+    platform: RunningSimulator
+    settings: Settings
+    definitions: dg.Definitions
+    instance: dg.DagsterInstance
+    numbers: Iterator[int]
+
+    @property
+    def lake(self) -> Lake:
+        return Lake(str(self.settings.lake_root))
+
+    def load(self, sync_id: str | None = None, *, accept_vanished: bool = False) -> "Load":
+        """Discover and load school by school; build and publish nothing."""
+        sync_id = sync_id or f"sync-{next(self.numbers)}"
+        if not accept_vanished:
+            return self._load(self.definitions, sync_id)
+        with open_runtime(self.settings, accept_vanished=True) as runtime:
+            return self._load(build_definitions(self.settings, runtime), sync_id)
+
+    def _load(self, definitions: dg.Definitions, sync_id: str) -> "Load":
+        runs = sync(definitions, self.instance, sync_id)
+        ends = [next(runs)]
+        keys = self.partitions
+        ends += islice(runs, len(list(school_ranges(keys, keys))))
+        log = [row for row in self.log("load_log") if row["sync_id"] == sync_id]
+        return Load(sync_id, ends, log)
+
+    def publish(self) -> JobEnd:
+        """Build and publish from the lake as it is."""
+        return build(self.definitions, self.instance)
+
+    @property
+    def partitions(self) -> list[str]:
+        return list(self.instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or ""))
+
+    def log(self, name: str) -> list[dict[str, Any]]:
+        """The rows of one of the warehouse's own tables."""
+        table: Log = next(log for log in LOGS if log.name == name)
+        return self.lake.read(table).to_pylist()
+
+    def held(self, resource: str, *, alive: bool = True) -> list[dict[str, Any]]:
+        """The lake's rows of a resource."""
+        return self.lake.read(TABLES[resource], alive=alive).to_pylist()
+
+    def row(self, resource: str, key: int) -> dict[str, Any]:
+        """One row of the lake, tombstones too."""
+        [row] = [row for row in self.held(resource, alive=False) if row["id"] == key]
+        return row
+
+    def versions(self) -> dict[str, int]:
+        """The version of each table of the platform's rows: it grows with every commit."""
+        return {name: self.lake.version(table) for name, table in TABLES.items()}
+
+
+@dataclass(frozen=True)
+class Load:
+    """How the runs of one load ended, and what the load log has on it."""
+
+    sync_id: str
+    ends: list[JobEnd]
+    log: list[dict[str, Any]]
+
+    @property
+    def problems(self) -> list[str]:
+        return [end.problem for end in self.ends if end.problem]
+
+    def entry(self, resource: str) -> dict[str, Any]:
+        """The load log's row of a resource that was read in one slice."""
+        [entry] = [row for row in self.log if row["resource"] == resource]
+        return entry
+
+    def total(self, name: str) -> int:
+        """One of the counts over all slices."""
+        return sum(row[name] or 0 for row in self.log)
+
+
+def settings_for(home: Path, platform: RunningSimulator) -> Settings:
+    """Settings that name this platform. Requests are repeated without long waits."""
+    return Settings(
+        home=home,
+        base_url=platform.base_url,
+        client_id=platform.client_id,
+        client_secret=SecretStr(platform.client_secret),
+    )
+
+
+@contextmanager
+def world(home: Path, **options: Any) -> Iterator[World]:
+    """A new home beside a new platform; `options` as of simulator.process.running."""
+    small = {"schools": 1, "students": 24, "semesters": 1}
+    with running(**small | options) as platform:
+        settings = settings_for(home, platform)
+        with open_runtime(settings) as runtime, dg.DagsterInstance.ephemeral(tempdir=str(home)) as instance:
+            yield World(home, platform, settings, build_definitions(settings, runtime), instance, count(1))
+
+
+def differences(world: World) -> dict[str, str]:
+    """Where the lake is not what the platform's own rows are: by resource, the first row that differs."""
+    schools = [entry["key"] for entry in world.platform.rows("schools", 0) if not entry["trashed"]]
+    found = {}
+    for resource in RESOURCES:
+        truth = _true_rows(world, resource, schools)
+        held = {_key(resource, row): row for row in world.held(resource)}
+        compared = {key: _without_ours(row, truth.get(key, {})) for key, row in held.items()}
+        if compared != truth:
+            key = next(key for key in {**truth, **compared} if truth.get(key) != compared.get(key))
+            found[resource] = f"{key}: held {compared.get(key)}, true {truth.get(key)}"
+    return found
+
+
+def _true_rows(world: World, resource: str, schools: list[int]) -> dict[Any, dict[str, Any]]:
+    rows = {}
+    for school_id in schools if resource != "schools" else [0]:
+        for entry in world.platform.rows(resource, school_id, expand=EXPANDED.get(resource, "")):
+            if entry["trashed"] or (resource == "terms" and entry["row"]["type"] not in TERM_TYPES):
+                continue
+            row = entry["row"]
+            if resource in ("class_members", "assessments"):
+                row = {**row, "class_id": entry["parent"]}
+            typed = _typed(row, TABLES[resource].lake_schema)
+            rows[_key(resource, typed)] = typed
+    return rows
+
+
+def _key(resource: str, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in RESOURCES[resource].primary_key)
+
+
+def _without_ours(row: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, Any]:
+    """The row without the warehouse's columns, and without what the platform does not send and is null."""
+    return {
+        name: value
+        for name, value in row.items()
+        if not name.startswith("_") and (name in like or value is not None)
+    }
+
+
+def _typed(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
+    return {
+        name: _value(value, schema.field(name).type) for name, value in row.items() if name in schema.names
+    }
+
+
+def _value(value: Any, kind: pa.DataType) -> Any:
+    """What a column of this type holds of a JSON value; written anew, so that no mistake is shared."""
+    if value is None:
+        return None
+    if pa.types.is_timestamp(kind):
+        return datetime.fromisoformat(value)
+    if pa.types.is_decimal(kind):
+        return Decimal(value) if value != "" else None
+    if pa.types.is_list(kind):
+        return [_value(each, kind.value_type) for each in value]
+    if pa.types.is_struct(kind):
+        sent = value if isinstance(value, dict) else {"id": value}
+        return {field.name: _value(sent.get(field.name), field.type) for field in kind}
+    return value
