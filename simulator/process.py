@@ -16,6 +16,7 @@ import msgspec
 
 START_TIMEOUT = 30.0  # seconds
 STOP_TIMEOUT = 5.0
+CONTROL_TIMEOUT = 60.0  # the true rows of a big school take a while
 READY = "listening on "
 
 
@@ -30,12 +31,12 @@ class RunningSimulator:
     base_url: str
     client_id: str
     client_secret: str = field(repr=False)
+    _session: httpx.Client = field(repr=False)
 
     def control(self, method: str, name: str, *, body: Any = None, **query: str | int) -> Any:
         """A control request, its answer decoded; SimulatorError says why one was refused."""
         content = None if body is None else msgspec.json.encode(body)
-        url = f"{self.base_url}/_simulator/{name}"
-        response = httpx.request(method, url, params=query, content=content, timeout=60, trust_env=False)
+        response = self._session.request(method, f"/_simulator/{name}", params=query, content=content)
         if response.is_error:
             raise SimulatorError(f"{method} {name}: {response.status_code} {response.text}")
         return msgspec.json.decode(response.content)
@@ -94,15 +95,12 @@ def running(
     Options are those of the command line with underscores: students=60, unpaged="refused", ignored=["sort"].
     SimulatorError with the process's own words when it does not start. It never outlives this process.
     """
-    arguments = [
-        *_arguments(options),
-        *(part for f in faults for part in ("--fault", msgspec.json.encode(f).decode())),
-    ]
+    fault_texts = (msgspec.json.encode(fault).decode() for fault in faults)
+    arguments = [*_arguments(options), *_arguments({"fault": list(fault_texts)})]
+    import_path = filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(
-            [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-        ).rstrip(os.pathsep),
+        "PYTHONPATH": os.pathsep.join(import_path),
         "SIMULATOR_CLIENT_ID": client_id,
         "SIMULATOR_CLIENT_SECRET": client_secret,
     }
@@ -125,7 +123,9 @@ def running(
                 raise SimulatorError(
                     f"the simulator did not start: {errors.read().strip() or 'no answer in time'}"
                 )
-            yield RunningSimulator(line.removeprefix(READY).strip(), client_id, client_secret)
+            base_url = line.removeprefix(READY).strip()
+            with httpx.Client(base_url=base_url, timeout=CONTROL_TIMEOUT, trust_env=False) as session:
+                yield RunningSimulator(base_url, client_id, client_secret, session)
         finally:
             _stop(process)
 

@@ -1,6 +1,7 @@
 """Serving: one process, one port, one line when ready, a clean exit on a signal."""
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -52,5 +53,6 @@ def _leave(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _stop_when_stdin_closes() -> None:
-    sys.stdin.buffer.read()
+    while os.read(sys.stdin.fileno(), 1024):  # sys.stdin.read() would hold a lock that the exit waits for
+        pass
     signal.raise_signal(signal.SIGTERM)
