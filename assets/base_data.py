@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import dagster as dg
+import uvloop
 
 from assets.loading import ASSESSMENTS, ITEMS, Loaded, Loader, in_words
 from assets.partitions import SCHOOL_SEMESTERS, partition_key, semesters_by_school
@@ -77,7 +78,7 @@ def base_data(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult
     runtime: Runtime = context.resources.campus
     cause = cause_of(context.run.run_id, context.run.tags)
     selected = {key.path[-1] for key in context.selected_asset_keys}
-    loaded = asyncio.run(_load_all(context, runtime, cause, selected))
+    loaded = uvloop.run(_load_all(context, runtime, cause, selected))
     for spec in BASE_DATA:
         if spec.name in selected:
             yield _check(spec, [one for one in loaded if one.spec is spec])

@@ -52,6 +52,8 @@ class Loader:
         self._client = client
         self._cause = cause
         self._committed = committed
+        # One commit at a time bounds the memory; the other slices go on reading meanwhile.
+        self._commits = asyncio.Lock()
 
     async def load(self, specs: tuple[ResourceSpec, ...], where: Where, *, again: bool) -> list[Loaded]:
         """Load one slice, or assessments and items, which come in one answer.
@@ -73,12 +75,13 @@ class Loader:
                 await self._read(collectors, where)
             except CampusError as error:
                 return [self._failed(spec, slices[spec], str(error)) for spec in specs]
-            return [
-                await asyncio.to_thread(
-                    self._commit, spec, slices[spec], spools[spec], collectors[spec].account
-                )
-                for spec in specs
-            ]
+            async with self._commits:
+                return [
+                    await asyncio.to_thread(
+                        self._commit, spec, slices[spec], spools[spec], collectors[spec].account
+                    )
+                    for spec in specs
+                ]
 
     def store(self, spec: ResourceSpec, slice: Slice, rows: pa.Table) -> Loaded:
         """Make `rows` (as `campus.decode.to_batch` shapes them) the whole of a slice."""

@@ -1,10 +1,10 @@
 """Discovery: which schools there are, which semesters they have, and so which partitions."""
 
-import asyncio
 from dataclasses import dataclass, field
 
 import dagster as dg
 import pyarrow as pa
+import uvloop
 
 from assets.base_data import GROUP, SEMESTER_LEVEL, asset_key, record
 from assets.loading import Loaded, Loader, in_words
@@ -44,7 +44,7 @@ def schools(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
     runtime: Runtime = context.resources.campus
     cause = cause_of(context.run.run_id, context.run.tags)
     known = semesters_by_school(context.instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or ""))
-    found = asyncio.run(_discover(runtime, cause, known))
+    found = uvloop.run(_discover(runtime, cause, known))
     new = [
         partition_key(school_id, semester_id)
         for school_id, semesters in found.semesters.items()

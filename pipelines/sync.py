@@ -38,19 +38,22 @@ def sync(
     *,
     schools: Sequence[int] = (),
     selection: str | None = None,
+    jobs: Sequence[str] = (DISCOVERY, BASE_DATA, PUBLISH),
 ) -> Iterator[JobEnd]:
     """Discover, load school by school, build and publish; yields how each run ended, whatever became of it.
 
     `sync_id`: names the cause in quality.load_log. `schools`: only the partitions of these. `selection`:
-    only these assets, in Dagster's selection syntax.
+    only these assets, in Dagster's selection syntax. `jobs`: only these parts.
     Raises SelectionError."""
     execute = _Executor(definitions, instance, {SYNC_ID_TAG: sync_id}, selection)
-    yield from execute(DISCOVERY)
+    if DISCOVERY in jobs:
+        yield from execute(DISCOVERY)
     keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
     wanted = [key for key in keys if not schools or int(key.split("|")[0]) in schools]
-    for stretch in school_ranges(keys, wanted):
+    for stretch in school_ranges(keys, wanted) if BASE_DATA in jobs else ():
         yield from execute(BASE_DATA, stretch.tags)
-    yield from execute(PUBLISH)
+    if PUBLISH in jobs:
+        yield from execute(PUBLISH)
 
 
 def new_sync_id() -> str:
