@@ -3,14 +3,15 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
 from simulator.access import check_school, check_scope
 from simulator.cache import PageCache
 from simulator.control import PREFIX, Control
-from simulator.faults import HTML_PAGE, Fault, FaultPlan, Faults, retry_after, truncated
-from simulator.http import Problem, Request, Response, problem_response
+from simulator.faults import HTML_PAGE, Fault, FaultPlan, Faults, Strike, retry_after, truncated
+from simulator.http import Headers, Problem, Request, Response, problem_response
 from simulator.listing import disturb
 from simulator.log import Log
 from simulator.platform import Platform
@@ -36,10 +37,10 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        request = await _read(scope, receive, self.platform.readings.ignored)
+        request = await _read(scope, receive)
         torn = False
         if request.path.startswith(PREFIX):
-            response = self._guarded(self._control.handle, request)
+            response = self._control.handle(request)
         else:
             response, fault = await self._answer(request)
             torn = fault is not None and fault.kind == "reset"
@@ -53,32 +54,36 @@ class Application:
             return self._refusal(Problem(414, "the URL is too long")), None
         struck = self._control.faults.strike(request)
         if struck is None:
-            return self._guarded(self._respond, request), None
-        fault, rng = struck
+            return self._respond(request), None
+        fault = struck[0]
         if fault.kind == "status":
             return self._refusal(Problem(fault.status, "injected fault"), retry_after(fault)), fault
         if fault.kind == "html":
             return HTML_PAGE, fault
         if fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
-        elif fault.kind == "revoked":
+        if fault.kind == "revoked":
             self.platform.tokens.revoke(request)
-        elif fault.kind == "moving":
-
-            def move_and_respond(moved: Request) -> Response:
-                route = self._router.find(moved)
-                self._admit(route, moved)
-                if route.listing:
-                    disturb(route.listing, self.platform, moved, fault.change, rng)
-                return route.handler(self.platform, moved)
-
-            return self._guarded(move_and_respond, request), fault
-        response = self._guarded(self._respond, request)
+        response = self._respond(request, struck if fault.kind == "moving" else None)
         return truncated(response) if fault.kind == "truncated" else response, fault
 
-    def _respond(self, request: Request) -> Response:
-        route = self._router.find(request)
-        self._admit(route, request)
+    def _respond(self, request: Request, moving: Strike | None = None) -> Response:
+        """What the platform answers, its refusals included."""
+        ignored = self.platform.readings.ignored
+        if ignored:
+            query = {name: text for name, text in request.query.items() if name not in ignored}
+            request = replace(request, query=query)
+        try:
+            route = self._router.find(request)
+            self._admit(route, request)
+            if moving and route.listing:
+                fault, rng = moving
+                disturb(route.listing, self.platform, request, fault.change, rng)
+            return self._handle(route, request)
+        except Problem as problem:
+            return self._refusal(problem)
+
+    def _handle(self, route: Route, request: Request) -> Response:
         if request.method != "GET":
             return route.handler(self.platform, request)
         key = (self.platform.store.version, request.school_id, request.target)
@@ -97,13 +102,7 @@ class Application:
         request.school_id = check_school(grant, request, required=needs_school)
         check_scope(grant, route.scopes, readings.people_scope)
 
-    def _guarded(self, handler: Callable[[Request], Response], request: Request) -> Response:
-        try:
-            return handler(request)
-        except Problem as problem:
-            return self._refusal(problem)
-
-    def _refusal(self, problem: Problem, headers: list[tuple[bytes, bytes]] | None = None) -> Response:
+    def _refusal(self, problem: Problem, headers: Headers | None = None) -> Response:
         return problem_response(problem, self.platform.readings.error_body, headers)
 
     def _over_rate(self) -> bool:
@@ -116,7 +115,7 @@ class Application:
         return self._answered > limit
 
 
-async def _read(scope: Scope, receive: Receive, ignored: tuple[str, ...]) -> Request:
+async def _read(scope: Scope, receive: Receive) -> Request:
     body = b""
     if scope["method"] != "GET":
         more = True
@@ -125,7 +124,7 @@ async def _read(scope: Scope, receive: Receive, ignored: tuple[str, ...]) -> Req
             body += message.get("body", b"")
             more = message.get("more_body", False)
     text = scope["query_string"].decode("latin-1")
-    query = {k: v for k, v in parse_qsl(text, keep_blank_values=True) if k not in ignored} if text else {}
+    query = dict(parse_qsl(text, keep_blank_values=True)) if text else {}
     target = f"{scope['path']}?{text}"
     return Request(scope["method"], scope["path"], target, query, dict(scope["headers"]), body)
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 from collections.abc import Callable
-from datetime import date, datetime
-from typing import Any
+from datetime import date
+from typing import Any, get_args
 
 import click
 import msgspec
@@ -33,17 +33,11 @@ def _attributes(field: "dataclasses.Field[Any]") -> dict[str, Any]:
     if "choices" in metadata:
         attributes["type"] = click.Choice(metadata["choices"])
     elif isinstance(default, tuple):
-        attributes |= {
-            "multiple": True,
-            "type": int if field.name == "allowed_schools" else str,
-            "show_default": False,
-        }
+        attributes |= {"multiple": True, "type": get_args(field.type)[0], "show_default": False}
     elif isinstance(default, date):
         attributes |= {"type": click.DateTime(["%Y-%m-%d"]), "default": default.isoformat()}
     elif not isinstance(default, bool):
-        attributes["type"] = click.IntRange(
-            min=0 if field.name in ("seed", "rate_limit", "token_lifetime") else 1
-        )
+        attributes["type"] = click.IntRange(min=metadata["least"])
     return attributes
 
 
@@ -83,8 +77,7 @@ def simulator(
     **options: Any,
 ) -> None:
     """Run a school platform to try things against: made-up schools behind the real interface."""
-    if isinstance(options["today"], datetime):
-        options["today"] = options["today"].date()
+    options["today"] = options["today"].date()
     settings = Settings.of(client_id, client_secret, **options)
     app = Application(settings, FaultPlan(faults, seed=settings.size.seed))
     try:

@@ -1,12 +1,12 @@
 """The tests' hand in the machine, under /_simulator/: faults, the request log, the true rows, changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from simulator.faults import FaultPlan, Faults
-from simulator.http import Problem, Request, Response, json_response
+from simulator.http import Problem, Request, Response, json_response, problem_response
 from simulator.log import Log
 from simulator.platform import Platform
 from simulator.rows import RESOURCES, Row, Values
@@ -48,11 +48,14 @@ class Control:
         }
 
     def handle(self, request: Request) -> Response:
-        """One control request."""
+        """One control request; problems are told in words, whatever the platform does with its own."""
         handler = self._handlers.get((request.method, request.path.removeprefix(PREFIX)))
-        if handler is None:
-            raise Problem(404, f"no such control: {request.method} {request.path}")
-        return json_response(handler(request))
+        try:
+            if handler is None:
+                raise Problem(404, f"no such control: {request.method} {request.path}")
+            return json_response(handler(request))
+        except Problem as problem:
+            return problem_response(problem, "message")
 
     def _set_faults(self, request: Request) -> FaultPlan:
         self.faults = Faults(_decode(request.body, FaultPlan))
@@ -67,50 +70,53 @@ class Control:
         resource = _known(request.query.get("resource", ""))
         school_id = request.integer("school_id", self._platform.store.school_ids[0])
         assert school_id is not None  # it has a default
-        return [
-            self._entry(resource, row, request.names("expand"))
-            for parent in self._platform.store.parents(resource, school_id, request.integer("semester_id"))
-            for row in self._platform.store.rows(resource, parent)
-        ]
+        store, expand = self._platform.store, request.names("expand")
+        entries: list[Values] = []
+        for parent in store.parents(resource, school_id, request.integer("semester_id")):
+            hidden = store.is_hidden(resource, parent)
+            entries += [self._entry(resource, row, hidden, expand) for row in store.rows(resource, parent)]
+        return entries
 
-    def _entry(self, resource: str, row: Row, expand: list[str]) -> Values:
+    def _entry(self, resource: str, row: Row, hidden: bool = False, expand: Sequence[str] = ()) -> Values:
         return {
             "key": row.key,
             "parent": RESOURCES[resource].parent_of(row.key),
-            "trashed": not self._platform.store.is_served(resource, row),
+            "trashed": hidden or row.deleted_at is not None,
             "row": self._platform.wire.rows(resource, [row], expand)[0],
         }
 
     def _mutate(self, request: Request) -> Values:
         change = _decode(request.body, Mutation)
-        resource, store = _known(change.resource), self._platform.store
-        values = {name: _verbatim(raw) for name, raw in change.values.items()}
+        resource = _known(change.resource)
         if change.op == "insert":
-            if change.parent is None:
-                raise Problem(422, "insert needs a parent")
-            return self._entry(
-                resource, store.insert(resource, change.parent, values, first=change.first), []
-            )
+            return self._entry(resource, self._insert(resource, change))
         if change.key is None:
             raise Problem(422, f"{change.op} needs a key")
         try:
-            if change.op == "update":
-                row = store.update(resource, change.key, values, touch=change.touch)
-            else:
-                row = (
-                    store.delete(resource, change.key)
-                    if change.op == "delete"
-                    else store.destroy(resource, change.key)
-                )
+            return self._entry(resource, self._change(resource, change.key, change))
         except KeyError as error:
             raise Problem(404, str(error.args[0])) from error
-        return self._entry(resource, row, [])
+
+    def _insert(self, resource: str, change: Mutation) -> Row:
+        if change.parent is None:
+            raise Problem(422, "insert needs a parent")
+        return self._platform.store.insert(resource, change.parent, _values(change), first=change.first)
+
+    def _change(self, resource: str, key: int, change: Mutation) -> Row:
+        store = self._platform.store
+        if change.op == "update":
+            return store.update(resource, key, _values(change), touch=change.touch)
+        return store.delete(resource, key) if change.op == "delete" else store.destroy(resource, key)
 
 
 def _known(resource: str) -> str:
     if resource not in RESOURCES:
         raise Problem(422, f"resource must be one of {', '.join(RESOURCES)}, not {resource!r}")
     return resource
+
+
+def _values(change: Mutation) -> Values:
+    return {name: _verbatim(raw) for name, raw in change.values.items()}
 
 
 def _verbatim(raw: msgspec.Raw) -> Any:

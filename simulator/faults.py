@@ -32,6 +32,9 @@ class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     change: Literal["shrink", "grow", "balanced"] = "balanced"  # of kind moving
 
 
+Strike = tuple[Fault, Random]  # with random numbers for whatever the fault needs
+
+
 class FaultPlan(msgspec.Struct, forbid_unknown_fields=True):
     """All faults of a run; the first that strikes a request is the one that happens."""
 
@@ -47,8 +50,8 @@ class Faults:
         self._seen: Counter[str] = Counter()
         self._struck: Counter[int] = Counter()
 
-    def strike(self, request: Request) -> tuple[Fault, Random] | None:
-        """The fault that strikes this request, with random numbers for whatever it needs."""
+    def strike(self, request: Request) -> Strike | None:
+        """The fault that strikes this request."""
         if not self.plan.faults:
             return None
         target = f"{request.method} {request.target}"

@@ -26,9 +26,7 @@ from simulator.rows import RESOURCES, TIME_FORMAT, Row
 DEFAULT_PER_PAGE = 20
 
 Predicate = Callable[[Row], bool]
-Filter = Callable[
-    [str, str], Predicate
-]  # of a parameter's name and text; raises Problem for text that makes no sense
+Filter = Callable[[str, str], Predicate]  # of a parameter's name and text; Problem where that makes no sense
 
 
 @dataclass(frozen=True)
@@ -113,8 +111,8 @@ def _sort_key(name: str, row: Row) -> tuple[str, Any]:
     return (type(value).__name__, value) if isinstance(value, str | int | float) else ("", 0)
 
 
-def disturb(listing: Listing, platform: Platform, request: Request, change: str, rng: Random) -> bool:
-    """Change the list that somebody is paging through, as a busy platform would; false on a first page.
+def disturb(listing: Listing, platform: Platform, request: Request, change: str, rng: Random) -> None:
+    """Change the list that somebody is paging through, as a busy platform would; nothing on a first page.
 
     shrink takes away a row of a page already sent, so that a row slips past the reader; grow puts a new row
     in front, so that one comes twice; balanced does the first and adds a row at the end: the total stays.
@@ -122,7 +120,7 @@ def disturb(listing: Listing, platform: Platform, request: Request, change: str,
     page = _page(listing, platform, request)
     rows = selected(listing, platform, request)
     if page is None or page.number < 2 or len(rows) < 2:
-        return False
+        return
     sent = rows[: (page.number - 1) * page.size]
     victim, model = rng.choice(sent), rows[0 if change == "grow" else -1]
     if change != "shrink":
@@ -130,7 +128,6 @@ def disturb(listing: Listing, platform: Platform, request: Request, change: str,
         platform.store.insert(listing.resource, parent, {}, first=change == "grow")
     if change != "grow":
         platform.store.destroy(listing.resource, victim.key)
-    return True
 
 
 def equal(field_name: str, number: bool = False) -> Filter:

@@ -24,12 +24,11 @@ KNOWN_SCOPES = frozenset(
     }
 )
 
-
 DEFAULT_TODAY = date(2025, 5, 16)  # fixed, so that runs are alike; a Friday in the second semester
 
 
-def _option(default: Any, text: str) -> Any:
-    return field(default=default, metadata={"help": text})
+def _option(default: Any, text: str, *, least: int = 1) -> Any:
+    return field(default=default, metadata={"help": text, "least": least})
 
 
 def _reading(*choices: str, text: str) -> Any:
@@ -44,7 +43,7 @@ class Size:
     schools: int = _option(2, "Number of schools; their ids are 101, 102, ...")
     students: int = _option(240, "Students per school.")
     semesters: int = _option(2, "Semesters per school; the last one is the current one.")
-    seed: int = _option(1, "Seed of all generated rows and of the faults.")
+    seed: int = _option(1, "Seed of all generated rows and of the faults.", least=0)
     today: date = field(default=DEFAULT_TODAY, metadata={"help": "The platform's own date, YYYY-MM-DD."})
 
 
@@ -52,14 +51,16 @@ class Size:
 class Access:
     """Who may ask for what, and how often."""
 
-    token_lifetime: int = _option(7200, "Seconds that a token is valid.")
+    token_lifetime: int = _option(7200, "Seconds that a token is valid.", least=0)
     scopes: tuple[str, ...] = _option(
         (), "Permission scope that the client may get; repeatable, default all."
     )
     allowed_schools: tuple[int, ...] = _option(
         (), "School that the client may read; repeatable, default all."
     )
-    rate_limit: int = _option(0, "Requests per second answered before 429 with Retry-After; 0 is unlimited.")
+    rate_limit: int = _option(
+        0, "Requests per second answered before 429 with Retry-After; 0 is unlimited.", least=0
+    )
     log: bool = _option(True, "Keep the request log that GET /_simulator/log shows.")
 
 

@@ -141,13 +141,12 @@ class Store:
             return {"id": key, "usin": f"N{key}", "outer_id": None}
         return {"id": key}
 
-    def is_served(self, resource: str, row: Row) -> bool:
-        """Whether a row shows without with_trashed: neither it nor the class that it assesses is deleted."""
-        if resource in ("assessments", "assessment_items", "grades", "scores"):
-            parent = RESOURCES[resource].parent_of(row.key)
-            course_class = self.find("classes", class_of(parent) if resource == "scores" else parent)
-            return row.deleted_at is None and course_class is not None and course_class.deleted_at is None
-        return row.deleted_at is None
+    def is_hidden(self, resource: str, parent: int) -> bool:
+        """Whether nobody is shown a collection because the class that it assesses is deleted."""
+        if resource not in ("assessments", "assessment_items", "grades", "scores"):
+            return False
+        course_class = self.find("classes", class_of(parent) if resource == "scores" else parent)
+        return course_class is None or course_class.deleted_at is not None
 
     def _locate(self, resource: str, key: int) -> tuple[list[Row], int]:
         rows = self._mutable(resource, RESOURCES[resource].parent_of(key))

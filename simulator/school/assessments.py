@@ -118,7 +118,9 @@ class _Items:
         published = not current or (taken and not plan.children and self.rng.random() < 0.5)
         published_at = None
         if published:
-            published_at = stamp(self.course.last_day - timedelta(days=1), 43_200)
+            published_at = stamp(
+                max(self.course.last_day - timedelta(days=1), self.course.term.start), 43_200
+            )
         values: Values = {
             "id": key,
             "assessment_id": self.assessment_id,

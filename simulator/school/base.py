@@ -88,7 +88,7 @@ def build(size: Size, school_id: int) -> School:
     people = People(school_id, rng, calendar[0].start, size.today, reflections=[], students=[], teachers=[])
     teachers = _hire(people, size, groups)
     admin_classes = list(_admin_classes(people, size, grades))
-    people.others(structures.rows[0].key, [s for c in admin_classes for s in c.students])
+    people.others(structures.rows[0].key, size.students)
     semester_ids = {RESOURCES["semesters"].key(school_id, n): term for n, term in enumerate(calendar, 1)}
     return School(
         id=school_id,

@@ -37,6 +37,7 @@ def stamp(day: date, seconds: int = 0) -> str:
 
 
 def moment(rng: Random, first: date, last: date) -> str:
-    """Some working moment between two days, both included."""
-    day = first + timedelta(days=rng.randrange(max((last - first).days, 0) + 1))
+    """Some working moment between two days, both included; on the last one when that is the earlier."""
+    first = min(first, last)
+    day = first + timedelta(days=rng.randrange((last - first).days + 1))
     return stamp(day, 7 * 3600 + rng.randrange(12 * 3600))

@@ -136,7 +136,7 @@ def _add(
 ) -> None:
     term = school.semesters[semester_id]
     last_day = min(term.end, size.today)
-    created = moment(rng, term.start, term.start)
+    created = stamp(term.start, 21_600 + rng.randrange(3600))
     cancelled = stamp(min(term.start + timedelta(days=10), last_day), 61_200) if offer.cancelled else None
     members = _members(rng, term, last_day, key, offer, created, cancelled)
     students = [

@@ -1,6 +1,5 @@
 """Students, teachers, staff and guardians of a school; every one of them is a reflection too."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
@@ -21,10 +20,6 @@ class Person:
     name: str
     usin: str | None
     left: date | None = None
-
-    @property
-    def card(self) -> Values:
-        return {"id": self.id, "name": self.name, "usin": self.usin}
 
 
 @dataclass
@@ -56,11 +51,11 @@ class People:
         self.teachers.append(_derived(reflection, (), "status", {"department_names": departments}))
         return someone
 
-    def others(self, headquarters: int, students: Sequence[Person]) -> None:
+    def others(self, headquarters: int, students: int) -> None:
         """Staff, and a guardian for most students."""
-        for _ in range(2 + len(students) // 100):
+        for _ in range(2 + students // 100):
             self._reflection("staff", [headquarters])
-        for _ in range(int(len(students) * GUARDIAN_SHARE)):
+        for _ in range(int(students * GUARDIAN_SHARE)):
             self._reflection("guardian", None)
 
     def _reflection(

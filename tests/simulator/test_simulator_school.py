@@ -91,6 +91,20 @@ def test_ids_are_unique_and_schools_apart(size: Size) -> None:
 
 @settings(max_examples=8, deadline=None)
 @given(sizes)
+def test_nothing_happens_after_today_or_before_it_began(size: Size) -> None:
+    store = Store(size)
+    now = f"{size.today} 20:00:00"
+    for resource in RESOURCES:
+        for row in rows(store, resource):
+            assert row.updated_at < now
+            created, updated = row.values.get("created_at"), row.values.get("updated_at")
+            assert updated in (None, row.updated_at)
+            assert created is None or created <= row.updated_at
+            assert row.deleted_at is None or (created or "") <= row.deleted_at <= row.updated_at
+
+
+@settings(max_examples=8, deadline=None)
+@given(sizes)
 def test_a_class_shows_its_live_members(size: Size) -> None:
     store = Store(size)
     for klass in rows(store, "classes"):
