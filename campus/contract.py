@@ -39,19 +39,29 @@ class Field:
     name: str
     arrow_type: pa.DataType
     description: str
+    enum: bool
     known_values: frozenset[str]
     personal: bool
     expected: bool
 
 
 def doc(
-    description: str, *, values: tuple[str, ...] = (), personal: bool = False, expected: bool = True
+    description: str,
+    *,
+    enum: bool = False,
+    values: tuple[str, ...] = (),
+    personal: bool = False,
+    expected: bool = True,
 ) -> Meta:
     """Documentation of a field.
 
-    `values`: those that the specification names; others load and are reported as drift. `personal`: tells
+    `enum`: one of the specification's enums whose values are not shown; a platform may number them.
+    `values`: those of an enum that are shown; others load and are reported as drift. `personal`: tells
     about one person. `expected`: False where only some platforms send the field."""
-    return Meta(description=description, extra={"values": values, "personal": personal, "expected": expected})
+    return Meta(
+        description=description,
+        extra={"enum": enum or bool(values), "values": values, "personal": personal, "expected": expected},
+    )
 
 
 class PersonRef(Contract):
@@ -92,6 +102,7 @@ def _field(field: inspect.Field) -> Field:
         name=field.name,
         arrow_type=arrow_type(field.type),
         description=schema.get("description", ""),
+        enum=extra.get("enum", False),
         known_values=frozenset(extra.get("values", ())),
         personal=extra.get("personal", False),
         expected=extra.get("expected", True),

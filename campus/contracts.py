@@ -89,7 +89,7 @@ class Reflection(Contract):
     phone: Annotated[Text | None, doc("Phone", personal=True)] = None
     structure_ids: Annotated[list[Int] | None, doc("Ids of the user's structures")] = None
     outer_id: Annotated[Text | None, doc("Id in an external system")] = None
-    status: Annotated[Text | None, doc("Status; the values are not specified")] = None
+    status: Annotated[Text | None, doc("Status; the values are not specified", enum=True)] = None
     deleted_at: Annotated[WallClock | None, doc("When the user was deleted; null: alive")] = None
 
 
@@ -105,7 +105,7 @@ class Student(Contract):
     pupil_id: Annotated[Int | None, doc("Pupil id")] = None
     graduates_in_id: Annotated[Int | None, doc("Cohort term id")] = None
     outer_id: Annotated[Text | None, doc("Id in an external system")] = None
-    status: Annotated[Text | None, doc("Status; the values are not specified")] = None
+    status: Annotated[Text | None, doc("Status; the values are not specified", enum=True)] = None
     deleted_at: Annotated[
         WallClock | None, doc("When the student was deleted, where the platform shows it", expected=False)
     ] = None
@@ -123,7 +123,7 @@ class Teacher(Contract):
     structure_ids: Annotated[list[Int] | None, doc("Ids of the teacher's structures")] = None
     outer_id: Annotated[Text | None, doc("Id in an external system")] = None
     department_names: Annotated[list[Text] | None, doc("Names of the teacher's departments")] = None
-    status: Annotated[Text | None, doc("Status; the values are not specified")] = None
+    status: Annotated[Text | None, doc("Status; the values are not specified", enum=True)] = None
     deleted_at: Annotated[
         WallClock | None, doc("When the teacher was deleted, where the platform shows it", expected=False)
     ] = None
@@ -141,7 +141,7 @@ class AdminClass(Contract):
     teacher_ids: Annotated[list[Int] | None, doc("Ids of head and deputy teachers")] = None
     student_nums: Annotated[Int | None, doc("Number of students")] = None
     outer_id: Annotated[Text | None, doc("Id in an external system")] = None
-    status: Annotated[Text | None, doc("Status; the values are not specified")] = None
+    status: Annotated[Text | None, doc("Status; the values are not specified", enum=True)] = None
 
 
 class CourseClass(Contract):
@@ -174,7 +174,7 @@ class CourseClass(Contract):
 class ClassMember(Contract):
     """A person's membership of a course class (a class selection)."""
 
-    type: Annotated[Text, doc("Kind of member; the values are not specified")]
+    type: Annotated[Text, doc("Kind of member; the values are not specified", enum=True)]
     reflection_id: Annotated[Int, doc("User id of the member")]
     class_id: Annotated[
         Int | None,
@@ -193,11 +193,13 @@ class Assessment(Contract):
     class_id: Annotated[Int | None, doc("Course class id, supplied by the question", expected=False)] = None
     school_id: Annotated[Int | None, doc("School id")] = None
     semester_id: Annotated[Int | None, doc("Semester id")] = None
-    type: Annotated[Text | None, doc("Kind of assessment; the values are not specified")] = None
+    type: Annotated[Text | None, doc("Kind of assessment; the values are not specified", enum=True)] = None
     name: Annotated[Text | None, doc("Name")] = None
-    scope_type: Annotated[Text | None, doc("What scope_id points to; the values are not specified")] = None
+    scope_type: Annotated[
+        Text | None, doc("What scope_id points to; the values are not specified", enum=True)
+    ] = None
     scope_id: Annotated[Int | None, doc("Id of the course class assessed", expected=False)] = None
-    status: Annotated[Text | None, doc("Status; the values are not specified")] = None
+    status: Annotated[Text | None, doc("Status; the values are not specified", enum=True)] = None
     full_score: Annotated[Number | None, doc("Full score")] = None
     item_num: Annotated[Int | None, doc("Number of items, as the platform counts them")] = None
     published_at: Annotated[WallClock | None, doc("Published at; null: unpublished")] = None
@@ -254,7 +256,7 @@ class Score(Contract):
     self_review: Annotated[Text | None, doc("Student's own review", personal=True)] = None
     rank: Annotated[Int | None, doc("Rank")] = None
     rank_base: Annotated[Int | None, doc("Number ranked")] = None
-    status: Annotated[Text | None, doc("Status; the values are not specified")] = None
+    status: Annotated[Text | None, doc("Status; the values are not specified", enum=True)] = None
     published_at: Annotated[WallClock | None, doc("Published at; null: unpublished")] = None
     created_at: Annotated[WallClock | None, doc("Created at")] = None
     updated_at: Annotated[WallClock | None, doc("Updated at")] = None

@@ -1,32 +1,30 @@
 """From the bytes of a page to Arrow: exact or quarantined, never silently changed.
 
 A page is decoded as a whole against its contract. Where that fails, it goes row by row: what can be mended
-without losing anything is (see `_mend`), good rows load, and a bad row is kept with its reason and its JSON.
+without loss is (see `campus.mend`), good rows load, and a bad row is kept with its reason and its JSON.
 Whatever no column holds travels in the row's `_extra`.
 """
 
-import datetime as dt
-import re
+import codecs
+import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, TypeVar
-from zoneinfo import ZoneInfo
 
 import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from campus.contract import DECIMAL, Contract, column_names, fields
+from campus.contract import Contract, fields
 from campus.errors import TornBody, UnexpectedAnswer
-
-PLATFORM_ZONE = ZoneInfo("Asia/Shanghai")
-# National id numbers are stored only where a setting asks for them; a password is never read back.
-WITHHELD = frozenset({"idcard", "password"})
+from campus.mend import FINER_THAN_MICROSECONDS, mend, redacted
 
 T = TypeVar("T", bound=Contract)
 Key = tuple[Any, ...]
+# All that a decoder raises for a value that does not fit, text that is no UTF-8 or half a surrogate pair.
+UNFIT = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -60,18 +58,19 @@ class Page(Generic[T]):
 
 
 def decode_page(body: bytes, contract: type[T], key: tuple[str, ...]) -> Page[T]:
-    """Decode a JSON array of objects. `sent`: the field names of its first row.
+    """Decode a JSON array of objects; null is an empty one. `sent`: the field names of its first row.
 
     Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
+    body = body.removeprefix(codecs.BOM_UTF8)
+    if FINER_THAN_MICROSECONDS.search(body):
+        return _decode_rows(body, contract, key)
     try:
         rows = _page_decoder(contract).decode(body)
-    except msgspec.ValidationError:
+    except UNFIT:
         return _decode_rows(body, contract, key)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise TornBody(str(error)) from error
     page: Page[T] = Page(rows, [None] * len(rows))
     if rows:
-        page.sent = frozenset(_members(_raw_rows(body)[0]))
+        page.sent = frozenset(_members(raw_rows(body)[0]))
         _note_absent_fields(page, contract)
     return page
 
@@ -94,7 +93,7 @@ def to_batch(
         kept = [rows[index] for index in good]
         batch = _batch(contract, kept, [extras[i] for i in good], [trashed[i] for i in good])
         bad_rows = [
-            BadRow(row_key(rows[index], key), reason, _redacted(msgspec.json.encode(rows[index])))
+            BadRow(row_key(rows[index], key), reason, row_text(rows[index], extras[index]))
             for index, reason in bad.items()
         ]
         return batch, bad_rows, _unknown_values(contract, kept)
@@ -103,6 +102,13 @@ def to_batch(
 def row_key(row: Contract, key: tuple[str, ...]) -> Key:
     """The values of a row's key fields."""
     return tuple(getattr(row, name) for name in key)
+
+
+def row_text(row: Contract, extra: str | None) -> str:
+    """The JSON of a decoded row: its fields that are not null, and what `_extra` has of it verbatim."""
+    sent = {name: value for name, value in msgspec.structs.asdict(row).items() if value is not None}
+    verbatim = msgspec.json.decode(extra, type=dict[str, Raw]) if extra else {}
+    return msgspec.json.encode(sent | verbatim).decode()
 
 
 def batch_schema(contract: type[Contract]) -> pa.Schema:
@@ -166,89 +172,23 @@ def _unknown_values(contract: type[Contract], rows: Sequence[Contract]) -> Count
 
 def _decode_rows(body: bytes, contract: type[T], key: tuple[str, ...]) -> Page[T]:
     page: Page[T] = Page([], [])
-    for raw in _raw_rows(body):
+    for raw in raw_rows(body):
+        mended = bytes(raw)
         try:
             members = _members(raw)
             page.sent = page.sent or frozenset(members)
-            extra = _mend(members, contract, page.drift)
-            row = _row_decoder(contract).decode(msgspec.json.encode(members))
-        except msgspec.ValidationError as error:
-            page.bad.append(BadRow(_key_of(raw, contract, key), str(error), _redacted(raw)))
+            kept, drift = mend(members, contract)
+            mended = msgspec.json.encode(members)
+            row = _row_decoder(contract).decode(mended)
+            extra = msgspec.json.encode(kept).decode() if kept else None
+        except UNFIT as error:
+            page.bad.append(BadRow(_key_of(mended, contract, key), str(error), _as_text(raw)))
         else:
             page.rows.append(row)
-            page.extras.append(msgspec.json.encode(extra).decode() if extra else None)
+            page.extras.append(extra)
+            page.drift.update(Drift(kind, name) for kind, name in drift)
     _note_absent_fields(page, contract)
     return page
-
-
-def _mend(members: dict[str, Raw], contract: type[Contract], drift: Counter[Drift]) -> dict[str, Raw]:
-    """Make a row fit its contract where nothing is lost by it, and give back what `_extra` keeps verbatim.
-
-    Taken out: fields that no contract names. Rewritten, with the original kept: "" where a decimal belongs
-    becomes null; a timestamp with a zone becomes the platform's wall clock; unknown fields inside a nested
-    object leave it. A bare date is its midnight. Anything else stays as it is, for the decoder to judge."""
-    extra: dict[str, Raw] = {}
-    for name in [name for name in members if name not in column_names(contract)]:
-        value = members.pop(name)
-        drift[Drift("unknown_field", name)] += 1
-        if name not in WITHHELD:
-            extra[name] = value
-    for f in fields(contract):
-        rewrite = _rewriter(f.arrow_type)
-        value = members.get(f.name, Raw())
-        if rewrite and (mended := rewrite(bytes(value))):
-            kind, replacement = mended
-            members[f.name] = Raw(replacement)
-            if kind:
-                drift[Drift(kind, f.name)] += 1
-                extra[f.name] = Raw(_redacted(value).encode())
-    return extra
-
-
-Rewriter = Callable[[bytes], tuple[str, bytes] | None]
-
-
-def _rewriter(arrow_type: pa.DataType) -> Rewriter | None:
-    """What may mend a value of this type: its bytes to (drift kind or "", new bytes), or None to leave it."""
-    if arrow_type == DECIMAL:
-        return lambda value: ("empty_text", b"null") if value == b'""' else None
-    if pa.types.is_timestamp(arrow_type):
-        return _wall_clock
-    if pa.types.is_list(arrow_type) and pa.types.is_struct(arrow_type.value_type):
-        known = frozenset(arrow_type.value_type.names)
-        return lambda value: _known_members(value, known)
-    return None
-
-
-BARE_DATE = re.compile(rb'"\d{4}-\d\d-\d\d"')
-
-
-def _wall_clock(value: bytes) -> tuple[str, bytes] | None:
-    if BARE_DATE.fullmatch(value):
-        return "", value[:-1] + b' 00:00:00"'
-    try:
-        moment = msgspec.json.decode(value, type=dt.datetime)
-    except msgspec.DecodeError:
-        return None
-    if moment.tzinfo is None:
-        return None
-    local = moment.astimezone(PLATFORM_ZONE).replace(tzinfo=None)
-    return "zoned_timestamp", msgspec.json.encode(local)
-
-
-def _known_members(value: bytes, known: frozenset[str]) -> tuple[str, bytes] | None:
-    """A list of nested objects without the members that no contract names."""
-    try:
-        items = msgspec.json.decode(value, type=list[int | dict[str, Raw]])
-    except msgspec.DecodeError:
-        return None
-    if all(isinstance(item, int) or item.keys() <= known for item in items):
-        return None
-    kept = [
-        item if isinstance(item, int) else {name: item[name] for name in item if name in known}
-        for item in items
-    ]
-    return "unknown_nested_field", msgspec.json.encode(kept)
 
 
 def _note_absent_fields(page: Page[Any], contract: type[Contract]) -> None:
@@ -258,41 +198,74 @@ def _note_absent_fields(page: Page[Any], contract: type[Contract]) -> None:
                 page.drift[Drift("absent_field", f.name)] += len(page.rows) + len(page.bad)
 
 
-def _key_of(raw: Raw, contract: type[Contract], key: tuple[str, ...]) -> Key | None:
+def _key_of(row: bytes, contract: type[Contract], key: tuple[str, ...]) -> Key | None:
+    """The key of a broken row. A part that the contract does not insist on is None where it is missing."""
     try:
-        return tuple(msgspec.structs.astuple(msgspec.json.decode(raw, type=_key_struct(contract, key))))
-    except msgspec.ValidationError:
+        values = json.loads(row.decode(errors="replace"))
+        return tuple(msgspec.structs.astuple(msgspec.convert(values, _key_struct(contract, key))))
+    except (ValueError, msgspec.ValidationError, RecursionError):
         return None
 
 
-def _redacted(raw: bytes | Raw) -> str:
-    """JSON text as it came, without members that are never stored, at any depth."""
-    text = bytes(raw)
-    if not any(name.encode() in text for name in WITHHELD):
-        return text.decode()
-    return msgspec.json.encode(_without_withheld(msgspec.json.decode(text))).decode()
+def _as_text(raw: bytes | Raw) -> str:
+    """A row as the quarantine keeps it; bytes that are no UTF-8 are spelt out."""
+    return redacted(raw).decode(errors="backslashreplace")
 
 
-def _without_withheld(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_withheld(item) for name, item in value.items() if name not in WITHHELD}
-    return [_without_withheld(item) for item in value] if isinstance(value, list) else value
+def raw_rows(body: bytes) -> Sequence[bytes | Raw]:
+    """The rows of a JSON array as they were sent; null has none.
 
-
-def _raw_rows(body: bytes) -> list[Raw]:
+    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
     try:
-        return _RAW_ROWS.decode(body)
-    except msgspec.ValidationError as error:
-        start = bytes(body[:80]).decode(errors="replace")
-        raise UnexpectedAnswer(f"expected a list of rows, got {start!r}") from error
+        return _RAW_ROWS.decode(body) or ()
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise UnexpectedAnswer(f"expected a list of rows, got {_kind_of(body)}.") from error
+    except msgspec.DecodeError as error:
+        rows = _rows_of_odd_text(body)
+        if rows is None:
+            raise TornBody(str(error)) from error
+        return rows
 
 
-def _members(raw: Raw) -> dict[str, Raw]:
+def _kind_of(body: bytes) -> str:
+    """An answer in words that give away nothing of its content but names."""
+    try:
+        return f"an object with {', '.join(list(_members(body))[:5]) or 'nothing in it'}"
+    except UNFIT:
+        return "something else"
+
+
+def _rows_of_odd_text(body: bytes) -> list[bytes] | None:
+    """The rows of an array with half a surrogate pair or a NaN in it, for which the fast decoder refuses the
+    whole body; None where it is indeed no JSON."""
+    try:
+        text = body.decode()
+        if not isinstance(json.loads(text), list):
+            return None
+    except (ValueError, RecursionError):
+        return None
+    rows = []
+    begin = _after_gap(text, text.index("[") + 1)
+    while text[begin] != "]":
+        _, end = _SCANNER.raw_decode(text, begin)
+        rows.append(text[begin:end].encode())
+        begin = _after_gap(text, end)
+    return rows
+
+
+def _after_gap(text: str, position: int) -> int:
+    while text[position] in " \t\r\n,":
+        position += 1
+    return position
+
+
+def _members(raw: bytes | Raw) -> dict[str, Raw]:
     return _MEMBERS.decode(raw)
 
 
-_RAW_ROWS = msgspec.json.Decoder(list[Raw])
+_RAW_ROWS = msgspec.json.Decoder(list[Raw] | None)
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_SCANNER = json.JSONDecoder()
 
 
 @cache
@@ -309,4 +282,8 @@ def _row_decoder(contract: type[T]) -> "msgspec.json.Decoder[T]":
 def _key_struct(contract: type[Contract], key: tuple[str, ...]) -> type[msgspec.Struct]:
     """A struct of the key fields alone, so that a broken row's key can still be read."""
     annotations = contract.__annotations__
-    return msgspec.defstruct("Key", [(name, annotations[name]) for name in key])
+    optional = {field.name for field in msgspec.structs.fields(contract) if not field.required}
+    parts = [
+        (name, annotations[name], None) if name in optional else (name, annotations[name]) for name in key
+    ]
+    return msgspec.defstruct("Key", parts, kw_only=True)
