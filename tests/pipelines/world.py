@@ -19,7 +19,7 @@ from campus.resources import RESOURCES, TERM_TYPES
 from pipelines.definitions import build_definitions
 from pipelines.due import school_ranges
 from pipelines.resources import open_runtime
-from pipelines.settings import Settings
+from pipelines.settings import Options, PlatformOptions, Settings
 from pipelines.sync import JobEnd, build, sync
 from simulator.process import RunningSimulator, running
 from warehouse.lake import Lake
@@ -110,12 +110,13 @@ class Load:
 
 
 def settings_for(home: Path, platform: RunningSimulator) -> Settings:
-    """Settings that name this platform. Requests are repeated without long waits."""
+    """Settings that name this platform. Few attempts, since each waits longer than the one before."""
     return Settings(
         home=home,
         base_url=platform.base_url,
         client_id=platform.client_id,
         client_secret=SecretStr(platform.client_secret),
+        options=Options(platform=PlatformOptions(max_attempts=4)),
     )
 
 

@@ -1,0 +1,84 @@
+"""A platform that misbehaves: the tables are exactly right, or the sync says which slice is not and why."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from world import World, differences
+
+PAUSE = 0.02  # seconds, so that a whole sync of slow answers is still a short one
+# Two kinds a sync, each told in the platform's log by its status and kind.
+FAULTS: list[list[dict[str, Any]]] = [
+    [{"kind": "status", "status": 500}, {"kind": "status", "status": 429, "retry_after": PAUSE}],
+    [{"kind": "status", "status": 503, "retry_after": 0, "retry_after_form": "date"}, {"kind": "html"}],
+    [{"kind": "reset"}, {"kind": "truncated"}],
+    [{"kind": "slow", "seconds": PAUSE}, {"kind": "revoked"}],
+]
+
+
+def _name(fault: dict[str, Any]) -> str:
+    return str(fault.get("status", fault["kind"]))
+
+
+@pytest.fixture(scope="module")
+def paged(make_world: Callable[..., World]) -> World:
+    """A platform that lists everything in small pages, synced once."""
+    world = make_world(unpaged="refused", max_per_page=20, students=12)
+    assert world.load().problems == []
+    return world
+
+
+def something_new(world: World) -> None:
+    """Let the platform change in all the ways that a sync must see."""
+    students = [entry["key"] for entry in world.platform.rows("students", 101) if not entry["trashed"]]
+    scores = [entry["key"] for entry in world.platform.rows("scores", 101) if not entry["trashed"]]
+    world.platform.insert("students", 101)
+    world.platform.destroy("students", students[0])
+    world.platform.update("scores", scores[0], review=f"seen {world.platform.rows('schools', 0)[0]['key']}")
+    world.platform.destroy("scores", scores[1])
+
+
+@pytest.mark.parametrize("faults", FAULTS, ids=lambda faults: " and ".join(map(_name, faults)))
+def test_a_moderate_rate_of_faults_changes_nothing(paged: World, faults: list[dict[str, Any]]) -> None:
+    something_new(paged)
+    paged.platform.clear_log()
+    paged.platform.set_faults(*({"probability": 0.05, **fault} for fault in faults))
+    load = paged.load()
+    paged.platform.set_faults()
+    struck = {entry["fault"] for entry in paged.platform.log()}
+    assert struck >= {fault["kind"] for fault in faults}, "a fault has not been tried"
+    assert load.problems == []
+    assert differences(paged) == {}
+
+
+def test_rows_that_move_while_they_are_paged_through(paged: World) -> None:
+    changes = ("shrink", "grow", "balanced")
+    paged.platform.clear_log()
+    paged.platform.set_faults(
+        *({"kind": "moving", "change": change, "probability": 0.2, "times": 1} for change in changes)
+    )
+    load = paged.load()
+    paged.platform.set_faults()
+    assert len([entry for entry in paged.platform.log() if entry["fault"]]) == len(changes)
+    if load.problems:
+        assert all(any(name in problem for problem in load.problems) for name in differences(paged))
+        assert paged.load().problems == []
+    assert differences(paged) == {}
+
+
+def test_a_class_that_always_fails_is_named_and_keeps_its_rows(paged: World) -> None:
+    something_new(paged)
+    score = next(entry for entry in paged.platform.rows("scores", 101) if not entry["trashed"])
+    before = paged.row("scores", score["key"])
+    paged.platform.update("scores", score["key"], review="not to be read")
+    path = f"/api/v3/class-assessment/items/{score['parent']}/scores"
+    paged.platform.set_faults({"kind": "status", "status": 500, "path": path})
+    load = paged.load()
+    paged.platform.set_faults()
+    [problem] = load.problems
+    assert "scores 101" in problem and str(score["parent"]) in problem
+    assert paged.row("scores", score["key"]) == before
+    assert differences(paged).keys() == {"scores"}, "students and grades are loaded all the same"
+
+    assert paged.load().problems == []
+    assert differences(paged) == {}
