@@ -37,7 +37,7 @@ def _attributes(field: "dataclasses.Field[Any]") -> dict[str, Any]:
     elif isinstance(default, date):
         attributes |= {"type": click.DateTime(["%Y-%m-%d"]), "default": default.isoformat()}
     elif not isinstance(default, bool):
-        attributes["type"] = click.IntRange(min=metadata["least"])
+        attributes["type"] = click.IntRange(metadata["least"], metadata["most"])
     return attributes
 
 

@@ -27,8 +27,8 @@ KNOWN_SCOPES = frozenset(
 DEFAULT_TODAY = date(2025, 5, 16)  # fixed, so that runs are alike; a Friday in the second semester
 
 
-def _option(default: Any, text: str, *, least: int = 1) -> Any:
-    return field(default=default, metadata={"help": text, "least": least})
+def _option(default: Any, text: str, *, least: int = 1, most: int | None = None) -> Any:
+    return field(default=default, metadata={"help": text, "least": least, "most": most})
 
 
 def _reading(*choices: str, text: str) -> Any:
@@ -40,9 +40,9 @@ def _reading(*choices: str, text: str) -> Any:
 class Size:
     """How much school there is. The same size and seed give the same rows on every machine."""
 
-    schools: int = _option(2, "Number of schools; their ids are 101, 102, ...")
-    students: int = _option(240, "Students per school.")
-    semesters: int = _option(2, "Semesters per school; the last one is the current one.")
+    schools: int = _option(2, "Number of schools; their ids are 101, 102, ...", most=800)
+    students: int = _option(240, "Students per school.", most=40_000)  # more would need longer ids
+    semesters: int = _option(2, "Semesters per school; the last one is the current one.", most=40)
     seed: int = _option(1, "Seed of all generated rows and of the faults.", least=0)
     today: date = field(default=DEFAULT_TODAY, metadata={"help": "The platform's own date, YYYY-MM-DD."})
 
