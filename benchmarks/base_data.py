@@ -21,11 +21,12 @@ from typing import Any
 
 import httpx
 
-from pipelines.definitions import BASE_DATA, DISCOVERY, build_definitions
+from pipelines.definitions import load_definitions
 from pipelines.instance import open_instance
 from pipelines.resources import open_runtime
 from pipelines.settings import load_settings
-from pipelines.sync import new_sync_id, sync
+from pipelines.sync import load as load_lake
+from pipelines.sync import new_sync_id
 from simulator.process import RunningSimulator, running
 from warehouse.logs import LOAD_LOG
 
@@ -58,9 +59,9 @@ def load() -> dict[str, Any]:
     """Sync everything but the publication in this process, on a fresh home; seconds without start-up."""
     settings = load_settings()
     with open_instance(settings) as instance, open_runtime(settings) as runtime:
-        definitions = build_definitions(settings, runtime)
+        definitions = load_definitions(settings, runtime)
         started = time.monotonic()
-        for end in sync(definitions, instance, new_sync_id(), jobs=(DISCOVERY, BASE_DATA)):
+        for end in load_lake(definitions, instance, new_sync_id()):
             assert end.problem is None, end.problem
         seconds = time.monotonic() - started
         log = runtime.lake.read(LOAD_LOG).to_pylist()
@@ -127,9 +128,7 @@ def _report(options: argparse.Namespace, syncs: list[dict[str, Any]], floors: li
     seconds = statistics.median(one["seconds"] for one in syncs)
     bare = statistics.median(floors)
     requests, rows = syncs[0]["requests"], syncs[0]["rows"]
-    print(
-        f"{options.students} students, {options.semesters} semesters, {options.runs} runs, {CONCURRENCY} at a time"
-    )
+    print(f"{options.students} students, {options.semesters} semesters, {options.runs} runs")
     print(f"{'':8}{'s':>8}{'requests/s':>12}{'rows/s':>10}{'peak MB':>9}{'repeated':>10}")
     peak = max(one["peak_mb"] for one in syncs)
     repeated = max(one["repeated"] for one in syncs)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import dagster as dg
 import duckdb
-import polars as pl
 import pyarrow.compute as pc
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
@@ -116,10 +115,11 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
 def current_keys(settings: Settings) -> set[str]:
     """The partition of each school's current semester; the latest one where none is marked."""
     columns = ["_school_id", "id", "start_at", "is_current"]
-    semesters = pl.from_arrow(Lake(str(settings.lake_root)).read(TABLES["semesters"], columns=columns))
-    assert isinstance(semesters, pl.DataFrame)
-    latest = semesters.sort("is_current", "start_at", nulls_last=False).group_by("_school_id").last()
-    return {partition_key(row["_school_id"], row["id"]) for row in latest.iter_rows(named=True)}
+    rows = Lake(str(settings.lake_root)).read(TABLES["semesters"], columns=columns).to_pylist()
+    # The last of a school's semesters in this order stays in the dictionary.
+    rows.sort(key=lambda row: (bool(row["is_current"]), row["start_at"] or datetime.min))
+    latest = {row["_school_id"]: row["id"] for row in rows}
+    return {partition_key(school_id, semester_id) for school_id, semester_id in latest.items()}
 
 
 def _published_until(file: Path) -> datetime | None:

@@ -1,11 +1,11 @@
 """The commands that run Dagster's jobs. Apart from the CLI itself, since Dagster takes seconds to import."""
 
-from pipelines.definitions import build_definitions
+from pipelines.definitions import build_definitions, load_definitions
 from pipelines.display import console, errors, progress
 from pipelines.instance import open_instance
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings
-from pipelines.sync import JobEnd, SelectionError, build, new_sync_id, sync
+from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
 from warehouse.lake import Lake
 from warehouse.logs import LOAD_LOG
 
@@ -23,18 +23,17 @@ def run_sync(
         progress() as listener,
         open_runtime(settings, listener, accept_vanished=accept_vanished) as runtime,
     ):
-        definitions = build_definitions(settings, runtime)
+        loads = load_definitions(settings, runtime)
         try:
-            for end in sync(definitions, instance, sync_id, schools=schools, selection=selection):
+            for end in load(loads, instance, sync_id, schools=schools, selection=selection):
                 _report(end)
                 failed = failed or end.problem is not None
         except SelectionError as error:
             errors.print(f"campus: {error}", markup=False, soft_wrap=True)
             return 2
         _summarize(runtime.lake, sync_id)
-    if not failed:
-        console.print(f"Published {settings.published}", soft_wrap=True)
-    return int(failed)
+    published = run_build(settings)
+    return int(failed or published > 0)
 
 
 def run_build(settings: Settings) -> int:
@@ -42,6 +41,8 @@ def run_build(settings: Settings) -> int:
     with open_instance(settings) as instance:
         end = build(build_definitions(settings), instance)
     _report(end)
+    if end.problem is None:
+        console.print(f"Published {settings.published}", soft_wrap=True)
     return int(end.problem is not None)
 
 

@@ -3,7 +3,6 @@
 import dagster as dg
 
 from assets.base_data import asset_key, base_data
-from assets.models import model_assets
 from assets.runtime import Runtime
 from assets.schools import schools
 from pipelines.automation import loads_after_discovery, nightly, publish_after_loads
@@ -14,13 +13,9 @@ from warehouse.models import manifest
 DISCOVERY, BASE_DATA, PUBLISH = "discovery", "base_data", "publish"
 
 
-def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
-    """Assets, jobs and automation for these settings. `runtime`: what the assets run with in this process;
-    without it each run opens its own.
-
-    Raises warehouse.models.ModelsBroken where the dbt project cannot be parsed."""
-    build = build_of(settings)
-    models = model_assets(manifest(build), build)
+def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
+    """What loads the lake. `runtime`: what the assets run with in this process; without it each run opens
+    its own."""
     discovery = dg.define_asset_job(
         DISCOVERY,
         dg.AssetSelection.assets(asset_key("schools")),
@@ -31,27 +26,38 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
         dg.AssetSelection.assets(base_data),
         description="Semesters through grades in the recommended order, for any schools and semesters.",
     )
+    campus = dg.ResourceDefinition.hardcoded_resource(runtime) if runtime else campus_resource(settings)
+    return dg.Definitions(
+        assets=[schools, base_data],
+        jobs=[discovery, loads],
+        schedules=[nightly(settings, discovery)],
+        sensors=[
+            loads_after_discovery(settings, discovery, loads, dg.DagsterRunStatus.SUCCESS),
+            loads_after_discovery(settings, discovery, loads, dg.DagsterRunStatus.FAILURE),
+        ],
+        resources={"campus": campus},
+        executor=dg.in_process_executor,
+    )
+
+
+def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
+    """What loads the lake, and what builds and publishes the warehouse from it.
+
+    Raises warehouse.models.ModelsBroken where the dbt project cannot be parsed."""
+    # Only here, since a process that loads need not hold the 80 MB that dbt takes.
+    from assets.models import model_assets
+
+    build = build_of(settings)
+    models = model_assets(manifest(build), build)
     publish = dg.define_asset_job(
         PUBLISH,
         dg.AssetSelection.assets(*models),
         description="Build the models from the lake as it is, check them, and publish campus.duckdb.",
     )
-    return dg.Definitions(
-        assets=[schools, base_data, *models],
-        jobs=[discovery, loads, publish],
-        schedules=[nightly(settings, discovery)],
-        sensors=[
-            loads_after_discovery(settings, discovery, loads, dg.DagsterRunStatus.SUCCESS),
-            loads_after_discovery(settings, discovery, loads, dg.DagsterRunStatus.FAILURE),
-            publish_after_loads(settings, publish),
-        ],
-        resources={
-            "campus": dg.ResourceDefinition.hardcoded_resource(runtime)
-            if runtime
-            else campus_resource(settings)
-        },
-        executor=dg.in_process_executor,
+    publication = dg.Definitions(
+        assets=models, jobs=[publish], sensors=[publish_after_loads(settings, publish)]
     )
+    return dg.Definitions.merge(load_definitions(settings, runtime), publication)
 
 
 @dg.definitions

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -31,29 +31,33 @@ class JobEnd:
     problem: str | None
 
 
-def sync(
+def load(
     definitions: dg.Definitions,
     instance: dg.DagsterInstance,
     sync_id: str,
     *,
     schools: Sequence[int] = (),
     selection: str | None = None,
-    jobs: Sequence[str] = (DISCOVERY, BASE_DATA, PUBLISH),
 ) -> Iterator[JobEnd]:
-    """Discover, load school by school, build and publish; yields how each run ended, whatever became of it.
+    """Discover, then load school by school; yields how each run ended, whatever became of it.
 
     `sync_id`: names the cause in quality.load_log. `schools`: only the partitions of these. `selection`:
-    only these assets, in Dagster's selection syntax. `jobs`: only these parts.
+    only these assets, in Dagster's selection syntax.
     Raises SelectionError."""
-    execute = _Executor(definitions, instance, {SYNC_ID_TAG: sync_id}, selection)
-    if DISCOVERY in jobs:
-        yield from execute(DISCOVERY)
+    selected = None if selection is None else _select(definitions, selection)
+    tags = {SYNC_ID_TAG: sync_id}
+    yield _execute(definitions, instance, DISCOVERY, tags)
     keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
     wanted = [key for key in keys if not schools or int(key.split("|")[0]) in schools]
-    for stretch in school_ranges(keys, wanted) if BASE_DATA in jobs else ():
-        yield from execute(BASE_DATA, stretch.tags)
-    if PUBLISH in jobs:
-        yield from execute(PUBLISH)
+    for stretch in school_ranges(keys, wanted):
+        yield _execute(definitions, instance, BASE_DATA, tags | stretch.tags, selected)
+
+
+def build(definitions: dg.Definitions, instance: dg.DagsterInstance) -> JobEnd:
+    """Build the models from the lake as it is, and publish."""
+    # dbt's own account of a build is in its log; the terminal is for what people need to know.
+    with redirect_stdout(io.StringIO()):
+        return _execute(definitions, instance, PUBLISH, {})
 
 
 def new_sync_id() -> str:
@@ -61,56 +65,34 @@ def new_sync_id() -> str:
     return f"sync-{datetime.now(PLATFORM_ZONE):%Y%m%d-%H%M%S}"
 
 
-def build(definitions: dg.Definitions, instance: dg.DagsterInstance) -> JobEnd:
-    """Build the models from the lake as it is, and publish."""
-    return next(_Executor(definitions, instance, {}, None)(PUBLISH))
-
-
-class _Executor:
-    """Executes jobs, cut down to what is selected, with the same instance and tags."""
-
-    def __init__(
-        self,
-        definitions: dg.Definitions,
-        instance: dg.DagsterInstance,
-        tags: Mapping[str, str],
-        selection: str | None,
-    ) -> None:
-        self._definitions = definitions
-        self._instance = instance
-        self._tags = tags
-        self._selected = None if selection is None else _select(definitions, selection)
-
-    def __call__(self, name: str, tags: Mapping[str, str] | None = None) -> Iterator[JobEnd]:
-        job = self._definitions.resolve_job_def(name)
-        assets = job.asset_layer.selected_asset_keys
-        # What is loaded is found first and published last, whatever is selected in between.
-        selected = assets & self._selected if self._selected is not None and name == BASE_DATA else assets
-        if not selected:
-            return
-        # dbt's own account of a build is in its log; the terminal is for what people need to know.
-        with redirect_stdout(io.StringIO()) if name == PUBLISH else nullcontext():
-            result = job.execute_in_process(
-                run_config=QUIET,
-                instance=self._instance,
-                asset_selection=list(selected),
-                tags={**self._tags, **(tags or {})},
-                raise_on_error=False,
-            )
-        yield JobEnd(name, result.run_id, None if result.success else _problem(result))
+def _execute(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    name: str,
+    tags: Mapping[str, str],
+    selected: set[dg.AssetKey] | None = None,
+) -> JobEnd:
+    result = definitions.resolve_job_def(name).execute_in_process(
+        run_config=QUIET,
+        instance=instance,
+        asset_selection=None if selected is None else list(selected),
+        tags=tags,
+        raise_on_error=False,
+    )
+    return JobEnd(name, result.run_id, None if result.success else _problem(result))
 
 
 def _select(definitions: dg.Definitions, selection: str) -> set[dg.AssetKey]:
-    graph = definitions.resolve_asset_graph()
+    """The assets of a load that a selection names."""
+    loadable = definitions.resolve_job_def(BASE_DATA).asset_layer.selected_asset_keys
     try:
-        selected = dg.AssetSelection.from_string(selection).resolve(graph)
+        named = dg.AssetSelection.from_string(selection).resolve(definitions.resolve_asset_graph())
     except dg.DagsterError as error:
         raise SelectionError(f"--select {selection!r}: {' '.join(str(error).split())}") from error
-    if not selected:
-        raise SelectionError(
-            f"--select {selection!r} names no asset; try 'key:\"raw/students\"' or 'group:base_data'"
-        )
-    return set(selected)
+    if not named & loadable:
+        names = ", ".join(sorted(key.to_user_string() for key in loadable))
+        raise SelectionError(f"--select {selection!r} names nothing that is loaded; there are {names}")
+    return set(named & loadable)
 
 
 def _problem(result: dg.ExecuteInProcessResult) -> str:

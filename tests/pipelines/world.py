@@ -20,7 +20,7 @@ from pipelines.definitions import build_definitions
 from pipelines.due import school_ranges
 from pipelines.resources import open_runtime
 from pipelines.settings import Options, PlatformOptions, Settings
-from pipelines.sync import JobEnd, build, sync
+from pipelines.sync import JobEnd, build, load
 from simulator.process import RunningSimulator, running
 from warehouse.lake import Lake
 from warehouse.logs import LOGS, Log
@@ -53,7 +53,7 @@ class World:
             return self._load(build_definitions(self.settings, runtime), sync_id)
 
     def _load(self, definitions: dg.Definitions, sync_id: str) -> "Load":
-        runs = sync(definitions, self.instance, sync_id)
+        runs = load(definitions, self.instance, sync_id)
         ends = [next(runs)]
         keys = self.partitions
         ends += islice(runs, len(list(school_ranges(keys, keys))))
