@@ -16,7 +16,7 @@ from assets.runtime import Cause, Runtime, cause_of
 from assets.tables import TABLES, slice_of, values
 from campus.client import Client
 from campus.contract import fields
-from campus.read import Where
+from campus.questions import Where
 from campus.resources import BASE_DATA, RESOURCES, ResourceSpec
 from warehouse.quality import committed
 

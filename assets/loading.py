@@ -12,7 +12,8 @@ from assets.tables import TABLES, slice_of, values
 from campus.client import Client
 from campus.collect import Account, Collector
 from campus.errors import CampusError
-from campus.read import Where, read, read_assessments
+from campus.questions import Where
+from campus.read import read, read_assessments
 from campus.resources import RESOURCES, ResourceSpec
 from warehouse.quality import record_failure
 from warehouse.reading import BadRow, Drift, Kept, Measure, Reading

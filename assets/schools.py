@@ -15,7 +15,8 @@ from campus.client import Client
 from campus.collect import Collector
 from campus.decode import batch_schema
 from campus.errors import CampusError
-from campus.read import Where, read
+from campus.questions import Where
+from campus.read import read
 from campus.resources import RESOURCES, SCHOOLS
 from warehouse.quality import committed
 

@@ -5,56 +5,33 @@ side; one that fails is noted and its last good rows stay, so that one broken cl
 """
 
 import asyncio
+import codecs
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 from msgspec import Raw
 
 from campus.client import Client
 from campus.collect import Collector, Gathered
-from campus.decode import BadRow, Page, decode_page, row_key
-from campus.errors import CampusError, NotFound, Refused, TornBody, UnexpectedAnswer
+from campus.decode import BadRow, Drift, Key, Page, decode_page, raw_rows, row_key, row_text
+from campus.errors import CampusError, NotFound, Refused, Transient, UnexpectedAnswer
 from campus.events import Tally
 from campus.paging import PageNumbers, PageRequest, PageSeen, Unpaged
+from campus.questions import Unit, Where, class_batch, units_of
 from campus.resources import ResourceSpec
 
-# Proxies and servers commonly refuse a request line beyond 2,000 characters; the rest of the URL needs some.
-MAX_IDS_LENGTH = 1_500
 # So many failures in a row mean that the platform is down, not that one class is broken.
 GIVE_UP_AFTER = 20
-
-
-@dataclass(frozen=True)
-class Where:
-    """What one slice is asked for with. `parents`: ids of the classes or items that the questions name."""
-
-    school_id: int | None
-    semester_id: int | None = None
-    parents: tuple[int, ...] = ()
-    term_types: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Unit:
-    """One collection to ask for. `ids`: what is missing if it fails. `known`: fields that the question fixes.
-    `may_be_absent`: an unknown id (404) is a normal answer that means no rows."""
-
-    path: str
-    params: Mapping[str, str] = field(default_factory=dict)
-    ids: tuple[int | str, ...] = ()
-    known: Mapping[str, int] = field(default_factory=dict)
-    may_be_absent: bool = False
 
 
 async def read(client: Client, spec: ResourceSpec, where: Where, collector: Collector) -> None:
     """Read one slice of a resource into the collector.
 
     Raises CampusError where nothing of the slice can be read; what fails in part is in the account."""
-    units = await _units(client, spec, where, collector.account.tally)
+    units = await units_of(client, spec, where, collector.account.tally)
 
     async def read_unit(unit: Unit) -> None:
         collector.add(await _read_unit(client, spec, where.school_id, unit, collector.account.tally))
@@ -83,93 +60,8 @@ async def read_assessments(client: Client, where: Where, assessments: Collector,
         assessments.add(_gathered(own))
         items.add(_gathered(embedded))
 
-    units = [
-        Unit(
-            spec.path.format(id=class_id),
-            spec.params,
-            ids=(class_id,),
-            known={"class_id": class_id},
-            may_be_absent=True,
-        )
-        for class_id in where.parents
-    ]
+    units = await units_of(client, spec, where, assessments.account.tally)
     await _read_all(client, units, read_unit, [assessments, items])
-
-
-async def _units(client: Client, spec: ResourceSpec, where: Where, tally: Tally) -> list[Unit]:
-    """The questions that determine a slice."""
-    match spec.asked:
-        case "once":
-            return [Unit(spec.path, spec.params)]
-        case "by_term_type":
-            return [
-                Unit(spec.path.format(type=quote(kind, safe="")), spec.params, (kind,), may_be_absent=True)
-                for kind in where.term_types
-            ]
-        case "by_semester":
-            return [Unit(spec.path, spec.params | _of_semester(where))]
-        case "members":
-            return await _member_units(client, spec, where, tally)
-        case "by_item":
-            return [
-                Unit(spec.path.format(id=item_id), spec.params, (item_id,), may_be_absent=True)
-                for item_id in where.parents
-            ]
-        case "by_class_batch":
-            return [_class_batch(spec, batch) for batch in id_batches(where.parents)]
-        case "by_class":
-            raise ValueError(f"{spec.name} comes with its class: use read_assessments")
-
-
-def _of_semester(where: Where) -> dict[str, str]:
-    return {"semester_id": str(where.semester_id)}
-
-
-async def _member_units(client: Client, spec: ResourceSpec, where: Where, tally: Tally) -> list[Unit]:
-    """The whole semester where members carry their class id, else class by class.
-
-    Whether they do is not specified, so one row is looked at first."""
-    whole = Unit(spec.path, spec.params | _of_semester(where))
-    probe = await client.get(
-        whole.path,
-        {**whole.params, "page": "1", "per_page": "1"},
-        school_id=where.school_id,
-        scope=spec.scopes,
-        parse=lambda body: decode_page(body, spec.contract, spec.primary_key),
-        tally=tally,
-    )
-    page = probe.value
-    if "class_id" in page.sent or not (page.rows or page.bad):
-        return [whole]
-    return [
-        replace(
-            whole,
-            params={**whole.params, "class_id_in": str(class_id)},
-            ids=(class_id,),
-            known={"class_id": class_id},
-        )
-        for class_id in where.parents
-    ]
-
-
-def id_batches(ids: Iterable[int], max_length: int = MAX_IDS_LENGTH) -> list[tuple[int, ...]]:
-    """Split ids so that each batch, comma-separated and URL-encoded, stays within `max_length` characters."""
-    batches: list[tuple[int, ...]] = []
-    batch: list[int] = []
-    length = 0
-    for one in ids:
-        cost = len(str(one)) + len("%2C")
-        if batch and length + cost > max_length:
-            batches.append(tuple(batch))
-            batch, length = [], 0
-        batch.append(one)
-        length += cost
-    return [*batches, tuple(batch)] if batch else batches
-
-
-def _class_batch(spec: ResourceSpec, class_ids: tuple[int | str, ...]) -> Unit:
-    ids = ",".join(str(one) for one in class_ids)
-    return Unit(spec.path, {**spec.params, "class_ids": ids}, class_ids, may_be_absent=len(class_ids) == 1)
 
 
 async def _read_all(
@@ -199,19 +91,22 @@ async def _read_all(
             except CampusError as error:
                 if isinstance(error, NotFound) and unit.may_be_absent:
                     failed_in_a_row = 0
-                elif len(unit.ids) > 1:
+                    continue
+                if not unit.ids:
+                    raise
+                # A batch that is refused tells of one of its ids, or of its length, and not of the platform.
+                failed_in_a_row += len(unit.ids) == 1 or isinstance(error, Transient)
+                if len(unit.ids) > 1 and failed_in_a_row < GIVE_UP_AFTER:
                     total += 2
                     waiting.extend(_halves(unit, collectors[0].spec))
-                elif not unit.ids:
-                    raise
                 else:
-                    failed_in_a_row += 1
                     give_up(unit, error)
                     while failed_in_a_row >= GIVE_UP_AFTER and waiting:
                         give_up(waiting.popleft(), error)
-            done += 1
-            for collector in collectors:
-                collector.progress(done, total)
+            finally:
+                done += 1
+                for collector in collectors:
+                    collector.progress(done, total)
 
     await _together(work() for _ in range(min(client.config.concurrency, total)))
     for collector in collectors:
@@ -230,7 +125,7 @@ async def _together(jobs: Iterable[Coroutine[Any, Any, None]]) -> None:
 
 def _halves(unit: Unit, spec: ResourceSpec) -> tuple[Unit, Unit]:
     middle = len(unit.ids) // 2
-    return _class_batch(spec, unit.ids[:middle]), _class_batch(spec, unit.ids[middle:])
+    return class_batch(spec, unit.ids[:middle]), class_batch(spec, unit.ids[middle:])
 
 
 async def _read_unit(
@@ -240,19 +135,51 @@ async def _read_unit(
         gathered, _ = await _read_pages(client, spec, school_id, unit, tally)
     else:
         gathered = await _read_with_trashed(client, spec, school_id, unit, tally)
+    _leave_out_strangers(gathered, unit.belongs)
     for row in gathered.rows:
         for name, value in unit.known.items():
             setattr(row, name, value)
-    if unit.known:
-        gathered.bad = [_with_known_key(bad, spec, unit.known) for bad in gathered.bad]
+    _set_keyless_aside(gathered, spec)
+    gathered.bad = [replace(bad, key=_whole_key(bad.key, spec, unit.known)) for bad in gathered.bad]
     return gathered
 
 
-def _with_known_key(bad: BadRow, spec: ResourceSpec, known: Mapping[str, int]) -> BadRow:
-    if bad.key is None:
-        return bad
-    key = tuple(known.get(name, value) for name, value in zip(spec.primary_key, bad.key, strict=True))
-    return replace(bad, key=key)
+def _leave_out_strangers(gathered: Gathered, belongs: Mapping[str, int]) -> None:
+    """Drop the rows that a platform sends because it ignores a parameter."""
+    own = [
+        index
+        for index, row in enumerate(gathered.rows)
+        if all(getattr(row, name) in (None, value) for name, value in belongs.items())
+    ]
+    if strangers := len(gathered.rows) - len(own):
+        _keep_only(gathered, own)
+        gathered.total = None
+        gathered.drift[Drift("ignored_parameter", ", ".join(belongs))] += strangers
+
+
+def _set_keyless_aside(gathered: Gathered, spec: ResourceSpec) -> None:
+    """Quarantine the rows with null in a part of the key that the contract lets the question supply."""
+    keyless = {index for index, row in enumerate(gathered.rows) if None in row_key(row, spec.primary_key)}
+    if keyless:
+        gathered.bad += [
+            BadRow(None, "a part of the key is null", row_text(gathered.rows[index], gathered.extras[index]))
+            for index in keyless
+        ]
+        _keep_only(gathered, [index for index in range(len(gathered.rows)) if index not in keyless])
+
+
+def _keep_only(gathered: Gathered, indexes: list[int]) -> None:
+    gathered.rows = [gathered.rows[index] for index in indexes]
+    gathered.extras = [gathered.extras[index] for index in indexes]
+    gathered.trashed = [gathered.trashed[index] for index in indexes]
+
+
+def _whole_key(key: Key | None, spec: ResourceSpec, known: Mapping[str, int]) -> Key | None:
+    """The key of a broken row with what the question knows of it; None where a part is still missing."""
+    if key is None:
+        return None
+    whole = tuple(known.get(name, value) for name, value in zip(spec.primary_key, key, strict=True))
+    return None if None in whole else whole
 
 
 async def _read_with_trashed(
@@ -302,9 +229,9 @@ async def _read_pages(
                 parse=lambda body: decode_page(body, spec.contract, spec.primary_key),
                 tally=tally,
             )
-        except Refused:
-            # perhaps only the page size or the unpaged form is unwelcome: the paging knows others
-            if not paging.refused(request):
+        except (Refused, Transient) as error:
+            # perhaps only the page size is unwelcome, or all at once too much: the paging knows other ways
+            if (isinstance(error, Transient) and not _is_whole(request)) or not paging.refused(request):
                 raise
             return
         page = answer.value
@@ -334,6 +261,10 @@ async def _read_pages(
     return gathered, sent
 
 
+def _is_whole(request: PageRequest) -> bool:
+    return "paginated" in dict(request.params)
+
+
 def _gathered(page: Page[Any]) -> Gathered:
     return Gathered(
         page.rows,
@@ -349,20 +280,27 @@ def _split_assessment(
     body: bytes, assessment: ResourceSpec, item: ResourceSpec
 ) -> tuple[Page[Any], Page[Any]]:
     """The assessment of a class and the items inside it, each decoded against its own contract."""
-    try:
-        answer = msgspec.json.decode(body or b"null", type=list[dict[str, Raw]] | dict[str, Raw] | None)
-    except msgspec.ValidationError as error:
-        raise UnexpectedAnswer(f"expected an assessment object: {error}") from error
-    except msgspec.DecodeError as error:
-        raise TornBody(str(error)) from error
-    rows = answer if isinstance(answer, list) else [answer] if answer else []
+    answer = body.removeprefix(codecs.BOM_UTF8).strip() or b"null"
+    rows = raw_rows(b"[%b]" % answer if answer.startswith(b"{") else answer)
+    own: list[bytes] = []
     items: list[Raw] = []
     for row in rows:
-        embedded = row.pop("items", None)
-        if embedded is None and msgspec.json.decode(row.get("item_num", b"0")):
-            raise UnexpectedAnswer("the assessment came without its items although expand=items was asked")
-        items += msgspec.json.decode(embedded or b"[]", type=list[Raw] | None) or []
+        rest, embedded = _without_items(row)
+        own += [rest] if rest != b"{}" else []
+        items += embedded
     return (
-        decode_page(msgspec.json.encode(rows), assessment.contract, assessment.primary_key),
+        decode_page(b"[%b]" % b",".join(own), assessment.contract, assessment.primary_key),
         decode_page(msgspec.json.encode(items), item.contract, item.primary_key),
     )
+
+
+def _without_items(row: bytes | Raw) -> tuple[bytes, list[Raw]]:
+    """An assessment on its own, and the items inside it."""
+    try:
+        members = msgspec.json.decode(row, type=dict[str, Raw])
+        items = msgspec.json.decode(members.pop("items", b"null"), type=list[Raw] | None)
+    except msgspec.DecodeError as error:
+        raise UnexpectedAnswer(f"expected an assessment with a list of items: {error}.") from error
+    if items is None and bytes(members.get("item_num", b"0")) not in (b"0", b"null"):
+        raise UnexpectedAnswer("the assessment came without its items although expand=items was asked.")
+    return msgspec.json.encode(members), items or []
