@@ -6,13 +6,16 @@ import signal
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
 from typing import Any
 
 import pytest
 from lake_kit import MARKS, SLICE, held, row, sync
 
+from warehouse.care import maintain
 from warehouse.lake import Lake
 from warehouse.logs import CHANGES, LOAD_LOG
 from warehouse.quality import committed
@@ -69,7 +72,7 @@ def assert_chained(lake: Lake) -> None:
         assert Decimal(chain[-1][1]) == score
 
 
-def test_several_processes_may_make_the_lake(tmp_path: Any) -> None:
+def test_several_processes_may_make_the_lake(tmp_path: Path) -> None:
     root = str(tmp_path / "lake")
     processes = [start(ensure, root) for _ in range(4)]
     assert [ended(process) for process in processes] == [0] * 4
@@ -129,4 +132,12 @@ def test_killed_on_the_way(lake: Lake, function: str, landed: bool) -> None:
     assert outcome.tally.unchanged == 0
     assert committed(lake, "night-1") == {("marks", "101|20")}
     assert lake.read(CHANGES).num_rows == 1 + 39 + 1
+    assert_chained(lake)
+
+
+def test_maintenance_logs_what_a_death_left_unlogged(lake: Lake, tmp_path: Path) -> None:
+    sync(lake, 0, [row(id, 0) for id in IDS])
+    assert ended(start(die_in, lake.root, "warehouse.changes.append", 1)) == -signal.SIGKILL
+    maintain(lake, [MARKS], tmp_path, timedelta(0))
+    sync(lake, 2, [row(id, 2) for id in IDS[1:]])
     assert_chained(lake)

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 from lake_kit import MARKS, at, row, sync
 
 from warehouse.lake import Lake
 from warehouse.publish import build_raw, generations, publish, record_checks
 from warehouse.reading import BadRow
+from warehouse.tables import Column, Slice
 
 SPAWN = multiprocessing.get_context("spawn")
 EMPTY = replace(MARKS, name="empty", comment="A table that's never loaded")
@@ -65,6 +67,17 @@ def test_raw_is_the_lake_with_its_types_and_comments(lake: Lake, tmp_path: Path)
     assert comments["_deleted_at"].startswith("When the platform deleted the row")
     [(comment,)] = ask(file, "SELECT comment FROM duckdb_tables() WHERE table_name = 'empty'")
     assert comment == EMPTY.comment
+
+
+def test_files_from_before_a_column_was_added(lake: Lake, tmp_path: Path) -> None:
+    wider = replace(MARKS, columns=(Column("rank", pa.int64(), "Rank"), *MARKS.columns))
+    for school in (101, 102):
+        sync(lake, 0, [row(1), row(2)], slice=Slice.of(_school_id=school, _semester_id=20))
+    lake.ensure([wider])
+    sync(lake, 1, [row(1, rank=1)], table=wider, slice=Slice.of(_school_id=102, _semester_id=20))
+    build_raw(lake, [wider], tmp_path / "campus.duckdb")
+    found = ask(tmp_path / "campus.duckdb", "SELECT _school_id, id, rank FROM raw.marks ORDER BY ALL")
+    assert found == [(101, 1, None), (101, 2, None), (102, 1, 1), (102, 2, None)]
 
 
 def test_quality_shows_each_sync_once(lake: Lake, tmp_path: Path) -> None:

@@ -88,6 +88,23 @@ def test_rows_unaccounted_for_stop_the_commit(lake: Lake, received: int) -> None
     assert held(lake) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "vanished"),
+    [
+        ({}, 3),
+        ({"complete": False}, 0),
+        ({"quarantined": (bad((2, "raw")),)}, 2),
+        ({"quarantined": (bad(None),)}, 0),
+        ({"keep": Kept("class_id", (9,))}, 2),
+    ],
+)
+def test_only_what_is_proven_gone_vanishes(lake: Lake, said: dict[str, object], vanished: int) -> None:
+    sync(lake, 0, [row(1), row(2), row(3, class_id=9), row(4, class_id=None)])
+    outcome = sync(lake, 1, [row(1)], **said)
+    assert (outcome.tally.vanished, outcome.tally.carried) == (vanished, 3 - vanished)
+    assert len(held(lake)) == 4 - vanished
+
+
 def test_a_row_without_its_key_never_reaches_the_spool(tmp_path: Path) -> None:
     nameless = pa.RecordBatch.from_pylist([row(1, kind=None)], schema=MARKS.spool_schema)
     with Spool(MARKS, tmp_path) as spool, pytest.raises(ValueError, match="without its key kind"):
