@@ -3,6 +3,7 @@
 A list that changes while it is paged through may skip a row and keep its total (one row deleted from a page
 already read, another inserted), so one pass over several pages proves nothing. What proves:
 - all rows in one answer: a snapshot;
+- a list that shows the same rows for a smaller page, and more of them than that page has: it is not paged;
 - two readings with the same keys S, the second with |S| as its total on every page. All of S was there when
   the second began (a key that vanishes does not come back meanwhile), and |S| rows were: so just these.
 """
@@ -93,6 +94,9 @@ class PageNumbers:
         if page == 1 and is_everything(seen):
             reading = _Reading(frozenset(seen.keys), frozenset({request}))
             self._finish(reading, True, "all rows in one answer")
+        elif page == 1 and self._is_not_paged(seen):
+            reading = _Reading(frozenset(seen.keys), frozenset({request}))
+            self._finish(reading, True, "the list is not paged: a smaller page shows the same rows")
         elif self._total is not None and self._may_ask_whole():
             self._ask_whole()
         else:
@@ -125,7 +129,7 @@ class PageNumbers:
         reading = _Reading(frozenset(seen.keys), frozenset({request}))
         rows, own = len(reading.keys), seen.pagination.total_count if seen.pagination else None
         if self._total is None:
-            proven = self._seen_before(reading)
+            proven = any(earlier.telling and earlier.keys == reading.keys for earlier in self._readings)
         else:
             proven = rows >= self._total and own in (None, rows)
         if proven:
@@ -146,7 +150,7 @@ class PageNumbers:
     def _judge(self) -> None:
         done = self._pass
         reading = _Reading(frozenset(done.keys), frozenset(done.answered), telling=not done.page_ignored)
-        again = self._seen_before(reading)
+        again = reading.telling and any(earlier.keys == reading.keys for earlier in self._readings)
         self._readings.append(reading)
         if again and (done.uncounted or done.total == len(reading.keys)):
             self._finish(reading, True, "two readings show the same rows")
@@ -161,7 +165,9 @@ class PageNumbers:
 
     def _next_pass(self) -> None:
         # Where no total told whether everything at once is too much, the pass that has ended does.
-        ask_whole = self._may_ask_whole()
+        # A list without counts whose pages are all alike may be one that is not paged: the next page 1 tells.
+        unpaged = self._passes == 1 and self._pass.uncounted and self._pass.page_ignored
+        ask_whole = self._may_ask_whole() and not unpaged
         # Other boundaries than before, of the size that pages really have.
         real_size = self._pass.longest or self._size
         self._pass = Pass(max(1, real_size - self._passes * max(1, real_size // 10)))
@@ -171,9 +177,13 @@ class PageNumbers:
         else:
             self._advance()
 
-    def _seen_before(self, reading: _Reading) -> bool:
-        return reading.telling and any(
-            earlier.telling and earlier.keys == reading.keys for earlier in self._readings
+    def _is_not_paged(self, seen: PageSeen) -> bool:
+        """Page 1 shows what all pages showed before, more than it has room for (one row always fits)."""
+        keys = frozenset(seen.keys)
+        return (
+            (len(keys) > self._pass.size or len(keys) == 1)
+            and self._pass.uncounted
+            and any(earlier.keys == keys and not earlier.telling for earlier in self._readings)
         )
 
     def _may_ask_whole(self) -> bool:

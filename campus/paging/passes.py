@@ -65,7 +65,7 @@ class Pass:
             self._last = max(self._last, self._last_by_total(told.total_count, told))
         elif told.page_count is not None:
             self._last = max(self._last, min(told.page_count, MOST_PAGES))
-        elif self.uncounted and self._stale < LOOKS_WITHOUT_TOTAL:
+        elif self.uncounted and not self.page_ignored and self._stale < LOOKS_WITHOUT_TOTAL:
             self._last = max(self._last, min(self._next, MOST_PAGES))
 
     def _last_by_total(self, total: int, told: Pagination) -> int:

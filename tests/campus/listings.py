@@ -31,6 +31,8 @@ class Listing:
     phantom_rows: int = 0
     whole_cap: int = 1_000_000
     growth: int = 0
+    default_size: int = 20
+    repeats_last: bool = False
     page_name: str = "page"
     per_page_name: str = "per_page"
     asked: int = 0
@@ -53,11 +55,13 @@ class Listing:
         return seen
 
     def _page(self, params: dict[str, str | int]) -> PageSeen:
-        asked = int(params.get(self.per_page_name, 20)) if self.knows_per_page else 20
+        asked = int(params.get(self.per_page_name, 20)) if self.knows_per_page else self.default_size
         if asked > self.refuses_above:
             raise RefusedError
         size = min(asked, self.clamp)
         page = int(params.get(self.page_name, 1)) if self.knows_page else 1
+        if self.repeats_last:
+            page = max(1, min(page, -(-len(self.rows) // size)))
         keys = [] if page == self.empty_page else self.rows[(page - 1) * size : page * size]
         return PageSeen(keys, self._told(page, size if self.says_clamp else asked))
 

@@ -91,6 +91,46 @@ def test_a_platform_that_ignores_page_and_tells_no_total_is_never_proven() -> No
     assert set(kept) == set(range(30))
 
 
+@pytest.mark.parametrize("knows_whole", [True, False])
+@pytest.mark.parametrize("rows", [1, 2, 30, 500])
+def test_a_list_that_is_not_paged_at_all_is_proven_by_showing_more_than_a_page(
+    rows: int, knows_whole: bool
+) -> None:
+    platform = listing(rows, knows_page=False, knows_per_page=False, headers=False)
+    platform.knows_whole, platform.default_size = knows_whole, 1_000_000
+    paging = PageNumbers(per_page=100)
+    kept, _ = read(paging, platform)
+    assert kept == list(range(rows))
+    assert (paging.outcome.complete, paging.outcome.total, platform.asked) == (True, None, 3)
+
+
+def test_a_list_that_is_not_paged_at_all_but_changes_is_read_again() -> None:
+    platform = listing(30, knows_page=False, knows_per_page=False, headers=False, default_size=1_000_000)
+    platform.growth = 1
+    paging = PageNumbers(per_page=100)
+    read(paging, platform)
+    assert not paging.outcome.complete
+
+
+@pytest.mark.parametrize("rows", [1, 2, 20, 30, 99])
+@pytest.mark.parametrize("whole", [{"refuses_whole": True}, {"knows_whole": False}, {}])
+def test_the_last_page_once_more_for_a_page_past_the_end_is_no_page_ignored(
+    rows: int, whole: dict[str, Any]
+) -> None:
+    platform = listing(rows, headers=False, repeats_last=True, **whole)
+    paging = PageNumbers(per_page=100)
+    kept, _ = read(paging, platform)
+    assert sorted(set(kept)) == list(range(rows))
+    assert paging.outcome.complete
+
+
+def test_a_platform_that_ignores_all_but_per_page_is_never_proven() -> None:
+    platform = listing(30, knows_page=False, knows_whole=False, headers=False, clamp=20)
+    paging = PageNumbers(per_page=100)
+    read(paging, platform)
+    assert not paging.outcome.complete
+
+
 def test_a_platform_that_ignores_per_page_is_read_all_the_same() -> None:
     paging = PageNumbers(per_page=100, unpaged_limit=0)
     kept, _ = read(paging, listing(130, knows_per_page=False))
