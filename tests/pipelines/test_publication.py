@@ -1,0 +1,188 @@
+"""The published file: whole, checked, open to anybody at any time, and without a secret."""
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from deltalake import write_deltalake
+from tap import tapped
+from world import World, differences
+
+from assets.tables import TABLES
+from campus.contract import fields
+from campus.resources import RESOURCES
+
+CAMPUS = Path(sys.executable).parent / "campus"
+SECRET = "correct-horse-battery-staple"
+OURS = ["_school_id", "_synced_at", "_deleted_at", "_extra"]
+
+
+@pytest.fixture(scope="module")
+def published(make_world: Callable[..., World]) -> World:
+    """A school that is loaded and published, with the same name for all its teachers."""
+    world = make_world(client_secret=SECRET)
+    _name_all(world, "before")
+    assert world.load().problems == []
+    assert world.publish().problem is None
+    return world
+
+
+def _name_all(world: World, name: str) -> None:
+    world.platform.update("schools", 101, name=name)
+    for entry in world.platform.rows("teachers", 101):
+        world.platform.update("teachers", entry["key"], name=name)
+
+
+def campus(world: World, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command line on this world, as its user would."""
+    settings = {
+        "CAMPUS_HOME": str(world.home),
+        "CAMPUS_BASE_URL": world.platform.base_url,
+        "CAMPUS_CLIENT_ID": world.platform.client_id,
+        "CAMPUS_CLIENT_SECRET": world.platform.client_secret,
+    }
+    return subprocess.run(
+        [CAMPUS, *arguments],
+        env={"PATH": os.environ["PATH"], **settings, **environment},
+        cwd=world.home,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def query(world: World, sql: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(world.settings.published), read_only=True) as connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_raw_has_each_resource_with_the_interfaces_names_and_comments(published: World) -> None:
+    rows = query(
+        published,
+        "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE schema_name = 'raw'"
+        " ORDER BY table_name, column_index",
+    )
+    for resource, spec in RESOURCES.items():
+        columns = [(name, comment) for table, name, comment in rows if table == resource]
+        documented = [(field.name, field.description) for field in fields(spec.contract)]
+        assert columns[: len(documented)] == documented
+        assert [name for name, _ in columns[len(documented) :]] == OURS
+        assert all(comment for _, comment in columns)
+
+
+def test_the_file_is_read_only_and_a_copy_opens_anywhere(published: World, tmp_path: Path) -> None:
+    assert stat.S_IMODE(published.settings.published.stat().st_mode) == 0o444
+    copy = tmp_path / "copy.duckdb"
+    shutil.copyfile(published.settings.published, copy)
+    count_all = (
+        "import duckdb; c = duckdb.connect('copy.duckdb', read_only=True)\n"
+        "for s, t in c.sql('select schema, name from (show all tables)').fetchall():\n"
+        "    print(s, t, c.sql(f'select count(*) from {s}.{t}').fetchall()[0][0])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", count_all],
+        cwd=tmp_path,
+        env={},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    counts = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+    assert int(counts["raw scores"]) == len(published.held("scores", alive=False)) > 1000
+    assert {name.split()[0] for name in counts} == {"raw", "staging", "core", "marts", "seeds", "quality"}
+    assert int(counts["marts grade_student_semester"]) > 0
+
+
+def test_each_check_has_its_result_in_quality(published: World) -> None:
+    statuses = dict(query(published, "SELECT status, count(*) FROM quality.check_results GROUP BY status"))
+    assert statuses["pass"] > 50 and not statuses.keys() & {"fail", "error"}
+
+
+def test_a_sync_beside_an_analyst_and_faults_shows_no_half_and_no_secret(
+    published: World, tmp_path: Path
+) -> None:
+    _name_all(published, "after")
+    faults = ({"kind": "status"}, {"kind": "html"}, {"kind": "truncated"}, {"kind": "revoked"})
+    published.platform.set_faults(*({**fault, "probability": 0.02} for fault in faults))
+    stop = tmp_path / "stop"
+    analyst = subprocess.Popen(
+        [sys.executable, Path(__file__).parent / "analyst.py", published.settings.published, stop],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        with tapped(published.platform.base_url) as tap:
+            done = campus(published, "sync", CAMPUS_BASE_URL=tap.base_url)
+    finally:
+        stop.touch()
+        seen, errors = analyst.communicate(timeout=30)
+        published.platform.set_faults()
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert errors == "" and analyst.returncode == 0
+    *states, reads = map(json.loads, seen.splitlines())
+    assert states == [["before"] * 3, ["after"] * 3] and reads > 100
+
+    assert "Traceback" not in done.stderr
+    assert re.search(r"slices: rows .* loaded, \d+ changed", done.stdout)
+    assert differences(published) == {}
+
+    assert len(tap.tokens) > 1, "no token has been revoked and renewed"
+    secrets = [SECRET.encode(), *tap.tokens]
+    written = [path for path in published.home.rglob("*") if path.is_file()]
+    assert len(written) > 100
+    told = {str(path): path.read_bytes() for path in written}
+    told |= {"stdout": done.stdout.encode(), "stderr": done.stderr.encode()}
+    assert [name for name, content in told.items() if any(secret in content for secret in secrets)] == []
+
+
+def test_a_failing_check_publishes_nothing_and_says_which(published: World) -> None:
+    before = published.settings.published.read_bytes()
+    generations = sorted((published.home / "generations").iterdir())
+    table = TABLES["teachers"]
+    # A row twice under its key: what no sync leaves behind, and no published file may have.
+    twice = published.lake.read(table).slice(0, 1)
+    write_deltalake(published.lake.open(table), twice, mode="append")
+    done = campus(published, "build")
+    assert done.returncode == 1
+    assert "dim_teacher_key" in done.stderr and "nothing was published" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert published.settings.published.read_bytes() == before
+    assert sorted((published.home / "generations").iterdir()) == generations
+    assert query(published, "SELECT DISTINCT name FROM raw.teachers WHERE _deleted_at IS NULL") == [
+        ("after",)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("style", "expected"),
+    [
+        ("csv", 'n,text\r\n1,"a,b"\r\n'),
+        ("json", '[{"n":1,"text":"a,b"}]\n'),
+    ],
+)
+def test_sql_answers_in_the_format_asked_for(published: World, style: str, expected: str) -> None:
+    done = campus(published, "sql", "SELECT 1 AS n, 'a,b' AS text", "--format", style)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.replace("\r\n", "\n") == expected.replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(
+    ("sql", "word"),
+    [("SELEKT 1", "syntax error"), ("FROM nowhere", "nowhere"), ("DROP TABLE raw.scores", "read-only")],
+)
+def test_a_wrong_query_is_told_without_a_traceback(published: World, sql: str, word: str) -> None:
+    done = campus(published, "sql", sql)
+    assert done.returncode == 1 and word in done.stderr
+    assert done.stderr.startswith("campus: ") and "Traceback" not in done.stderr
