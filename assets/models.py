@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster_dbt import DagsterDbtTranslator, DbtCliResource, dbt_assets
+from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtCliResource, dbt_assets
 
 from assets.runtime import Runtime
 from assets.tables import TABLES
@@ -32,7 +32,7 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
 
     @dbt_assets(
         manifest=manifest,
-        dagster_dbt_translator=Translator(),
+        dagster_dbt_translator=Translator(DagsterDbtTranslatorSettings(enable_source_tests_as_checks=True)),
         required_resource_keys={"campus"},
         pool="duckdb_build",
     )
