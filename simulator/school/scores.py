@@ -47,7 +47,7 @@ def marks(seed: int, course: Course, item: Item) -> list[Mark]:
         elif fate < NOT_SCORED_SHARE + ZERO_SHARE:
             found.append(Mark(owner, 0, True))
         else:
-            share = 0.25 + 0.75 * max(_ability(owner), luck) if luck > 0.2 else 0.3 + luck
+            share = 0.55 + 0.45 * max(_ability(owner), luck) if luck > 0.1 else 0.35 + luck
             step = 100 if plan.scoring in ("star", "level") else 50
             points = int(share * plan.full * 100 / step + 0.5) * step
             found.append(Mark(owner, points, fate < 1 - INVALID_SHARE))
