@@ -82,7 +82,7 @@ def run_demo(settings: Settings) -> int:
     if not settings.embedded:
         errors.print("campus: the demo runs on the embedded simulator; unset CAMPUS_BASE_URL for it")
         return 2
-    console.print("Loading two made-up schools from the embedded simulator, as a nightly load would.\n")
+    console.print("Loading two made-up schools from the embedded simulator, as every night.\n")
     started = time.monotonic()
     status = run_sync(settings, (), None)
     if not settings.published.exists():
@@ -100,7 +100,7 @@ def run_demo(settings: Settings) -> int:
         '  .venv/bin/campus sql "FROM marts.grade_student_semester LIMIT 5"\n'
         '  .venv/bin/campus sql "SELECT * FROM quality.load_log" --format csv\n'
         "  .venv/bin/campus ui        the Dagster UI with this run in it\n"
-        "  .venv/bin/campus doctor    once CAMPUS_BASE_URL names your own platform (README.md)",
+        "  .venv/bin/campus doctor    once CAMPUS_BASE_URL names your platform, see README.md",
         markup=False,
     )
     return status
