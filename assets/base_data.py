@@ -143,13 +143,19 @@ async def _load_semester(loader: Loader, where: Where, selected: set[str]) -> li
 
 
 def _with_parents(loader: Loader, spec: ResourceSpec, where: Where) -> Where:
-    """Add the ids that the questions name: those of the semester's classes, or of its assessment items."""
+    """Add the ids that the questions name: those of the semester's classes, or of its assessment items.
+
+    Members are asked for of deleted classes too: a platform that lists a semester's members as a whole shows
+    them, and what is read must not depend on the way of asking."""
     if spec.child_of is None:
         return where
     assert where.school_id is not None
     parent = RESOURCES["classes"] if spec.asked == "by_class_batch" else RESOURCES[spec.child_of]
     rows = loader.runtime.lake.read(
-        TABLES[parent.name], slice_of(parent, where.school_id, where.semester_id), ["id"]
+        TABLES[parent.name],
+        slice_of(parent, where.school_id, where.semester_id),
+        ["id"],
+        alive=spec.asked != "members",
     )
     return Where(where.school_id, where.semester_id, tuple(sorted(values(rows, "id"))))
 
