@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Iterable
 from datetime import timedelta
 from functools import partial
@@ -11,7 +13,6 @@ from typing import Any
 from warehouse.changes import settle
 from warehouse.lake import Lake, until_committed
 from warehouse.logs import LOGS
-from warehouse.slices import MEMORY_MB
 from warehouse.tables import Slice, Stored, Table
 
 #: How long a file stays after its replacement: a build, or a change log that is due, may still read it.
@@ -21,14 +22,15 @@ RETENTION = timedelta(days=7)
 def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: timedelta = RETENTION) -> None:
     """Join the logs' small files; delete what no version of the last `retention` needs, crashes' orphans too.
 
-    May run beside syncs. `retention` must be longer than any build or sync takes.
+    May run beside syncs. `retention` must be longer than any build or sync takes; what lies in `scratch` for
+    as long was left by a crash and goes too.
     """
     tables = tuple(tables)
     for table in tables:
         if table.tracks_changes:
             for slice in _slices(lake, table):
                 # What a crash left unlogged is read from old files, so it is logged before they go.
-                settle(lake, table, slice, scratch, MEMORY_MB)
+                settle(lake, table, slice, scratch)
     for log in LOGS:
         until_committed(partial(_compact, lake, log))
     everything: tuple[Stored, ...] = (*tables, *LOGS)
@@ -39,6 +41,9 @@ def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: time
             enforce_retention_duration=False,
             full=True,
         )
+    for left in scratch.iterdir():
+        if time.time() - left.stat().st_mtime > retention.total_seconds():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 def _compact(lake: Lake, log: Stored) -> dict[str, Any]:

@@ -30,12 +30,12 @@ def base_of(slice: Slice) -> str:
     return f"{slice}@base"
 
 
-def settle(lake: Lake, table: Table, slice: Slice, scratch: Path, memory_mb: int) -> None:
+def settle(lake: Lake, table: Table, slice: Slice, scratch: Path) -> None:
     """Log the slice's last commit unless that is done. Cheap where nothing is due."""
-    until_committed(partial(_settle, lake, table, slice, scratch, memory_mb))
+    until_committed(partial(_settle, lake, table, slice, scratch))
 
 
-def _settle(lake: Lake, table: Table, slice: Slice, scratch: Path, memory_mb: int) -> None:
+def _settle(lake: Lake, table: Table, slice: Slice, scratch: Path) -> None:
     data, log = lake.open(table), lake.open(CHANGES)
     name = f"{table.name}/{slice}"
     version, logged = data.transaction_version(str(slice)), log.transaction_version(name)
@@ -43,7 +43,7 @@ def _settle(lake: Lake, table: Table, slice: Slice, scratch: Path, memory_mb: in
         return
     part = Slice.of(resource=table.name, _school_id=slice.school_id)
     before = lake.files(table, slice, data.transaction_version(base_of(slice)))
-    with closing(connect(memory_mb=memory_mb, scratch=scratch)) as con:
+    with closing(connect(scratch=scratch)) as con:
         view(con, "o", before, table.lake_schema)
         view(con, "n", lake.files_of(table, data, slice), table.lake_schema)
         rows = _differences(con, table) if before else con.sql(LOADED).to_arrow_reader()
@@ -127,9 +127,7 @@ def as_text(field: pa.Field[pa.DataType], alias: str) -> str:
     return f"CAST({value} AS VARCHAR)"
 
 
-def known_on(
-    lake: Lake, table: Table, slice: Slice, field: str, when: datetime, scratch: Path, memory_mb: int = 160
-) -> pa.Table:
+def known_on(lake: Lake, table: Table, slice: Slice, field: str, when: datetime, scratch: Path) -> pa.Table:
     """What was known of a field at `when`: `key` and `value`, as text, of the rows that were alive then.
 
     No rows before the slice was first loaded. Raises KeyError for a field that is not tracked.
@@ -137,7 +135,7 @@ def known_on(
     if field in table.ignored_changes:
         raise KeyError(f"{table.name}.{field} is not in the change log")
     current = as_text(table.row_schema.field(field), "n")
-    with closing(connect(memory_mb=memory_mb, scratch=scratch)) as con:
+    with closing(connect(scratch=scratch)) as con:
         view(con, "n", lake.files(table, slice), table.lake_schema)
         view(con, "changes", lake.files(CHANGES), CHANGES.lake_schema, hive=True)
         known: pa.Table = con.sql(

@@ -1,4 +1,8 @@
-"""The lake: one Delta table a resource below a root, on a disk or on S3 alike."""
+"""The lake: one Delta table a resource below a root.
+
+Every write goes through delta-rs, to a disk and to S3 alike. Reads of whole slices are DuckDB's: for S3 it
+needs its httpfs extension, which nothing here fetches.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,6 @@ from warehouse.tables import DELETED_AT, Slice, Stored
 
 #: How often a commit that lost a race is tried again. Four processes on one table need two or three.
 ATTEMPTS = 20
-
 
 Result = TypeVar("Result")
 
@@ -44,10 +47,8 @@ class Lake:
     def ensure(self, tables: Iterable[Stored]) -> None:
         """Create `tables` and the warehouse's own logs where missing, and add new columns.
 
-        Several processes may do so at once.
-
-        Call it before the workers start, for a change of schema fails the commits under way.
-        Raises SchemaConflict.
+        Several processes may do so at once, but before the workers start: a change of schema fails the
+        commits under way. Raises SchemaConflict.
         """
         for table in (*tables, *LOGS):
             until_committed(partial(self._ensure, table))
@@ -60,7 +61,7 @@ class Lake:
             opened.alter.add_columns(new)
 
     def _create(self, table: Stored) -> None:
-        if not DeltaTable.is_deltatable(self.uri(table), self.storage_options):
+        if not self.holds(table):
             DeltaTable.create(
                 self.uri(table),
                 table.lake_schema,
@@ -119,14 +120,12 @@ def scan(table: Stored, opened: DeltaTable, columns: Sequence[str], predicate: s
 
 def until_committed(attempt: Callable[[], Result]) -> Result:
     """Run `attempt`, which opens its tables anew each time, until no other commit is in its way."""
-    for left in reversed(range(ATTEMPTS)):
+    for _ in range(ATTEMPTS - 1):
         try:
             return attempt()
         except CommitFailedError:
-            if not left:
-                raise
             time.sleep(random.uniform(0.01, 0.1))
-    raise AssertionError("unreachable")
+    return attempt()
 
 
 def relative_files(opened: DeltaTable, slice: Slice | None = None) -> list[str]:

@@ -37,8 +37,7 @@ class Tally:
     """How many rows met which fate.
 
     A row of `duplicates` was beaten by a better one of its key; `were_alive` rows the slice held alive
-    before; `high_water` is the latest updated_at of the reading, never
-    past its start.
+    before; `high_water` is the latest updated_at of the reading, never past its start.
     """
 
     new: int = 0

@@ -26,9 +26,6 @@ from warehouse.spool import ROW_GROUP_ROWS
 from warehouse.sql import connect
 from warehouse.tables import Slice, Table
 
-#: For DuckDB while a slice is compared; beyond that it spills to disk.
-MEMORY_MB = 128
-
 
 @dataclass(frozen=True)
 class Guard:
@@ -79,7 +76,6 @@ def commit(
     reading: Reading,
     guard: Guard,
     scratch: Path,
-    memory_mb: int = MEMORY_MB,
 ) -> Outcome:
     """Replace one slice by what a reading makes of it, in one commit; nothing changed, nothing written.
 
@@ -91,12 +87,10 @@ def commit(
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         workspace = Path(folder)
         if table.tracks_changes:
-            changes.settle(lake, table, slice, workspace, memory_mb)
-        tally, version = until_committed(
-            partial(_commit_rows, lake, table, slice, reading, guard, workspace, memory_mb)
-        )
+            changes.settle(lake, table, slice, workspace)
+        tally, version = until_committed(partial(_commit_rows, lake, table, slice, reading, guard, workspace))
         if table.tracks_changes:
-            changes.settle(lake, table, slice, workspace, memory_mb)
+            changes.settle(lake, table, slice, workspace)
     quality.record_findings(lake, table, slice, reading)
     status, message = _verdict(reading, tally, guard)
     outcome = Outcome(
@@ -120,12 +114,11 @@ def _commit_rows(
     reading: Reading,
     guard: Guard,
     workspace: Path,
-    memory_mb: int,
 ) -> tuple[Tally, int]:
     """Compare with the slice as it is now and commit unless it stays the same: tally, version."""
     opened = lake.open(table)
     version = opened.transaction_version(str(slice)) or 0
-    with closing(connect(memory_mb=memory_mb, scratch=workspace)) as con:
+    with closing(connect(scratch=workspace)) as con:
         tally, merged = merge(con, table, lake.files_of(table, opened, slice), reading, workspace)
     where = f"school {slice.school_id}, {table.name}, slice {slice}"
     _check_balance(reading, tally, where)

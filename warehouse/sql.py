@@ -11,8 +11,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+#: Enough to compare slices of any size, by ranges of keys; what goes beyond is spilled to disk.
+MEMORY_MB = 128
 
-def connect(database: str | Path = ":memory:", *, memory_mb: int, scratch: Path) -> duckdb.DuckDBPyConnection:
+
+def connect(
+    database: str | Path = ":memory:", *, memory_mb: int = MEMORY_MB, scratch: Path
+) -> duckdb.DuckDBPyConnection:
     """A connection of two threads that spills to `scratch` beyond its memory, and fetches no extension."""
     return duckdb.connect(
         str(database),

@@ -51,8 +51,8 @@ class Stored(Protocol):
 class Table:
     """A table of platform rows; `primary_key` is unique within a slice.
 
-    `slice_columns` are the lake's partition columns, `_school_id` first. `tracks_changes` sends what
-    changes to the change log, `ignored_changes` aside.
+    `slice_columns` are the lake's partition columns, all integers, `_school_id` first. `tracks_changes`
+    sends what changes to the change log, `ignored_changes` aside.
     """
 
     name: str
@@ -76,17 +76,12 @@ class Table:
     @property
     def lake_schema(self) -> pa.Schema:
         """The platform's fields, the slice columns, then ours."""
-        slices = [pa.field(name, _slice_type(name)) for name in self.slice_columns]
+        slices = [pa.field(name, pa.int64()) for name in self.slice_columns]
         return pa.schema([*_fields(self.columns), *slices, *_fields(BOOKKEEPING)])
 
 
 def _fields(columns: tuple[Column, ...]) -> list[pa.Field[pa.DataType]]:
     return [pa.field(column.name, column.type) for column in columns]
-
-
-def _slice_type(name: str) -> pa.DataType:
-    """Ids and numbers are integers; only a dataset or a report is named by text."""
-    return pa.string() if name in {"_dataset", "_report"} else pa.int64()
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,6 @@ def test_killed_on_the_way(lake: Lake, function: str, landed: bool) -> None:
 def test_maintenance_logs_what_a_death_left_unlogged(lake: Lake, tmp_path: Path) -> None:
     sync(lake, 0, [row(id, 0) for id in IDS])
     assert ended(start(die_in, lake.root, "warehouse.changes.append", 1)) == -signal.SIGKILL
-    maintain(lake, [MARKS], tmp_path, timedelta(0))
+    maintain(lake, [MARKS], tmp_path / "work", timedelta(0))
     sync(lake, 2, [row(id, 2) for id in IDS[1:]])
     assert_chained(lake)

@@ -85,7 +85,7 @@ def merged(before: Rows, reading: dict[str, Any], now: datetime) -> tuple[Rows, 
     return after, fates
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(readings, min_size=1, max_size=4))
 def test_slice_follows_the_model(sequence: list[dict[str, Any]]) -> None:
     names = ("id", "kind", *CONTENT, "_deleted_at", "_synced_at")

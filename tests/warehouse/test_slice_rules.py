@@ -234,7 +234,11 @@ def test_maintenance_changes_no_answer(lake: Lake) -> None:
         sync(lake, number, [row(1, Decimal(number)), row(2)], quarantined=(bad((9, "raw")),))
     logs = (LOAD_LOG, QUARANTINE, CHANGES)
     before = [lake.read(log).sort_by([("slice", "ascending")]).num_rows for log in logs]
-    maintain(lake, [MARKS], Path(lake.root).parent, timedelta(0))
+    scratch = Path(lake.root).parent / "scratch"
+    (scratch / "left").mkdir(parents=True)
+    (scratch / "left.parquet").touch()
+    maintain(lake, [MARKS], scratch, timedelta(0))
+    assert list(scratch.iterdir()) == []
     assert [lake.read(log).num_rows for log in logs] == before
     assert held(lake) == [(1, Decimal(3)), (2, None)]
     assert len(list(Path(lake.uri(MARKS)).rglob("*.parquet"))) == len(lake.files(LOAD_LOG)) == 1
