@@ -45,10 +45,11 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
 
     Raises warehouse.models.ModelsBroken where the dbt project cannot be parsed."""
     # Only here, since a process that loads need not hold the 80 MB that dbt takes.
+    from assets.maintenance import lake_maintenance
     from assets.models import model_assets
 
     build = build_of(settings)
-    models = model_assets(manifest(build), build)
+    models = [*model_assets(manifest(build), build), lake_maintenance]
     publish = dg.define_asset_job(
         PUBLISH,
         dg.AssetSelection.assets(*models),

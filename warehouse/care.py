@@ -41,7 +41,7 @@ def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: time
             enforce_retention_duration=False,
             full=True,
         )
-    for left in scratch.iterdir():
+    for left in scratch.iterdir() if scratch.exists() else ():
         if time.time() - left.stat().st_mtime > retention.total_seconds():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
 

@@ -1,0 +1,23 @@
+"""Care for the lake, after each publication: small files joined, and files that no version needs deleted."""
+
+import dagster as dg
+
+from assets.models import PUBLISHED
+from assets.runtime import Runtime
+from assets.tables import TABLES
+from warehouse.care import RETENTION, maintain
+
+
+@dg.asset(
+    key=dg.AssetKey(["lake_maintenance"]),
+    deps=[PUBLISHED],
+    group_name="published",
+    description=f"Joins small files, and deletes those that no version of the last {RETENTION.days} days needs.",
+    kinds={"deltalake"},
+    required_resource_keys={"campus"},
+    pool="duckdb_build",
+)
+def lake_maintenance(context: dg.AssetExecutionContext) -> None:
+    """Maintain all tables of the lake."""
+    runtime: Runtime = context.resources.campus
+    maintain(runtime.lake, TABLES.values(), runtime.scratch)
