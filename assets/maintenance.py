@@ -12,7 +12,7 @@ from warehouse.care import RETENTION, maintain
     key=dg.AssetKey(["lake_maintenance"]),
     deps=[PUBLISHED],
     group_name="published",
-    description=f"Joins small files, and deletes those that no version of the last {RETENTION.days} days needs.",
+    description=f"Joins small files; deletes those that no version of {RETENTION.days} days needs.",
     kinds={"deltalake"},
     required_resource_keys={"campus"},
     pool="duckdb_build",
