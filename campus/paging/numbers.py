@@ -179,12 +179,10 @@ class PageNumbers:
 
     def _is_not_paged(self, seen: PageSeen) -> bool:
         """Page 1 shows what all pages showed before, more than it has room for (one row always fits)."""
-        keys = frozenset(seen.keys)
-        return (
-            (len(keys) > self._pass.size or len(keys) == 1)
-            and self._pass.uncounted
-            and any(earlier.keys == keys and not earlier.telling for earlier in self._readings)
-        )
+        if self._passes != 2 or not self._pass.uncounted:
+            return False
+        keys, before = frozenset(seen.keys), self._readings[0]
+        return keys == before.keys and not before.telling and (len(keys) > self._pass.size or len(keys) == 1)
 
     def _may_ask_whole(self) -> bool:
         rows = len(self._pass.keys) if self._total is None else self._total

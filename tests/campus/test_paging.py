@@ -124,8 +124,9 @@ def test_the_last_page_once_more_for_a_page_past_the_end_is_no_page_ignored(
     assert paging.outcome.complete
 
 
-def test_a_platform_that_ignores_all_but_per_page_is_never_proven() -> None:
-    platform = listing(30, knows_page=False, knows_whole=False, headers=False, clamp=20)
+@pytest.mark.parametrize("rows", [2, 3, 30])
+def test_a_platform_that_ignores_all_but_per_page_is_never_proven(rows: int) -> None:
+    platform = listing(rows, knows_page=False, knows_whole=False, headers=False, clamp=20)
     paging = PageNumbers(per_page=100)
     read(paging, platform)
     assert not paging.outcome.complete

@@ -1,0 +1,84 @@
+"""Whatever the platform made of what the specification leaves open: what is read is what is there."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+from truth import PLATFORM, by_key, read_all, truth, unsettle
+
+from campus.resources import RESOURCES
+from simulator.process import running
+from simulator.settings import Readings
+
+Options = dict[str, Any]
+
+# Every choice of every reading, one at a time: a new option of the simulator is tried without a change here.
+CHOICES: list[Options] = [
+    {field.name: choice}
+    for field in dataclasses.fields(Readings)
+    for choice in field.metadata.get("choices", ())
+    if choice != field.default
+]
+# Several at once and numbers; and what of the school can then not be read, or not provably as a whole.
+OF_ITEMS = "assessments assessment_items scores"
+ANYTHING = " ".join(RESOURCES)
+NASTY: list[tuple[Options, str]] = [
+    *(({"ignored": [name]}, "") for name in ("page", "per_page", "paginated", "with_trashed", "sort")),
+    ({"max_per_page": 7}, ""),
+    ({"max_url": 250}, ""),
+    ({"token_lifetime": 1}, ""),
+    ({"pagination_headers": "absent", "unpaged": "ignored", "per_page": "refused"}, ""),
+    ({"pagination_headers": "absent", "unpaged": "ignored", "max_per_page": 7}, ""),
+    (
+        {
+            "pagination_headers": "absent",
+            "unpaged": "refused",
+            "page_past_end": "last",
+            "max_per_page": 10,
+        },
+        "",
+    ),
+    ({"pagination_headers": "absent", "unpaged": "refused", "ignored": ["per_page"]}, ""),
+    ({"terms": "paged", "pagination_headers": "absent", "page_past_end": "last"}, ""),
+    ({"unpaged": "refused", "per_page": "refused", "max_per_page": 20, "page_past_end": "last"}, ""),
+    ({"unpaged": "ignored", "max_per_page": 3}, ""),
+    ({"deleted_at": "none", "member_class_id": "present", "pagination_headers": "absent"}, ""),
+    ({"deleted_at": "all", "unexpanded": "objects", "extra_fields": "some", "enums": "unknown"}, ""),
+    ({"missing_assessment": "empty", "unknown_ids": "empty", "error_body": "empty"}, ""),
+    ({"member_class_id": "present", "ignored": ["class_id_in"]}, ""),
+    ({"ignored": ["class_id_in"]}, "class_members"),
+    ({"ignored": ["semester_id"]}, "class_members"),
+    ({"ignored": ["class_ids"]}, "grades"),
+    ({"ignored": ["expand"]}, OF_ITEMS),
+    ({"ignored": ["expand"], "unexpanded": "omitted", "admin_class_ids": "expanded"}, OF_ITEMS),
+    ({"ignored": ["page"], "pagination_headers": "absent"}, ANYTHING),
+    ({"ignored": ["page", "paginated"]}, ANYTHING),
+    ({"ignored": ["page", "paginated"], "pagination_headers": "absent", "max_per_page": 10}, ANYTHING),
+]
+
+
+def name_of(options: Options | str) -> str:
+    if isinstance(options, str):
+        return "lost" if options else "whole"
+    return " ".join(f"{name}={value}" for name, value in options.items())
+
+
+@pytest.mark.parametrize(
+    ("options", "lost"), [({}, ""), *NASTY, *((one, "") for one in CHOICES)], ids=name_of
+)
+def test_a_school_is_read_as_it_is(options: Options, lost: str) -> None:
+    with running(**(PLATFORM | options)) as simulator:
+        semester_id = unsettle(simulator)
+        found = read_all(simulator, semester_id)
+        expected = {
+            name: by_key(name, truth(simulator, name, semester_id, options.get("ignored", ())))
+            for name in RESOURCES
+        }
+    told = {name for name, one in found.items() if one.trouble or not one.account.complete}
+    assert told <= set(lost.split())
+    assert bool(told) == bool(lost)
+    for name, one in found.items():
+        rows = by_key(name, one.rows)
+        assert rows.items() <= expected[name].items()
+        assert name in lost.split() or rows == expected[name]
+        assert one.account.bad == []
