@@ -1,0 +1,92 @@
+"""A headless Chromium, driven by the W3C WebDriver protocol: JSON over HTTP, spoken by chromedriver."""
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+DRIVER = shutil.which("chromedriver")
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE = 60.0  # seconds, for a page on a busy machine
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--window-size=1500,1000",
+]
+
+
+class Page:
+    """The browser's only window."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+
+    def open(self, url: str) -> None:
+        """Go to an address."""
+        self._send("/url", {"url": url})
+
+    def shows(self, *texts: str) -> None:
+        """Wait until all of these texts are on the page."""
+        for text in texts:
+            self._element(f"//*[contains(normalize-space(.), {_literal(text)})]")
+
+    def click(self, xpath: str) -> None:
+        """Click an element once it is there and can be clicked."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self._send(f"/element/{self._element(xpath)}/click", {})
+            except httpx.HTTPStatusError:  # it is still moving, or disabled
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+
+    def _element(self, xpath: str) -> str:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                found: dict[str, str] = self._send("/element", {"using": "xpath", "value": xpath})
+                return next(iter(found.values()))
+            except httpx.HTTPStatusError as error:
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"not on the page: {xpath}") from error
+                time.sleep(0.2)
+
+    def _send(self, path: str, body: dict[str, Any]) -> Any:
+        answer = self._client.post(path, json=body)
+        answer.raise_for_status()
+        return answer.json()["value"]
+
+
+@contextmanager
+def browser() -> Iterator[Page]:
+    """A browser while the block lasts."""
+    assert DRIVER and BROWSER
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    driver = subprocess.Popen([DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL)
+    base = f"http://127.0.0.1:{port}"
+    options = {"binary": BROWSER, "args": ARGUMENTS}
+    wanted = {"capabilities": {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options}}}
+    transport = httpx.HTTPTransport(retries=10)  # until the driver listens
+    try:
+        with httpx.Client(timeout=PATIENCE, trust_env=False, transport=transport) as client:
+            answer = client.post(f"{base}/session", json=wanted)
+            answer.raise_for_status()
+            client.base_url = httpx.URL(f"{base}/session/{answer.json()['value']['sessionId']}")
+            yield Page(client)
+            client.delete("")
+    finally:
+        driver.terminate()
+        driver.wait()
+
+
+def _literal(text: str) -> str:
+    return f"'{text}'" if "'" not in text else f'"{text}"'
