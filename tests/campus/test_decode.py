@@ -131,7 +131,7 @@ def usual(name: str) -> str:
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_rows_are_exact_or_quarantined(contract: type[Contract], data: st.DataObject) -> None:
     texts = data.draw(st.lists(rows_of(contract), max_size=4))
