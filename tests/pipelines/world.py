@@ -14,6 +14,7 @@ import pyarrow as pa
 from pydantic import SecretStr
 
 from assets.partitions import SCHOOL_SEMESTERS
+from assets.runtime import SYNC_ID_TAG
 from assets.tables import TABLES
 from campus.resources import RESOURCES, TERM_TYPES
 from pipelines.definitions import build_definitions
@@ -59,6 +60,14 @@ class World:
         ends += islice(runs, len(list(school_ranges(keys, keys))))
         log = [row for row in self.log("load_log") if row["sync_id"] == sync_id]
         return Load(sync_id, ends, log)
+
+    def run(self, job: str) -> dg.ExecuteInProcessResult:
+        """Run a job as Dagster would, whatever becomes of it."""
+        return self.definitions.resolve_job_def(job).execute_in_process(
+            instance=self.instance,
+            tags={SYNC_ID_TAG: f"run-{next(self.numbers)}"},
+            raise_on_error=False,
+        )
 
     def publish(self) -> JobEnd:
         """Build and publish from the lake as it is."""
