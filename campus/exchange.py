@@ -154,6 +154,8 @@ def _pause_asked(reply: Reply) -> float:
 
 
 def _parsed(reply: Reply, parse: Callable[[bytes], T]) -> T:
+    if reply.status == 204:
+        return parse(b"null")
     if 200 <= reply.status < 300:
         return parse(reply.body)
     raise Declined(reply)

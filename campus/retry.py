@@ -20,7 +20,9 @@ def fault_of(status: int, headers: Mapping[str, str], body: bytes) -> str | None
 
 
 def _is_html(headers: Mapping[str, str], body: bytes) -> bool:
-    return "html" in headers.get("content-type", "") or body[:64].lstrip()[:1] == b"<"
+    first = body[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+    # A script that sets no content type sends JSON as text/html: what begins like an answer is read as one.
+    return first == b"<" or ("html" in headers.get("content-type", "") and first not in b"[{n")
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:

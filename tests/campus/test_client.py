@@ -113,6 +113,18 @@ FAULTS = {
 }
 
 
+def test_no_content_is_parsed_as_null() -> None:
+    async def test() -> None:
+        async with (
+            Platform(lambda request: answer(b"", 204)) as platform,
+            Client(platform.config()) as client,
+        ):
+            assert await get(client) is None
+        assert len(platform.gets) == 1
+
+    run(test())
+
+
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
 def test_a_passing_fault_is_asked_again(fault: bytes) -> None:
     async def test() -> None:

@@ -35,6 +35,11 @@ def test_an_html_page_with_status_200_is_asked_again(headers: dict[str, str], bo
     assert fault_of(200, headers, body) == "an HTML page with status 200"
 
 
+@pytest.mark.parametrize("body", [b"[]", b' {"id": 1}', b"\xef\xbb\xbf[]", b"null"])
+def test_json_that_calls_itself_html_is_no_page(body: bytes) -> None:
+    assert fault_of(200, {"content-type": "text/html; charset=utf-8"}, body) is None
+
+
 def test_an_html_page_with_a_final_status_stays_final() -> None:
     assert fault_of(404, {"content-type": "text/html"}, b"<html>") is None
 
