@@ -60,21 +60,22 @@ def load() -> dict[str, Any]:
     settings = load_settings()
     with open_instance(settings) as instance, open_runtime(settings) as runtime:
         definitions = load_definitions(settings, runtime)
-        started = time.monotonic()
+        started, cpu = time.monotonic(), time.process_time()
         for end in load_lake(definitions, instance, new_sync_id()):
             assert end.problem is None, end.problem
-        seconds = time.monotonic() - started
+        seconds, cpu = time.monotonic() - started, time.process_time() - cpu
         log = runtime.lake.read(LOAD_LOG).to_pylist()
     return {
         "seconds": seconds,
+        "cpu": cpu,
         "requests": sum(row["requests"] for row in log),
         "rows": sum(row["loaded"] for row in log),
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
 
-def floor(platform: RunningSimulator, asked: list[dict[str, Any]]) -> float:
-    """Seconds that a bare loop takes for the same questions, the answers thrown away."""
+def floor(platform: RunningSimulator, asked: list[dict[str, Any]]) -> dict[str, float]:
+    """What a bare loop takes for the same questions, the answers thrown away."""
 
     async def ask_all() -> None:
         async with httpx.AsyncClient(base_url=platform.base_url, timeout=60) as client:
@@ -96,9 +97,9 @@ def floor(platform: RunningSimulator, asked: list[dict[str, Any]]) -> float:
 
             await asyncio.gather(*(work() for _ in range(CONCURRENCY)))
 
-    started = time.monotonic()
+    started, cpu = time.monotonic(), time.process_time()
     asyncio.run(ask_all())
-    return time.monotonic() - started
+    return {"seconds": time.monotonic() - started, "cpu": time.process_time() - cpu}
 
 
 def _sync_in_child(platform: RunningSimulator) -> dict[str, Any]:
@@ -124,18 +125,18 @@ def _repeated(asked: list[dict[str, Any]]) -> int:
     return sum(count - 1 for count in counts.values())
 
 
-def _report(options: argparse.Namespace, syncs: list[dict[str, Any]], floors: list[float]) -> None:
-    seconds = statistics.median(one["seconds"] for one in syncs)
-    bare = statistics.median(floors)
+def _report(options: argparse.Namespace, syncs: list[dict[str, Any]], floors: list[dict[str, float]]) -> None:
     requests, rows = syncs[0]["requests"], syncs[0]["rows"]
-    print(f"{options.students} students, {options.semesters} semesters, {options.runs} runs")
-    print(f"{'':8}{'s':>8}{'requests/s':>12}{'rows/s':>10}{'peak MB':>9}{'repeated':>10}")
-    peak = max(one["peak_mb"] for one in syncs)
-    repeated = max(one["repeated"] for one in syncs)
-    print(f"{'sync':8}{seconds:8.1f}{requests / seconds:12.0f}{rows / seconds:10.0f}{peak:9.0f}{repeated:10}")
-    print(f"{'floor':8}{bare:8.1f}{requests / bare:12.0f}{rows / bare:10.0f}")
-    ratios = [one["seconds"] / floor for one, floor in zip(syncs, floors, strict=True)]
-    print(f"sync / floor, run by run: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    print(f"{options.students} students, {options.semesters} semesters: {requests} requests, {rows} rows")
+    print(f"{'median of ' + str(options.runs):14}{'s':>8}{'CPU s':>8}{'requests/s':>12}{'rows/s':>9}")
+    for name, runs in (("sync", syncs), ("floor", floors)):
+        seconds, cpu = (statistics.median(one[column] for one in runs) for column in ("seconds", "cpu"))
+        print(f"{name:14}{seconds:8.1f}{cpu:8.1f}{requests / seconds:12.0f}{rows / seconds:9.0f}")
+    for column in ("seconds", "cpu"):
+        ratios = [one[column] / bare[column] for one, bare in zip(syncs, floors, strict=True)]
+        print(f"sync / floor, {column}, run by run: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    print(f"peak memory {max(one['peak_mb'] for one in syncs):.0f} MB")
+    print(f"requests sent more than once: {max(one['repeated'] for one in syncs)}")
 
 
 if __name__ == "__main__":
