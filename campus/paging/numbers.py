@@ -50,7 +50,7 @@ class PageNumbers:
         self,
         per_page: int = 1000,
         unpaged_limit: int = 50_000,
-        max_passes: int = 4,
+        max_passes: int = 6,
         ladder: tuple[int, ...] = (1000, 100, 20),
         names: PageNames = V3_NAMES,
     ) -> None:
