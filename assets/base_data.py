@@ -191,6 +191,7 @@ def _metadata(one: Loaded) -> dict[str, dg.MetadataValue]:
         "returned": tally.returned,
         "quarantined": one.outcome.quarantined,
         **(one.traffic or {}),
+        "rows/s": round(one.outcome.received / one.seconds) if one.seconds else 0,
     }
     return {
         "status": dg.MetadataValue.text(one.status),

@@ -1,6 +1,7 @@
 """From the platform to the lake, one slice at a time: read, spool, compare, commit, account for."""
 
 import asyncio
+import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ IDS_SHOWN = 20
 @dataclass(frozen=True)
 class Loaded:
     """What became of one slice in this run. `status`: ok, warning, failed, or skipped where this run's cause
-    had committed the slice before."""
+    had committed the slice before. `seconds`: from the first question to the commit."""
 
     spec: ResourceSpec
     slice: Slice
@@ -37,10 +38,7 @@ class Loaded:
     message: str = ""
     outcome: Outcome | None = None
     traffic: Mapping[str, int] | None = None
-
-    @property
-    def asset(self) -> str:
-        return self.spec.name
+    seconds: float = 0.0
 
 
 class Loader:
@@ -135,7 +133,8 @@ class Loader:
             )
         except SliceError as error:
             return self._failed(spec, slice, str(error), reading)
-        return Loaded(spec, slice, outcome.status, outcome.message, outcome, reading.traffic)
+        seconds = time.monotonic() - account.began
+        return Loaded(spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)
 
     def _failed(
         self, spec: ResourceSpec, slice: Slice, message: str, reading: Reading | None = None

@@ -1,5 +1,6 @@
 """What one read of one slice gathers: rows on their way to the lake, and the account of them."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,8 @@ class Gathered:
 @dataclass
 class Account:
     """What was read of one slice. `failed`: ids of the units (classes, items, term types) whose read failed,
-    each with why; their last good rows stay. `server_total` is None where the server counted nothing."""
+    each with why; their last good rows stay. `server_total` is None where the server counted nothing.
+    `began`: by the monotonic clock, seconds."""
 
     received: int = 0
     bad: list[BadRow] = field(default_factory=list)
@@ -42,6 +44,7 @@ class Account:
     server_total: int | None = 0
     complete: bool = True
     tally: Tally = field(default_factory=Tally)
+    began: float = field(default_factory=time.monotonic)
 
 
 class Collector:
