@@ -119,7 +119,6 @@ class Settings(BaseSettings):
     client_secret: SecretStr | None = None
     school_ids: Ids = None
     config: Path | None = None
-    keep_id_numbers: bool = False
     options: Options = Options()
 
     @field_validator("home")
