@@ -12,22 +12,27 @@ from assets.base_data import asset_key
 from assets.models import PUBLISHED
 from assets.runtime import SYNC_ID_TAG
 from assets.tables import TABLES
-from pipelines.definitions import BASE_DATA, DISCOVERY, PUBLISH, build_definitions
+from pipelines.definitions import BASE_DATA, DISCOVERY, PUBLISH, build_definitions, load_definitions
 from pipelines.settings import Options, ScheduleOptions
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 
 
 @pytest.fixture(scope="module")
+def definitions(district: World) -> dg.Definitions:
+    """What Dagster is given for the district."""
+    return build_definitions(district.settings)
+
+
+@pytest.fixture(scope="module")
 def district(make_world: Callable[..., World]) -> World:
     """Two schools of two semesters each; nothing is loaded but the semesters."""
     world = make_world(schools=2, semesters=2, students=12)
-    assert world.run(DISCOVERY).success
+    assert world.discover().success
     return world
 
 
-def test_the_definitions_that_dagster_loads_are_whole(district: World) -> None:
-    definitions = build_definitions(district.settings)
+def test_the_definitions_that_dagster_loads_are_whole(definitions: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(definitions)
     repository = definitions.get_repository_def()
     assert {DISCOVERY, BASE_DATA, PUBLISH} <= set(repository.job_names)
@@ -36,8 +41,8 @@ def test_the_definitions_that_dagster_loads_are_whole(district: World) -> None:
     )
 
 
-def test_each_asset_has_a_group_and_a_description(district: World) -> None:
-    graph = district.definitions.resolve_asset_graph()
+def test_each_asset_has_a_group_and_a_description(definitions: dg.Definitions) -> None:
+    graph = definitions.resolve_asset_graph()
     nodes = {key: graph.get(key) for key in graph.materializable_asset_keys}
     assert {asset_key(name) for name in TABLES} | {PUBLISHED} <= nodes.keys()
     groups = {"base_data", "staging", "core", "marts", "seeds", "published"}
@@ -46,8 +51,10 @@ def test_each_asset_has_a_group_and_a_description(district: World) -> None:
     assert len(graph.asset_check_keys) > 70
 
 
-def test_the_schedule_runs_at_two_in_shanghai_and_names_the_night(district: World) -> None:
-    schedule = district.definitions.resolve_schedule_def("nightly")
+def test_the_schedule_runs_at_two_in_shanghai_and_names_the_night(
+    district: World, definitions: dg.Definitions
+) -> None:
+    schedule = definitions.resolve_schedule_def("nightly")
     assert (schedule.cron_schedule, schedule.execution_timezone) == ("0 2 * * *", "Asia/Shanghai")
     assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING
     two = datetime(2026, 11, 22, 2, tzinfo=SHANGHAI)
@@ -63,7 +70,7 @@ def requested_loads(world: World, ended: dg.ExecuteInProcessResult, *, weekly: b
     today = datetime.now(SHANGHAI).weekday()
     night = today if weekly else (today + 1) % 7
     options = Options(schedule=ScheduleOptions(all_semesters_on=night))
-    definitions = build_definitions(world.settings.model_copy(update={"options": options}))
+    definitions = load_definitions(world.settings.model_copy(update={"options": options}))
     sensor = definitions.resolve_sensor_def(
         f"loads_after_discovery_{'success' if ended.success else 'failure'}"
     )
@@ -79,14 +86,14 @@ def requested_loads(world: World, ended: dg.ExecuteInProcessResult, *, weekly: b
 
 
 def test_a_first_night_loads_every_semester_in_one_run_a_school(district: World) -> None:
-    found = district.run(DISCOVERY)
+    found = district.discover()
     first, second = district.partitions[:2], district.partitions[2:]
     assert requested_loads(district, found, weekly=False) == [(first[0], first[1]), (second[0], second[1])]
 
 
 def test_later_nights_load_the_current_semester_and_once_a_week_all(district: World) -> None:
     assert district.load().problems == []
-    found = district.run(DISCOVERY)
+    found = district.discover()
     current = [(key, key) for key in district.partitions[1::2]]
     assert requested_loads(district, found, weekly=False) == current
     assert len(requested_loads(district, found, weekly=True)) == 2
@@ -94,23 +101,23 @@ def test_later_nights_load_the_current_semester_and_once_a_week_all(district: Wo
 
 def test_a_failed_discovery_holds_no_school_back(district: World) -> None:
     district.platform.set_faults({"kind": "status", "status": 403, "path": "/api/v3/system/semesters"})
-    failed = district.run(DISCOVERY)
+    failed = district.discover()
     district.platform.set_faults()
     assert not failed.success
     assert len(requested_loads(district, failed, weekly=False)) == 2
 
 
-def test_one_publication_follows_the_loads(district: World) -> None:
+def test_one_publication_follows_the_loads(district: World, definitions: dg.Definitions) -> None:
     def tick() -> list[str | None]:
         context = dg.build_sensor_context(instance=district.instance)
-        requests = district.definitions.resolve_sensor_def("publish_after_loads").evaluate_tick(context)
+        requests = definitions.resolve_sensor_def("publish_after_loads").evaluate_tick(context)
         return [request.run_key for request in requests.run_requests or []]
 
     assert len(tick()) == 1 and tick() == tick(), (
         "Dagster starts one run for a key, however often it is asked"
     )
     under_way = district.instance.create_run_for_job(
-        district.definitions.resolve_job_def(PUBLISH), status=dg.DagsterRunStatus.STARTED
+        definitions.resolve_job_def(PUBLISH), status=dg.DagsterRunStatus.STARTED
     )
     assert tick() == []
     district.instance.report_run_failed(under_way)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from world import World, differences
+from world import Load, World, differences
 
 PAUSE = 0.02  # seconds, so that a whole sync of slow answers is still a short one
 # Two kinds a sync, each told in the platform's log by its status and kind.
@@ -14,6 +14,7 @@ FAULTS: list[list[dict[str, Any]]] = [
     [{"kind": "reset"}, {"kind": "truncated"}],
     [{"kind": "slow", "seconds": PAUSE}, {"kind": "revoked"}],
 ]
+MOVES = ("shrink", "grow", "balanced")
 
 
 def _name(fault: dict[str, Any]) -> str:
@@ -51,18 +52,26 @@ def test_a_moderate_rate_of_faults_changes_nothing(paged: World, faults: list[di
     assert differences(paged) == {}
 
 
-def test_rows_that_move_while_they_are_paged_through(paged: World) -> None:
-    changes = ("shrink", "grow", "balanced")
-    paged.platform.clear_log()
-    paged.platform.set_faults(
-        *({"kind": "moving", "change": change, "probability": 0.2, "times": 1} for change in changes)
-    )
-    load = paged.load()
-    paged.platform.set_faults()
-    assert len([entry for entry in paged.platform.log() if entry["fault"]]) == len(changes)
-    if load.problems:
-        assert all(any(name in problem for problem in load.problems) for name in differences(paged))
-        assert paged.load().problems == []
+def moving(world: World, **fault: Any) -> Load:
+    """A load while rows of one list come and go on pages already sent."""
+    world.platform.clear_log()
+    everywhere = {"kind": "moving", "path": "/api/v3/reflection/reflections"}
+    world.platform.set_faults(*({**everywhere, "change": change, **fault} for change in MOVES))
+    load = world.load()
+    world.platform.set_faults()
+    assert [entry for entry in world.platform.log() if entry["fault"]], "nothing has moved"
+    return load
+
+
+def test_rows_that_move_and_stand_still_again(paged: World) -> None:
+    assert moving(paged, probability=0.4, times=1).problems == []
+    assert differences(paged) == {}
+
+
+def test_rows_that_never_stand_still_are_told_and_right_after_the_next_sync(paged: World) -> None:
+    [problem] = moving(paged, change="grow").problems
+    assert "reflections 101" in problem and "sync again" in problem
+    assert paged.load().problems == []
     assert differences(paged) == {}
 
 

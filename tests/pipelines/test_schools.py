@@ -1,14 +1,13 @@
 """Several schools: one that fails stops nobody, one that is new is found."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from world import World, differences
 
-from pipelines.definitions import build_definitions
+from pipelines.definitions import load_definitions
 from pipelines.resources import open_runtime
-from pipelines.sync import JobEnd, SelectionError, sync
+from pipelines.sync import JobEnd, SelectionError, load
 
 
 @pytest.fixture(scope="module")
@@ -18,10 +17,7 @@ def district(make_world: Callable[..., World]) -> World:
 
 
 def test_a_school_that_is_new_is_found(district: World) -> None:
-    settings = district.settings.model_copy(update={"school_ids": (101,)})
-    with open_runtime(settings) as runtime:
-        first = replace(district, definitions=build_definitions(settings, runtime)).load()
-    assert first.problems == []
+    assert district.load(school_ids=(101,)).problems == []
     assert {row["_school_id"] for row in district.held("students")} == {101}
     assert [key.split("|")[0] for key in district.partitions] == ["101"]
 
@@ -50,18 +46,20 @@ def test_a_school_that_fails_is_named_and_keeps_its_rows(district: World) -> Non
 
 def test_a_school_that_the_client_may_not_read_is_named(make_world: Callable[..., World]) -> None:
     world = make_world(schools=2, students=12, allowed_schools=[101])
-    settings = world.settings.model_copy(update={"school_ids": (102, 101)})
-    with open_runtime(settings) as runtime:
-        load = replace(world, definitions=build_definitions(settings, runtime)).load()
-    [problem] = load.problems
+    [problem] = world.load(school_ids=(102, 101)).problems
     assert "102" in problem and "CAMPUS_SCHOOL_IDS" in problem
     assert {row["_school_id"] for row in world.held("scores")} == {101}
 
 
+def select(world: World, sync_id: str, selection: str) -> list[JobEnd]:
+    with open_runtime(world.settings) as runtime:
+        definitions = load_definitions(world.settings, runtime)
+        return list(load(definitions, world.instance, sync_id, selection=selection))
+
+
 def test_a_selection_loads_only_what_it_names(district: World) -> None:
-    runs = sync(district.definitions, district.instance, "some", selection='key:"raw/students"')
-    ends = [next(runs) for _ in range(3)]  # discovery and two schools; the rest would publish
-    assert [end.problem for end in ends] == [None] * 3
+    ends = select(district, "some", 'key:"raw/students"')
+    assert [end.problem for end in ends] == [None] * 3  # the discovery and two schools
     loaded = {row["resource"] for row in district.log("load_log") if row["sync_id"] == "some"}
     assert loaded == {"schools", "semesters", "students"}
 
@@ -69,5 +67,5 @@ def test_a_selection_loads_only_what_it_names(district: World) -> None:
 @pytest.mark.parametrize("selection", ["key:nothing", "group:"])
 def test_a_selection_that_names_nothing_is_said_before_anything_runs(district: World, selection: str) -> None:
     with pytest.raises(SelectionError, match="--select"):
-        _: list[JobEnd] = list(sync(district.definitions, district.instance, "none", selection=selection))
+        select(district, "none", selection)
     assert "none" not in {row["sync_id"] for row in district.log("load_log")}

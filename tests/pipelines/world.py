@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,7 @@ from assets.partitions import SCHOOL_SEMESTERS
 from assets.runtime import SYNC_ID_TAG
 from assets.tables import TABLES
 from campus.resources import RESOURCES, TERM_TYPES
-from pipelines.definitions import build_definitions
-from pipelines.due import school_ranges
+from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
 from pipelines.resources import open_runtime
 from pipelines.settings import Options, PlatformOptions, Settings
 from pipelines.sync import JobEnd, build, load
@@ -37,7 +36,6 @@ class World:
     home: Path
     platform: RunningSimulator
     settings: Settings
-    definitions: dg.Definitions
     instance: dg.DagsterInstance
     numbers: Iterator[int]
 
@@ -45,33 +43,25 @@ class World:
     def lake(self) -> Lake:
         return Lake(str(self.settings.lake_root))
 
-    def load(self, sync_id: str | None = None, *, accept_vanished: bool = False) -> "Load":
-        """Discover and load school by school; build and publish nothing."""
+    def load(self, sync_id: str | None = None, *, accept_vanished: bool = False, **changes: Any) -> "Load":
+        """Discover and load school by school, as `campus sync` does before it publishes; `changes` are of
+        the settings."""
         sync_id = sync_id or f"sync-{next(self.numbers)}"
-        if not accept_vanished:
-            return self._load(self.definitions, sync_id)
-        with open_runtime(self.settings, accept_vanished=True) as runtime:
-            return self._load(build_definitions(self.settings, runtime), sync_id)
+        settings = self.settings.model_copy(update=changes)
+        with open_runtime(settings, accept_vanished=accept_vanished) as runtime:
+            ends = list(load(load_definitions(settings, runtime), self.instance, sync_id))
+        return Load(sync_id, ends, [row for row in self.log("load_log") if row["sync_id"] == sync_id])
 
-    def _load(self, definitions: dg.Definitions, sync_id: str) -> "Load":
-        runs = load(definitions, self.instance, sync_id)
-        ends = [next(runs)]
-        keys = self.partitions
-        ends += islice(runs, len(list(school_ranges(keys, keys))))
-        log = [row for row in self.log("load_log") if row["sync_id"] == sync_id]
-        return Load(sync_id, ends, log)
-
-    def run(self, job: str) -> dg.ExecuteInProcessResult:
-        """Run a job as Dagster would, whatever becomes of it."""
-        return self.definitions.resolve_job_def(job).execute_in_process(
-            instance=self.instance,
-            tags={SYNC_ID_TAG: f"run-{next(self.numbers)}"},
-            raise_on_error=False,
-        )
+    def discover(self) -> dg.ExecuteInProcessResult:
+        """Run the discovery as Dagster would, whatever becomes of it."""
+        with open_runtime(self.settings) as runtime:
+            job = load_definitions(self.settings, runtime).resolve_job_def(DISCOVERY)
+            tags = {SYNC_ID_TAG: f"night-{next(self.numbers)}"}
+            return job.execute_in_process(instance=self.instance, tags=tags, raise_on_error=False)
 
     def publish(self) -> JobEnd:
         """Build and publish from the lake as it is."""
-        return build(self.definitions, self.instance)
+        return build(build_definitions(self.settings), self.instance)
 
     @property
     def partitions(self) -> list[str]:
@@ -133,10 +123,11 @@ def settings_for(home: Path, platform: RunningSimulator) -> Settings:
 def world(home: Path, **options: Any) -> Iterator[World]:
     """A new home beside a new platform; `options` as of simulator.process.running."""
     small = {"schools": 1, "students": 24, "semesters": 1}
-    with running(**small | options) as platform:
-        settings = settings_for(home, platform)
-        with open_runtime(settings) as runtime, dg.DagsterInstance.ephemeral(tempdir=str(home)) as instance:
-            yield World(home, platform, settings, build_definitions(settings, runtime), instance, count(1))
+    with (
+        running(**small | options) as platform,
+        dg.DagsterInstance.ephemeral(tempdir=str(home)) as instance,
+    ):
+        yield World(home, platform, settings_for(home, platform), instance, count(1))
 
 
 def differences(world: World) -> dict[str, str]:
