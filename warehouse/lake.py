@@ -79,11 +79,6 @@ class Lake:
     def version(self, table: Stored) -> int:
         return self.open(table).version()
 
-    def written_at(self, table: Stored) -> float:
-        """When the last commit was made, as Unix time in seconds."""
-        [latest] = self.open(table).history(1)
-        return float(latest["timestamp"]) / 1000
-
     def files(self, table: Stored, slice: Slice | None = None, version: int | None = None) -> list[str]:
         """The data files of one version or slice, sorted. A glob would count replaced ones too."""
         return self.files_of(table, self.open(table, version), slice)
