@@ -39,6 +39,22 @@ def test_facts_hold_live_rows_and_tell_null_from_zero(healthy: Build) -> None:
     assert grades == [(1, 90, 11, 20), (2, 25, 12, 20), (3, 0, 11, 20), (4, 80, 11, 20)]
 
 
+def test_what_moved_to_another_semester_is_told_once_and_as_it_is_now(healthy: Build) -> None:
+    assert len(healthy.rows("from raw.assessments where _school_id = 1 and id = 7")) == 3
+    assessments = healthy.rows(
+        "select assessment_id, semester_id, full_score::double, is_deleted from core.dim_assessment"
+        " where school_id = 1 order by all"
+    )
+    assert assessments == [(7, 20, 100, False), (8, 20, 50, False), (9, 20, 4, True)]
+    names = healthy.rows("select item_name from core.dim_assessment_item where assessment_item_id = 72")
+    assert names == [("作业",)]
+    members = healthy.rows(
+        "select member_id, is_current, is_class_together, semester_id from core.bridge_class_member"
+        " where course_class_id = 11 and member_type = 'student' order by all"
+    )
+    assert members == [(1, True, None, 20), (2, True, None, 20), (3, False, None, 20)]
+
+
 def test_dimensions_keep_those_who_have_left(healthy: Build) -> None:
     students = healthy.rows(
         "select student_id, student_number, is_deleted, deleted_at::varchar from core.dim_student"

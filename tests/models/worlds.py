@@ -92,8 +92,40 @@ HEALTHY: dict[str, list[dict[str, object]]] = {
         {"id": 1, "source_id": 7, "owner_id": 1, "full_score": "10", "_school_id": 2},
     ],
 }
+# What school 1's course class 11 left behind when it moved from semester 19 to 20: a tombstone, which may well
+# be newer than the live row, or a live row that the next reading of semester 19 will bury.
+_BURIED = {"_deleted_at": _LEFT, "_synced_at": "2026-03-02 02:00:00", "semester_id": 19}
+_STALE = {"_synced_at": "2026-02-01 02:00:00", "semester_id": 19}
+_MOVED: dict[str, list[dict[str, object]]] = {
+    "classes": [{"id": 11, "csin": "old", **_BURIED}, {"id": 11, "csin": "stale", **_STALE}],
+    "class_members": [
+        {"class_id": 11, "type": "student", "reflection_id": 1, "_deleted_at": _LEFT},
+        {"class_id": 11, "type": "student", "reflection_id": 2, "_synced_at": _LEFT, "class_together": True},
+    ],
+    "assessments": [
+        {"id": 7, "class_id": 11, "full_score": "1", **_BURIED},
+        {"id": 7, "class_id": 11, "full_score": "2", **_STALE},
+        # Gone from both semesters: the later tombstone is told.
+        {"id": 9, "class_id": 11, "full_score": "3", **_STALE, "_deleted_at": _LEFT},
+        {"id": 9, "class_id": 11, "full_score": "4", "semester_id": 20, "_deleted_at": _LEFT},
+    ],
+    "assessment_items": [
+        {"id": 72, "assessment_id": 7, "pid": 71, "name": "old", "_deleted_at": _LEFT},
+        {"id": 72, "assessment_id": 7, "pid": 71, "name": "stale", "_synced_at": _LEFT},
+    ],
+    "scores": [
+        {"id": 1, "assessment_id": 7, "item_id": 72, "owner_id": 1, "score": "1", "_deleted_at": _LEFT},
+        {"id": 1, "assessment_id": 7, "item_id": 72, "owner_id": 1, "score": "2", "_synced_at": _LEFT},
+    ],
+    "grades": [
+        {"id": 1, "source_id": 7, "owner_id": 1, "score": "1", **_BURIED},
+        {"id": 1, "source_id": 7, "owner_id": 1, "score": "2", "source": "class", **_STALE},
+    ],
+}
 for _grade in HEALTHY["grades"]:
     _grade.update({"source": "class", "semester_id": 20, "status": "published"})
+for _table, _rows in _MOVED.items():
+    HEALTHY[_table] += _rows
 
 BROKEN: dict[str, list[dict[str, object]]] = {
     "schools": [{"id": 1, "name": "一中"}],

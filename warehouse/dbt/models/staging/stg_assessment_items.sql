@@ -1,4 +1,6 @@
 -- Grain: school, assessment item. Tombstones kept (is_deleted).
+with {{ one_row_a_key(source('raw', 'assessment_items'), ['id']) }}
+
 select
     _school_id as school_id,
     id as assessment_item_id,
@@ -19,4 +21,4 @@ select
     published_at,
     _deleted_at is not null as is_deleted,
     _deleted_at as deleted_at
-from {{ source('raw', 'assessment_items') }}
+from one_row_a_key

@@ -1,4 +1,6 @@
 -- Grain: school, assessment. Tombstones kept (is_deleted).
+with {{ one_row_a_key(source('raw', 'assessments'), ['id']) }}
+
 select
     _school_id as school_id,
     id as assessment_id,
@@ -16,4 +18,4 @@ select
     updated_at,
     _deleted_at is not null as is_deleted,
     _deleted_at as deleted_at
-from {{ source('raw', 'assessments') }}
+from one_row_a_key

@@ -1,5 +1,7 @@
 -- Grain: school, course class, kind of member, member. Memberships that ended are kept, with the time they
 --   ended.
+with {{ one_row_a_key(source('raw', 'class_members'), ['class_id', 'type', 'reflection_id']) }}
+
 select
     _school_id as school_id,
     class_id as course_class_id,
@@ -9,4 +11,4 @@ select
     created_at as joined_at,
     coalesce(deleted_at, _deleted_at) as left_at,
     updated_at
-from {{ source('raw', 'class_members') }}
+from one_row_a_key

@@ -1,4 +1,6 @@
 -- Grain: school, course class. Tombstones kept (is_deleted).
+with {{ one_row_a_key(source('raw', 'classes'), ['id']) }}
+
 select
     _school_id as school_id,
     id as course_class_id,
@@ -18,4 +20,4 @@ select
     updated_at,
     coalesce(deleted_at, _deleted_at) is not null as is_deleted,
     coalesce(deleted_at, _deleted_at) as deleted_at
-from {{ source('raw', 'classes') }}
+from one_row_a_key

@@ -1,4 +1,6 @@
 -- Grain: school, grade. Live rows only. Null: not given ("" is null too, with the original in raw's _extra).
+with {{ one_row_a_key(source('raw', 'grades'), ['id'], alive_only=true) }}
+
 select
     _school_id as school_id,
     id as grade_id,
@@ -25,5 +27,4 @@ select
     published_at,
     review,
     updated_at
-from {{ source('raw', 'grades') }}
-where _deleted_at is null
+from one_row_a_key

@@ -1,4 +1,6 @@
 -- Grain: school, score. Live rows only. score null: not scored; 0: zero points.
+with {{ one_row_a_key(source('raw', 'scores'), ['id'], alive_only=true) }}
+
 select
     _school_id as school_id,
     id as score_id,
@@ -22,5 +24,4 @@ select
     published_at,
     created_at,
     updated_at
-from {{ source('raw', 'scores') }}
-where _deleted_at is null
+from one_row_a_key
