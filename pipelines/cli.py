@@ -3,16 +3,48 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import duckdb
 
 from pipelines.display import errors, print_rows
-from pipelines.settings import Settings, SettingsError, load_settings
+from pipelines.settings import Settings, SettingsError, check_home, load_settings
 from simulator.cli import simulator
+from simulator.process import SimulatorError
+from warehouse.lake import SchemaConflict
+from warehouse.models import ModelsBroken
+
+INTERRUPTED = 130  # as a shell reports SIGINT
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Edge(click.Group):
+    """What no command handles by itself ends here, as a line for the person at the terminal."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a foreseen error or an interrupt ends it with its exit status."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader has what it wanted, as `head` does; click ends quietly.
+            raise
+        except SettingsError as error:
+            for problem in error.problems:
+                _tell(problem)
+            sys.exit(2)
+        except (OSError, SchemaConflict, ModelsBroken, SimulatorError) as error:
+            _tell(str(error))
+            sys.exit(1)
+        except KeyboardInterrupt:
+            _tell("interrupted")
+            sys.exit(INTERRUPTED)
+
+
+def _tell(problem: str) -> None:
+    errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
+
+
+@click.group(cls=Edge, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Campus Warehouse: a school platform's data in a warehouse that people can trust."""
 
@@ -20,13 +52,10 @@ def main() -> None:
 main.add_command(simulator)
 
 
-def _settings() -> Settings:
-    try:
-        return load_settings()
-    except SettingsError as error:
-        for problem in error.problems:
-            errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
-        sys.exit(2)
+def _settings_to_write() -> Settings:
+    settings = load_settings()
+    check_home(settings)
+    return settings
 
 
 @main.command()
@@ -40,7 +69,7 @@ def _settings() -> Settings:
 )
 def sync(schools: tuple[int, ...], full: bool, selection: str | None, accept_vanished: bool) -> None:
     """Load from the platform, build the models and publish campus.duckdb: the nightly job, here and now."""
-    settings = _settings()
+    settings = _settings_to_write()
     from pipelines.commands import run_sync
 
     # Every sync reads in full as yet, so --full asks for nothing more.
@@ -50,7 +79,7 @@ def sync(schools: tuple[int, ...], full: bool, selection: str | None, accept_van
 @main.command()
 def build() -> None:
     """Build the models from the lake as it is, check them, and publish campus.duckdb."""
-    settings = _settings()
+    settings = _settings_to_write()
     from pipelines.commands import run_build
 
     sys.exit(run_build(settings))
@@ -59,7 +88,7 @@ def build() -> None:
 @main.command()
 def demo() -> None:
     """The whole thing on the embedded simulator: load, build, publish, and three things to see."""
-    settings = _settings()
+    settings = _settings_to_write()
     from pipelines.demo import run_demo
 
     sys.exit(run_demo(settings))
@@ -68,7 +97,7 @@ def demo() -> None:
 @main.command()
 def doctor() -> None:
     """Say in words whether the settings, the token, its scopes and each endpoint are right."""
-    settings = _settings()
+    settings = load_settings()
     from pipelines.doctor import run_doctor
 
     sys.exit(run_doctor(settings))
@@ -81,17 +110,20 @@ def doctor() -> None:
 )
 def sql(query: str, style: str) -> None:
     """Run QUERY on the published campus.duckdb, also while a sync runs."""
-    settings = _settings()
+    settings = load_settings()
     if not settings.published.exists():
-        errors.print(f"campus: {settings.published} is not there yet: run `campus sync`", soft_wrap=True)
+        _tell(f"{settings.published} is not there yet: run `campus sync`")
         sys.exit(1)
     try:
         with duckdb.connect(str(settings.published), read_only=True) as connection:
             result = connection.execute(query)
+            if not result:
+                _tell("there is no statement in the query")
+                sys.exit(2)
             columns = [column[0] for column in result.description or ()]
             print_rows(columns, result.fetchall(), style)
     except duckdb.Error as error:
-        errors.print(f"campus: {error}", markup=False, soft_wrap=True)
+        _tell(str(error))
         sys.exit(1)
 
 
@@ -101,6 +133,6 @@ def ui(arguments: tuple[str, ...]) -> None:
     """Open the Dagster UI on what the command line ran; ARGUMENTS go to `dagster dev`, e.g. -- -p 3001."""
     from pipelines.instance import dagster_home
 
-    dagster_home(_settings())
+    dagster_home(_settings_to_write())
     executable = Path(sys.executable).parent / "dagster"
     os.execv(executable, [str(executable), "dev", "-m", "pipelines.definitions", *arguments])

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from itertools import chain, count
 from typing import Any
 
 import msgspec
@@ -89,8 +90,18 @@ def _print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 def _print_json(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     encoder = msgspec.json.Encoder(decimal_format="number")
-    records = [dict(zip(columns, row, strict=True)) for row in rows]
+    names = _distinct(columns)
+    records = [dict(zip(names, row, strict=True)) for row in rows]
     sys.stdout.write(encoder.encode(records).decode() + "\n")
+
+
+def _distinct(columns: Sequence[str]) -> list[str]:
+    """The names with _1, _2, ... at repeated ones as in DuckDB: an object has a name once."""
+    names: list[str] = []
+    for column in columns:
+        candidates = chain([column], (f"{column}_{n}" for n in count(1)))
+        names.append(next(name for name in candidates if name not in names))
+    return names
 
 
 _STYLES: dict[str, Callable[[Sequence[str], Sequence[Sequence[Any]]], None]] = {

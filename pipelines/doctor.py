@@ -2,23 +2,25 @@
 and what to do about it."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-import msgspec
-
 from campus.client import Client, segment
-from campus.errors import CampusError, Forbidden, NotFound
+from campus.errors import CampusError, Forbidden, NotFound, TornBody, UnexpectedAnswer
 from campus.resources import BASE_DATA, RESOURCES, SCHOOLS, ResourceSpec
 from pipelines.display import console
-from pipelines.resources import open_runtime
-from pipelines.settings import Settings
+from pipelines.resources import open_platform, term_types
+from pipelines.settings import Settings, SettingsError, check_home
 
 FIRST_ROWS = {"page": "1", "per_page": "5"}
 # Where the platform has datasets is not specified: the paths are written with /v3, tokens are under /api/v3.
 DATASETS = ("/v3/uds/datasets", "/api/v3/uds/datasets")
 DATASETS_SCOPE = ("dataset.read_all",)
+WRONG_ADDRESS = "Check that CAMPUS_BASE_URL is the platform's own address, and ask its operator."
+Row = dict[str, Any]
 # Tokens and Retry-After dates go by the clock; a skew below this harms nothing.
 SKEW_SECONDS = 60
 
@@ -50,19 +52,23 @@ async def _show(settings: Settings) -> int:
 
 
 async def _examine(settings: Settings) -> AsyncIterator[Finding]:
-    platform = (
+    source = (
         "the embedded simulator, as CAMPUS_BASE_URL is not set" if settings.embedded else settings.base_url
     )
-    yield Finding(True, f"The settings make sense: home {settings.home}, platform {platform}.")
-    with open_runtime(settings) as runtime:
+    yield Finding(True, f"The settings make sense: home {settings.home}, platform {source}.")
+    try:
+        check_home(settings)
+    except SettingsError as error:
+        yield Finding(False, f"{error}.")
+    with open_platform(settings) as platform:
         # A doctor's patience is short: an overloaded platform is a finding, not something to wait for.
-        config = replace(runtime.client, max_attempts=2, retry_after_cap=5)
+        config = replace(platform, max_attempts=2, retry_after_cap=5)
         scopes = [*(spec.scopes for spec in RESOURCES.values()), DATASETS_SCOPE]
         async with Client(config, scopes) as client:
             listed = await _schools(client, settings.school_ids)
             yield listed.finding
             for school_id in settings.school_ids or [row["id"] for row in listed.rows]:
-                async for finding in _school(client, school_id, runtime.term_types):
+                async for finding in _school(client, school_id, term_types(settings)):
                     yield finding
             yield _skew(client.clock_skew)
     if settings.published.exists():
@@ -76,7 +82,7 @@ class Asked:
     """The answer to one small question: what to say of it, and its rows."""
 
     finding: Finding
-    rows: list[Any]
+    rows: list[Row]
 
 
 async def _schools(client: Client, school_ids: tuple[int, ...] | None) -> Asked:
@@ -89,11 +95,11 @@ async def _schools(client: Client, school_ids: tuple[int, ...] | None) -> Asked:
     )
 
 
-async def _school(client: Client, school_id: int, term_types: tuple[str, ...]) -> AsyncIterator[Finding]:
+async def _school(client: Client, school_id: int, kinds: tuple[str, ...]) -> AsyncIterator[Finding]:
     """One finding a resource. Later questions are made from the rows of earlier ones: a class, an item."""
-    rows: dict[str, list[Any]] = {}
+    rows: dict[str, list[Row]] = {}
     for spec in BASE_DATA:
-        for path, params in _questions(spec, rows, term_types):
+        for path, params in _questions(spec, rows, kinds):
             asked = await _ask(client, spec, school_id, path, params)
             rows[spec.name] = asked.rows
             yield asked.finding
@@ -104,7 +110,7 @@ async def _school(client: Client, school_id: int, term_types: tuple[str, ...]) -
 
 
 def _questions(
-    spec: ResourceSpec, rows: dict[str, list[Any]], term_types: tuple[str, ...]
+    spec: ResourceSpec, rows: dict[str, list[Row]], kinds: tuple[str, ...]
 ) -> list[tuple[str, dict[str, str]]]:
     """The path and parameters of a small question for a resource; none where there is nothing to ask with."""
     semesters, classes, items = (rows.get(name, []) for name in ("semesters", "classes", "assessments"))
@@ -113,13 +119,13 @@ def _questions(
         case "once":
             return [(spec.path, FIRST_ROWS)]
         case "by_term_type":
-            return [(spec.path.format(type=segment(kind)), FIRST_ROWS) for kind in term_types[:1]]
+            return [(spec.path.format(type=segment(kind)), FIRST_ROWS) for kind in kinds[:1]]
         case "by_semester" | "members":
             return [(spec.path, {"semester_id": str(current["id"]), **FIRST_ROWS})] if current else []
         case "by_class" if spec.embedded_in is None:
             return [(spec.path.format(id=row["id"]), spec.params) for row in classes[:1]]
         case "by_item":
-            embedded = [item for row in items for item in row.get("items") or []]
+            embedded = [item for row in items for item in _identified(row.get("items"))]
             return [(spec.path.format(id=item["id"]), FIRST_ROWS) for item in embedded[:1]]
         case "by_class_batch":
             return [(spec.path, {"class_ids": str(row["id"]), **FIRST_ROWS}) for row in classes[:1]]
@@ -132,7 +138,11 @@ async def _ask(
     label = spec.name if school_id is None else f"school {school_id}, {spec.name}"
     try:
         answer = await client.get(
-            path, params or {}, school_id=school_id, scope=spec.scopes, parse=msgspec.json.decode
+            path,
+            params or {},
+            school_id=school_id,
+            scope=spec.scopes,
+            parse=partial(_rows, spec),
         )
     except NotFound as error:
         if spec.asked in ("by_class", "by_item", "by_term_type"):
@@ -140,17 +150,43 @@ async def _ask(
         return Asked(Finding(False, f"{label}: {error}"), [])
     except CampusError as error:
         return Asked(Finding(False, f"{label}: {error}"), [])
-    rows = answer.value if isinstance(answer.value, list) else [answer.value] if answer.value else []
-    return Asked(Finding(True, f"{label}: answers."), rows)
+    return Asked(Finding(True, f"{label}: answers."), answer.value)
+
+
+def _rows(spec: ResourceSpec, body: bytes) -> list[Row]:
+    """The rows of an answer: a list of them, or for a question by class one or none.
+
+    Raises TornBody for no JSON and UnexpectedAnswer for anything but rows."""
+    value = _decoded(body)
+    if spec.asked == "by_class":
+        value = [value] if value else []
+    rows = [] if value is None else value
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UnexpectedAnswer("the answer is not made of rows.", WRONG_ADDRESS)
+    if "id" in spec.primary_key and len(_identified(rows)) < len(rows):
+        raise UnexpectedAnswer("the rows have no id that is a number.", WRONG_ADDRESS)
+    return rows
+
+
+def _decoded(body: bytes) -> Any:
+    # Python's own decoder is as lenient as a sync: half a surrogate pair or a NaN is no torn answer.
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise TornBody(str(error)) from error
+
+
+def _identified(value: Any) -> list[Row]:
+    """Those rows that a later question can name."""
+    rows = value if isinstance(value, list) else []
+    return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), int)]
 
 
 async def _datasets_prefix(client: Client, school_id: int) -> Finding:
     """Under which prefix datasets live; a refusal for want of the scope tells too."""
     for path in DATASETS:
         try:
-            await client.get(
-                path, FIRST_ROWS, school_id=school_id, scope=DATASETS_SCOPE, parse=msgspec.json.decode
-            )
+            await client.get(path, FIRST_ROWS, school_id=school_id, scope=DATASETS_SCOPE, parse=_decoded)
         except NotFound:
             continue
         except Forbidden as error:

@@ -23,24 +23,30 @@ ACCEPT_VANISHED = (
 
 
 @contextmanager
+def open_platform(settings: Settings) -> Iterator[ClientConfig]:
+    """How the platform is reached. Where none is set, the simulator runs as long as this does."""
+    if settings.embedded:
+        with running() as simulated:
+            yield _client(settings, simulated.base_url, simulated.client_id, simulated.client_secret)
+    else:
+        assert settings.base_url and settings.client_id and settings.client_secret
+        yield _client(
+            settings, settings.base_url, settings.client_id, settings.client_secret.get_secret_value()
+        )
+
+
+@contextmanager
 def open_runtime(
     settings: Settings, listener: Listener | None = None, *, accept_vanished: bool = False
 ) -> Iterator[Runtime]:
-    """What the assets run with. Where no platform is set, the simulator runs as long as this does."""
-    if settings.embedded:
-        with running() as simulated:
-            yield _runtime(
-                settings,
-                _client(settings, simulated.base_url, simulated.client_id, simulated.client_secret),
-                listener,
-                accept_vanished,
-            )
-    else:
-        assert settings.base_url and settings.client_id and settings.client_secret
-        client = _client(
-            settings, settings.base_url, settings.client_id, settings.client_secret.get_secret_value()
-        )
+    """What the assets run with, the lake's tables made ready for it."""
+    with open_platform(settings) as client:
         yield _runtime(settings, client, listener, accept_vanished)
+
+
+def term_types(settings: Settings) -> tuple[str, ...]:
+    """The vocabularies that are read: those that the specification names, and the operator's own."""
+    return tuple(dict.fromkeys((*TERM_TYPES, *settings.options.terms.extra_types)))
 
 
 def build_of(settings: Settings) -> Build:
@@ -94,7 +100,7 @@ def _runtime(
             quarantine_share=safety.max_quarantined_share,
         ),
         home=settings.home,
-        term_types=tuple(dict.fromkeys((*TERM_TYPES, *settings.options.terms.extra_types))),
+        term_types=term_types(settings),
         school_ids=settings.school_ids,
         keep_generations=publishing.keep_generations,
         listener=listener,

@@ -2,8 +2,10 @@
 
 Everything is checked as a whole at start; a mistake is one line that names the key and what is expected."""
 
+import tempfile
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
@@ -119,7 +121,13 @@ class Settings(BaseSettings):
     client_secret: SecretStr | None = None
     school_ids: Ids = None
     config: Path | None = None
-    options: Options = Options()
+    # Of campus.yaml only: load_settings gives it, and the environment is not asked.
+    options: Annotated[Options, NoDecode] = Options()
+
+    @field_validator("home", mode="before")
+    @classmethod
+    def _empty_is_default(cls, home: Any) -> Any:
+        return "data" if home == "" else home
 
     @field_validator("home")
     @classmethod
@@ -134,9 +142,14 @@ class Settings(BaseSettings):
     @field_validator("base_url")
     @classmethod
     def _http_address(cls, url: str | None) -> str | None:
-        if url is not None and not url.startswith(("http://", "https://")):
+        if url is None:
+            return url
+        if not url.startswith(("http://", "https://")) or not _host(url):
             raise ValueError("expected an address that starts with http:// or https://")
-        return url.rstrip("/") if url else url
+        if "@" in url:
+            # It is shown and logged, and the platform's credentials are a client id and a secret.
+            raise ValueError("expected an address without a user name or password in it")
+        return url.rstrip("/")
 
     @field_validator("school_ids", mode="before")
     @classmethod
@@ -169,7 +182,9 @@ def load_settings() -> Settings:
 
     Raises SettingsError with one line for each mistake."""
     try:
-        settings = Settings()
+        settings = Settings(options=Options())
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError([f".env cannot be read as UTF-8 text: {_reason(error)}"]) from error
     except ValidationError as error:
         raise SettingsError([_line(problem, "CAMPUS_") for problem in error.errors()]) from error
     problems = [
@@ -183,6 +198,19 @@ def load_settings() -> Settings:
     if problems:
         raise SettingsError(problems)
     return settings.model_copy(update={"options": _load_options(settings)})
+
+
+def check_home(settings: Settings) -> None:
+    """Try to write in the home, or where it would be made; nothing is left behind.
+
+    Raises SettingsError."""
+    home = settings.home
+    try:
+        nearest = next(path for path in (home, *home.parents) if path.exists())
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        raise SettingsError([f"CAMPUS_HOME: {home} cannot be written: {_reason(error)}"]) from error
 
 
 def _load_options(settings: Settings) -> Options:
@@ -200,6 +228,18 @@ def _load_options(settings: Settings) -> Options:
         raise SettingsError([f"{path}: {_line(problem)}" for problem in error.errors()]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError([f"{path} cannot be read: {error}"]) from error
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    """Why, without the bytes that could not be read: they may be a secret."""
+    return (error.strerror or type(error).__name__) if isinstance(error, OSError) else error.reason
 
 
 def _line(problem: Any, prefix: str = "") -> str:

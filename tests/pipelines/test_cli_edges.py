@@ -1,0 +1,114 @@
+"""What a user does wrong ends in one line and an exit status, never in a traceback."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+from pipelines.cli import main
+from simulator.process import SimulatorError
+from warehouse.lake import SchemaConflict
+from warehouse.models import ModelsBroken
+
+CAMPUS = Path(sys.executable).parent / "campus"
+SECRET = "sk-do-not-tell"
+
+
+def campus(
+    tmp_path: Path, *arguments: str, home: str | Path = "", **given: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `campus` in a directory of its own with nothing set but this."""
+    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": str(home), **given}
+    return subprocess.run(
+        [CAMPUS, *arguments], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+
+def published(home: Path) -> Path:
+    home.mkdir(exist_ok=True)
+    duckdb.connect(str(home / "campus.duckdb")).close()
+    return home
+
+
+@pytest.mark.parametrize("command", ["sync", "build", "ui"])
+@pytest.mark.parametrize("below", ["", "home"])
+def test_a_home_that_is_a_file_or_below_one_is_told(command: str, below: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    done = campus(tmp_path, command, home=file / below)
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 2
+    assert line == f"campus: CAMPUS_HOME: {file / below} cannot be written: Not a directory"
+
+
+def test_a_dotenv_that_is_no_utf8_is_told_without_its_content(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(f"CAMPUS_CLIENT_SECRET={SECRET}\xff".encode("latin-1"))
+    done = campus(tmp_path, "sql", "SELECT 1")
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 2 and line.startswith("campus: .env cannot be read as UTF-8 text")
+    assert SECRET not in line
+
+
+@pytest.mark.parametrize("value", ["x", '{"platform": {"concurrency": 0}}'])
+def test_the_options_are_not_read_from_the_environment(value: str, tmp_path: Path) -> None:
+    home = published(tmp_path / "home")
+    assert campus(tmp_path, "sql", "SELECT 1", home=home, CAMPUS_OPTIONS=value).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "host", [f"u:{SECRET}@school.example", f"{SECRET}@school.example:80/x", f"u:{SECRET}/@h"]
+)
+def test_a_user_name_in_the_address_is_refused_and_not_shown(host: str, tmp_path: Path) -> None:
+    given = {"CAMPUS_CLIENT_ID": "warehouse", "CAMPUS_CLIENT_SECRET": "s"}
+    done = campus(tmp_path, "doctor", CAMPUS_BASE_URL=f"http://{host}", **given)
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 2 and line.startswith("campus: CAMPUS_BASE_URL: expected an address without")
+    assert SECRET not in line + done.stdout
+
+
+def test_an_empty_home_is_the_default_one(tmp_path: Path) -> None:
+    published(tmp_path / "data")
+    assert campus(tmp_path, "sql", "SELECT 1").returncode == 0
+
+
+@pytest.mark.parametrize("query", ["", "  ", "/* nothing */"])
+def test_an_empty_query_is_told(query: str, tmp_path: Path) -> None:
+    done = campus(tmp_path, "sql", query, home=published(tmp_path / "home"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "campus: there is no statement in the query\n"
+
+
+def test_json_keeps_columns_of_the_same_name(tmp_path: Path) -> None:
+    query = "SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS b"
+    done = campus(tmp_path, "sql", query, "--format", "json", home=published(tmp_path / "home"))
+    assert json.loads(done.stdout) == [{"a": 1, "a_1": 2, "a_1_1": 3, "b": 4}]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (OSError(28, "No space left on device", "lake"), 1),
+        (SchemaConflict("the lake holds score as text"), 1),
+        (ModelsBroken("dbt cannot parse"), 1),
+        (SimulatorError("the simulator did not start"), 1),
+        (KeyboardInterrupt(), 128 + signal.SIGINT),
+    ],
+)
+def test_what_no_command_handles_is_one_line(
+    error: BaseException, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @click.command()
+    def broken() -> None:
+        raise error
+
+    monkeypatch.setitem(main.commands, "broken", broken)
+    done = CliRunner().invoke(main, ["broken"])
+    assert done.exit_code == status
+    assert isinstance(done.exception, SystemExit)

@@ -1,0 +1,89 @@
+"""The doctor has a finding in words for whatever a platform answers, and leaves nothing behind."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from pipelines.doctor import run_doctor
+from pipelines.settings import Settings
+from simulator.process import running
+
+TOKEN = b'{"access_token": "t", "token_type": "Bearer", "expires_in": 3600}'
+
+
+@contextmanager
+def answering(body: bytes) -> Iterator[str]:
+    """A platform that issues tokens and has one answer to everything."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._send(body)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self._send(TOKEN)
+
+        def _send(self, content: bytes) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_arguments: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def settings_for(home: Path, base_url: str, client_id: str = "c", client_secret: str = "s") -> Settings:
+    return Settings(home=home, base_url=base_url, client_id=client_id, client_secret=SecretStr(client_secret))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'[{"id": 1', "a torn or invalid body"),
+        (b'{"data": [{"id": 1}]}', "the answer is not made of rows"),
+        (b"[1, 2]", "the answer is not made of rows"),
+        (b'[{"name": "x"}]', "the rows have no id that is a number"),
+    ],
+)
+def test_an_answer_that_is_no_list_of_rows_is_a_finding(
+    body: bytes, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with answering(body) as base_url:
+        status = run_doctor(settings_for(tmp_path / "home", base_url))
+    output = capsys.readouterr().out
+    assert status == 1 and words in output and "to mend" in output
+
+
+def test_a_home_that_cannot_be_written_is_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    home = tmp_path / "file" / "home"
+    with answering(b"[]") as base_url:
+        status = run_doctor(settings_for(home, base_url))
+    assert status == 1
+    assert f"CAMPUS_HOME: {home} cannot be written: Not a directory." in capsys.readouterr().out
+
+
+def test_all_is_well_and_nothing_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with running(schools=1, students=24, semesters=1) as platform:
+        settings = settings_for(
+            tmp_path / "home", platform.base_url, platform.client_id, platform.client_secret
+        )
+        status = run_doctor(settings)
+    output = capsys.readouterr().out
+    assert status == 0, output
+    assert "scores: answers." in output and "grades: answers." in output
+    assert not settings.home.exists()
