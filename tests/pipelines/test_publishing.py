@@ -15,11 +15,12 @@ import duckdb
 import pytest
 from deltalake import write_deltalake
 from tap import tapped
-from world import World, differences
+from world import World, differences, publications
 
 from assets.tables import TABLES
 from campus.contract import fields
 from campus.resources import RESOURCES
+from pipelines.definitions import build_definitions
 
 CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "correct-horse-battery-staple"
@@ -101,6 +102,10 @@ def test_the_file_is_read_only_and_a_copy_opens_anywhere(published: World, tmp_p
     assert int(counts["raw scores"]) == len(published.held("scores", alive=False)) > 1000
     assert {name.split()[0] for name in counts} == {"raw", "staging", "core", "marts", "seeds", "quality"}
     assert int(counts["marts grade_student_semester"]) > 0
+
+
+def test_no_further_publication_is_asked_for(published: World) -> None:
+    assert publications(build_definitions(published.settings), published.instance) == []
 
 
 def test_each_check_has_its_result_in_quality(published: World) -> None:

@@ -119,6 +119,13 @@ def settings_for(home: Path, platform: RunningSimulator) -> Settings:
     )
 
 
+def publications(definitions: dg.Definitions, instance: dg.DagsterInstance) -> list[str | None]:
+    """The keys of the runs that the publication's sensor asks for now."""
+    sensor = definitions.resolve_sensor_def("publish_after_loads")
+    tick = sensor.evaluate_tick(dg.build_sensor_context(instance=instance))
+    return [request.run_key for request in tick.run_requests or []]
+
+
 @contextmanager
 def world(home: Path, **options: Any) -> Iterator[World]:
     """A new home beside a new platform; `options` as of simulator.process.running."""
