@@ -2,11 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+import duckdb
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 
 from assets.runtime import Cause, Runtime
 from assets.tables import TABLES, slice_of, values
@@ -23,6 +26,8 @@ from warehouse.spool import Spool
 from warehouse.tables import Slice
 
 ASSESSMENTS, ITEMS = RESOURCES["assessments"], RESOURCES["assessment_items"]
+# What can go wrong between a reading and its commit; it concerns one slice, and the others go on.
+STORAGE_ERRORS = (duckdb.Error, DeltaError, pa.ArrowException, OSError)
 # A message that lists more broken classes than this is read by nobody.
 IDS_SHOWN = 20
 
@@ -45,7 +50,11 @@ class Loader:
     """Loads the slices of one run, without those that the run's cause has committed already."""
 
     def __init__(
-        self, runtime: Runtime, client: Client, cause: Cause, committed: Collection[tuple[str, str]]
+        self,
+        runtime: Runtime,
+        client: Client,
+        cause: Cause,
+        committed: Mapping[tuple[str, str], datetime],
     ) -> None:
         self.runtime = runtime
         self._client = client
@@ -60,7 +69,7 @@ class Loader:
         `again`: also where this run's cause has committed it, because what the questions are made from is
         new. A failure is an outcome, not an exception: the other slices go on."""
         slices = {spec: _slice(spec, where) for spec in specs}
-        if not again and all((spec.name, str(slices[spec])) in self._committed for spec in specs):
+        if not again and all(self._is_done(spec, slices[spec]) for spec in specs):
             return [Loaded(spec, slices[spec], "skipped", "already loaded by this sync") for spec in specs]
         with ExitStack() as stack:
             spools = {
@@ -72,7 +81,7 @@ class Loader:
             }
             try:
                 await self._read(collectors, where)
-            except CampusError as error:
+            except (CampusError, *STORAGE_ERRORS) as error:
                 return [self._failed(spec, slices[spec], str(error)) for spec in specs]
             async with self._commits:
                 return [
@@ -82,6 +91,12 @@ class Loader:
                     for spec in specs
                 ]
 
+    def _is_done(self, spec: ResourceSpec, slice: Slice) -> bool:
+        """Whether this run's cause has committed the slice, after what it is asked with."""
+        own = self._committed.get((spec.name, str(slice)))
+        parent = self._committed.get((spec.child_of or "", str(slice)))
+        return own is not None and (parent is None or parent <= own)
+
     def store(self, spec: ResourceSpec, slice: Slice, rows: pa.Table) -> Loaded:
         """Make `rows` (as `campus.decode.to_batch` shapes them) the whole of a slice."""
         with Spool(TABLES[spec.name], self.runtime.scratch) as spool:
@@ -90,9 +105,14 @@ class Loader:
             return self._commit(spec, slice, spool, Account(received=rows.num_rows, server_total=None))
 
     def retire(self, spec: ResourceSpec, slice: Slice) -> Loaded:
-        """Empty the slice of a semester that is gone. The guard has passed on the semester itself."""
+        """Empty the slice of a semester that is gone, as far as the guard lets it."""
         with Spool(TABLES[spec.name], self.runtime.scratch) as spool:
-            return self._commit(spec, slice, spool, Account(), replace(self.runtime.guard, allowed=True))
+            return self._commit(spec, slice, spool, Account())
+
+    def _guard(self, spec: ResourceSpec) -> Guard:
+        """A school has few semesters and everything hangs on them: none of them is a mere handful."""
+        guard = self.runtime.guard
+        return replace(guard, handful=0) if spec.name == "semesters" else guard
 
     def not_asked(self, spec: ResourceSpec, where: Where) -> Loaded:
         """A slice whose parent could not be loaded: it keeps its last good rows."""
@@ -119,7 +139,6 @@ class Loader:
         slice: Slice,
         spool: Spool,
         account: Account,
-        guard: Guard | None = None,
     ) -> Loaded:
         reading = self._reading(spec, slice, spool, account)
         try:
@@ -128,10 +147,10 @@ class Loader:
                 TABLES[spec.name],
                 slice,
                 reading,
-                guard or self.runtime.guard,
+                self._guard(spec),
                 self.runtime.scratch,
             )
-        except SliceError as error:
+        except (SliceError, *STORAGE_ERRORS) as error:
             return self._failed(spec, slice, str(error), reading)
         seconds = time.monotonic() - account.began
         return Loaded(spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)

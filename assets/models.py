@@ -11,12 +11,15 @@ from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtC
 
 from assets.runtime import Runtime
 from assets.tables import TABLES
-from warehouse.models import EXECUTABLE, PROJECT, Build
+from warehouse.models import EXECUTABLE, PROJECT, Build, alone
 from warehouse.publish import build_raw, publish, record_checks
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
 # Unit tests prove the models on made-up rows; a night's build checks the night's rows.
 BUILD = ["build", "--exclude-resource-type", "unit_test"]
+
+
+NOTHING_PUBLISHED = "nothing was published, and campus.duckdb is the last good one"
 
 
 class Translator(DagsterDbtTranslator):
@@ -37,21 +40,14 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
         pool="duckdb_build",
     )
     def models(context: dg.AssetExecutionContext) -> Iterator[Any]:
+        if context.selected_asset_keys != models.keys:
+            raise dg.Failure("The models are built together: materialize all of them.", allow_retries=False)
         runtime: Runtime = context.resources.campus
-        build_raw(runtime.lake, list(TABLES.values()), build.file)
-        os.environ.update(build.environment)
-        dbt = DbtCliResource(
-            project_dir=os.fspath(PROJECT),
-            profiles_dir=os.fspath(PROJECT),
-            dbt_executable=os.fspath(EXECUTABLE),
-        )
-        invocation = dbt.cli(BUILD, context=context, target_path=build.target, raise_on_error=False)
-        yield from invocation.stream()
-        results = _results(build.target)
-        record_checks(build.file, results)
-        broken = [result for result in results if result["status"] in ("fail", "error")]
-        if broken or not invocation.is_successful():
-            raise dg.Failure(description=_why(broken), allow_retries=False)
+        with alone(build):
+            build_raw(runtime.lake, list(TABLES.values()), build.file)
+            yield from _run_dbt(context, build)
+            # What waits here has passed its checks, and no other run's build can take its place.
+            build.file.rename(build.checked(context.run_id))
 
     @dg.asset(
         key=PUBLISHED,
@@ -64,7 +60,13 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
     )
     def campus_duckdb(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         runtime: Runtime = context.resources.campus
-        generation = publish(build.file, runtime.home, runtime.keep_generations)
+        checked = build.checked(context.run_id)
+        if not checked.exists():
+            raise dg.Failure(
+                "This run built no models: materialize campus_duckdb together with all of them.",
+                allow_retries=False,
+            )
+        generation = publish(checked, runtime.home, runtime.keep_generations)
         return dg.MaterializeResult(
             metadata={
                 "file": dg.MetadataValue.path(str(runtime.home / "campus.duckdb")),
@@ -74,6 +76,27 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
         )
 
     return [models, campus_duckdb]
+
+
+def _run_dbt(context: dg.AssetExecutionContext, build: Build) -> Iterator[Any]:
+    """Run dbt on the build file and record what its checks found; fail where one stands in the way."""
+    results_file = build.target / "run_results.json"
+    results_file.unlink(missing_ok=True)
+    os.environ.update(build.environment)
+    dbt = DbtCliResource(
+        project_dir=os.fspath(PROJECT), profiles_dir=os.fspath(PROJECT), dbt_executable=os.fspath(EXECUTABLE)
+    )
+    invocation = dbt.cli(BUILD, context=context, target_path=build.target, raise_on_error=False)
+    yield from invocation.stream()
+    if not results_file.exists():
+        raise dg.Failure(
+            f"{NOTHING_PUBLISHED}: dbt did not run; see {build.target}/dbt.log", allow_retries=False
+        )
+    results = _results(build.target)
+    record_checks(build.file, results)
+    broken = [result for result in results if result["status"] in ("fail", "error")]
+    if broken or not invocation.is_successful():
+        raise dg.Failure(_why(broken), allow_retries=False)
 
 
 def _results(target: Path) -> list[dict[str, Any]]:
@@ -102,4 +125,4 @@ def _checked_model(node: Mapping[str, Any]) -> str:
 def _why(broken: list[dict[str, Any]]) -> str:
     """What stands in the way of publication, each check in a few words."""
     reasons = [f"{result['name']}: {result['message']}" for result in broken] or ["dbt ended with an error"]
-    return "nothing was published, and campus.duckdb is the last good one: " + "; ".join(reasons)
+    return f"{NOTHING_PUBLISHED}: {'; '.join(reasons)}"

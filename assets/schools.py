@@ -77,13 +77,18 @@ async def _discover(runtime: Runtime, cause: Cause, known: dict[int, list[int]])
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
         listed = await _list_schools(client, runtime, found)
         for school_id in runtime.school_ids or values(listed, "id"):
-            found.loaded.append(_load_school(loader, school_id, listed))
-            found.loaded += await loader.load((SEMESTERS,), Where(school_id), again=False)
+            loaded = await loader.load((SEMESTERS,), Where(school_id), again=False)
+            if loaded[0].status != "failed":
+                # A school that does not answer may not exist; one that does has a row, be it only an id.
+                loaded += _load_school(loader, school_id, listed)
             semesters = _semesters(runtime, school_id)
-            for gone in set(known.get(school_id, [])) - set(semesters):
-                found.loaded += [
-                    loader.retire(spec, slice_of(spec, school_id, gone)) for spec in SEMESTER_LEVEL
-                ]
+            for gone in sorted(set(known.get(school_id, [])) - set(semesters)):
+                retired = [loader.retire(spec, slice_of(spec, school_id, gone)) for spec in SEMESTER_LEVEL]
+                if any(one.status == "failed" for one in retired):
+                    # The guard stopped it: the partition stays until somebody has looked.
+                    semesters.append(gone)
+                loaded += retired
+            found.loaded += loaded
             found.semesters[school_id] = semesters
     failed = [one for one in found.loaded if one.status == "failed"]
     found.problems += [in_words(failed)] if failed else []
@@ -91,8 +96,8 @@ async def _discover(runtime: Runtime, cause: Cause, known: dict[int, list[int]])
 
 
 async def _list_schools(client: Client, runtime: Runtime, found: Found) -> pa.Table:
-    """The rows of the schools list. Where the list cannot be read, the schools that the settings name have
-    only their ids; without such a setting it is a problem that stops here."""
+    """The rows of the schools list. That it cannot be read is a problem only where the settings name no
+    schools."""
     batches: list[pa.RecordBatch] = []
     collector = Collector(SCHOOLS, "", batches.append)
     header = runtime.school_ids[0] if runtime.school_ids else None
@@ -101,15 +106,18 @@ async def _list_schools(client: Client, runtime: Runtime, found: Found) -> pa.Ta
     except CampusError as error:
         if not runtime.school_ids:
             found.problems.append(f"the list of schools cannot be read: {error} Or set CAMPUS_SCHOOL_IDS.")
+    found.problems += [f"a row of the schools list: {bad.reason}" for bad in collector.account.bad]
     return pa.Table.from_batches(batches, batch_schema(SCHOOLS.contract))
 
 
-def _load_school(loader: Loader, school_id: int, listed: pa.Table) -> Loaded:
-    own = [row for row in listed.to_pylist() if row["id"] == school_id]
-    rows = own or [{"id": school_id, "_trashed": False}]
-    return loader.store(
-        SCHOOLS, slice_of(SCHOOLS, school_id), pa.Table.from_pylist(rows, schema=listed.schema)
-    )
+def _load_school(loader: Loader, school_id: int, listed: pa.Table) -> list[Loaded]:
+    """Store a school as the list has it; one that is not listed keeps its row, or gets its id alone."""
+    slice = slice_of(SCHOOLS, school_id)
+    rows = [row for row in listed.to_pylist() if row["id"] == school_id]
+    if not rows and loader.runtime.lake.read(TABLES["schools"], slice, ["id"]).num_rows:
+        return []
+    rows = rows or [{"id": school_id, "_trashed": False}]
+    return [loader.store(SCHOOLS, slice, pa.Table.from_pylist(rows, schema=listed.schema))]
 
 
 def _semesters(runtime: Runtime, school_id: int) -> list[int]:

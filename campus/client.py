@@ -37,6 +37,8 @@ class Client:
         self, config: ClientConfig, scopes: Iterable[tuple[str, ...]] = (), listener: Listener | None = None
     ) -> None:
         self.config = config
+        # The greatest page that the platform takes, as far as it is known.
+        self.per_page = config.per_page
         self._scopes = tuple(scopes)
         self._transport = Transport(config)
         self._exchange = Exchange(config, self._transport, budget_for(config.base_url), listener)

@@ -161,9 +161,9 @@ class CourseClass(Contract):
     teachers: Annotated[
         People | None, doc("Teachers; only the id is set where the platform sends bare ids")
     ] = None
-    students: Annotated[People | None, doc("Students, where the platform sends them; see class_members")] = (
-        None
-    )
+    students: Annotated[
+        People | None, doc("Students, where the platform sends them; see class_members", expected=False)
+    ] = None
     created_at: Annotated[WallClock | None, doc("Created at")] = None
     updated_at: Annotated[WallClock | None, doc("Updated at")] = None
     deleted_at: Annotated[

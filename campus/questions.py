@@ -29,14 +29,14 @@ class Where:
 
 @dataclass(frozen=True)
 class Unit:
-    """One collection to ask for. `ids`: what is missing if it fails. `known`: fields that the question fixes.
-    `belongs`: fields that rows have in common unless the platform ignores a parameter. `may_be_absent`: an
-    unknown id (404) is a normal answer that means no rows."""
+    """One collection to ask for. `ids`: what is missing if it fails. `known`: what a row has in fields that
+    it leaves out. `belongs`: fields that rows have in common unless the platform ignores a parameter.
+    `may_be_absent`: an unknown id (404) is a normal answer that means no rows."""
 
     path: str
     params: Mapping[str, str] = field(default_factory=dict)
     ids: tuple[int | str, ...] = ()
-    known: Mapping[str, int] = field(default_factory=dict)
+    known: Mapping[str, int | str] = field(default_factory=dict)
     belongs: Mapping[str, int] = field(default_factory=dict)
     may_be_absent: bool = False
 
@@ -48,7 +48,13 @@ async def units_of(client: Client, spec: ResourceSpec, where: Where, tally: Tall
             return [Unit(spec.path, spec.params)]
         case "by_term_type":
             return [
-                Unit(spec.path.format(type=quote(kind, safe="")), spec.params, (kind,), may_be_absent=True)
+                Unit(
+                    spec.path.format(type=quote(kind, safe="")),
+                    spec.params,
+                    ids=(kind,),
+                    known={"type": kind},
+                    may_be_absent=True,
+                )
                 for kind in where.term_types
             ]
         case "by_semester":
@@ -59,7 +65,13 @@ async def units_of(client: Client, spec: ResourceSpec, where: Where, tally: Tall
             return await _member_units(client, spec, where, tally)
         case "by_item":
             return [
-                Unit(spec.path.format(id=item_id), spec.params, (item_id,), may_be_absent=True)
+                Unit(
+                    spec.path.format(id=item_id),
+                    spec.params,
+                    ids=(item_id,),
+                    known={"item_id": item_id},
+                    may_be_absent=True,
+                )
                 for item_id in where.parents
             ]
         case "by_class_batch":

@@ -103,6 +103,7 @@ async def _read_all(
                     give_up(unit, error)
                     while failed_in_a_row >= GIVE_UP_AFTER and waiting:
                         give_up(waiting.popleft(), error)
+                        done += 1
             finally:
                 done += 1
                 for collector in collectors:
@@ -138,7 +139,8 @@ async def _read_unit(
     _leave_out_strangers(gathered, unit.belongs)
     for row in gathered.rows:
         for name, value in unit.known.items():
-            setattr(row, name, value)
+            if getattr(row, name) is None:
+                setattr(row, name, value)
     _set_keyless_aside(gathered, spec)
     gathered.bad = [replace(bad, key=_whole_key(bad.key, spec, unit.known)) for bad in gathered.bad]
     return gathered
@@ -174,7 +176,7 @@ def _keep_only(gathered: Gathered, indexes: list[int]) -> None:
     gathered.trashed = [gathered.trashed[index] for index in indexes]
 
 
-def _whole_key(key: Key | None, spec: ResourceSpec, known: Mapping[str, int]) -> Key | None:
+def _whole_key(key: Key | None, spec: ResourceSpec, known: Mapping[str, int | str]) -> Key | None:
     """The key of a broken row with what the question knows of it; None where a part is still missing."""
     if key is None:
         return None
@@ -216,7 +218,7 @@ async def _read_pages(
 ) -> tuple[Gathered, frozenset[str]]:
     """All pages of one collection, and the names of the fields that its rows were sent with."""
     config = client.config
-    paging = PageNumbers(config.per_page, config.unpaged_limit) if spec.paged else Unpaged()
+    paging = PageNumbers(client.per_page, config.unpaged_limit) if spec.paged else Unpaged()
     pages: dict[PageRequest, Page[Any]] = {}
 
     async def ask(request: PageRequest) -> None:
@@ -247,6 +249,9 @@ async def _read_pages(
             await ask(requests[0])
         else:
             await _together(ask(request) for request in requests)
+    if isinstance(paging, PageNumbers):
+        # What one list found out about the page size, the next ones need not ask again.
+        client.per_page = min(client.per_page, paging.size)
     outcome = paging.outcome
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     sent: frozenset[str] = frozenset()
@@ -272,7 +277,7 @@ def _gathered(page: Page[Any]) -> Gathered:
         [False] * len(page.rows),
         page.bad,
         page.drift,
-        total=len(page.rows) + len(page.bad),
+        total=None,
     )
 
 

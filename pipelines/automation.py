@@ -10,17 +10,19 @@ import duckdb
 import pyarrow.compute as pc
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from assets.base_data import asset_key
+from assets.base_data import SEMESTER_LEVEL, asset_key
 from assets.partitions import SCHOOL_SEMESTERS, partition_key
 from assets.runtime import PLATFORM_ZONE, SYNC_ID_TAG
 from assets.tables import TABLES
-from pipelines.due import due_keys, school_ranges
+from pipelines.due import due_keys, of_schools, school_ranges
 from pipelines.settings import Settings
 from warehouse.lake import Lake
 from warehouse.logs import LOAD_LOG
 
 # What define_asset_job gives; Dagster does not export its name.
 AssetJob = UnresolvedAssetJobDefinition
+# On the run that discovers: whether the loads after it read older semesters too.
+EVERY_SEMESTER_TAG = "campus/every_semester"
 UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
@@ -31,7 +33,7 @@ UNFINISHED = [
 
 
 def nightly(settings: Settings, discovery: AssetJob) -> dg.ScheduleDefinition:
-    """The schedule that starts a night. Its date names the night in quality.load_log."""
+    """The schedule that starts a night. Its time names the night in quality.load_log."""
 
     @dg.schedule(
         name="nightly",
@@ -42,8 +44,11 @@ def nightly(settings: Settings, discovery: AssetJob) -> dg.ScheduleDefinition:
         description="Find schools and semesters; the loads and the publication follow by themselves.",
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-        night = context.scheduled_execution_time.astimezone(PLATFORM_ZONE).date()
-        return dg.RunRequest(run_key=f"night-{night}", tags={SYNC_ID_TAG: f"night-{night}"})
+        night = context.scheduled_execution_time.astimezone(PLATFORM_ZONE)
+        name = f"night-{night:%Y%m%d-%H%M}"
+        all_semesters = night.weekday() == settings.options.schedule.all_semesters_on
+        tags = {SYNC_ID_TAG: name, EVERY_SEMESTER_TAG: str(all_semesters).lower()}
+        return dg.RunRequest(run_key=name, tags=tags)
 
     return schedule
 
@@ -68,14 +73,15 @@ def loads_after_discovery(
     )
     def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest]:
         instance = context.instance
-        sync_id = context.dagster_run.tags.get(SYNC_ID_TAG, context.dagster_run.run_id)
+        tags = context.dagster_run.tags
+        sync_id = tags.get(SYNC_ID_TAG, context.dagster_run.run_id)
         keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
-        weekday = datetime.now(PLATFORM_ZONE).weekday()
+        loaded = [instance.get_materialized_partitions(asset_key(spec.name)) for spec in SEMESTER_LEVEL]
         wanted = due_keys(
-            keys,
+            of_schools(keys, settings.school_ids),
             current_keys(settings),
-            instance.get_materialized_partitions(asset_key("classes")),
-            every_semester=weekday == settings.options.schedule.all_semesters_on,
+            set.intersection(*loaded),
+            every_semester=tags.get(EVERY_SEMESTER_TAG) == "true",
         )
         for stretch in school_ranges(keys, wanted):
             yield dg.RunRequest(

@@ -46,8 +46,8 @@ def run_build(settings: Settings) -> int:
     return int(end.problem is not None)
 
 
-def _summarize(lake: Lake, sync_id: str) -> None:
-    """What the sync did to the lake in one line, and what to look at."""
+def _summarize(lake: Lake, sync_id: str) -> bool:
+    """Say what the sync did to the lake in one line, and what to look at; whether it loaded any row."""
     log = [row for row in lake.read(LOAD_LOG).to_pylist() if row["sync_id"] == sync_id]
     counts = {
         name: sum(row[name] or 0 for row in log)
@@ -59,6 +59,7 @@ def _summarize(lake: Lake, sync_id: str) -> None:
         if row["status"] == "warning":
             where = f"{row['resource']} {row['slice']}"
             errors.print(f"warning: {where}: {row['message']}", markup=False, soft_wrap=True)
+    return counts["loaded"] > 0
 
 
 def _report(end: JobEnd) -> None:

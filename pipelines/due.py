@@ -23,6 +23,11 @@ class PartitionRange:
         return {RANGE_START: self.start, RANGE_END: self.end}
 
 
+def of_schools(keys: Sequence[str], school_ids: Sequence[int] | None) -> list[str]:
+    """The keys of these schools; None or none: of all."""
+    return [key for key in keys if not school_ids or int(key.split("|")[0]) in school_ids]
+
+
 def due_keys(keys: Sequence[str], current: Set[str], loaded: Set[str], *, every_semester: bool) -> list[str]:
     """The partitions that a night loads: each school's current semester and whatever was never loaded, and
     on the night for it every semester, since older ones change seldom."""

@@ -1,7 +1,8 @@
 """The nightly job without a daemon: the same Dagster jobs, one after the other, in this process."""
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +13,7 @@ import dagster as dg
 from assets.partitions import SCHOOL_SEMESTERS
 from assets.runtime import PLATFORM_ZONE, SYNC_ID_TAG
 from pipelines.definitions import BASE_DATA, DISCOVERY, PUBLISH
-from pipelines.due import school_ranges
+from pipelines.due import of_schools, school_ranges
 
 # The run's own words reach the terminal as events and failures; Dagster's log of it is in the UI.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -48,8 +49,7 @@ def load(
     tags = {SYNC_ID_TAG: sync_id}
     yield _execute(definitions, instance, DISCOVERY, tags)
     keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
-    wanted = [key for key in keys if not schools or int(key.split("|")[0]) in schools]
-    for stretch in school_ranges(keys, wanted):
+    for stretch in school_ranges(keys, of_schools(keys, schools)):
         yield _execute(definitions, instance, BASE_DATA, tags | stretch.tags, selected)
 
 
@@ -72,14 +72,23 @@ def _execute(
     tags: Mapping[str, str],
     selected: set[dg.AssetKey] | None = None,
 ) -> JobEnd:
-    result = definitions.resolve_job_def(name).execute_in_process(
-        run_config=QUIET,
-        instance=instance,
-        asset_selection=None if selected is None else list(selected),
-        tags=tags,
-        raise_on_error=False,
-    )
+    def run() -> dg.ExecuteInProcessResult:
+        return definitions.resolve_job_def(name).execute_in_process(
+            run_config=QUIET,
+            instance=instance,
+            asset_selection=None if selected is None else list(selected),
+            tags=tags,
+            raise_on_error=False,
+        )
+
+    result = _interruptible(run)
     return JobEnd(name, result.run_id, None if result.success else _problem(result))
+
+
+def _interruptible(run: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteInProcessResult:
+    """Run in a thread of its own. In the main thread Dagster takes Ctrl-C for itself, and loses it where the
+    event loop is; so the main thread only waits, and Ctrl-C ends it."""
+    return ThreadPoolExecutor(max_workers=1).submit(run).result()
 
 
 def _select(definitions: dg.Definitions, selection: str) -> set[dg.AssetKey]:
@@ -90,7 +99,7 @@ def _select(definitions: dg.Definitions, selection: str) -> set[dg.AssetKey]:
     except dg.DagsterError as error:
         raise SelectionError(f"--select {selection!r}: {' '.join(str(error).split())}") from error
     if not named & loadable:
-        names = ", ".join(sorted(key.to_user_string() for key in loadable))
+        names = ", ".join(sorted(f'key:"{key.to_user_string()}"' for key in loadable))
         raise SelectionError(f"--select {selection!r} names nothing that is loaded; there are {names}")
     return set(named & loadable)
 
@@ -101,5 +110,7 @@ def _problem(result: dg.ExecuteInProcessResult) -> str:
         data: Any = event.event_specific_data
         if event.is_step_failure:
             failure = data.user_failure_data
-            return str(failure.description if failure else data.error.message.strip().splitlines()[0])
+            # Dagster wraps what an asset raises; the cause is what happened.
+            error = data.error.cause or data.error
+            return str(failure.description if failure else error.message.strip())
     return "the run did not start; see the run in the Dagster UI"

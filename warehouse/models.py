@@ -1,18 +1,25 @@
 """The dbt project as the outside sees it: where it is, what its environment is, and its parsed manifest."""
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 PROJECT = Path(__file__).parent / "dbt"
 # Beside this interpreter: a console script may be run from anywhere, with no environment activated.
 EXECUTABLE = Path(sys.executable).parent / "dbt"
+
+
+# A checked build is published seconds later; one that is a day old never will be.
+LEFT_BEHIND_SECONDS = 24 * 3600
 
 
 class ModelsBroken(Exception):
@@ -32,6 +39,10 @@ class Build:
     def file(self) -> Path:
         return self.home / "build" / "campus.duckdb"
 
+    def checked(self, run_id: str) -> Path:
+        """Where a run's build waits for its publication, once every check has passed."""
+        return self.file.with_name(f"{run_id}.duckdb")
+
     @property
     def target(self) -> Path:
         """Where dbt keeps its artifacts for the project as it is now."""
@@ -45,6 +56,19 @@ class Build:
             "CAMPUS_BUILD_THREADS": str(self.threads),
             "CAMPUS_BUILD_MEMORY": self.memory_limit,
         }
+
+
+@contextmanager
+def alone(build: Build) -> Iterator[None]:
+    """One build at a time in a home, whichever process it is in; others wait. What earlier builds left behind
+    is deleted."""
+    build.file.parent.mkdir(parents=True, exist_ok=True)
+    with (build.file.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in build.file.parent.glob("*.duckdb"):
+            if time.time() - left.stat().st_mtime > LEFT_BEHIND_SECONDS:
+                left.unlink()
+        yield
 
 
 def manifest(build: Build) -> Path:

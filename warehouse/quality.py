@@ -74,11 +74,13 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: Reading) ->
         until_committed(partial(_replace, lake, log, table, slice, rows, identity, whole))
 
 
-def committed(lake: Lake, sync_id: str) -> set[tuple[str, str]]:
-    """Resource and slice (as text) of what this cause has loaded with status ok, for a retry to skip."""
-    wanted = f"sync_id = {literal(sync_id)} AND status = 'ok'"
-    rows = scan(LOAD_LOG, lake.open(LOAD_LOG), ["resource", "slice"], wanted).to_pylist()
-    return {(row["resource"], row["slice"]) for row in rows}
+def committed(lake: Lake, sync_id: str) -> dict[tuple[str, str], datetime]:
+    """When this cause loaded a resource's slice (as text), where its last attempt ended with status ok."""
+    wanted = f"sync_id = {literal(sync_id)}"
+    columns = ["resource", "slice", "status", "finished_at"]
+    attempts = scan(LOAD_LOG, lake.open(LOAD_LOG), columns, wanted).sort_by("finished_at").to_pylist()
+    last = {(each["resource"], each["slice"]): each for each in attempts}
+    return {where: each["finished_at"] for where, each in last.items() if each["status"] == "ok"}
 
 
 def _replace(

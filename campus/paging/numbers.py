@@ -51,7 +51,7 @@ class PageNumbers:
         per_page: int = 1000,
         unpaged_limit: int = 50_000,
         max_passes: int = 6,
-        ladder: tuple[int, ...] = (1000, 100, 20),
+        ladder: tuple[int, ...] = (1000, 500, 200, 100, 50, 20),
         names: PageNames = V3_NAMES,
     ) -> None:
         self._size = per_page
@@ -71,6 +71,11 @@ class PageNumbers:
 
     def pending(self) -> tuple[PageRequest, ...]:
         return tuple(self._waiting)
+
+    @property
+    def size(self) -> int:
+        """Rows asked for a page, after any refusals."""
+        return self._size
 
     @property
     def done(self) -> bool:

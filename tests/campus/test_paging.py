@@ -165,7 +165,7 @@ def test_a_list_that_is_refused_whatever_the_size_is_an_error_of_the_caller() ->
     paging = PageNumbers(per_page=1000)
     kept, _ = read(paging, platform)
     assert kept == []
-    assert platform.asked == 3
+    assert platform.asked == 6
     assert not paging.outcome.complete
 
 
