@@ -92,8 +92,9 @@ HEALTHY: dict[str, list[dict[str, object]]] = {
         {"id": 1, "source_id": 7, "owner_id": 1, "full_score": "10", "_school_id": 2},
     ],
 }
-# What school 1's course class 11 left behind when it moved from semester 19 to 20: a tombstone, which may well
-# be newer than the live row, or a live row that the next reading of semester 19 will bury.
+
+# What school 1's course class 11 left behind when it moved from semester 19 to 20: a tombstone, which may be
+# newer than the live row, or a live row that the next reading of semester 19 will bury.
 _BURIED = {"_deleted_at": _LEFT, "_synced_at": "2026-03-02 02:00:00", "semester_id": 19}
 _STALE = {"_synced_at": "2026-02-01 02:00:00", "semester_id": 19}
 _MOVED: dict[str, list[dict[str, object]]] = {
