@@ -8,7 +8,7 @@ from typing import Any
 import click
 import duckdb
 
-from pipelines.display import errors, print_rows
+from pipelines.display import console, errors, print_rows
 from pipelines.settings import Settings, SettingsError, check_home, load_settings
 from simulator.cli import simulator
 from simulator.process import SimulatorError
@@ -36,8 +36,10 @@ class Edge(click.Group):
             _tell(str(error))
             sys.exit(1)
         except KeyboardInterrupt:
-            _tell("interrupted")
-            sys.exit(INTERRUPTED)
+            console.show_cursor()
+            _tell("interrupted; what was committed is kept, and the next campus sync goes on from there")
+            # The run's own thread would go on otherwise; the lake is safe from a death at any moment.
+            os._exit(INTERRUPTED)
 
 
 def _tell(problem: str) -> None:

@@ -4,7 +4,7 @@ from pipelines.definitions import build_definitions, load_definitions
 from pipelines.display import console, errors, progress
 from pipelines.instance import open_instance
 from pipelines.resources import open_runtime
-from pipelines.settings import Settings
+from pipelines.settings import Settings, claim_home
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
 from warehouse.lake import Lake
 from warehouse.logs import LOAD_LOG
@@ -16,6 +16,7 @@ def run_sync(
     """Sync and say how each run ended. The exit status."""
     if schools:
         settings = settings.model_copy(update={"school_ids": schools})
+    claim_home(settings)
     failed = False
     sync_id = new_sync_id()
     with (

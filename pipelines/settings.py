@@ -132,6 +132,9 @@ class Settings(BaseSettings):
     @field_validator("home")
     @classmethod
     def _absolute(cls, home: Path) -> Path:
+        if {"#", "?"} & set(str(home)):
+            # dbt's adapter takes the path of its file for a URL, and these would end it.
+            raise ValueError("expected a path without # and ?")
         return home.expanduser().resolve()
 
     @field_validator("base_url", "client_id", "client_secret", "config", mode="before")
@@ -211,6 +214,23 @@ def check_home(settings: Settings) -> None:
             pass
     except OSError as error:
         raise SettingsError([f"CAMPUS_HOME: {home} cannot be written: {_reason(error)}"]) from error
+
+
+def claim_home(settings: Settings) -> None:
+    """Remember in the home whether its schools are real or made up.
+
+    Raises SettingsError where they would mix, as when CAMPUS_BASE_URL is forgotten once."""
+    kind = "the simulator" if settings.embedded else "a platform"
+    remembered = settings.home / "loaded_from"
+    if remembered.exists() and remembered.read_text() != kind:
+        raise SettingsError(
+            [
+                f"CAMPUS_HOME {settings.home} holds data of {remembered.read_text()}, and CAMPUS_BASE_URL "
+                f"now means {kind}: made-up and real schools do not mix. Name another CAMPUS_HOME"
+            ]
+        )
+    remembered.parent.mkdir(parents=True, exist_ok=True)
+    remembered.write_text(kind)
 
 
 def _load_options(settings: Settings) -> Options:

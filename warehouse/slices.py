@@ -215,7 +215,9 @@ def _verdict(reading: Reading, tally: Tally, guard: Guard) -> tuple[str, str]:
     if any(bad.key is None for bad in reading.quarantined):
         warnings.append("a quarantined row has no readable key, so no missing row was taken for deleted")
     if not reading.complete:
-        warnings.append("the reading is not provably complete, so no missing row was taken for deleted")
+        failures.append(
+            "the list kept changing or cannot be proven whole: nothing was taken for deleted, sync again"
+        )
     if tally.carried:
         warnings.append(f"{tally.carried} rows stay as they were")
     warnings += [

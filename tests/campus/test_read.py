@@ -32,6 +32,7 @@ class Platform:
 
     def __init__(self, answer: Callable[[str, Params], Any], headers: bool = True) -> None:
         self.config = ClientConfig("http://platform", "id", "secret", concurrency=4)
+        self.per_page = self.config.per_page
         self.asked: list[tuple[str, Params]] = []
         self._answer = answer
         self._headers = headers

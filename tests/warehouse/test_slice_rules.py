@@ -116,7 +116,7 @@ def test_a_row_without_its_key_never_reaches_the_spool(tmp_path: Path) -> None:
     ("said", "status", "words"),
     [
         ({}, "ok", ""),
-        ({"complete": False}, "warning", "not provably complete"),
+        ({"complete": False}, "failed", "cannot be proven whole"),
         ({"quarantined": (bad((1, "raw")),)}, "warning", "1 of 101 rows are in quality.quarantine"),
         ({"quarantined": (bad(None),)}, "warning", "no readable key"),
         ({"quarantined": (bad((1, "raw")), bad((2, "raw")))}, "failed", "2 of 102 rows"),
