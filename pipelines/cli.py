@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 import duckdb
+from deltalake.exceptions import DeltaError
 
 from pipelines.display import console, errors, print_rows
 from pipelines.settings import Settings, SettingsError, check_home, load_settings
@@ -32,7 +33,7 @@ class Edge(click.Group):
             for problem in error.problems:
                 _tell(problem)
             sys.exit(2)
-        except (OSError, SchemaConflict, ModelsBroken, SimulatorError) as error:
+        except (OSError, DeltaError, SchemaConflict, ModelsBroken, SimulatorError) as error:
             _tell(str(error))
             sys.exit(1)
         except KeyboardInterrupt:

@@ -11,6 +11,7 @@ import click
 import duckdb
 import pytest
 from click.testing import CliRunner
+from deltalake.exceptions import DeltaError
 
 from pipelines.cli import main
 from simulator.process import SimulatorError
@@ -95,6 +96,7 @@ def test_json_keeps_columns_of_the_same_name(tmp_path: Path) -> None:
     ("error", "status"),
     [
         (OSError(28, "No space left on device", "lake"), 1),
+        (DeltaError("Could not create local directory"), 1),
         (SchemaConflict("the lake holds score as text"), 1),
         (ModelsBroken("dbt cannot parse"), 1),
         (SimulatorError("the simulator did not start"), 1),
