@@ -111,6 +111,8 @@ def test_what_no_command_handles_is_one_line(
         raise error
 
     monkeypatch.setitem(main.commands, "broken", broken)
+    # An interrupt ends the process outright, which here would be that of the tests.
+    monkeypatch.setattr(os, "_exit", sys.exit)
     done = CliRunner().invoke(main, ["broken"])
     assert done.exit_code == status
     assert isinstance(done.exception, SystemExit)
