@@ -12,8 +12,8 @@ from assets.base_data import asset_key
 from assets.models import PUBLISHED
 from assets.runtime import SYNC_ID_TAG
 from assets.tables import TABLES
+from pipelines.automation import EVERY_SEMESTER_TAG
 from pipelines.definitions import BASE_DATA, DISCOVERY, PUBLISH, build_definitions, load_definitions
-from pipelines.settings import Options, ScheduleOptions
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 
@@ -62,21 +62,24 @@ def test_the_schedule_runs_at_two_in_shanghai_and_names_the_night(
         district.instance, scheduled_execution_time=two.astimezone(ZoneInfo("UTC"))
     )
     [request] = schedule.evaluate_tick(context).run_requests or []
-    assert (request.run_key, request.tags[SYNC_ID_TAG]) == ("night-2026-11-22", "night-2026-11-22")
+    assert (request.run_key, request.tags[SYNC_ID_TAG]) == ("night-20261122-0200", "night-20261122-0200")
+    assert request.tags[EVERY_SEMESTER_TAG] == "true", "a Sunday"
 
 
 def requested_loads(world: World, ended: dg.ExecuteInProcessResult, *, weekly: bool) -> list[tuple[str, str]]:
     """The ranges that the sensor asks for once a discovery has ended."""
-    today = datetime.now(SHANGHAI).weekday()
-    night = today if weekly else (today + 1) % 7
-    options = Options(schedule=ScheduleOptions(all_semesters_on=night))
-    definitions = load_definitions(world.settings.model_copy(update={"options": options}))
+    definitions = load_definitions(world.settings)
     sensor = definitions.resolve_sensor_def(
         f"loads_after_discovery_{'success' if ended.success else 'failure'}"
     )
     event = next(event for event in reversed(ended.all_events) if event.is_job_event)
     context = dg.build_run_status_sensor_context(
-        sensor.name, dagster_event=event, dagster_instance=world.instance, dagster_run=ended.dagster_run
+        sensor.name,
+        dagster_event=event,
+        dagster_instance=world.instance,
+        dagster_run=ended.dagster_run.with_tags(
+            {**ended.dagster_run.tags, EVERY_SEMESTER_TAG: str(weekly).lower()}
+        ),
     )
     assert isinstance(sensor, dg.RunStatusSensorDefinition)
     requests = list(sensor(context))
