@@ -2,8 +2,8 @@
 
 It follows the data by one step. A data commit says which version of the slice it makes (N) and which version
 of the Delta table it replaced; `settle` compares the two and appends the difference together with "logged
-up to N", in one commit. A crash between data and log is made up for by the next `settle`, and two that race
-conflict, so every change is logged once.
+up to N", in one commit. A crash between data and log is made up for by the next `settle`, without which no
+further commit of the slice is made; two that race conflict. So every change is logged once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from warehouse.lake import Lake, until_committed
 from warehouse.logs import CHANGES
@@ -30,17 +31,20 @@ def base_of(slice: Slice) -> str:
     return f"{slice}@base"
 
 
-def settle(lake: Lake, table: Table, slice: Slice, scratch: Path) -> None:
-    """Log the slice's last commit unless that is done. Cheap where nothing is due."""
-    until_committed(partial(_settle, lake, table, slice, scratch))
+def settle(lake: Lake, table: Table, slice: Slice, scratch: Path) -> DeltaTable:
+    """Log the slice's last commit unless that is done. Cheap where nothing is due.
+
+    Returns the table at that commit: a commit made on it fails if another, unlogged one came between.
+    """
+    return until_committed(partial(_settle, lake, table, slice, scratch))
 
 
-def _settle(lake: Lake, table: Table, slice: Slice, scratch: Path) -> None:
+def _settle(lake: Lake, table: Table, slice: Slice, scratch: Path) -> DeltaTable:
     data, log = lake.open(table), lake.open(CHANGES)
     name = f"{table.name}/{slice}"
     version, logged = data.transaction_version(str(slice)), log.transaction_version(name)
     if version is None or version == logged:
-        return
+        return data
     part = Slice.of(resource=table.name, _school_id=slice.school_id)
     before = lake.files(table, slice, data.transaction_version(base_of(slice)))
     with closing(connect(scratch=scratch)) as con:
@@ -48,6 +52,7 @@ def _settle(lake: Lake, table: Table, slice: Slice, scratch: Path) -> None:
         view(con, "n", lake.files_of(table, data, slice), table.lake_schema)
         rows = _differences(con, table) if before else con.sql(LOADED).to_arrow_reader()
         append(lake, CHANGES, part, log, _stamped(rows, slice, version), {name: version}, {})
+    return data
 
 
 def _differences(con: duckdb.DuckDBPyConnection, table: Table) -> Iterator[pa.RecordBatch]:

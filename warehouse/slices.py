@@ -86,8 +86,6 @@ def commit(
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         workspace = Path(folder)
-        if table.tracks_changes:
-            changes.settle(lake, table, slice, workspace)
         tally, version = until_committed(partial(_commit_rows, lake, table, slice, reading, guard, workspace))
         if table.tracks_changes:
             changes.settle(lake, table, slice, workspace)
@@ -116,7 +114,7 @@ def _commit_rows(
     workspace: Path,
 ) -> tuple[Tally, int]:
     """Compare with the slice as it is now and commit unless it stays the same: tally, version."""
-    opened = lake.open(table)
+    opened = changes.settle(lake, table, slice, workspace) if table.tracks_changes else lake.open(table)
     version = opened.transaction_version(str(slice)) or 0
     with closing(connect(scratch=workspace)) as con:
         tally, merged = merge(con, table, lake.files_of(table, opened, slice), reading, workspace)

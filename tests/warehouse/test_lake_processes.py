@@ -18,6 +18,7 @@ from lake_kit import MARKS, SLICE, held, row, sync
 from warehouse.care import maintain
 from warehouse.lake import Lake
 from warehouse.logs import CHANGES, LOAD_LOG
+from warehouse.merge import merge
 from warehouse.quality import committed
 from warehouse.tables import Slice
 
@@ -126,13 +127,33 @@ def test_killed_on_the_way(lake: Lake, function: str, landed: bool) -> None:
     sync(lake, 0, [row(id, 0) for id in IDS])
     assert ended(start(die_in, lake.root, function, 1)) == -signal.SIGKILL
     assert {score for _, score in held(lake)} == {Decimal(1 if landed else 0)}
-    assert committed(lake, "night-1") == set()
+    assert set(committed(lake, "night-1")) == set()
     outcome = sync(lake, 1, [row(id, 1) for id in IDS[1:]])
     assert (outcome.version, outcome.tally.changed, outcome.tally.vanished) == (2, 39, 1)
     assert outcome.tally.unchanged == 0
-    assert committed(lake, "night-1") == {("marks", "101|20")}
+    assert set(committed(lake, "night-1")) == {("marks", "101|20")}
     assert lake.read(CHANGES).num_rows == 1 + 39 + 1
     assert_chained(lake)
+
+
+def test_a_commit_between_looking_and_committing_is_logged_first(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync(lake, 0, [row(id, 0) for id in IDS])
+    others = [1]
+
+    def merge_late(*said: Any) -> Any:
+        # When this one has looked, another one commits and dies before its changes are logged.
+        while others:
+            other = start(die_in, lake.root, "warehouse.changes.append", others.pop())
+            assert ended(other) == -signal.SIGKILL
+        return merge(*said)
+
+    monkeypatch.setattr("warehouse.slices.merge", merge_late)
+    sync(lake, 2, [row(id, 2) for id in IDS[1:]])
+    assert_chained(lake)
+    scores = [each for each in lake.read(CHANGES).to_pylist() if each["field"] == "score"]
+    assert {each["slice_version"] for each in scores} == {2, 3}
 
 
 def test_maintenance_logs_what_a_death_left_unlogged(lake: Lake, tmp_path: Path) -> None:
