@@ -103,10 +103,13 @@ def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> No
         con.register("spared_values", pa.table({"value": pa.array(reading.keep.values, type)}))
 
 
+def _updated(table: Table) -> str:
+    return "updated_at" if "updated_at" in table.row_schema.names else "NULL::TIMESTAMP"
+
+
 def _rank(table: Table) -> str:
     """Of several rows of a key: alive before deleted, then the latest updated_at, then the last received."""
-    updated = "updated_at" if "updated_at" in table.row_schema.names else "NULL::TIMESTAMP"
-    return f"row(NOT {TRASHED}, coalesce({updated}, '-infinity'::TIMESTAMP), file_row_number)"
+    return f"row(NOT {TRASHED}, coalesce({_updated(table)}, '-infinity'::TIMESTAMP), file_row_number)"
 
 
 def _fates(table: Table, keep: Kept | None, within: str) -> str:
@@ -163,11 +166,12 @@ def _fates(table: Table, keep: Kept | None, within: str) -> str:
 
 
 def _tally(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading, merged: Sequence[Path]) -> Tally:
-    updated = "updated_at" if "updated_at" in table.row_schema.names else "NULL::TIMESTAMP"
     keys = listed(table.primary_key)
     con.read_parquet([str(path) for path in merged]).create_view("merged")
     counts = con.execute(f"""
-        SELECT _fate, count(*), count(*) FILTER (_was_alive), max({updated}) FROM merged GROUP BY _fate
+        SELECT _fate, count(*), count(*) FILTER (_was_alive), max({_updated(table)})
+        FROM merged
+        GROUP BY _fate
     """).fetchall()
     [(duplicates,)] = con.execute(f"""
         SELECT (SELECT count(*) FROM reading) - (SELECT count(*) FROM (SELECT DISTINCT {keys} FROM reading))
