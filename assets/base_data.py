@@ -12,7 +12,7 @@ import uvloop
 
 from assets.loading import ASSESSMENTS, ITEMS, Loaded, Loader, in_words
 from assets.partitions import SCHOOL_SEMESTERS, partition_key, semesters_by_school
-from assets.runtime import Cause, Runtime, cause_of
+from assets.runtime import Cause, Runtime, cause_of, told
 from assets.tables import TABLES, slice_of, values
 from campus.client import Client
 from campus.contract import fields
@@ -75,7 +75,7 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
 )
 def base_data(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
     """Load the selected resources of the run's schools and semesters."""
-    runtime: Runtime = context.resources.campus
+    runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     selected = {key.path[-1] for key in context.selected_asset_keys}
     loaded = uvloop.run(_load_all(context, runtime, cause, selected))
@@ -85,7 +85,7 @@ def base_data(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult
     failed = [one for one in loaded if one.status == "failed"]
     if failed:
         raise dg.Failure(
-            description=f"{len(failed)} slices failed; their last good rows stay.\n{in_words(failed)}",
+            description=f"{len(failed)} failed; their last good rows stay.\n{in_words(failed)}",
             allow_retries=False,
         )
 

@@ -1,13 +1,15 @@
 """What every asset runs with, and why it runs: the resource `campus`, and the cause of a run."""
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from campus.config import ClientConfig
-from campus.events import Listener
+from campus.events import Event, Listener
 from warehouse.lake import Lake
 from warehouse.slices import Guard
 
@@ -52,3 +54,17 @@ def cause_of(run_id: str, tags: Mapping[str, str]) -> Cause:
     """The cause of a run. A retry has the cause of what it retries, and so skips what that has committed."""
     sync_id = next((tags[tag] for tag in CAUSE_TAGS if tag in tags), run_id)
     return Cause(sync_id, run_id, datetime.now(PLATFORM_ZONE).replace(tzinfo=None))
+
+
+def told(runtime: Runtime, log: logging.Logger) -> Runtime:
+    """The runtime with somebody who listens: the terminal where there is one, else the run's own log."""
+    return runtime if runtime.listener else replace(runtime, listener=partial(_log_event, log))
+
+
+def _log_event(log: logging.Logger, event: Event) -> None:
+    """Whole slices are worth a line, and what holds a load up; each single question is not."""
+    if event.kind == "progress":
+        if event.done >= event.total:
+            log.info(f"read {event.resource} {event.slice}: {event.rows} rows")
+    elif event.kind in ("retry", "throttled"):
+        log.warning(event.message)

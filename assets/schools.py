@@ -9,7 +9,7 @@ import uvloop
 from assets.base_data import GROUP, SEMESTER_LEVEL, asset_key, record
 from assets.loading import Loaded, Loader, in_words
 from assets.partitions import SCHOOL_SEMESTERS, partition_key, semesters_by_school
-from assets.runtime import Cause, Runtime, cause_of
+from assets.runtime import Cause, Runtime, cause_of, told
 from assets.tables import TABLES, slice_of, values
 from campus.client import Client
 from campus.collect import Collector
@@ -42,7 +42,7 @@ class Found:
 )
 def schools(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
     """Load the schools and their semesters; add partitions for new semesters, retire those that are gone."""
-    runtime: Runtime = context.resources.campus
+    runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     known = semesters_by_school(context.instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or ""))
     found = uvloop.run(_discover(runtime, cause, known))

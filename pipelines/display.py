@@ -39,6 +39,7 @@ def progress() -> Iterator[Listener]:
 
         def listen(event: Event) -> None:
             if event.kind != "progress":
+                _plain(event)
                 return
             key = (event.resource, event.slice)
             if key not in tasks:
@@ -53,6 +54,8 @@ def progress() -> Iterator[Listener]:
 def _plain(event: Event) -> None:
     if event.kind == "progress" and event.done >= event.total:
         console.print(f"  read {event.resource} {event.slice}: {event.rows:,} rows")
+    elif event.kind == "throttled":
+        console.print(f"  {event.message}", markup=False, soft_wrap=True)
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
