@@ -220,18 +220,12 @@ def _slice(spec: ResourceSpec, where: Where) -> Slice:
 
 
 def _failures(spec: ResourceSpec, account: Account) -> tuple[str, ...]:
-    """What keeps the slice from being whole: classes, items or types that could not be read, those with the
-    same reason together, and a list that would not stand still."""
+    """The classes, items or types that could not be read, those with the same reason together."""
     unit = {"by_item": "item", "by_term_type": "term type"}.get(spec.asked, "class")
     ids_by_reason: dict[str, list[str]] = {}
     for one, reason in account.failed.items():
         ids_by_reason.setdefault(reason, []).append(str(one))
-    failures = [f"{unit} {_some(ids)}: {reason}" for reason, ids in ids_by_reason.items()]
-    if not account.complete:
-        failures.append(
-            "rows may be missing, since the list changed while it was read or its counts disagree: sync again"
-        )
-    return tuple(failures)
+    return tuple(f"{unit} {_some(ids)}: {reason}" for reason, ids in ids_by_reason.items())
 
 
 def _some(ids: list[str]) -> str:
