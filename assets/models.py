@@ -47,7 +47,7 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
             build_raw(runtime.lake, list(TABLES.values()), build.file)
             yield from _run_dbt(context, build)
             # What waits here has passed its checks, and no other run's build can take its place.
-            build.file.rename(build.checked(context.run_id))
+            build.file.rename(build.checked(context.run.run_id))
 
     @dg.asset(
         key=PUBLISHED,
@@ -60,7 +60,7 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
     )
     def campus_duckdb(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         runtime: Runtime = context.resources.campus
-        checked = build.checked(context.run_id)
+        checked = build.checked(context.run.run_id)
         if not checked.exists():
             raise dg.Failure(
                 "This run built no models: materialize campus_duckdb together with all of them.",

@@ -13,6 +13,12 @@ POSTGRES_URL = "DAGSTER_POSTGRES_URL"
 # One load and one build at a time: a platform is asked by one run, and a build takes all its memory.
 CONFIG: dict[str, object] = {
     "telemetry": {"enabled": False},
+    # Nothing is printed but dbt's account, which its own log has; and the processes that would catch it can
+    # outlive the command and hold its output open.
+    "compute_logs": {
+        "module": "dagster._core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+    },
     "nux": {"enabled": False},
     "concurrency": {
         "pools": {"default_limit": 1, "granularity": "run"},
