@@ -64,29 +64,19 @@ async def units_of(client: Client, spec: ResourceSpec, where: Where, tally: Tall
         case "members":
             return await _member_units(client, spec, where, tally)
         case "by_item":
-            return [
-                Unit(
-                    spec.path.format(id=item_id),
-                    spec.params,
-                    ids=(item_id,),
-                    known={"item_id": item_id},
-                    may_be_absent=True,
-                )
-                for item_id in where.parents
-            ]
+            return _one_each(spec, where.parents, "item_id")
         case "by_class_batch":
             return [class_batch(spec, batch) for batch in id_batches(where.parents)]
         case "by_class":
-            return [
-                Unit(
-                    spec.path.format(id=class_id),
-                    spec.params,
-                    ids=(class_id,),
-                    known={"class_id": class_id},
-                    may_be_absent=True,
-                )
-                for class_id in where.parents
-            ]
+            return _one_each(spec, where.parents, "class_id")
+
+
+def _one_each(spec: ResourceSpec, ids: Iterable[int], column: str) -> list[Unit]:
+    """A question for each id in the path; it fixes `column`, and an id without rows is a normal answer."""
+    return [
+        Unit(spec.path.format(id=one), spec.params, ids=(one,), known={column: one}, may_be_absent=True)
+        for one in ids
+    ]
 
 
 def _of_semester(where: Where) -> dict[str, str]:
