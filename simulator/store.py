@@ -92,7 +92,7 @@ class Store:
         rows = self._mutable(resource, parent)
         self._last_key[resource, parent] += 1
         key = self._last_key[resource, parent]
-        now = self._tick()
+        now = self.tick()
         made = dict(rows[-1].values) if rows else {}  # like its neighbour in all that `values` does not say
         made |= self._identity(resource, parent, key)
         made |= {name: value for name, value in (("updated_at", now), ("deleted_at", None)) if name in made}
@@ -107,7 +107,7 @@ class Store:
         merged = {**row.values, **values}
         updated_at = row.updated_at
         if touch:
-            updated_at = self._tick()
+            updated_at = self.tick()
             if "updated_at" in merged and "updated_at" not in values:
                 merged["updated_at"] = updated_at
         rows[index] = replace(row, values=merged, updated_at=updated_at)
@@ -126,7 +126,7 @@ class Store:
     def destroy(self, resource: str, key: int) -> Row:
         """Delete for good: the row leaves no trace."""
         rows, index = self._locate(resource, key)
-        self._tick()
+        self.tick()
         return rows.pop(index)
 
     def _identity(self, resource: str, parent: int, key: int) -> Values:
@@ -164,7 +164,7 @@ class Store:
             self._last_key[resource, parent] = max((row.key for row in rows), default=before_first)
         return self._changed[resource, parent]
 
-    def _tick(self) -> str:
+    def tick(self) -> str:
         """The platform's clock goes by changes, so that runs are repeatable."""
         self.version += 1
         self._now += timedelta(seconds=1)
