@@ -4,10 +4,9 @@ Questions that belong together form a unit (an item's scores, a class's assessme
 side; one that fails is noted and its last good rows stay, so that one broken class stops nobody.
 """
 
-import asyncio
 import codecs
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +15,11 @@ from msgspec import Raw
 
 from campus.client import Client
 from campus.collect import Collector, Gathered
+from campus.collection import Collection, read_collection, together
 from campus.decode import BadRow, Drift, Key, Page, decode_page, raw_rows, row_key, row_text
-from campus.errors import CampusError, NotFound, Refused, Transient, UnexpectedAnswer
+from campus.errors import CampusError, NotFound, Transient, UnexpectedAnswer
 from campus.events import Tally
-from campus.paging import PageNumbers, PageRequest, PageSeen, Unpaged
+from campus.paging import PageNumbers, Unpaged
 from campus.questions import Unit, Where, class_batch, units_of
 from campus.resources import ResourceSpec
 
@@ -109,19 +109,9 @@ async def _read_all(
                 for collector in collectors:
                     collector.progress(done, total)
 
-    await _together(work() for _ in range(min(client.config.concurrency, total)))
+    await together(work() for _ in range(min(client.config.concurrency, total)))
     for collector in collectors:
         collector.flush()
-
-
-async def _together(jobs: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run jobs side by side; the first error ends them all and is raised as it is."""
-    tasks = [asyncio.create_task(job) for job in jobs]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
 
 
 def _halves(unit: Unit, spec: ResourceSpec) -> tuple[Unit, Unit]:
@@ -217,46 +207,24 @@ async def _read_pages(
     client: Client, spec: ResourceSpec, school_id: int | None, unit: Unit, tally: Tally
 ) -> tuple[Gathered, frozenset[str]]:
     """All pages of one collection, and the names of the fields that its rows were sent with."""
-    config = client.config
-    paging = PageNumbers(client.per_page, config.unpaged_limit) if spec.paged else Unpaged()
-    pages: dict[PageRequest, Page[Any]] = {}
-
-    async def ask(request: PageRequest) -> None:
-        try:
-            answer = await client.get(
-                unit.path,
-                {**unit.params, **dict(request.params)},
-                school_id=school_id,
-                scope=spec.scopes,
-                parse=lambda body: decode_page(body, spec.contract, spec.primary_key),
-                tally=tally,
-            )
-        except (Refused, Transient) as error:
-            # perhaps only the page size is unwelcome, or all at once too much: the paging knows other ways
-            if (isinstance(error, Transient) and not _is_whole(request)) or not paging.refused(request):
-                raise
-            return
-        page = answer.value
-        pages[request] = page
-        tally.pages += 1
-        keys = [row_key(row, spec.primary_key) for row in page.rows]
-        keys += [bad.key or (bad.raw,) for bad in page.bad]
-        paging.receive(request, PageSeen(keys, answer.pagination))
-
-    while not paging.done:
-        requests = paging.pending()
-        if len(requests) == 1:
-            await ask(requests[0])
-        else:
-            await _together(ask(request) for request in requests)
+    paging = PageNumbers(client.per_page, client.config.unpaged_limit) if spec.paged else Unpaged()
+    pages, outcome = await read_collection(
+        client,
+        Collection(unit.path, unit.params, school_id, spec.scopes),
+        paging,
+        parse=lambda body: decode_page(body, spec.contract, spec.primary_key),
+        keys=lambda page: (
+            [row_key(row, spec.primary_key) for row in page.rows]
+            + [bad.key or (bad.raw,) for bad in page.bad]
+        ),
+        tally=tally,
+    )
     if isinstance(paging, PageNumbers):
         # What one list found out about the page size, the next ones need not ask again.
         client.per_page = min(client.per_page, paging.size)
-    outcome = paging.outcome
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     sent: frozenset[str] = frozenset()
-    for request in sorted(outcome.kept, key=lambda one: one.ordinal):
-        page = pages[request]
+    for page in pages:
         gathered.rows += page.rows
         gathered.extras += page.extras
         gathered.bad += page.bad
@@ -264,10 +232,6 @@ async def _read_pages(
         sent |= page.sent
     gathered.trashed = [False] * len(gathered.rows)
     return gathered, sent
-
-
-def _is_whole(request: PageRequest) -> bool:
-    return "paginated" in dict(request.params)
 
 
 def _gathered(page: Page[Any]) -> Gathered:
