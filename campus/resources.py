@@ -4,7 +4,7 @@ and tests derive from it; a new resource is one more entry here and its contract
 from dataclasses import dataclass, field
 from typing import Literal
 
-from campus import contracts
+from campus import contracts, contracts_datasets
 from campus.contract import Contract
 
 # How a resource is asked for; `campus.read` has one function for each.
@@ -146,7 +146,31 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
     ),
 )
 
-RESOURCES: dict[str, ResourceSpec] = {spec.name: spec for spec in (SCHOOLS, *BASE_DATA)}
+# The prefix is found by asking (campus/datasets/metadata.py).
+DATASETS = ResourceSpec("datasets", "/uds/datasets", contracts_datasets.Dataset, ("dataset.read_all",))
+DATASET_FIELDS = ResourceSpec(
+    "dataset_fields",
+    DATASETS.path,
+    contracts_datasets.DatasetField,
+    DATASETS.scopes,
+    primary_key=("dataset_id", "name"),
+    child_of="datasets",
+    unit_column="dataset_id",
+    embedded_in="datasets",
+)
+DATASET_RELATIONS = ResourceSpec(
+    "dataset_relations",
+    DATASETS.path,
+    contracts_datasets.DatasetRelation,
+    DATASETS.scopes,
+    primary_key=("dataset_id", "name"),
+    child_of="datasets",
+    unit_column="dataset_id",
+    embedded_in="datasets",
+)
+DATASET_METADATA = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
+
+RESOURCES: dict[str, ResourceSpec] = {spec.name: spec for spec in (SCHOOLS, *BASE_DATA, *DATASET_METADATA)}
 
 # The vocabularies that the specification names; a setting adds more.
 TERM_TYPES: tuple[str, ...] = (

@@ -3,7 +3,7 @@
 import pytest
 
 from campus.contract import column_names
-from campus.resources import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
+from campus.resources import BASE_DATA, DATASET_METADATA, RESOURCES, SCHOOLS, TERM_TYPES
 
 # Path and scopes as the specification lists them (of two scopes, the one that grants less first).
 SPECIFIED = {
@@ -21,6 +21,10 @@ SPECIFIED = {
     "assessment_items": ("/api/v3/class-assessment/classes/{id}/assessment", "class.read"),
     "scores": ("/api/v3/class-assessment/items/{id}/scores", "class.read"),
     "grades": ("/api/v3/class-assessment/class/grades", "class.read"),
+    # Written as /v3/...; whether /api stands before it is not shown.
+    "datasets": ("/uds/datasets", "dataset.read_all"),
+    "dataset_fields": ("/uds/datasets", "dataset.read_all"),
+    "dataset_relations": ("/uds/datasets", "dataset.read_all"),
 }
 WITH_TRASHED = {"reflections", "students", "teachers", "classes", "class_members"}
 
@@ -31,7 +35,7 @@ def test_paths_and_scopes_are_those_of_the_specification() -> None:
 
 
 def test_resources_come_in_the_recommended_order() -> None:
-    assert [spec.name for spec in (SCHOOLS, *BASE_DATA)] == list(SPECIFIED)
+    assert [spec.name for spec in (SCHOOLS, *BASE_DATA, *DATASET_METADATA)] == list(SPECIFIED)
 
 
 def test_deleted_rows_are_asked_for_just_where_the_parameter_is_listed() -> None:
