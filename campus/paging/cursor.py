@@ -11,12 +11,15 @@ class IdCursor:
 
     Complete means: every row that was there throughout has been seen, and nothing that never was. Rows that
     come with a higher id while it runs are seen as well. A platform that ignores id_elt returns rows beyond
-    `stop`; they are the caller's to drop.
+    `stop`; they are the caller's to drop. Of a long answer the first and the last key are enough, where the
+    caller makes sure that those between ascend.
     """
 
     limit: int = 10_000
     start: int = 0
     stop: int | None = None
+    # The field that the ids are in: the dataset's primary key.
+    key: str = "id"
     # Smaller limits to try where the platform refuses one.
     ladder: tuple[int, ...] = (1000, 100)
     # A guard against a platform that makes up rows for any id.
@@ -79,8 +82,14 @@ class IdCursor:
         return bool(smaller)
 
     def _ask(self) -> None:
-        until = () if self.stop is None else (("id_elt", self.stop),)
-        params = (("id_egt", self._next), *until, ("sort", "id"), ("paginated", 0), ("limit", self.limit))
+        until = () if self.stop is None else ((f"{self.key}_elt", self.stop),)
+        params = (
+            (f"{self.key}_egt", self._next),
+            *until,
+            ("sort", self.key),
+            ("paginated", 0),
+            ("limit", self.limit),
+        )
         ordinal = 0 if self._waiting is None else self._waiting.ordinal + 1
         self._waiting = PageRequest(ordinal, params)
 

@@ -8,10 +8,11 @@ already read, another inserted), so one pass over several pages proves nothing. 
   the second began (a key that vanishes does not come back meanwhile), and |S| rows were: so just these.
 """
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from campus.paging.passes import Pass
+from campus.paging.passes import Pass, numbered
 from campus.paging.protocol import Outcome, PageRequest, PageSeen, Pagination, Params
 
 WHOLE = 0  # stands for the page number in the request for everything at once
@@ -19,15 +20,16 @@ WHOLE = 0  # stands for the page number in the request for everything at once
 
 @dataclass(frozen=True, slots=True)
 class PageNames:
-    """A generation's names of the paging parameters; `whole` turns paging off (None: nothing does)."""
+    """A generation's names of the paging parameters; `whole` asks for everything at once (none: nothing
+    does)."""
 
     page: str = "page"
     per_page: str = "per_page"
-    whole: tuple[str, int] | None = ("paginated", 0)
+    whole: Params = (("paginated", 0),)
 
 
 V3_NAMES = PageNames()
-V1_NAMES = PageNames("$page", "$per-page", None)
+V1_NAMES = PageNames("$page", "$per-page", ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class PageNumbers:
     """Reads a paged list: page 1, then all at once where that is not too much, else passes until proven.
 
     per_page: rows to ask for, smaller ones from `ladder` where the platform refuses. unpaged_limit: greatest
-    list to ask for in one answer. max_passes: passes over the pages before it gives up on a proof.
+    list to ask for in one answer. max_passes: passes over the pages before it gives up on a proof. keyless:
+    rows may be alike, and each of them counts.
     """
 
     def __init__(
@@ -53,20 +56,22 @@ class PageNumbers:
         max_passes: int = 6,
         ladder: tuple[int, ...] = (1000, 500, 200, 100, 50, 20),
         names: PageNames = V3_NAMES,
+        keyless: bool = False,
     ) -> None:
         self._size = per_page
         self._unpaged_limit = unpaged_limit
         self._max_passes = max_passes
         self._ladder = ladder
         self._names = names
-        self._whole_is_left = names.whole is not None
+        self._whole_is_left = bool(names.whole)
+        self._keyless = keyless
         self._ordinal = 0
         self._passes = 1
         self._total: int | None = None
         self._readings: list[_Reading] = []
         self._outcome: Outcome | None = None
         self._waiting: dict[PageRequest, int] = {}
-        self._pass = Pass(per_page)
+        self._pass = Pass(per_page, keyless)
         self._advance()
 
     def pending(self) -> tuple[PageRequest, ...]:
@@ -97,10 +102,10 @@ class PageNumbers:
             return
         self._pass.receive(request, seen)
         if page == 1 and is_everything(seen):
-            reading = _Reading(frozenset(seen.keys), frozenset({request}))
+            reading = _Reading(self._distinct(seen), frozenset({request}))
             self._finish(reading, True, "all rows in one answer")
         elif page == 1 and self._is_not_paged(seen):
-            reading = _Reading(frozenset(seen.keys), frozenset({request}))
+            reading = _Reading(self._distinct(seen), frozenset({request}))
             self._finish(reading, True, "the list is not paged: a smaller page shows the same rows")
         elif self._total is not None and self._may_ask_whole():
             self._ask_whole()
@@ -126,12 +131,12 @@ class PageNumbers:
         if size == self._pass.size:
             self._give_up("the platform refuses to list")
             return False
-        self._pass = Pass(size)
+        self._pass = Pass(size, self._keyless)
         self._advance()
         return True
 
     def _receive_whole(self, request: PageRequest, seen: PageSeen) -> None:
-        reading = _Reading(frozenset(seen.keys), frozenset({request}))
+        reading = _Reading(self._distinct(seen), frozenset({request}))
         rows, own = len(reading.keys), seen.pagination.total_count if seen.pagination else None
         if self._total is None:
             proven = any(earlier.telling and earlier.keys == reading.keys for earlier in self._readings)
@@ -175,18 +180,23 @@ class PageNumbers:
         ask_whole = self._may_ask_whole() and not unpaged
         # Other boundaries than before, of the size that pages really have.
         real_size = self._pass.longest or self._size
-        self._pass = Pass(max(1, real_size - self._passes * max(1, real_size // 10)))
+        size = max(1, real_size - self._passes * max(1, real_size // 10))
+        self._pass = Pass(size, self._keyless)
         self._passes += 1
         if ask_whole:
             self._ask_whole()
         else:
             self._advance()
 
+    def _distinct(self, seen: PageSeen) -> frozenset[Hashable]:
+        """The keys of one answer; those of rows that are alike told apart where each of them counts."""
+        return frozenset(numbered(seen.keys, Counter()) if self._keyless else seen.keys)
+
     def _is_not_paged(self, seen: PageSeen) -> bool:
         """Page 1 shows what all pages showed before, more than it has room for (one row always fits)."""
         if self._passes != 2 or not self._pass.uncounted:
             return False
-        keys, before = frozenset(seen.keys), self._readings[0]
+        keys, before = self._distinct(seen), self._readings[0]
         return keys == before.keys and not before.telling and (len(keys) > self._pass.size or len(keys) == 1)
 
     def _may_ask_whole(self) -> bool:
@@ -194,9 +204,8 @@ class PageNumbers:
         return self._whole_is_left and rows <= self._unpaged_limit
 
     def _ask_whole(self) -> None:
-        assert self._names.whole is not None
         self._whole_is_left = False
-        self._ask(WHOLE, (self._names.whole,))
+        self._ask(WHOLE, self._names.whole)
 
     def _ask(self, page: int, params: Params) -> None:
         self._waiting[PageRequest(self._ordinal, params)] = page

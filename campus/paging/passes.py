@@ -1,6 +1,7 @@
 """One way through the numbered pages of a list."""
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from campus.paging.protocol import PageRequest, PageSeen, Pagination
@@ -20,6 +21,7 @@ class Pass:
     """Pages 1, 2, ... of one size: which to ask next, what they held, and whether they agree."""
 
     size: int
+    keyless: bool = False
     keys: set[Hashable] = field(default_factory=set)
     totals: set[int | None] = field(default_factory=set)
     answered: set[PageRequest] = field(default_factory=set)
@@ -30,6 +32,7 @@ class Pass:
     _open: int = 0
     _stale: int = 0
     _empty_pages: int = 0
+    _alike: Counter[Hashable] = field(default_factory=Counter)
 
     def take_pages(self) -> range:
         """The numbers of the pages to ask now; each is named once."""
@@ -50,7 +53,7 @@ class Pass:
 
     def _take(self, seen: PageSeen) -> None:
         known = len(self.keys)
-        self.keys.update(seen.keys)
+        self.keys.update(numbered(seen.keys, self._alike) if self.keyless else seen.keys)
         self.longest = max(self.longest, len(seen.keys))
         self.totals.add(seen.pagination.total_count if seen.pagination else None)
         self._open -= 1
@@ -100,6 +103,14 @@ class Pass:
     def page_ignored(self) -> bool:
         """Each page showed the rows of the first one again."""
         return len(self.answered) > 1 and 0 < len(self.keys) == self.longest and self._empty_pages == 0
+
+
+def numbered(keys: Iterable[Hashable], seen: Counter[Hashable]) -> Iterator[Hashable]:
+    """Each key with how many like it came before, as far as `seen` knows: in whichever order the pages of a
+    list without keys come, the same rows give the same set."""
+    for key in keys:
+        yield key, seen[key]
+        seen[key] += 1
 
 
 def _pages(rows: int, size: int) -> int:
