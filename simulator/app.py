@@ -12,10 +12,9 @@ from simulator.cache import PageCache
 from simulator.control import PREFIX, Control
 from simulator.faults import HTML_PAGE, Fault, FaultPlan, Faults, Strike, retry_after, truncated
 from simulator.http import Headers, Problem, Request, Response, problem_response
-from simulator.listing import disturb
 from simulator.log import Log
 from simulator.platform import Platform
-from simulator.routes import ROUTES
+from simulator.routes import ROUTES, datasets
 from simulator.routing import Route, Router
 from simulator.settings import Settings
 
@@ -29,7 +28,7 @@ class Application:
 
     def __init__(self, settings: Settings, plan: FaultPlan) -> None:
         self.platform = Platform(settings)
-        self._router = Router(ROUTES)
+        self._router = Router((*ROUTES, *datasets.routes(settings.readings)))
         self._log = Log(settings.access.log)
         self._control = Control(self.platform, Faults(plan), self._log)
         self._cache = PageCache()
@@ -76,9 +75,9 @@ class Application:
         try:
             route = self._router.find(request)
             self._admit(route, request)
-            if moving and route.listing:
+            if moving and route.disturb:
                 fault, rng = moving
-                disturb(route.listing, self.platform, request, fault.change, rng)
+                route.disturb(self.platform, request, fault.change, rng)
             return self._handle(route, request)
         except Problem as problem:
             return self._refusal(problem)

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -96,3 +98,20 @@ def parse_flag(name: str, text: str) -> bool:
     if text not in ("0", "1", "true", "false"):
         raise Problem(422, f"{name} must be 0, 1, true or false, not {text[:40]!r}")
     return text in ("1", "true")
+
+
+def parse_moment(name: str, text: str) -> datetime:
+    """A moment of the query; 422 when it is none."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise Problem(422, f"{name} must be YYYY-MM-DD HH:MM:SS, not {text[:40]!r}") from error
+
+
+def decimal_of(value: object) -> Decimal | None:
+    """The number that a string carries, if it does."""
+    try:
+        found = Decimal(value) if isinstance(value, str) else None
+    except InvalidOperation:
+        return None
+    return found if found is not None and found.is_finite() else None

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from decimal import Decimal, InvalidOperation
 from functools import partial
 from itertools import chain
 from math import ceil
@@ -15,13 +13,16 @@ from simulator.http import (
     Problem,
     Request,
     Response,
+    decimal_of,
     json_response,
     parse_flag,
     parse_integer,
     parse_integers,
+    parse_moment,
 )
 from simulator.platform import Platform
 from simulator.rows import RESOURCES, TIME_FORMAT, Row
+from simulator.settings import Readings
 
 DEFAULT_PER_PAGE = 20
 
@@ -49,6 +50,14 @@ class Page(NamedTuple):
     number: int
     size: int
 
+    def cut(self, total: int, readings: Readings) -> tuple[slice, Headers]:
+        """Which of so many rows stand on the page, and the headers that say so."""
+        page = self
+        if readings.page_past_end == "last":
+            page = self._replace(number=max(1, min(self.number, ceil(total / self.size))))
+        headers = page.headers(total) if readings.pagination_headers == "present" else []
+        return slice((page.number - 1) * page.size, page.number * page.size), headers
+
     def headers(self, total: int) -> Headers:
         values = (self.number, ceil(total / self.size), self.size, total)
         names = (b"Current-Page", b"Page-Count", b"Per-Page", b"Total-Count")
@@ -58,15 +67,11 @@ class Page(NamedTuple):
 def answer(listing: Listing, platform: Platform, request: Request) -> Response:
     """The rows that a request asks for."""
     rows = selected(listing, platform, request)
-    page = _page(listing, platform, request)
     headers: Headers = []
+    page = page_of(platform, request) if listing.paged else None
     if page:
-        total = len(rows)
-        if platform.readings.page_past_end == "last":
-            page = page._replace(number=max(1, min(page.number, ceil(total / page.size))))
-        if platform.readings.pagination_headers == "present":
-            headers = page.headers(total)
-        rows = rows[(page.number - 1) * page.size : page.number * page.size]
+        part, headers = page.cut(len(rows), platform.readings)
+        rows = rows[part]
     expand = request.names("expand") if listing.expandable else ()
     sent = platform.wire.rows(listing.resource, rows, expand)
     fields = request.names("fields") if listing.selectable else None
@@ -89,13 +94,12 @@ def selected(listing: Listing, platform: Platform, request: Request) -> list[Row
     return rows
 
 
-def _page(listing: Listing, platform: Platform, request: Request) -> Page | None:
+def page_of(platform: Platform, request: Request) -> Page | None:
+    """The page of a paged list that is asked for; None for the whole of it."""
     readings = platform.readings
     number = request.integer("page", 1, least=1) or 1
     size = request.integer("per_page", DEFAULT_PER_PAGE, least=1) or DEFAULT_PER_PAGE
     paginated = request.flag("paginated", True)
-    if not listing.paged:
-        return None
     if not paginated and readings.unpaged == "refused":
         raise Problem(422, "paginated=0 is not offered here")
     if not paginated and readings.unpaged == "honoured":
@@ -117,7 +121,7 @@ def disturb(listing: Listing, platform: Platform, request: Request, change: str,
     shrink takes away a row of a page already sent, so that a row slips past the reader; grow puts a new row
     in front, so that one comes twice; balanced does the first and adds a row at the end: the total stays.
     """
-    page = _page(listing, platform, request)
+    page = page_of(platform, request) if listing.paged else None
     rows = selected(listing, platform, request)
     if page is None or page.number < 2 or len(rows) < 2:
         return
@@ -195,12 +199,12 @@ def bounded(field_name: str, *, least: bool) -> Filter:
     """The field, a decimal carried in a string, is at least or at most this; rows without one stay out."""
 
     def make(name: str, text: str) -> Predicate:
-        bound = _decimal(text)
+        bound = decimal_of(text)
         if bound is None:
             raise Problem(422, f"{name} must be a number, not {text[:40]!r}")
 
         def holds(row: Row) -> bool:
-            value = _decimal(row.values.get(field_name))
+            value = decimal_of(row.values.get(field_name))
             return value is not None and (value >= bound if least else value <= bound)
 
         return holds
@@ -210,16 +214,5 @@ def bounded(field_name: str, *, least: bool) -> Filter:
 
 def updated_since(name: str, text: str) -> Predicate:
     """Changed at this moment or later; deletion is a change."""
-    try:
-        moment = datetime.fromisoformat(text).strftime(TIME_FORMAT)
-    except ValueError as error:
-        raise Problem(422, f"{name} must be YYYY-MM-DD HH:MM:SS, not {text[:40]!r}") from error
+    moment = parse_moment(name, text).strftime(TIME_FORMAT)
     return lambda row: row.updated_at >= moment
-
-
-def _decimal(value: object) -> Decimal | None:
-    try:
-        found = Decimal(value) if isinstance(value, str) else None
-    except InvalidOperation:
-        return None
-    return found if found is not None and found.is_finite() else None

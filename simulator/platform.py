@@ -1,6 +1,10 @@
 """What every handler works with."""
 
+from functools import lru_cache
+
 from simulator.access import Tokens
+from simulator.datasets.registry import Datasets
+from simulator.datasets.rendering import Rendering
 from simulator.settings import Settings
 from simulator.store import Store
 from simulator.wire import Wire
@@ -15,3 +19,7 @@ class Platform:
         self.store = Store(settings.size)
         self.tokens = Tokens(settings, self.store.school_ids)
         self.wire = Wire(self.store, settings.readings)
+        self.datasets = Datasets(self.store)
+        self.rendering = lru_cache(maxsize=16)(
+            lambda described, names: Rendering(described, names, settings.readings)
+        )

@@ -54,10 +54,14 @@ class RunningSimulator:
         self.control("DELETE", "log")
 
     def rows(
-        self, resource: str, school_id: int, semester_id: int | None = None, expand: str = ""
+        self, resource: str, school_id: int, semester_id: int | None = None, expand: str = "", **keys: int
     ) -> list[dict[str, Any]]:
-        """What is true: each row as {key, parent, trashed, row}, `row` being what the platform would send."""
-        query: dict[str, str | int] = {"resource": resource, "school_id": school_id, "expand": expand}
+        """What is true: each row as {key, parent, trashed, row}, `row` being what the platform would send.
+
+        Resources are those of simulator.rows, and datasets, dataset_fields, dataset_relations (the metadata)
+        and datasets/NAME (the rows of one), of which `first` and `last` choose a range of keys.
+        """
+        query: dict[str, str | int] = {"resource": resource, "school_id": school_id, "expand": expand, **keys}
         if semester_id is not None:
             query["semester_id"] = semester_id
         return list(self.control("GET", "rows", **query))
@@ -66,17 +70,24 @@ class RunningSimulator:
         """Add a row like its neighbour but for `values`; parent is its school, semester, class or item."""
         return self._mutate(op="insert", resource=resource, parent=parent, first=first, values=values)
 
-    def update(self, resource: str, key: int, *, touch: bool = True, **values: Any) -> dict[str, Any]:
-        """Set fields to what is given, right or wrong (msgspec.Raw for any text); touch moves updated_at."""
-        return self._mutate(op="update", resource=resource, key=key, touch=touch, values=values)
+    def update(
+        self, resource: str, key: int, *, parent: int | None = None, touch: bool = True, **values: Any
+    ) -> dict[str, Any]:
+        """Set fields to what is given, right or wrong (msgspec.Raw for any text); touch moves updated_at.
+
+        Datasets need their school as `parent`, as they do to destroy a row.
+        """
+        return self._mutate(
+            op="update", resource=resource, key=key, parent=parent, touch=touch, values=values
+        )
 
     def delete(self, resource: str, key: int) -> dict[str, Any]:
         """Delete softly: the row shows only with with_trashed."""
         return self._mutate(op="delete", resource=resource, key=key)
 
-    def destroy(self, resource: str, key: int) -> dict[str, Any]:
+    def destroy(self, resource: str, key: int, *, parent: int | None = None) -> dict[str, Any]:
         """Delete for good."""
-        return self._mutate(op="destroy", resource=resource, key=key)
+        return self._mutate(op="destroy", resource=resource, key=key, parent=parent)
 
     def _mutate(self, **change: Any) -> dict[str, Any]:
         return dict(self.control("POST", "mutate", body=change))

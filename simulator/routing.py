@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from simulator.http import Problem, Request, Response
-from simulator.listing import Listing
 from simulator.platform import Platform
 
 Handler = Callable[[Platform, Request], Response]
+Disturb = Callable[[Platform, Request, str, Random], None]
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Route:
     scopes: tuple[str, ...] = ()  # one of these opens it
     anonymous: bool = False
     needs_school: bool = True
-    listing: Listing | None = None  # of which rows can move while somebody pages through
+    disturb: Disturb | None = None  # moves rows of its list while somebody pages through
 
 
 class Router:

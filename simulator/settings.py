@@ -44,6 +44,11 @@ class Size:
     students: int = _option(240, "Students per school.", most=40_000)  # more would need longer ids
     semesters: int = _option(2, "Semesters per school; the last one is the current one.", most=40)
     seed: int = _option(1, "Seed of all generated rows and of the faults.", least=0)
+    dataset_rows: int = _option(2_000, "Rows of the dataset big_scores in each school.", most=100_000_000)
+    dataset_gap: int = _option(0, "Ids that big_scores leaves out after each thousand.", least=0)
+    dataset_fresh: int = _option(
+        1, "Percent of the rows of big_scores that were updated today.", least=0, most=100
+    )
     today: date = field(default=DEFAULT_TODAY, metadata={"help": "The platform's own date, YYYY-MM-DD."})
 
 
@@ -149,6 +154,49 @@ class Readings:
     )
     enums: str = _reading(
         "known", "unknown", text="Whether every tenth row has enum values that nobody has heard of."
+    )
+    v3_prefix: str = _reading(
+        "/v3", "/api/v3", text="What the paths of datasets begin with; under the other there is nothing."
+    )
+    dataset_list: str = _reading("unpaged", "paged", text="Whether the list of datasets is paged.")
+    dataset_list_fields: str = _reading(
+        "full",
+        "bare",
+        text="Whether the list of datasets carries fields and relations, as each one alone does.",
+    )
+    dataset_names: str = _reading(
+        "422", "ignored", text="What fields and operators that do not exist do in filters, sort and fields."
+    )
+    dataset_relations: str = _reading(
+        "422", "ignored", text="What an unknown relation does in expand of dataset records."
+    )
+    dataset_operators: str = _reading(
+        "seen",
+        "more",
+        text="Operators of dataset filters: those in the specification, or not_in, gt, lt, eq and neq too.",
+    )
+    dataset_order: str = _reading(
+        "id",
+        "shuffled",
+        text="The order of dataset records without sort: by id, or another one for each request.",
+    )
+    dataset_limit: str = _reading("clamped", "refused", text="What happens to a limit above 10000.")
+    dataset_no_limit: str = _reading(
+        "all", "10000", "20", text="How many records paginated=0 gives without limit."
+    )
+    dataset_unpaged_headers: str = _reading(
+        "absent", "present", text="Whether answers to paginated=0 carry X-Pagination-* headers."
+    )
+    dataset_id: str = _reading(
+        "key", "field", text="Whether id_egt, id_elt, id_in and sort=id mean a key that has another name."
+    )
+    dataset_unsegmented: str = _reading(
+        "422", "ignored", text="What id_egt and id_elt do where a dataset does not understand them."
+    )
+    dataset_fields_key: str = _reading(
+        "as_asked",
+        "added",
+        text="Whether records carry their key where the parameter fields does not name it.",
     )
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from simulator.http import Problem, Request, Response, json_response, parse_integer, parse_integers
-from simulator.listing import Listing, answer, bounded, equal, flagged, one_of, updated_since
+from simulator.listing import Listing, answer, bounded, disturb, equal, flagged, one_of, updated_since
 from simulator.platform import Platform
 from simulator.routing import Route
 from simulator.rows import Row, class_of, school_of, semester_of
@@ -77,9 +77,13 @@ ROUTES = (
         "/api/v3/class-assessment/items/{id}/scores",
         partial(answer, SCORES),
         scopes=SCOPES,
-        listing=SCORES,
+        disturb=partial(disturb, SCORES),
     ),
     Route(
-        "GET", "/api/v3/class-assessment/class/grades", partial(answer, GRADES), scopes=SCOPES, listing=GRADES
+        "GET",
+        "/api/v3/class-assessment/class/grades",
+        partial(answer, GRADES),
+        scopes=SCOPES,
+        disturb=partial(disturb, GRADES),
     ),
 )

@@ -6,6 +6,7 @@ from simulator.http import Problem, Request, Response
 from simulator.listing import (
     Listing,
     answer,
+    disturb,
     equal,
     has,
     is_empty,
@@ -24,7 +25,7 @@ def of_school(platform: Platform, request: Request) -> list[int]:
 
 
 def _list(path: str, scopes: tuple[str, ...], listing: Listing) -> Route:
-    return Route("GET", path, partial(answer, listing), scopes=scopes, listing=listing)
+    return Route("GET", path, partial(answer, listing), scopes=scopes, disturb=partial(disturb, listing))
 
 
 def list_terms(platform: Platform, request: Request) -> Response:

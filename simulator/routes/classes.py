@@ -3,7 +3,7 @@
 from functools import partial
 
 from simulator.http import Problem, Request, parse_integers
-from simulator.listing import Listing, answer, has, is_id, updated_since
+from simulator.listing import Listing, answer, disturb, has, is_id, updated_since
 from simulator.platform import Platform
 from simulator.routing import Route
 from simulator.rows import semester_of
@@ -45,6 +45,18 @@ CLASSES = Listing(
 MEMBERS = Listing("class_members", classes_of_members, {"updated_at_egt": updated_since}, trashable=True)
 
 ROUTES = (
-    Route("GET", "/api/v3/klass/classes", partial(answer, CLASSES), scopes=SCOPES, listing=CLASSES),
-    Route("GET", "/api/v3/klass/class-selections", partial(answer, MEMBERS), scopes=SCOPES, listing=MEMBERS),
+    Route(
+        "GET",
+        "/api/v3/klass/classes",
+        partial(answer, CLASSES),
+        scopes=SCOPES,
+        disturb=partial(disturb, CLASSES),
+    ),
+    Route(
+        "GET",
+        "/api/v3/klass/class-selections",
+        partial(answer, MEMBERS),
+        scopes=SCOPES,
+        disturb=partial(disturb, MEMBERS),
+    ),
 )

@@ -1,0 +1,61 @@
+"""The metadata of a school's datasets as rows of their own, so that tests change them as they change rows."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from simulator.datasets.catalog import DATASETS
+from simulator.datasets.definitions import Dataset
+from simulator.datasets.table import Table
+from simulator.rows import Values
+from simulator.school.calendar import stamp
+from simulator.settings import Size
+
+METADATA = ("datasets", "dataset_fields", "dataset_relations")
+OWNER = "dataset"  # the name of the dataset that a field or a relation belongs to; not sent
+
+
+def tables(size: Size, school_id: int, last_updates: dict[str, str | None]) -> dict[str, Table]:
+    """The metadata of one school, given when each dataset's rows were updated last."""
+    since = stamp(size.today - timedelta(days=300), 8 * 3600)
+    dated: Values = {"created_at": since, "updated_at": since}
+    datasets: list[Values] = []
+    fields: list[Values] = []
+    relations: list[Values] = []
+    for number, dataset in enumerate(DATASETS, 1):
+        dataset_id = school_id * 1_000 + number
+        datasets.append(
+            {**_about(dataset, dataset_id), **dated, "last_updated_at": last_updates[dataset.name]}
+        )
+        for position, field in enumerate(dataset.fields, 1):
+            key: Values = {OWNER: dataset.name, "id": dataset_id * 1_000 + position, "position": position}
+            fields.append(key | field._asdict() | dated)
+        for position, relation in enumerate(dataset.relations, 1):
+            key = {OWNER: dataset.name, "id": dataset_id * 1_000 + position}
+            relations.append(key | relation._asdict())
+    return dict(zip(METADATA, map(_table, (datasets, fields, relations)), strict=True))
+
+
+def _about(dataset: Dataset, dataset_id: int) -> Values:
+    return {
+        "id": dataset_id,
+        "name": dataset.name,
+        "label": dataset.label,
+        "description": dataset.description,
+        "is_custom": dataset.is_custom,
+    }
+
+
+def _table(rows: Iterable[Values]) -> Table:
+    made = list(rows)
+    columns = {name: [row[name] for row in made] for name in made[0]}
+    return Table(columns["id"], columns)
+
+
+def identity(resource: str, key: int, position: int) -> Values:
+    """The values in which new metadata must not be like its neighbour, where a test does not say them."""
+    name = f"{resource}_{key}"
+    common: Values = {"id": key, "name": name, "label": name}
+    if resource == "dataset_fields":
+        unset: Values = dict.fromkeys(("enum", "max_length", "precision", "scale", "description"))
+        return {**common, **unset, "position": position, "primary": False}
+    return common
