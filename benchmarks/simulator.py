@@ -18,9 +18,10 @@ import uvloop
 from simulator.process import RunningSimulator, running
 
 CONNECTIONS = 16
-SCOPES = "school.101 semester.read student.read_all class.read"
+SCOPES = "school.101 semester.read student.read_all class.read dataset.read_all"
 PAGE = 100
 GRADE_CLASSES = 20  # per request
+SEGMENT = 10_000  # records per request, the most that there may be
 
 
 class Asker(asyncio.Protocol):
@@ -93,6 +94,12 @@ def pages(path: str, rows: int) -> Iterable[str]:
     return (f"{path}{mark}per_page={PAGE}&page={number}" for number in range(1, -(-rows // PAGE) + 1))
 
 
+def segments(rows: int) -> list[str]:
+    """All records of the big dataset, as a full sync by ids asks for them."""
+    path = f"/v3/uds/datasets/big_scores/records?sort=id&paginated=0&limit={SEGMENT}"
+    return [f"{path}&id_egt={first}" for first in range(1, rows + 1, SEGMENT)]
+
+
 def parents(simulator: RunningSimulator, resource: str) -> list[dict[str, int]]:
     """The live rows of a resource, as keys and parents."""
     return [entry for entry in simulator.rows(resource, 101) if not entry["trashed"]]
@@ -102,7 +109,9 @@ def main() -> None:
     """Print the table."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--students", type=int, default=2000)
-    students = arguments.parse_args().students
+    arguments.add_argument("--dataset-rows", type=int, default=1_000_000)
+    chosen = arguments.parse_args()
+    students, records = chosen.students, chosen.dataset_rows
     with running(schools=1, students=students, log=False) as simulator:
         credentials = {"client_id": simulator.client_id, "client_secret": simulator.client_secret}
         body = {"grant_type": "client_credentials", "scope": SCOPES, **credentials}
@@ -123,7 +132,7 @@ def main() -> None:
         score_rows = _count(simulator, token, scores)
         grade_rows = _count(simulator, token, grades)
 
-    with running(schools=1, students=students, log=False) as simulator:
+    with running(schools=1, students=students, dataset_rows=records, log=False) as simulator:
         token = httpx.post(f"{simulator.base_url}/api/v3/oauth/tokens", json=body).json()["access_token"]
         print(f"{'':<44} {'requests':>9} {'rows':>9} {'seconds':>8} {'requests/s':>12} {'rows/s':>12}")
         measure("semesters, again and again", simulator, token, small, 2 * len(small))
@@ -133,6 +142,7 @@ def main() -> None:
         measure("scores item by item, again", simulator, token, scores, score_rows)
         measure("grades of 20 classes, made on demand", simulator, token, grades, grade_rows)
         measure("grades of 20 classes, again", simulator, token, grades, grade_rows)
+        measure("records of a dataset, 10,000 at a time", simulator, token, segments(records), records)
 
 
 def _count(simulator: RunningSimulator, token: str, targets: Sequence[str]) -> int:

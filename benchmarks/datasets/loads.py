@@ -1,0 +1,71 @@
+"""The contenders, and one load of one of them: in a process of its own, into a fresh folder, checked."""
+
+import json
+import os
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.datasets import measure
+from benchmarks.datasets.source import Job
+from simulator.process import RunningSimulator
+
+DLT = str(Path(__file__).parents[2] / ".venv-bench" / "bin" / "python")
+
+Figures = dict[str, float]  # rows, seconds, cpu (seconds), peak (MB)
+Sums = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """`work`: module:function below this folder. `rows`: the option that says how many it loads."""
+
+    name: str
+    work: str
+    python: str = sys.executable
+    rows: str = "rows"
+
+
+FLOOR = Contender("floor", "plain:floor")
+CONTENDERS = (
+    FLOOR,
+    Contender("loop", "plain:loop"),
+    Contender("loop, typed", "plain:typed_loop"),
+    Contender("dlt, Arrow", "by_dlt:arrow", DLT),
+    Contender("dlt, rest_api, Parquet", "by_dlt:rest_api_parquet", DLT, "rest_rows"),
+    Contender("dlt, rest_api, default", "by_dlt:rest_api", DLT, "values_rows"),
+)
+
+
+def environment_of(platform: RunningSimulator) -> dict[str, str]:
+    """What a contender's process finds in its environment."""
+    return {
+        **os.environ,
+        "CAMPUS_BASE_URL": platform.base_url,
+        "CAMPUS_CLIENT_ID": platform.client_id,
+        "CAMPUS_CLIENT_SECRET": platform.client_secret,
+        "RUNTIME__DLTHUB_TELEMETRY": "false",
+    }
+
+
+def truth(rows: int, environment: dict[str, str]) -> Sums:
+    """The sums of the platform's first rows."""
+    command = [sys.executable, "-m", "benchmarks.datasets.check", "truth", str(rows)]
+    return dict(json.loads(measure.run(command, environment)[0]))
+
+
+def load(contender: Contender, sums: Sums, in_flight: int, environment: dict[str, str]) -> Figures:
+    """Load the rows whose sums these are; AssertionError where others were loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = Job(last_id=int(sums["last_id"]), in_flight=in_flight, folder=folder)
+        inside = environment | {"DLT_DATA_DIR": f"{folder}/dlt"}
+        command = [contender.python, "-m", "benchmarks.datasets.contender", contender.work]
+        printed, peak = measure.run([*command, json.dumps(asdict(job))], inside)
+        result: dict[str, Any] = json.loads(printed.splitlines()[-1])
+        if result["relation"]:
+            command = [contender.python, "-m", "benchmarks.datasets.check", "loaded"]
+            found = json.loads(measure.run([*command, result["database"], result["relation"]], inside)[0])
+            assert found == sums, f"{contender.name}: {found}, but the platform has {sums}"
+    return {"rows": int(sums["rows"]), "seconds": result["seconds"], "cpu": result["cpu"], "peak": peak}
