@@ -13,6 +13,7 @@ from typing import Any
 from warehouse.changes import settle
 from warehouse.lake import Lake, until_committed
 from warehouse.logs import LOGS
+from warehouse.plans import DATASET_PLANS
 from warehouse.tables import Slice, Stored, Table
 
 #: How long a file stays after its replacement: a build, or a change log that is due, may still read it.
@@ -31,9 +32,10 @@ def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: time
             for slice in _slices(lake, table):
                 # What a crash left unlogged is read from old files, so it is logged before they go.
                 settle(lake, table, slice, scratch)
-    for log in LOGS:
+    logs = [log for log in (*LOGS, DATASET_PLANS) if lake.holds(log)]
+    for log in logs:
         until_committed(partial(_compact, lake, log))
-    everything: tuple[Stored, ...] = (*tables, *LOGS)
+    everything: tuple[Stored, ...] = (*tables, *logs)
     for stored in everything:
         lake.open(stored).vacuum(
             retention_hours=int(retention / timedelta(hours=1)),

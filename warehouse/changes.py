@@ -21,8 +21,7 @@ from deltalake import DeltaTable
 from warehouse.lake import Lake, until_committed
 from warehouse.logs import CHANGES
 from warehouse.replace import append
-from warehouse.spool import ROW_GROUP_ROWS
-from warehouse.sql import connect, key_ranges, listed, literal, quoted, view
+from warehouse.sql import BATCH_ROWS, connect, key_ranges, listed, literal, quoted, view
 from warehouse.tables import Slice, Table
 
 
@@ -57,7 +56,7 @@ def _settle(lake: Lake, table: Table, slice: Slice, scratch: Path) -> DeltaTable
 
 def _differences(con: duckdb.DuckDBPyConnection, table: Table) -> Iterator[pa.RecordBatch]:
     for within, bounds in key_ranges(con, ["n", "o"], table.primary_key[0]):
-        yield from con.sql(_difference(table, within), params=bounds).to_arrow_reader(ROW_GROUP_ROWS)
+        yield from con.sql(_difference(table, within), params=bounds).to_arrow_reader(BATCH_ROWS)
 
 
 def _stamped(rows: Iterable[pa.RecordBatch], slice: Slice, version: int) -> Iterator[pa.RecordBatch]:

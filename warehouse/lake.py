@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
@@ -38,7 +38,7 @@ class Lake:
         self.storage_options = dict(storage_options or {})
 
     def uri(self, table: Stored) -> str:
-        return f"{self.root}/{table.name}"
+        return f"{self.root}/{table.folder}"
 
     def open(self, table: Stored, version: int | None = None) -> DeltaTable:
         """The table as of `version` (default: now). Raises deltalake's TableNotFoundError before `ensure`."""
@@ -54,13 +54,14 @@ class Lake:
             until_committed(partial(self._ensure, table))
 
     def _ensure(self, table: Stored) -> None:
-        self._create(table)
+        self.create(table)
         opened = self.open(table)
         new = _new_columns(table, opened)
         if new:
             opened.alter.add_columns(new)
 
-    def _create(self, table: Stored) -> None:
+    def create(self, table: Stored) -> None:
+        """Make the table unless it is there."""
         if not self.holds(table):
             DeltaTable.create(
                 self.uri(table),
@@ -111,6 +112,12 @@ def scan(table: Stored, opened: DeltaTable, columns: Sequence[str], predicate: s
     schema = pa.schema([table.lake_schema.field(name) for name in columns])
     reader = opened.scan(columns=list(columns), predicate=predicate or None)
     return pa.table(reader).select(list(columns)).cast(schema)
+
+
+def held_schema(opened: DeltaTable) -> pa.Schema:
+    """All columns of a snapshot, whoever added them, with their metadata."""
+    columns: Any = opened.schema()
+    return pa.schema(columns)
 
 
 def until_committed(attempt: Callable[[], Result]) -> Result:

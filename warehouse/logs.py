@@ -19,6 +19,11 @@ class Log:
     slice_columns: tuple[str, ...] = ()
 
     @property
+    def folder(self) -> str:
+        """Where the table lies below the lake's root."""
+        return self.name
+
+    @property
     def lake_schema(self) -> pa.Schema:
         return pa.schema([pa.field(column.name, column.type) for column in self.columns])
 

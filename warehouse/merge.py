@@ -23,9 +23,8 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.reading import Kept, Reading
-from warehouse.spool import ROW_GROUP_ROWS
-from warehouse.sql import key_ranges, listed, quoted, view
-from warehouse.tables import DELETED_AT, SYNCED_AT, TRASHED, Table
+from warehouse.sql import BATCH_ROWS, key_ranges, listed, quoted, view
+from warehouse.tables import DELETED_AT, SYNCED_AT, TRASHED, TRASHED_AT, Table, file_schema
 
 #: Fates of rows that the reading holds, and those that change the slice.
 READ = ("new", "changed", "unchanged", "returned", "deleted")
@@ -69,17 +68,25 @@ def merge(
 
     The files have the lake's columns without the slice's own, and `_fate` and `_was_alive`.
     """
-    con.read_parquet(str(reading.spool), file_row_number=True).create_view("reading")
-    view(con, "previous", previous, _held_schema(table))
+    _show(con, table, reading)
+    view(con, "previous", previous, file_schema(table))
     _spare(con, table, reading)
-    values = {"started_at": reading.started_at, "complete": reading.complete and not _has_hole(reading)}
+    whole = reading.complete and not reading.incremental and not _has_hole(reading)
+    values = {"started_at": reading.started_at, "complete": whole}
     merged: list[Path] = []
     for within, bounds in key_ranges(con, ["reading", "previous"], table.primary_key[0]):
         part = folder / f"merged-{len(merged):05}.parquet"
         fates = con.sql(_fates(table, reading.keep, within), params=values | bounds)
-        fates.write_parquet(str(part), compression="zstd", row_group_size=ROW_GROUP_ROWS)
+        fates.write_parquet(str(part), compression="zstd", row_group_size=BATCH_ROWS)
         merged.append(part)
     return _tally(con, table, reading, merged), merged
+
+
+def all_new(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> Tally:
+    """The tally of a reading of distinct keys where nothing is held."""
+    _show(con, table, reading)
+    [(rows, mark)] = con.execute(f"SELECT count(*), max({_updated(table)}) FROM reading").fetchall()
+    return Tally(new=rows, high_water=min(mark, reading.started_at) if mark else None)
 
 
 def _has_hole(reading: Reading) -> bool:
@@ -87,9 +94,15 @@ def _has_hole(reading: Reading) -> bool:
     return any(bad.key is None for bad in reading.quarantined)
 
 
-def _held_schema(table: Table) -> pa.Schema:
-    slices = set(table.slice_columns)
-    return pa.schema([field for field in table.lake_schema if field.name not in slices])
+def _show(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
+    """Show the reading's rows as a view, with what the platform says of deletions, if anything."""
+    spool = con.read_parquet(str(reading.spool), file_row_number=True)
+    shown = f"{listed(table.row_schema.names)}, file_row_number"
+    if table.shows_deleted:
+        shown += f", {TRASHED}, {TRASHED_AT}"
+    else:
+        shown += f", false AS {TRASHED}, NULL::TIMESTAMP AS {TRASHED_AT}"
+    spool.select(shown).create_view("reading")
 
 
 def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
@@ -119,7 +132,12 @@ def _fates(table: Table, keep: Kept | None, within: str) -> str:
     """
     keys = listed(table.primary_key)
     columns = [quoted(name) for name in table.row_schema.names]
-    chosen = ",\n".join(f"CASE WHEN n._seen THEN n.{c} ELSE o.{c} END AS {c}" for c in columns)
+    chosen = ",\n".join(
+        [
+            *(f"CASE WHEN n._seen THEN n.{c} ELSE o.{c} END AS {c}" for c in columns),
+            *(f"o.{quoted(column.name)}" for column in table.retired),
+        ]
+    )
     differs = "\nOR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in columns)
     matched = " AND ".join(f"n.{quoted(key)} = o.{quoted(key)}" for key in table.primary_key)
     spared_value = f"{quoted(keep.column)} IN (FROM spared_values)" if keep else "false"

@@ -15,9 +15,10 @@ from deltalake import DeltaTable
 
 from warehouse.lake import Lake
 from warehouse.logs import LOAD_LOG, LOGS, Log
+from warehouse.publish_datasets import by_name, fill, show
 from warehouse.quality import now
-from warehouse.sql import connect, literal, quoted, view
-from warehouse.tables import BOOKKEEPING, EXTRA, SCHOOL_ID, TIMESTAMP, Column, Stored, Table
+from warehouse.sql import connect, create_table, quoted, view
+from warehouse.tables import BOOKKEEPING, EXTRA, SCHOOL_ID, TIMESTAMP, Column, Stored, Table, comments
 
 FILE = "campus.duckdb"
 
@@ -47,8 +48,11 @@ class Generation:
     path: Path
 
 
-def build_raw(lake: Lake, tables: Sequence[Table], path: Path, memory_mb: int = 512) -> None:
-    """Make a new DuckDB file at `path` with the schemas `raw` and `quality`; one that is there is replaced.
+def build_raw(
+    lake: Lake, tables: Sequence[Table], path: Path, memory_mb: int = 512, *, datasets: Sequence[Table] = ()
+) -> None:
+    """Make a new DuckDB file at `path` with the schemas `raw`, `datasets` and `quality`; one that is there is
+    replaced. `datasets` are the definitions of all schools, the newest first.
 
     All tables are read as of one moment at the start; one without rows has its columns all the same. A crash
     leaves a file that nobody reads and the next build replaces.
@@ -58,15 +62,20 @@ def build_raw(lake: Lake, tables: Sequence[Table], path: Path, memory_mb: int = 
         old.unlink(missing_ok=True)
     stored: tuple[Stored, ...] = (*tables, *LOGS)
     snapshots = {table.name: lake.open(table) for table in stored}
+    shown = [show(lake, definitions) for definitions in by_name(datasets)]
     with closing(connect(path, memory_mb=memory_mb, scratch=path.parent / "spill")) as con:
-        con.execute("CREATE SCHEMA raw")
-        con.execute("CREATE SCHEMA quality")
+        for schema in ("raw", "datasets", "quality"):
+            con.execute(f"CREATE SCHEMA {schema}")
         for table in tables:
             _fill_raw(con, lake, table, snapshots[table.name])
+        for dataset in shown:
+            fill(con, lake, dataset)
         for log in LOGS:
             _fill_log(con, lake, log, snapshots[log.name])
         view(con, "held", [], CHECK_RESULTS.lake_schema)
-        _create(con, "quality.check_results", "FROM held", CHECK_RESULTS.comment, CHECK_RESULTS.columns)
+        create_table(
+            con, "quality.check_results", "FROM held", CHECK_RESULTS.comment, comments(CHECK_RESULTS.columns)
+        )
 
 
 def record_checks(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -126,24 +135,10 @@ def _fill_raw(con: duckdb.DuckDBPyConnection, lake: Lake, table: Table, snapshot
     schema = pa.schema([pa.field(column.name, column.type) for column in columns])
     view(con, "held", lake.files_of(table, snapshot), schema, hive=True)
     query = f"SELECT * REPLACE (CAST({EXTRA} AS JSON) AS {EXTRA}) FROM held"
-    _create(con, f"raw.{quoted(table.name)}", query, table.comment, columns)
+    create_table(con, f"raw.{quoted(table.name)}", query, table.comment, comments(columns))
 
 
 def _fill_log(con: duckdb.DuckDBPyConnection, lake: Lake, log: Log, snapshot: DeltaTable) -> None:
     view(con, "held", lake.files_of(log, snapshot), log.lake_schema, hive=True)
-    _create(
-        con,
-        f"quality.{log.name}",
-        LAST_ATTEMPTS if log == LOAD_LOG else "FROM held",
-        log.comment,
-        log.columns,
-    )
-
-
-def _create(
-    con: duckdb.DuckDBPyConnection, name: str, query: str, comment: str, columns: Sequence[Column]
-) -> None:
-    con.execute(f"CREATE TABLE {name} AS {query}")
-    con.execute(f"COMMENT ON TABLE {name} IS {literal(comment)}")
-    for column in columns:
-        con.execute(f"COMMENT ON COLUMN {name}.{quoted(column.name)} IS {literal(column.comment)}")
+    query = LAST_ATTEMPTS if log == LOAD_LOG else "FROM held"
+    create_table(con, f"quality.{log.name}", query, log.comment, comments(log.columns))

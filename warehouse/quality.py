@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -18,9 +19,21 @@ from deltalake import write_deltalake
 
 from warehouse.lake import Lake, scan, until_committed
 from warehouse.logs import DRIFT, LOAD_LOG, QUARANTINE, RECONCILIATION, Log
-from warehouse.reading import BadRow, Reading
+from warehouse.reading import BadRow, Drift, Reading
 from warehouse.sql import literal
 from warehouse.tables import Slice, Table
+
+#: What makes two findings of drift the same one.
+DRIFT_IDENTITY = ("kind", "field", "value")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a slice can be relied on. `complete_at`: start of the last load that provably missed nothing;
+    `quarantined`: rows of it are in quarantine."""
+
+    complete_at: datetime | None = None
+    quarantined: bool = False
 
 
 def now() -> datetime:
@@ -48,12 +61,8 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: Reading) ->
 
     What a reading in part did not meet again may still be there, so only a whole one clears it.
     """
-    whole = reading.complete and reading.keep is None
+    whole = reading.complete and reading.keep is None and not reading.incremental
     bad = [{**_bad(row), "sync_id": reading.sync_id} for row in reading.quarantined]
-    drift = [
-        {"kind": each.kind, "field": each.field, "value": each.value, "rows": each.rows}
-        for each in reading.drift
-    ]
     measures = [
         {
             "measure": each.name,
@@ -67,11 +76,29 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: Reading) ->
     seen = {"first_seen": reading.started_at, "last_seen": reading.started_at}
     found: Sequence[tuple[Log, list[dict[str, Any]], tuple[str, ...]]] = (
         (QUARANTINE, [{**row, **seen} for row in bad], ("key", "reason", "raw")),
-        (DRIFT, [{**row, **seen} for row in drift], ("kind", "field", "value")),
+        (DRIFT, _drift(reading.drift, reading.started_at), DRIFT_IDENTITY),
         (RECONCILIATION, measures, ("measure",)),
     )
     for log, rows, identity in found:
         until_committed(partial(_replace, lake, log, table, slice, rows, identity, whole))
+
+
+def record_drift(lake: Lake, table: Table, school_id: int, drift: Sequence[Drift], seen_at: datetime) -> None:
+    """Add drift of metadata: it stands beside the school's slices, and no load of one clears it."""
+    where, rows = Slice.of(_school_id=school_id), _drift(drift, seen_at)
+    until_committed(partial(_replace, lake, DRIFT, table, where, rows, DRIFT_IDENTITY, whole=False))
+
+
+def standings(lake: Lake, table: Table, school_id: int) -> dict[str, Standing]:
+    """How far each slice of a table (as text) that was ever loaded can be relied on, of one school."""
+    mine = f"resource = {literal(table.name)} AND _school_id = {school_id}"
+    believed = f"{mine} AND complete AND status IN ('ok', 'warning')"
+    loads = scan(LOAD_LOG, lake.open(LOAD_LOG), ["slice", "started_at"], believed)
+    bad = {row["slice"] for row in scan(QUARANTINE, lake.open(QUARANTINE), ["slice"], mine).to_pylist()}
+    complete_at: dict[str, datetime] = {}
+    for load in loads.to_pylist():
+        complete_at[load["slice"]] = max(load["started_at"], complete_at.get(load["slice"], datetime.min))
+    return {slice: Standing(complete_at.get(slice), slice in bad) for slice in complete_at.keys() | bad}
 
 
 def committed(lake: Lake, sync_id: str) -> dict[tuple[str, str], datetime]:
@@ -96,7 +123,7 @@ def _replace(
     mine = f"resource = {literal(table.name)} AND slice = {literal(str(slice))}"
     held_rows = scan(log, opened, log.lake_schema.names, mine).to_pylist()
     before = {_pick(row, identity): row for row in held_rows}
-    if not before and not rows:
+    if not rows and not (before and whole):
         return
     after = {} if whole else dict(before)
     for row in rows:
@@ -114,6 +141,14 @@ def _replace(
 def _bad(row: BadRow) -> dict[str, Any]:
     key = None if row.key is None else json.dumps(row.key, ensure_ascii=False, default=str)
     return {"key": key, "reason": row.reason, "raw": row.raw, "unit": row.unit}
+
+
+def _drift(drift: Iterable[Drift], seen_at: datetime) -> list[dict[str, Any]]:
+    seen = {"first_seen": seen_at, "last_seen": seen_at}
+    return [
+        {"kind": each.kind, "field": each.field, "value": each.value, "rows": each.rows, **seen}
+        for each in drift
+    ]
 
 
 def _where(table: Table, slice: Slice) -> dict[str, Any]:

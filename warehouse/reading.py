@@ -58,8 +58,10 @@ class Reading:
     """One read of one slice.
 
     `received` counts every row that the platform sent: those in the spool and the quarantined ones.
-    `complete` says that nothing can be missing, `keep` aside; only then may a row vanish. `sync_id` is the
-    cause (a night, a command, a backfill), `run_id` the attempt, `started_at` the platform's wall clock.
+    `complete` says that nothing of what was asked for can be missing, `keep` aside; only then may a row
+    vanish. `incremental`: only what changed was asked for, so that a row that is missing is no news.
+    `distinct`: every key is proven to come once. `sync_id` is the cause (a night, a command, a backfill),
+    `run_id` the attempt, `started_at` the platform's wall clock.
     `failures` name the parts that failed. `traffic` counts requests, pages and retries under those names.
     """
 
@@ -69,6 +71,8 @@ class Reading:
     sync_id: str
     run_id: str
     started_at: datetime
+    incremental: bool = False
+    distinct: bool = False
     quarantined: tuple[BadRow, ...] = ()
     server_total: int | None = None
     keep: Kept | None = None

@@ -8,20 +8,25 @@ removing by name in an append is what held in tests; an overwrite by partition f
 from __future__ import annotations
 
 import json
+import shutil
 import time
 import uuid
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pa_fs
-import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.fs import DeltaStorageHandler
 from deltalake.transaction import AddAction, RemoveAction
 
 from warehouse.lake import Lake, relative_files
-from warehouse.tables import Slice, Stored
+from warehouse.parquet import GroupedWriter
+from warehouse.tables import Slice, Stored, file_schema
+
+#: Bytes of a file that are copied at a time.
+BLOCK = 4 << 20
 
 
 def replace(
@@ -56,6 +61,23 @@ def append(
     _commit(table, opened, [_write(lake, table, slice, rows)], transactions, metadata)
 
 
+def adopt(
+    lake: Lake,
+    table: Stored,
+    slice: Slice,
+    opened: DeltaTable,
+    file: Path,
+    count: int,
+    transactions: Mapping[str, int],
+    metadata: Mapping[str, Any],
+) -> None:
+    """As `append`, of a Parquet file of `count` rows that has the lake's columns already; it is copied."""
+    store, path = _store(lake, table), _new_path(slice)
+    with file.open("rb") as source, store.open_output_stream(path, buffer_size=BLOCK) as target:
+        shutil.copyfileobj(source, target, BLOCK)
+    _commit(table, opened, [_added(store, slice, path, count)], transactions, metadata)
+
+
 def _commit(
     table: Stored,
     opened: DeltaTable,
@@ -76,18 +98,23 @@ def _commit(
 
 
 def _write(lake: Lake, table: Stored, slice: Slice, rows: Iterable[pa.RecordBatch]) -> AddAction:
-    store = pa_fs.PyFileSystem(DeltaStorageHandler(lake.uri(table), lake.storage_options))
-    folder = "/".join(f"{name}={value}" for name, value in slice.values)
-    path = f"{folder}/part-{uuid.uuid4()}.parquet"
-    inner = set(table.slice_columns)
-    schema = pa.schema([field for field in table.lake_schema if field.name not in inner])
-    count = 0
-    with pq.ParquetWriter(
-        path, schema, filesystem=store, compression="zstd", compression_level=1, use_dictionary=False
-    ) as writer:
+    store, path = _store(lake, table), _new_path(slice)
+    with GroupedWriter(path, file_schema(table), filesystem=store) as writer:
         for batch in rows:
-            writer.write_batch(batch)
-            count += batch.num_rows
+            writer.write(batch)
+    return _added(store, slice, path, writer.rows)
+
+
+def _store(lake: Lake, table: Stored) -> pa_fs.PyFileSystem:
+    return pa_fs.PyFileSystem(DeltaStorageHandler(lake.uri(table), lake.storage_options))
+
+
+def _new_path(slice: Slice) -> str:
+    folder = "/".join(f"{name}={value}" for name, value in slice.values)
+    return f"{folder}/part-{uuid.uuid4()}.parquet"
+
+
+def _added(store: pa_fs.PyFileSystem, slice: Slice, path: str, count: int) -> AddAction:
     return AddAction(
         path=path,
         size=store.get_file_info(path).size,

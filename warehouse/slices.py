@@ -17,14 +17,13 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from warehouse import changes, quality
-from warehouse.lake import Lake, until_committed
+from warehouse.lake import Lake, held_schema, until_committed
 from warehouse.logs import TRAFFIC
-from warehouse.merge import MOVING, READ, Tally, merge
+from warehouse.merge import MOVING, READ, Tally, all_new, merge
 from warehouse.reading import Reading
-from warehouse.replace import replace
-from warehouse.spool import ROW_GROUP_ROWS
-from warehouse.sql import connect
-from warehouse.tables import Slice, Table
+from warehouse.replace import adopt, replace
+from warehouse.sql import BATCH_ROWS, connect
+from warehouse.tables import Column, Slice, Table, file_schema
 
 
 @dataclass(frozen=True)
@@ -116,8 +115,14 @@ def _commit_rows(
     """Compare with the slice as it is now and commit unless it stays the same: tally, version."""
     opened = changes.settle(lake, table, slice, workspace) if table.tracks_changes else lake.open(table)
     version = opened.transaction_version(str(slice)) or 0
+    held = lake.files_of(table, opened, slice)
+    table = dataclasses.replace(table, retired=_retired(table, opened))
+    as_it_is = reading.distinct and not held
     with closing(connect(scratch=workspace)) as con:
-        tally, merged = merge(con, table, lake.files_of(table, opened, slice), reading, workspace)
+        if as_it_is:
+            tally, merged = all_new(con, table, reading), list[Path]()
+        else:
+            tally, merged = merge(con, table, held, reading, workspace)
     where = f"school {slice.school_id}, {table.name}, slice {slice}"
     _check_balance(reading, tally, where)
     if not tally.moved:
@@ -137,8 +142,19 @@ def _commit_rows(
         "high_water": str(tally.high_water) if tally.high_water else None,
         "balance": _balance(reading, tally),
     }
-    replace(lake, table, slice, opened, _rows(merged, table), transactions, metadata)
+    if as_it_is:
+        adopt(lake, table, slice, opened, reading.spool, tally.new, transactions, metadata)
+    else:
+        replace(lake, table, slice, opened, _rows(merged, table), transactions, metadata)
     return tally, version + 1
+
+
+def _retired(table: Table, opened: DeltaTable) -> tuple[Column, ...]:
+    """What the lake holds beyond the columns that this sync knows; other syncs may have added some since."""
+    known = set(table.lake_schema.names)
+    return tuple(
+        Column(field.name, field.type, "") for field in held_schema(opened) if field.name not in known
+    )
 
 
 def _cause_of(slice: Slice) -> str:
@@ -164,12 +180,11 @@ def _with_own_earlier(opened: DeltaTable, slice: Slice, reading: Reading, tally:
 
 
 def _rows(merged: Sequence[Path], table: Table) -> Iterator[pa.RecordBatch]:
-    names = [name for name in table.lake_schema.names if name not in table.slice_columns]
-    schema = pa.schema([table.lake_schema.field(name) for name in names])
+    schema = file_schema(table)
     for path in merged:
         with pq.ParquetFile(path, pre_buffer=False) as file:
-            for batch in file.iter_batches(ROW_GROUP_ROWS, columns=names):
-                yield batch.select(names).cast(schema)
+            for batch in file.iter_batches(BATCH_ROWS, columns=schema.names):
+                yield batch.select(schema.names).cast(schema)
 
 
 def _balance(reading: Reading, tally: Tally) -> dict[str, int]:
@@ -216,7 +231,7 @@ def _verdict(reading: Reading, tally: Tally, guard: Guard) -> tuple[str, str]:
         failures.append(
             "the list kept changing or cannot be proven whole: nothing was taken for deleted, sync again"
         )
-    if tally.carried:
+    if tally.carried and not reading.incremental:
         warnings.append(f"{tally.carried} rows stay as they were")
     warnings += [
         f"{each.name}: the platform says {each.expected}, read {each.actual}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def folded(name: str) -> str:
+    """What DuckDB knows a name by: it takes A to Z for a to z, and nothing else."""
+    return name.encode().lower().decode()
+
+
 def literal(text: str) -> str:
     """A text constant, for where SQL takes no parameter."""
     return "'" + text.replace("'", "''") + "'"
@@ -63,6 +68,19 @@ def view(
     con.register(name, rows.select(listed(schema.names)))
 
 
+def create_table(
+    con: duckdb.DuckDBPyConnection, name: str, query: str, comment: str, comments: Mapping[str, str]
+) -> None:
+    """Make a table (`name` is quoted already) of a query's rows, with comments on it and on its columns."""
+    con.execute(f"CREATE TABLE {name} AS {query}")
+    con.execute(f"COMMENT ON TABLE {name} IS {literal(comment)}")
+    for column, text in comments.items():
+        con.execute(f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(text)}")
+
+
+#: Rows of a batch or row group on the way between DuckDB and a file that is soon deleted.
+BATCH_ROWS = 16_384
+
 #: Rows of both sides that are joined at a time. DuckDB's hash join of wide rows has a floor below which it
 #: fails instead of spilling, and that floor grows with the rows; a range of keys keeps it constant.
 CHUNK_ROWS = 65_536
@@ -80,7 +98,7 @@ def key_ranges(
     bounds: list[Any] = []
     if shares:
         [(found,)] = con.execute(f"SELECT quantile_disc(key, {shares}) FROM ({keys})").fetchall()
-        bounds = sorted(set(found))
+        bounds = sorted(set(found or ()))
     ranges = []
     for low, high in pairwise([None, *bounds, None]):
         conditions, values = ["true"], {}
@@ -88,7 +106,9 @@ def key_ranges(
             conditions.append(f"{quoted(key)} >= $low")
             values["low"] = low
         if high is not None:
-            conditions.append(f"{quoted(key)} < $high")
+            # Where the key has another type since, what is held has none of this one: the first range's.
+            unkeyed = f" OR {quoted(key)} IS NULL" if low is None else ""
+            conditions.append(f"({quoted(key)} < $high{unkeyed})")
             values["high"] = high
         ranges.append((" AND ".join(conditions), values))
     return ranges

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -25,6 +27,10 @@ class Column:
     personal: bool = False
 
 
+#: What tells the rows of a dataset apart that has no key of its own; not published.
+ROW_KEY = Column("_row", pa.string(), "Hash of the row, and the how-manieth of its kind it is")
+SEGMENT = "_segment"
+
 #: What every table of platform rows carries beside the interface's own fields.
 SCHOOL_ID = Column("_school_id", pa.int64(), "School that the row was read for")
 BOOKKEEPING = (
@@ -40,6 +46,8 @@ class Stored(Protocol):
     @property
     def name(self) -> str: ...
     @property
+    def folder(self) -> str: ...
+    @property
     def comment(self) -> str: ...
     @property
     def slice_columns(self) -> tuple[str, ...]: ...
@@ -52,7 +60,8 @@ class Table:
     """A table of platform rows; `primary_key` is unique within a slice.
 
     `slice_columns` are the lake's partition columns, all integers, `_school_id` first. `tracks_changes`
-    sends what changes to the change log, `ignored_changes` aside.
+    sends what changes to the change log, `ignored_changes` aside. `shows_deleted`: the platform also sends
+    rows that it has deleted. `retired` columns are held but no longer read: their values stay as they are.
     """
 
     name: str
@@ -62,6 +71,13 @@ class Table:
     comment: str
     tracks_changes: bool = False
     ignored_changes: frozenset[str] = frozenset({"updated_at"})
+    shows_deleted: bool = True
+    retired: tuple[Column, ...] = ()
+
+    @property
+    def folder(self) -> str:
+        """Where the table lies below the lake's root: never inside another, whose vacuum would empty it."""
+        return _ascii(self.name)
 
     @property
     def row_schema(self) -> pa.Schema:
@@ -71,13 +87,48 @@ class Table:
     @property
     def spool_schema(self) -> pa.Schema:
         """What a sync hands over: a row, and whether and since when the platform shows it as deleted."""
+        if not self.shows_deleted:
+            return self.row_schema
         return self.row_schema.append(pa.field(TRASHED, pa.bool_())).append(pa.field(TRASHED_AT, TIMESTAMP))
 
     @property
     def lake_schema(self) -> pa.Schema:
         """The platform's fields, the slice columns, then ours."""
         slices = [pa.field(name, pa.int64()) for name in self.slice_columns]
-        return pa.schema([*_fields(self.columns), *slices, *_fields(BOOKKEEPING)])
+        return pa.schema([*_fields(self.columns), *_fields(self.retired), *slices, *_fields(BOOKKEEPING)])
+
+
+def dataset_table(table: str, columns: Sequence[Column], primary_key: tuple[str, ...], comment: str) -> Table:
+    """The lake table of a dataset of the platform, for all schools, sliced by ranges of ids.
+
+    `primary_key` is `(ROW_KEY.name,)`, and ROW_KEY one of the columns, where the dataset has no key.
+    """
+    return Table(
+        name=f"datasets.{table}",
+        columns=tuple(columns),
+        primary_key=primary_key,
+        slice_columns=(SCHOOL_ID.name, SEGMENT),
+        comment=comment,
+        shows_deleted=False,
+    )
+
+
+def comments(columns: Iterable[Column]) -> dict[str, str]:
+    """What is said of each column."""
+    return {column.name: column.comment for column in columns}
+
+
+def file_schema(table: Stored) -> pa.Schema:
+    """What the data files of a table hold: the slice columns are in their paths."""
+    return pa.schema([field for field in table.lake_schema if field.name not in table.slice_columns])
+
+
+def _ascii(name: str) -> str:
+    """The name itself where it is plain ASCII, else what is left of it and a hash of the whole."""
+    if re.fullmatch(r"[\w.]+", name, re.ASCII):
+        return name
+    slug = re.sub(r"[^\w.]+", "_", name, flags=re.ASCII)
+    return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _fields(columns: tuple[Column, ...]) -> list[pa.Field[pa.DataType]]:

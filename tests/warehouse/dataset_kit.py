@@ -1,0 +1,62 @@
+"""Datasets of made-up definitions, and short ways to evolve, load and look at them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from lake_kit import ANYTHING, at
+
+from warehouse.evolve import Evolved, evolve
+from warehouse.lake import Lake
+from warehouse.reading import Reading
+from warehouse.slices import Guard, Outcome, commit
+from warehouse.spool import Spool
+from warehouse.tables import Column, Slice, Table, dataset_table
+
+ID = Column("id", pa.int64(), "Key")
+SCORE = Column("score", pa.decimal128(8, 2), "Points")
+UPDATED = Column("updated_at", pa.timestamp("us"), "Last update")
+
+
+def define(*columns: Column, table: str = "course_scores", key: tuple[str, ...] = ("id",)) -> Table:
+    """A dataset's table, keyed by `id` unless said otherwise."""
+    return dataset_table(table, (ID, *columns), key, "Scores of courses")
+
+
+def segment(number: int = 0, school: int = 101) -> Slice:
+    return Slice.of(_school_id=school, _segment=number)
+
+
+def load(
+    lake: Lake,
+    number: int,
+    wanted: Table,
+    rows: Iterable[dict[str, Any]],
+    *,
+    slice: Slice | None = None,
+    guard: Guard = ANYTHING,
+    **said: Any,
+) -> Outcome:
+    """Evolve and commit one reading of a segment; `said` overrides what the reading says of itself."""
+    rows = list(rows)
+    evolved = evolve(lake, wanted)
+    work = Path(lake.root).parent / "work"
+    with Spool(evolved.table, work, synced_at=at(number)) as spool:
+        spool.write(evolved.shaped(pa.RecordBatch.from_pylist(rows, schema=wanted.spool_schema)))
+        facts = {
+            "received": len(rows) + len(said.get("quarantined", ())),
+            "complete": True,
+            "distinct": True,
+            "sync_id": f"night-{number}",
+            "run_id": f"run-{number}",
+            "started_at": at(number),
+        }
+        reading = Reading(spool=spool.finish(), **(facts | said))
+        return commit(lake, evolved.table, slice or segment(), reading, guard, work)
+
+
+def everything(lake: Lake, evolved: Evolved) -> list[dict[str, Any]]:
+    """All rows and columns that the lake holds of a dataset, tombstones too."""
+    reader = lake.open(evolved.table).scan()
+    return list(pa.table(reader).to_pylist())
