@@ -23,6 +23,7 @@ from simulator.school.points import text as points
 
 # Primes: two rows are alike in everything but their ids only where they are 997 * 1009 * 991 rows apart.
 PERIODS = (997, 1009, 991)
+SPREAD = 389  # takes the rows updated today from all over the table
 RUN = 1_000  # ids that follow each other, before a gap
 
 
@@ -33,7 +34,6 @@ def _columns(world: World) -> Columns:
     whose, what, when = PERIODS
     return {
         "id": ids,
-        "serial_no": Made(world.rows, lambda p: f"BS{ids[p]:012d}"),
         **_transposed(whose, lambda _: _whose(world)),
         **_transposed(what, lambda _: _what(world)),
         **_transposed(when, lambda residue: _when(world, residue)),
@@ -48,6 +48,7 @@ def _transposed(period: int, make: Callable[[int], dict[str, Any]]) -> dict[str,
 def _whose(world: World) -> dict[str, Any]:
     rng, student = world.rng, world.rng.choice(world.students)
     return {
+        "student_no": student.values["usin"],
         "student_id": student.key,
         "student_name": student.values["name"],
         "course": rng.choice(names.CORE_SUBJECTS + names.ELECTIVES),
@@ -72,7 +73,7 @@ def _what(world: World) -> dict[str, Any]:
 def _when(world: World, residue: int) -> dict[str, Any]:
     rng, yesterday = world.rng, world.today - timedelta(days=1)
     created = moment(rng, world.today - timedelta(days=300), yesterday)
-    is_fresh = residue * 100 < world.fresh * PERIODS[2]
+    is_fresh = residue * SPREAD % PERIODS[2] * 100 < world.fresh * PERIODS[2]
     later = stamp(world.today, 6 * 3600 + residue) if is_fresh else moment(rng, yesterday, yesterday)
     return {
         "exam_date": created[:10],
@@ -88,7 +89,7 @@ BIG_SCORES = Dataset(
     "全部成绩明细",
     [
         key(),
-        text("serial_no", "流水号", 20),
+        text("student_no", "学号", 20),
         Field("student_id", "学生", "integer"),
         text("student_name", "学生姓名"),
         text("course", "课程", 100),

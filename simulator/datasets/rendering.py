@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -19,7 +19,10 @@ from simulator.settings import Readings
 RENDERED = 2_000  # longer columns are rendered when they are asked for, value by value
 EXTRA: dict[str, Column[Any]] = {"x_source": [{"system": "legacy"}], "x_note": ["备注"]}
 
+ENCODER = msgspec.json.Encoder()
+
 Shape = Callable[[int, Any], Any]  # of a row's position and a value
+Part = Callable[[Sequence[int]], list[bytes]]  # some members of the rows at these positions
 
 
 class Rendering:
@@ -31,9 +34,17 @@ class Rendering:
             self._columns |= EXTRA
 
     @cached_property
-    def _parts(self) -> list[Column[bytes]]:
-        groups = groupby(self._columns.items(), key=lambda item: len(item[1]))
-        return [_rendered(length, dict(group)) for length, group in groups]
+    def _parts(self) -> list[Part]:
+        """How the columns are rendered: neighbours of one length together, a long one by itself."""
+        parts: list[Part] = []
+        for length, group in groupby(self._columns.items(), key=lambda item: len(item[1])):
+            columns = dict(group)
+            if length > RENDERED:
+                parts += (partial(_each, name, column) for name, column in columns.items())
+            else:
+                rows = ({name: column[p] for name, column in columns.items()} for p in range(length))
+                parts.append(partial(_repeated, list(map(_members, rows))))
+        return parts
 
     def values(self, row: Handle) -> Values:
         """A record; what a test has given is in it as it was given."""
@@ -45,13 +56,24 @@ class Rendering:
 
     def encoded(self, rows: Sequence[Handle]) -> bytes:
         """Records as a JSON array."""
-        made = self._made([row for row in rows if isinstance(row, int)])
-        sent = [next(made) if isinstance(row, int) else _members(self.values(row)) for row in rows]
-        return b"[{" + b"},{".join(sent) + b"}]" if sent else b"[]"
+        if not rows:
+            return b"[]"
+        if isinstance(rows, range):  # nothing is changed among them
+            return self._unchanged(rows)
+        columns = [part([row for row in rows if isinstance(row, int)]) for part in self._parts]
+        made = map(b",".join, zip(*columns, strict=True))
+        sent = (next(made) if isinstance(row, int) else _members(self.values(row)) for row in rows)
+        return b"[{%b}]" % b"},{".join(sent)
 
-    def _made(self, positions: list[int]) -> Iterator[bytes]:
-        columns = ([part[p % len(part)] for p in positions] for part in self._parts)
-        return map(b",".join, zip(*columns, strict=True))
+    def _unchanged(self, positions: range) -> bytes:
+        """Many rows at once: column by column laid into one list, and joined at one stroke."""
+        one = [b"},{", *(b"", b",") * len(self._parts)][:-1]
+        pieces = one * len(positions)
+        for number, part in enumerate(self._parts):
+            pieces[1 + 2 * number :: len(one)] = part(positions)
+        pieces[0] = b"[{"
+        pieces.append(b"}]")
+        return b"".join(pieces)
 
 
 def _at(column: Column[Any], position: int | None) -> Any:
@@ -62,10 +84,20 @@ def _members(values: Values) -> bytes:
     return msgspec.json.encode(values)[1:-1]
 
 
-def _rendered(length: int, columns: dict[str, Column[Any]]) -> Column[bytes]:
-    """Columns of one length as one column of members of a JSON object."""
-    made = Made(length, lambda p: _members({name: column[p] for name, column in columns.items()}))
-    return made if length > RENDERED else [made[p] for p in range(length)]
+def _repeated(members: list[bytes], positions: Sequence[int]) -> list[bytes]:
+    """Members that have been rendered before."""
+    period = len(members)
+    if not isinstance(positions, range) or positions.step != 1:
+        return [members[p % period] for p in positions]
+    first = positions.start % period
+    return (members * (len(positions) // period + 2))[first : first + len(positions)]
+
+
+def _each(name: str, column: Column[Any], positions: Sequence[int]) -> list[bytes]:
+    """Members rendered now; each JSON value is one line, since JSON escapes the ends of lines."""
+    start = ENCODER.encode(name) + b":"
+    lines = ENCODER.encode_lines([column[p] for p in positions])[:-1]
+    return (start + lines.replace(b"\n", b"\n" + start)).splitlines()
 
 
 def _sent(described: Description, name: str, readings: Readings) -> Column[Any]:
