@@ -76,7 +76,7 @@ Columns = Mapping[str, Column[Any]]
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset as every school has it, and how its columns are made; none of them may be empty by halves."""
+    """A dataset as every school has it, and how its columns are made."""
 
     name: str
     label: str
