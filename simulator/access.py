@@ -75,6 +75,13 @@ def check_scope(grant: Grant, alternatives: tuple[str, ...], people_scope: str) 
         raise Problem(403, f"the access token lacks the scope {' or '.join(alternatives)}")
 
 
+def v1_scopes(own: str, reading: str) -> tuple[str, ...]:
+    """The scopes that open a path of v1, as this platform decided."""
+    if reading == "none" or not own:
+        return ()
+    return (own,) if reading == "each" else (reading,)
+
+
 def check_school(grant: Grant, request: Request, *, required: bool) -> int:
     """The school that the header names, 0 without one; 422 for a bad header, 403 for a school refused."""
     text = request.headers.get(b"x-school-id", b"").decode("latin-1")

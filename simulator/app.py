@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from simulator.access import check_school, check_scope
+from simulator.access import check_school, check_scope, v1_scopes
 from simulator.cache import PageCache
 from simulator.control import PREFIX, Control
 from simulator.faults import HTML_PAGE, Fault, FaultPlan, Faults, Strike, retry_after, truncated
@@ -99,7 +99,8 @@ class Application:
         grant = self.platform.tokens.grant(request)
         needs_school = route.needs_school or readings.schools_header == "required"
         request.school_id = check_school(grant, request, required=needs_school)
-        check_scope(grant, route.scopes, readings.people_scope)
+        scopes = route.scopes or v1_scopes(route.v1_scope, readings.v1_scopes)
+        check_scope(grant, scopes, readings.people_scope)
 
     def _refusal(self, problem: Problem, headers: Headers | None = None) -> Response:
         return problem_response(problem, self.platform.readings.error_body, headers)

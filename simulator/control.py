@@ -47,6 +47,7 @@ class Control:
             ("DELETE", "log"): lambda _: self._log.clear(),
             ("GET", "rows"): self._rows,
             ("POST", "mutate"): self._mutate,
+            ("POST", "days"): self._let_days_pass,
         }
 
     def handle(self, request: Request) -> Response:
@@ -121,6 +122,13 @@ class Control:
         else:
             raise Problem(422, f"rows of datasets are deleted for good: op destroy, not {change.op}")
         return editing.entry(self._platform, resource, change.parent, row)
+
+    def _let_days_pass(self, request: Request) -> str:
+        days = _decode(request.body, int)
+        if days < 1:
+            raise Problem(422, f"days go by forwards, one at least, not {days}")
+        self._platform.store.let_days_pass(days)
+        return self._platform.store.today.isoformat()
 
     def _insert(self, resource: str, change: Mutation) -> Row:
         if change.parent is None:

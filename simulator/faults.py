@@ -70,7 +70,7 @@ def _applies(fault: Fault, request: Request) -> bool:
     """Whether there is something to strike: a token to revoke, a page already sent to take rows from."""
     if fault.kind == "revoked" and b"authorization" not in request.headers:
         return False
-    if fault.kind == "moving" and request.query.get("page", "1") == "1":
+    if fault.kind == "moving" and request.query.get("page", request.query.get("$page", "1")) == "1":
         return False
     return fnmatchcase(request.path, fault.path)
 

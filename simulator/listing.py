@@ -1,7 +1,7 @@
 """Answering a request for a list: which rows, in which order, which page of them, with which fields."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from math import ceil
@@ -42,6 +42,7 @@ class Listing:
     sortable: bool = False
     selectable: bool = False
     paged: bool = True
+    v1: bool = False  # whose paging parameters are $page and $per-page
 
 
 class Page(NamedTuple):
@@ -68,9 +69,9 @@ def answer(listing: Listing, platform: Platform, request: Request) -> Response:
     """The rows that a request asks for."""
     rows = selected(listing, platform, request)
     headers: Headers = []
-    page = page_of(platform, request) if listing.paged else None
+    page = _page(listing, platform, request)
     if page:
-        part, headers = page.cut(len(rows), platform.readings)
+        part, headers = page.cut(len(rows), _v1_readings(platform) if listing.v1 else platform.readings)
         rows = rows[part]
     expand = request.names("expand") if listing.expandable else ()
     sent = platform.wire.rows(listing.resource, rows, expand)
@@ -94,6 +95,26 @@ def selected(listing: Listing, platform: Platform, request: Request) -> list[Row
     return rows
 
 
+def _page(listing: Listing, platform: Platform, request: Request) -> Page | None:
+    if not listing.paged:
+        return None
+    if not listing.v1:
+        return page_of(platform, request)
+    number = request.integer("$page", 1, least=1) or 1
+    size = request.integer("$per-page", DEFAULT_PER_PAGE, least=1) or DEFAULT_PER_PAGE
+    return _clamped(number, size, "$per-page", _v1_readings(platform))
+
+
+def _v1_readings(platform: Platform) -> Readings:
+    """The platform's readings with those of v1 in the place of v3's."""
+    readings = platform.readings
+    return replace(
+        readings,
+        pagination_headers=readings.v1_pagination_headers,
+        max_per_page=readings.v1_max_per_page,
+    )
+
+
 def page_of(platform: Platform, request: Request) -> Page | None:
     """The page of a paged list that is asked for; None for the whole of it."""
     readings = platform.readings
@@ -104,8 +125,12 @@ def page_of(platform: Platform, request: Request) -> Page | None:
         raise Problem(422, "paginated=0 is not offered here")
     if not paginated and readings.unpaged == "honoured":
         return None
+    return _clamped(number, size, "per_page", readings)
+
+
+def _clamped(number: int, size: int, name: str, readings: Readings) -> Page:
     if size > readings.max_per_page and readings.per_page == "refused":
-        raise Problem(422, f"per_page must be at most {readings.max_per_page}, not {size}")
+        raise Problem(422, f"{name} must be at most {readings.max_per_page}, not {size}")
     return Page(number, min(size, readings.max_per_page))
 
 
@@ -121,7 +146,7 @@ def disturb(listing: Listing, platform: Platform, request: Request, change: str,
     shrink takes away a row of a page already sent, so that a row slips past the reader; grow puts a new row
     in front, so that one comes twice; balanced does the first and adds a row at the end: the total stays.
     """
-    page = page_of(platform, request) if listing.paged else None
+    page = _page(listing, platform, request)
     rows = selected(listing, platform, request)
     if page is None or page.number < 2 or len(rows) < 2:
         return

@@ -16,7 +16,7 @@ class Platform:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.readings = settings.readings
-        self.store = Store(settings.size)
+        self.store = Store(settings.size, settings.readings)
         self.tokens = Tokens(settings, self.store.school_ids)
         self.wire = Wire(self.store, settings.readings)
         self.datasets = Datasets(self.store)

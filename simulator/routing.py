@@ -20,6 +20,7 @@ class Route:
     path: str
     handler: Handler
     scopes: tuple[str, ...] = ()  # one of these opens it
+    v1_scope: str = ""  # what opens a path of v1, where this platform asks for a scope of its own
     anonymous: bool = False
     needs_school: bool = True
     disturb: Disturb | None = None  # moves rows of its list while somebody pages through

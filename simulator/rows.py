@@ -33,6 +33,8 @@ class Resource(NamedTuple):
     span: int
     shift: int = 0
     first: int = 1  # of the numbers of rows under one parent
+    added: int = 0  # least number of rows that tests insert
+    base: str | None = None  # the resource whose rows these show in another shape
 
     def parent_of(self, key: int) -> int:
         return key // self.span - self.shift
@@ -56,6 +58,17 @@ RESOURCES = {
     "assessment_items": Resource("class", 100, shift=ASSESSMENT_OFFSET),
     "scores": Resource("item", 1_000),
     "grades": Resource("class", 1_000, first=501),
+    "v1_semesters": Resource("school", 100, base="semesters"),
+    "v1_users": Resource("school", 1_000_000, base="reflections"),
+    "v1_admin_classes": Resource("school", 10_000, first=5_001, base="admin_classes"),
+    "v1_classes": Resource("semester", 100_000, base="classes"),
+    "user_fields": Resource("school", 100),
+    "attendance_settings": Resource("school", 10),
+    "devices": Resource("school", 10_000),
+    "cards": Resource("school", 1_000_000),
+    "app_updates": Resource("platform", 1_000_000),
+    "attendance_sessions": Resource("class", 1_000, added=501),
+    "attendance_records": Resource("session", 1_000, added=501),
 }
 
 
@@ -69,6 +82,16 @@ def semester_of(class_id: int) -> int:
     return RESOURCES["classes"].parent_of(class_id)
 
 
+def class_of_session(session_id: int) -> int:
+    """The course class that a session of attendance belongs to."""
+    return RESOURCES["attendance_sessions"].parent_of(session_id)
+
+
 def class_of(item_id: int) -> int:
     """The course class that an assessment item belongs to."""
     return RESOURCES["assessment_items"].parent_of(item_id)
+
+
+def ids_of(value: object) -> list[int]:
+    """The ids of a field, none of them where a test put something else there."""
+    return value if isinstance(value, list) and all(type(item) is int for item in value) else []

@@ -152,6 +152,47 @@ class Readings:
     extra_fields: str = _reading(
         "none", "some", text="Whether rows carry fields that the specification does not name."
     )
+    v1_scopes: str = _reading(
+        "none",
+        "user.read",
+        "each",
+        text="Scopes that v1 paths need besides the school's: none, user.read, or class.read and user.read.",
+    )
+    v1_class_ids: str = _reading(
+        "same",
+        "other",
+        text="Whether v1 knows a class by its v3 id, or by another so that only csin matches.",
+    )
+    v1_pagination_headers: str = _reading(
+        "present", "absent", text="Whether pages of v1 lists carry X-Pagination-* headers."
+    )
+    v1_max_per_page: int = _option(100, "The greatest $per-page.")
+    v1_without_semester: str = _reading(
+        "all",
+        "current",
+        text="Classes and a class's attendances without semester_id: of any semester, or of the current.",
+    )
+    week_start: str = _reading(
+        "monday",
+        "start",
+        text="Teaching weeks: calendar weeks, or seven days each from the semester's first day.",
+    )
+    left_users: str = _reading(
+        "hidden", "archived", text="Whether v1 shows users that have left, as archived, or not at all."
+    )
+    student_ids: str = _reading(
+        "id", "rid", "both", text="Which id the students of a class and of its attendance carry."
+    )
+    unrecorded: str = _reading(
+        "zero", "404", text="A session without records: an empty list and statistics of zero, or 404."
+    )
+    rate_decimals: str = _reading("2", "1", "0", text="Decimals of attendance_rate.")
+    absent_from_duty: str = _reading(
+        "absent", "apart", text="Whether the statistics count absent_from_duty as absent or not at all."
+    )
+    user_fields: str = _reading(
+        "bare", "data", text="The custom fields of users: a list, or an object with the list as data."
+    )
     enums: str = _reading(
         "known", "unknown", text="Whether every tenth row has enum values that nobody has heard of."
     )

@@ -6,11 +6,10 @@ from typing import Any
 
 import msgspec
 
-from simulator.rows import RESOURCES, Row, Values, school_of, semester_of
+from simulator.directory import Directory, Shaper
+from simulator.rows import RESOURCES, Row, Values, ids_of, school_of, semester_of
 from simulator.settings import Readings
 from simulator.store import Store
-
-Shaper = Callable[[Row, Values], None]  # changes the copy of the row's fields that is about to be sent
 
 DECIMALS = {
     "assessments": ("full_score",),
@@ -37,6 +36,7 @@ ENUMS = {
     "assessment_items": "scoring_type",
     "scores": "status",
     "grades": "pass_status",
+    "attendance_records": "status",
 }
 TRASHABLE = ("students", "teachers", "classes")  # besides those whose field list names deleted_at
 
@@ -47,7 +47,11 @@ class Wire:
     def __init__(self, store: Store, readings: Readings) -> None:
         self._store = store
         self._readings = readings
-        self._shapers = {resource: list(_shapers(resource, readings)) for resource in RESOURCES}
+        self.directory = Directory(store, readings)
+        self._shapers = {
+            resource: [*self.directory.shapers(resource), *_shapers(resource, readings)]
+            for resource in RESOURCES
+        }
 
     def rows(self, resource: str, rows: Iterable[Row], expand: Collection[str] = ()) -> list[Values]:
         """Rows of one resource as they are sent, with relations expanded; unknown relations are ignored."""
@@ -77,7 +81,7 @@ class Wire:
         values = self._row(row, shapers, expanders)
         for name in ("teachers", "students"):
             ids = values.get(name)
-            if _ids(ids) != ids:
+            if ids_of(ids) != ids:
                 continue  # a test broke it: sent as it is
             form = "objects" if name in expand else self._readings.unexpanded
             if form == "objects":
@@ -111,7 +115,7 @@ class Wire:
             {name: row.values[name] for name in ("id", "csin", "name", "class_name")}
             for semester_id in current
             for row in self._store.rows("classes", semester_id)
-            if row.deleted_at is None and admin_class_id in _ids(row.values["admin_class_ids"])
+            if row.deleted_at is None and admin_class_id in ids_of(row.values["admin_class_ids"])
         ]
 
     def roster(self, admin_class_id: int) -> list[Values]:
@@ -123,8 +127,13 @@ class Wire:
 
     def grades(self, row: Row) -> list[Values]:
         """The grades (structures) of a course class."""
-        found = [self._store.find("structures", key) for key in _ids(row.values["grade_ids"])]
+        found = [self._store.find("structures", key) for key in ids_of(row.values["grade_ids"])]
         return [{"id": grade.key, "name": grade.values["name"]} for grade in found if grade]
+
+    def lessons(self, class_id: int) -> list[Values]:
+        """The weekly lessons of a course class."""
+        plan = self._store.attendance.plan(class_id)
+        return [{"day": made.day, "lesson": made.lesson} for made in plan.lessons] if plan else []
 
     def items(self, assessment: Row) -> list[Values]:
         """The items of an assessment, in the order of the tree."""
@@ -139,20 +148,15 @@ _EXPANDERS: dict[tuple[str, str], Expander] = {
     ("semesters", "academic_year"): lambda wire, row: wire.term(row.values["academic_year_id"]),
     ("semesters", "category"): lambda wire, row: wire.term(row.values["category_id"]),
     ("classes", "grades"): lambda wire, row: wire.grades(row),
-    ("classes", "class_lessons"): lambda wire, row: [{"day": 1 + row.key % 5, "lesson": 1 + row.key % 8}],
+    ("classes", "class_lessons"): lambda wire, row: wire.lessons(row.key),
     ("classes", "tag"): lambda wire, row: None,
     ("admin_classes", "teachers"): lambda wire, row: wire.cards(
-        RESOURCES["admin_classes"].parent_of(row.key), _ids(row.values["teacher_ids"])
+        RESOURCES["admin_classes"].parent_of(row.key), ids_of(row.values["teacher_ids"])
     ),
     ("admin_classes", "students"): lambda wire, row: wire.roster(row.key),
     ("admin_classes", "classes"): lambda wire, row: wire.course_classes(row.key),
     ("assessments", "items"): lambda wire, row: wire.items(row),
 }
-
-
-def _ids(value: object) -> list[int]:
-    """The ids of a field, none of them where a test put something else there."""
-    return value if isinstance(value, list) and all(type(item) is int for item in value) else []
 
 
 def _shapers(resource: str, readings: Readings) -> Iterable[Shaper]:

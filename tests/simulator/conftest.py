@@ -15,6 +15,13 @@ def simulator() -> Iterator[RunningSimulator]:
         yield started
 
 
+@pytest.fixture
+def unsettled() -> Iterator[RunningSimulator]:
+    """A simulator that a test may change."""
+    with running(schools=2, students=60) as started:
+        yield started
+
+
 @pytest.fixture(scope="session")
 def school(simulator: RunningSimulator) -> Iterator[httpx.Client]:
     with client(simulator) as session:
