@@ -26,7 +26,7 @@ from warehouse.parquet import GroupedWriter
 from warehouse.tables import Slice, Stored, file_schema
 
 #: Bytes of a file that are copied at a time.
-BLOCK = 4 << 20
+BLOCK = 1 << 20
 
 
 def replace(
@@ -73,7 +73,8 @@ def adopt(
 ) -> None:
     """As `append`, of a Parquet file of `count` rows that has the lake's columns already; it is copied."""
     store, path = _store(lake, table), _new_path(slice)
-    with file.open("rb") as source, store.open_output_stream(path, buffer_size=BLOCK) as target:
+    # deltalake's streams take bytes only, and what is larger than the buffer reaches them as something else.
+    with file.open("rb") as source, store.open_output_stream(path, buffer_size=2 * BLOCK) as target:
         shutil.copyfileobj(source, target, BLOCK)
     _commit(table, opened, [_added(store, slice, path, count)], transactions, metadata)
 
