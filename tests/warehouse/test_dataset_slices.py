@@ -1,0 +1,235 @@
+"""Slices of datasets: taken as they are, read incrementally, asked how far they can be relied on."""
+
+import multiprocessing
+import os
+import signal
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+from dataset_kit import SCORE, UPDATED, define, everything, load, segment
+from lake_kit import at
+
+from warehouse.care import maintain
+from warehouse.evolve import evolve
+from warehouse.lake import Lake
+from warehouse.logs import DRIFT, LOAD_LOG, QUARANTINE
+from warehouse.plans import DATASET_PLANS, Plan, dataset_tables, read_plans, record_plans
+from warehouse.publish import build_raw
+from warehouse.quality import Standing, record_drift, record_failure, standings
+from warehouse.reading import BadRow, Drift
+from warehouse.slices import Guard, VanishedTooMany
+from warehouse.spool import Spool
+from warehouse.state import Held, held
+from warehouse.tables import ROW_KEY, Table, dataset_table
+
+SPAWN = multiprocessing.get_context("spawn")
+SCORES = define(SCORE, UPDATED)
+
+
+def rows(*ids: int, score: int = 1, updated_at: Any = None) -> list[dict[str, Any]]:
+    return [{"id": id, "score": Decimal(score), "updated_at": updated_at} for id in ids]
+
+
+def alive(lake: Lake, table: Table = SCORES) -> list[tuple[int, int, Decimal]]:
+    found = [row for row in everything(lake, evolve(lake, table)) if row["_deleted_at"] is None]
+    return sorted((row["_segment"], row["id"], row["score"]) for row in found)
+
+
+def test_the_first_reading_of_a_slice_is_taken_as_it_is(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warehouse.replace.BLOCK", 100)
+    spools = []
+    finish = Spool.finish
+    monkeypatch.setattr(
+        Spool, "finish", lambda spool: spools.append(finish(spool).read_bytes()) or spool._path
+    )
+    outcome = load(lake, 0, SCORES, rows(*range(1000), updated_at=at(-1)))
+    assert (outcome.tally.new, outcome.tally.high_water, outcome.version) == (1000, at(-1), 1)
+    table = evolve(lake, SCORES).table
+    [file] = lake.files(table, segment())
+    assert Path(file).read_bytes() == spools[0]
+    [logged] = lake.read(LOAD_LOG).to_pylist()
+    assert (logged["resource"], logged["slice"]) == ("datasets.course_scores", "101|0")
+    assert (logged["received"], logged["new"], logged["slice_version"]) == (1000, 1000, 1)
+    # What is read again is compared.
+    tally = load(lake, 1, SCORES, rows(*range(1, 1001))).tally
+    assert (tally.new, tally.changed, tally.vanished) == (1, 999, 1)
+    assert len(alive(lake)) == 1000
+
+
+def test_every_reader_sees_null_where_a_file_lacks_a_column(tmp_path: Path) -> None:
+    # polars takes no path with odd characters
+    lake = Lake(str(tmp_path / "lake"))
+    lake.ensure([])
+    load(lake, 0, SCORES, rows(1, 2))
+    later = define(SCORE, UPDATED, replace(SCORE, name="later"))
+    table = evolve(lake, later).table
+    [file] = lake.files(table)
+    assert "later" not in pq.read_schema(file).names
+    names = ["id", "later", "_deleted_at", "_synced_at"]
+    expected = [(1, None, None, at(0)), (2, None, None, at(0))]
+    opened = lake.open(table)
+    assert sorted(pl.scan_delta(opened).select(names).collect().rows()) == expected
+    dataset = opened.to_pyarrow_dataset().to_table(names).to_pylist()
+    assert sorted(tuple(row.values()) for row in dataset) == expected
+    plain = duckdb.sql(f"SELECT id, _deleted_at, _synced_at FROM read_parquet('{file}') ORDER BY id")
+    assert plain.fetchall() == [(1, None, at(0)), (2, None, at(0))]
+
+
+def die_in(root: str, function: str) -> None:
+    module, _, name = function.rpartition(".")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(f"{module}.{name}", lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
+    load(Lake(root), 1, SCORES, rows(*range(100)))
+
+
+@pytest.mark.parametrize(
+    ("function", "landed"), [("warehouse.replace._commit", False), ("warehouse.quality.record_load", True)]
+)
+def test_killed_while_a_file_is_taken(lake: Lake, function: str, landed: bool) -> None:
+    evolve(lake, SCORES)
+    process = SPAWN.Process(target=die_in, args=(lake.root, function))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    assert len(alive(lake)) == (100 if landed else 0)
+    outcome = load(lake, 1, SCORES, rows(*range(100)))
+    assert (outcome.tally.new, outcome.tally.unchanged, outcome.version) == (100, 0, 1)
+    assert len(alive(lake)) == 100
+
+
+def test_an_incremental_reading_is_whole_and_nothing_vanishes(lake: Lake) -> None:
+    bad = BadRow((9,), "score: text in a number", "{}", "page 1")
+    load(lake, 0, SCORES, rows(1, 2, 3), quarantined=(bad,))
+    outcome = load(lake, 1, SCORES, rows(2, 4, score=5), incremental=True)
+    assert (outcome.status, outcome.message) == ("ok", "")
+    assert (outcome.tally.changed, outcome.tally.new, outcome.tally.carried) == (1, 1, 2)
+    assert [id for _, id, _ in alive(lake)] == [1, 2, 3, 4]
+    assert lake.read(QUARANTINE).num_rows == 1
+    assert lake.read(LOAD_LOG).sort_by("started_at")["complete"].to_pylist() == [True, True]
+    assert load(lake, 2, SCORES, rows(), incremental=True).version == 2
+    assert load(lake, 3, SCORES, [], incremental=True, complete=False).status == "failed"
+
+
+def test_the_guard_of_a_segment(lake: Lake) -> None:
+    for number in (0, 1):
+        load(lake, 0, SCORES, rows(*range(100)), slice=segment(number))
+    guard = Guard(override="run `campus sync --full`")
+    with pytest.raises(VanishedTooMany, match=r"datasets.course_scores, slice 101\|1: 21 of 100 rows"):
+        load(lake, 1, SCORES, rows(*range(79)), slice=segment(1), guard=guard)
+    assert len(alive(lake)) == 200
+    load(lake, 1, SCORES, rows(*range(80)), slice=segment(1), guard=guard)
+    load(lake, 2, SCORES, [], slice=segment(1), guard=replace(guard, allowed=True))
+    assert [number for number, _, _ in alive(lake)] == [0] * 100
+
+
+def test_what_is_held_of_a_slice(lake: Lake, tmp_path: Path) -> None:
+    load(lake, 0, SCORES, [*rows(1, 2, updated_at=at(-2)), *rows(3, updated_at=at(-1)), *rows(4)])
+    load(lake, 0, SCORES, rows(9), slice=segment(7))
+    load(lake, 0, SCORES, rows(9, updated_at=at(0)), slice=segment(school=102))
+    load(lake, 1, SCORES, [*rows(1, 2, updated_at=at(-2)), *rows(4)])
+    slices = [segment(), segment(7), segment(8)]
+    table = evolve(lake, SCORES).table
+    assert held(lake, table, slices, "updated_at", tmp_path) == {
+        segment(): Held(3, at(-2), 1),
+        segment(7): Held(1, None, 1),
+        segment(8): Held(0, None, 0),
+    }
+    assert held(lake, table, slices, None, tmp_path)[segment()] == Held(3, None, 3)
+    assert held(lake, table, [], "updated_at", tmp_path) == {}
+
+
+def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:
+    bad = BadRow(None, "no object", "[]", "page 1")
+    load(lake, 0, SCORES, rows(1))
+    load(lake, 3, SCORES, rows(1), complete=False)
+    load(lake, 2, SCORES, rows(1), incremental=True)
+    load(lake, 1, SCORES, rows(1), slice=segment(1), quarantined=(bad,))
+    load(lake, 1, SCORES, rows(1), slice=segment(school=102))
+    table = evolve(lake, SCORES).table
+    cause = {"sync_id": "night", "run_id": "run", "started_at": at(5)}
+    record_failure(lake, table, segment(2), message="403", **cause)
+    assert standings(lake, table, 101) == {
+        "101|0": Standing(at(2), False),
+        "101|1": Standing(at(1), True),
+    }
+    assert standings(lake, define(table="other"), 101) == {}
+
+
+def test_drift_of_metadata_outlives_the_loads(lake: Lake) -> None:
+    retyped = Drift("field_retyped", "score", "integer -> string", 0)
+    added = Drift("field_added", "rank", "integer", 0)
+    record_drift(lake, SCORES, 101, [retyped], at(0))
+    load(lake, 1, SCORES, rows(1), drift=(Drift("unknown_field", "mood", None, 1),))
+    load(lake, 2, SCORES, rows(1))
+    record_drift(lake, SCORES, 101, [retyped, added], at(2))
+    record_drift(lake, SCORES, 101, [], at(3))
+    found = lake.read(DRIFT).sort_by("kind").to_pylist()
+    assert [(row["slice"], row["kind"], row["first_seen"], row["last_seen"]) for row in found] == [
+        ("101", "field_added", at(2), at(2)),
+        ("101", "field_retyped", at(0), at(2)),
+    ]
+
+
+def plan(dataset: str, table: str, school_id: int = 101, **said: Any) -> Plan:
+    facts = {
+        "path": "/v3/uds/datasets/x/records",
+        "mode": "segments",
+        "key": ("id",),
+        "width": 250_000,
+        "segments": (0, 3),
+    }
+    more = {"definition": "{}", "signature": "s", "valid_since": at(0)}
+    return Plan(**{"school_id": school_id, "dataset": dataset, "table": table} | facts | more | said)
+
+
+def test_plans_stay_while_rows_do(lake: Lake) -> None:
+    assert read_plans(lake) == []
+    plans = [plan("course scores", "course_scores"), plan("空", "空", key=(), width=None, segments=())]
+    record_plans(lake, 101, plans)
+    record_plans(lake, 102, [plan("course scores", "course_scores", 102)])
+    assert read_plans(lake, 101) == plans
+    load(lake, 0, SCORES, rows(1))
+    record_plans(lake, 101, [])
+    record_plans(lake, 102, [])
+    [kept] = read_plans(lake)
+    assert replace(kept, retired_since=None) == plans[0]
+    assert kept.retired_since is not None
+    record_plans(lake, 101, [])
+    assert read_plans(lake) == [kept]
+    record_plans(lake, 101, plans[:1])
+    assert read_plans(lake) == plans[:1]
+
+
+def test_tables_of_datasets_are_kept_clean(lake: Lake, tmp_path: Path) -> None:
+    named = define(SCORE, UPDATED, table="成绩")
+    record_plans(lake, 101, [plan("成绩", "成绩"), plan("never loaded", "never_loaded")])
+    for number in range(3):
+        load(lake, number, named, rows(1, 2, score=number))
+    [table] = dataset_tables(lake)
+    assert (table.name, [column.name for column in table.columns]) == (
+        "datasets.成绩",
+        ["id", "score", "updated_at"],
+    )
+    assert table.folder.isascii()
+    maintain(lake, [table], tmp_path / "work", retention=at(0) - at(0))
+    assert len(list(Path(lake.uri(table)).rglob("*.parquet"))) == 1
+    assert len(list(Path(lake.uri(DATASET_PLANS)).rglob("*.parquet"))) == 1
+    assert [score for _, _, score in alive(lake, named)] == [2, 2]
+
+
+def test_rows_without_a_key_of_their_own(lake: Lake, tmp_path: Path) -> None:
+    table = dataset_table("log", (ROW_KEY, SCORE), (ROW_KEY.name,), "")
+    load(lake, 0, table, [{"_row": name, "score": None} for name in ("b/1", "a/1", "a/2")])
+    tally = load(lake, 1, table, [{"_row": name, "score": None} for name in ("a/1", "b/1")]).tally
+    assert (tally.unchanged, tally.vanished) == (2, 1)
+    build_raw(lake, [], tmp_path / "campus.duckdb", datasets=[table])
+    with duckdb.connect(str(tmp_path / "campus.duckdb")) as con:
+        columns = [name for name, *_ in con.execute("DESCRIBE datasets.log").fetchall()]
+        assert columns == ["score", "_school_id", "_synced_at", "_deleted_at", "_extra"]
+        assert con.execute("SELECT count(*) FROM datasets.log").fetchall() == [(3,)]
