@@ -20,7 +20,7 @@ T = TypeVar("T")
 class Mutation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A change of one row. `values` are sent from then on just as they are given here, right or wrong.
 
-    `parent` of an insert: the school, semester, class or item that the new row belongs to (0 for a school).
+    `parent` of an insert: the school, semester, class, item or session of the new row (0 for a school).
     Datasets, whose keys are not those of all schools, need their school as `parent` for every change.
     """
 

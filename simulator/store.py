@@ -17,7 +17,7 @@ from simulator.rows import (
     school_of,
     semester_of,
 )
-from simulator.school import assessments, base, courses, devices, scores, users
+from simulator.school import assessments, base, courses, devices, scores
 from simulator.school.calendar import Term
 from simulator.settings import Readings, Size
 from simulator.views import Views
@@ -50,7 +50,7 @@ class Store:
         self._last_key: dict[tuple[str, int], int] = {}  # of the changed ones, so that no id is given twice
         self._schools = base.schools(size)
         self.school_ids = tuple(row.key for row in self._schools)
-        self._school = lru_cache(maxsize=None)(lambda school_id: base.build(size, school_id))
+        self._school = lru_cache(maxsize=None)(self._make_school)
         self._semester = lru_cache(maxsize=None)(
             lambda semester_id: courses.build(size, self._school(school_of(semester_id)), semester_id)
         )
@@ -288,16 +288,13 @@ class Store:
             "grades": lambda: self._grades(parent),
             "attendance_sessions": lambda: self._sessions(parent, self.today),
             "attendance_records": lambda: self._records(parent),
-            "user_fields": lambda: users.fields(parent, self._first_day(parent)),
-            "attendance_settings": lambda: devices.attendance_settings(parent, self._first_day(parent)),
-            "devices": lambda: devices.devices(self._school(parent), self._first_day(parent)),
-            "cards": lambda: devices.cards(self._school(parent), self._first_day(parent)),
             "app_updates": lambda: devices.app_updates(self.size.today),
         }
         return made[resource]() if resource in made else self._school(parent).rows[resource]
 
-    def _first_day(self, school_id: int) -> date:
-        return next(iter(self._school(school_id).semesters.values())).start
+    def _make_school(self, school_id: int) -> base.School:
+        school = base.build(self.size, school_id)
+        return replace(school, rows={**school.rows, **devices.build(school)})
 
     def _records(self, session_id: int) -> list[Row]:
         session = self.find("attendance_sessions", session_id)

@@ -3,6 +3,7 @@
 from datetime import date
 
 from simulator.rows import RESOURCES, Row, Values
+from simulator.school import users
 from simulator.school.base import School
 from simulator.school.calendar import stamp
 from simulator.school.timetable import HOME_ROOMS
@@ -20,6 +21,17 @@ APP_UPDATE = {
     "download_url": "https://download.example.edu.cn/classroompad-2.14.3.apk",
     "change_logs": "修复考勤显示\n优化课表",
 }
+
+
+def build(school: School) -> dict[str, list[Row]]:
+    """The rows of a school that v1 alone shows, by resource."""
+    since = next(iter(school.semesters.values())).start
+    return {
+        "user_fields": users.fields(school.id, since),
+        "attendance_settings": attendance_settings(school.id, since),
+        "devices": devices(school, since),
+        "cards": cards(school, since),
+    }
 
 
 def devices(school: School, since: date) -> list[Row]:

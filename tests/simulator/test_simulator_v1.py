@@ -315,3 +315,13 @@ def test_weeks() -> None:
     sunday = date(2024, 9, 1)
     assert [week_of(sunday, date(2024, 9, day), "monday") for day in (1, 2, 8, 9)] == [1, 2, 2, 3]
     assert [week_of(sunday, date(2024, 9, day), "start") for day in (1, 7, 8)] == [1, 1, 2]
+
+
+def test_rows_move_while_somebody_pages(unsettled: RunningSimulator) -> None:
+    unsettled.set_faults({"kind": "moving", "change": "shrink", "path": USERS, "times": 1})
+    with client(unsettled) as session:
+        totals = [
+            int(session.get(f"{USERS}?$per-page=10&$page={page}").headers["X-Pagination-Total-Count"])
+            for page in (1, 2, 3)
+        ]
+    assert totals[0] - 1 == totals[1] == totals[2]

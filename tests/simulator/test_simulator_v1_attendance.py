@@ -9,7 +9,7 @@ import pytest
 from simulated import Local, client
 
 from simulator.process import RunningSimulator
-from simulator.school.weeks import is_holiday
+from simulator.school.weeks import is_holiday, teaching_days
 from simulator.settings import Size
 from simulator.statistics import statistics
 
@@ -113,6 +113,9 @@ def test_sessions_take_place_when_the_schedule_says(
 
 def test_a_school_would_recognise_it() -> None:
     store = Local(Size(schools=1, students=240)).app.platform.store
+    term = store.term(SEMESTER)
+    assert term is not None
+    days = teaching_days(term, "monday")
     absent: Counter[object] = Counter()
     total: Counter[object] = Counter()
     leaves: Counter[str] = Counter()
@@ -122,7 +125,9 @@ def test_a_school_would_recognise_it() -> None:
         recorded += len(done)
         (klass,) = (row for row in store.rows("classes", SEMESTER) if row.key == class_id)
         members = set(klass.values["students"])
-        planned += sum(s.day <= store.today for s in store.attendance._sessions(class_id))
+        plan = store.attendance.plan(class_id)
+        assert plan is not None
+        planned += sum(day.day <= store.today for day, _ in plan.meetings(days))
         for made in done:
             rows = store.rows("attendance_records", made.key)
             expected += len(members)
@@ -173,19 +178,16 @@ def test_who_has_left_stays_in_the_classes_of_the_time() -> None:
     assert student in [record["student"]["id"] for record in shown.json()["list"]]
 
 
-def unrecorded(simulator: RunningSimulator) -> tuple[int, str, int]:
-    """A lesson of the first class that nobody ever recorded: one at the weekend."""
-    return CLASS, "2025-05-10", 1
+UNRECORDED = (CLASS, "2025-05-10", 1)  # a Saturday
 
 
-def test_a_session_without_records(simulator: RunningSimulator, school: httpx.Client) -> None:
-    class_id, day, lesson = unrecorded(simulator)
-    detail = session_of(school, class_id, day, lesson)
+def test_a_session_without_records(school: httpx.Client) -> None:
+    detail = session_of(school, *UNRECORDED)
     assert detail == {
         "statistics": {"attendance_rate": 0, "normal": 0, "late": 0, "absent": 0},
         "list": [],
     }
-    assert session_of(Local(unrecorded="404"), class_id, day, lesson).status_code == 404
+    assert session_of(Local(unrecorded="404"), *UNRECORDED).status_code == 404
 
 
 def test_now_is_the_platforms_today(simulator: RunningSimulator, school: httpx.Client) -> None:
@@ -263,11 +265,10 @@ def test_records_and_sessions_change(unsettled: RunningSimulator) -> None:
 
 
 def test_a_session_can_be_recorded_later(unsettled: RunningSimulator) -> None:
-    where = unrecorded(unsettled)
     with client(unsettled) as school:
-        assert session_of(school, *where)["list"] == []
-        unsettled.insert("attendance_sessions", CLASS, date=where[1], lesson=where[2])
-        recorded = session_of(school, *where)["list"]
+        assert session_of(school, *UNRECORDED)["list"] == []
+        unsettled.insert("attendance_sessions", CLASS, date=UNRECORDED[1], lesson=UNRECORDED[2])
+        recorded = session_of(school, *UNRECORDED)["list"]
         assert len(recorded) > 20
         student = recorded[0]["student"]["id"]
         assert recorded[0]["id"] in [r["id"] for r in of_student(school, student)]
