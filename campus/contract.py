@@ -9,7 +9,7 @@ import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 import pyarrow as pa
@@ -34,15 +34,22 @@ class Contract(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 @dataclass(frozen=True)
 class Field:
-    """One documented field of a contract; see `doc` for what the flags mean."""
+    """One documented field of a contract; see `doc` for what the flags mean. `name` is its column, `wire` its
+    key in JSON. `withheld`: nothing but null fits it, and what is sent is dropped. `nested`: the contract of
+    an object inside the row, or of those in its list."""
 
     name: str
+    wire: str
     arrow_type: pa.DataType
     description: str
     enum: bool
     known_values: frozenset[str]
     personal: bool
     expected: bool
+    any_json: bool
+    digits: bool
+    withheld: bool
+    nested: type[Contract] | None
 
 
 def doc(
@@ -52,15 +59,28 @@ def doc(
     values: tuple[str, ...] = (),
     personal: bool = False,
     expected: bool = True,
+    any_json: bool = False,
+    digits: bool = False,
+    arrow: pa.DataType | None = None,
 ) -> Meta:
     """Documentation of a field.
 
     `enum`: one of the specification's enums whose values are not shown; a platform may number them.
     `values`: those of an enum that are shown; others load and are reported as drift. `personal`: tells
-    about one person. `expected`: False where only some platforms send the field."""
+    about one person. `expected`: False where only some platforms send the field. `any_json`: values of any
+    type, which load as text. `digits`: an integer that travels as text. `arrow`: the column's type where it
+    is not the usual one of the field's type."""
     return Meta(
         description=description,
-        extra={"enum": enum or bool(values), "values": values, "personal": personal, "expected": expected},
+        extra={
+            "enum": enum or bool(values),
+            "values": values,
+            "personal": personal,
+            "expected": expected,
+            "any_json": any_json,
+            "digits": digits,
+            "arrow": arrow,
+        },
     )
 
 
@@ -100,13 +120,31 @@ def _field(field: inspect.Field) -> Field:
     extra = (documentation.extra or {}) if documentation else {}
     return Field(
         name=field.name,
+        wire=field.encode_name,
         arrow_type=arrow_type(field.type),
         description=schema.get("description", ""),
         enum=extra.get("enum", False),
         known_values=frozenset(extra.get("values", ())),
         personal=extra.get("personal", False),
         expected=extra.get("expected", True),
+        any_json=extra.get("any_json", False),
+        digits=extra.get("digits", False),
+        withheld=documentation is not None and isinstance(documentation.type, inspect.NoneType),
+        nested=_nested(field.type),
     )
+
+
+def _nested(kind: Any) -> type[Contract] | None:
+    match kind:
+        case inspect.Metadata():
+            return _nested(kind.type)
+        case inspect.UnionType():
+            return next((nested for member in kind.types if (nested := _nested(member))), None)
+        case inspect.ListType():
+            return _nested(kind.item_type)
+        case inspect.StructType():
+            return cast(type[Contract], kind.cls)
+    return None
 
 
 def arrow_type(kind: Any) -> pa.DataType:
@@ -115,7 +153,7 @@ def arrow_type(kind: Any) -> pa.DataType:
     Raises TypeError for a type that contracts do not use."""
     match kind:
         case inspect.Metadata():
-            return arrow_type(kind.type)
+            return (kind.extra or {}).get("arrow") or arrow_type(kind.type)
         case inspect.UnionType():
             # null and bare ids give way to the type that can say most
             members = [member for member in kind.types if not isinstance(member, inspect.NoneType)]
@@ -131,8 +169,12 @@ def arrow_type(kind: Any) -> pa.DataType:
             return DECIMAL
         case inspect.DateTimeType():
             return pa.timestamp("us")
+        case inspect.DateType():
+            return pa.date32()
         case inspect.ListType():
             return pa.list_(arrow_type(kind.item_type))
+        case inspect.DictType():
+            return pa.map_(arrow_type(kind.key_type), arrow_type(kind.value_type))
         case inspect.StructType():
             return pa.struct([(field.name, arrow_type(field.type)) for field in kind.fields])
     raise TypeError(f"contracts do not use {kind!r}")

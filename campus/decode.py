@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cache
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +18,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from campus.contract import Contract, fields
+from campus.contract import Contract, Field, fields
 from campus.errors import TornBody, UnexpectedAnswer
 from campus.mend import FINER_THAN_MICROSECONDS, mend, redacted
 
@@ -70,8 +71,8 @@ def decode_page(body: bytes, contract: type[T], key: tuple[str, ...]) -> Page[T]
         return _decode_rows(body, contract, key)
     page: Page[T] = Page(rows, [None] * len(rows))
     if rows:
-        page.sent = frozenset(_members(raw_rows(body)[0]))
-        _note_absent_fields(page, contract)
+        page.sent = sent_names(raw_rows(body)[0])
+        page.drift.update(absent_fields(contract, page.sent, len(rows)))
     return page
 
 
@@ -106,7 +107,7 @@ def row_key(row: Contract, key: tuple[str, ...]) -> Key:
 
 def row_text(row: Contract, extra: str | None) -> str:
     """The JSON of a decoded row: its fields that are not null, and what `_extra` has of it verbatim."""
-    sent = {name: value for name, value in msgspec.structs.asdict(row).items() if value is not None}
+    sent = {f.wire: value for f in fields(type(row)) if (value := getattr(row, f.name)) is not None}
     verbatim = msgspec.json.decode(extra, type=dict[str, Raw]) if extra else {}
     return msgspec.json.encode(sent | verbatim).decode()
 
@@ -122,11 +123,12 @@ def _batch(
     contract: type[T], rows: Sequence[T], extras: Sequence[str | None], trashed: Sequence[bool]
 ) -> pa.RecordBatch:
     columns = [_column(rows, f.name, f.arrow_type) for f in fields(contract)]
-    deleted_at = [getattr(row, "deleted_at", None) for row in rows]
+    moments = [f.name for f in fields(contract) if pa.types.is_timestamp(f.arrow_type)]
+    deleted_at = [getattr(row, name) for name in moments if name == "deleted_at" for row in rows]
     columns += [
         pa.array(extras, pa.string()),
         pa.array(trashed, pa.bool_()),
-        pa.array(deleted_at, pa.timestamp("us")),
+        pa.array(deleted_at or [None] * len(rows), pa.timestamp("us")),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=batch_schema(contract))
 
@@ -135,6 +137,8 @@ def _column(rows: Sequence[Contract], name: str, arrow_type: pa.DataType) -> Any
     values = [getattr(row, name) for row in rows]
     if pa.types.is_list(arrow_type) and pa.types.is_struct(arrow_type.value_type):
         values = [None if people is None else [_as_struct(person) for person in people] for people in values]
+    if pa.types.is_struct(arrow_type):
+        values = [None if value is None else msgspec.structs.asdict(value) for value in values]
     return pa.array(values, arrow_type)
 
 
@@ -159,12 +163,28 @@ def _unknown_values(contract: type[Contract], rows: Sequence[Contract]) -> Count
             counts = Counter(getattr(row, f.name) for row in rows)
             found.update(
                 {
-                    Drift("unknown_value", f.name, value[:50]): rows_with
+                    unknown_value(f, value): rows_with
                     for value, rows_with in counts.items()
-                    if value is not None and value not in f.known_values
+                    if value is not None and str(value) not in f.known_values
                 }
             )
     return found
+
+
+def sent_names(row: bytes | Raw) -> frozenset[str]:
+    """The names of the fields that a row was sent with."""
+    return frozenset(_members(row))
+
+
+def absent_fields(contract: type[Contract], sent: frozenset[str], rows: int) -> Counter[Drift]:
+    """Fields that every platform sends and this one does not, each for so many rows."""
+    absent = [f.wire for f in fields(contract) if f.expected and f.wire not in sent]
+    return Counter({Drift("absent_field", name): rows for name in absent})
+
+
+def unknown_value(field: Field, value: str | int) -> Drift:
+    """A value of an enum that the specification or the metadata does not list."""
+    return Drift("unknown_value", field.wire, str(value)[:50])
 
 
 # Row by row: only a page with something unusual in it comes here.
@@ -173,35 +193,52 @@ def _unknown_values(contract: type[Contract], rows: Sequence[Contract]) -> Count
 def _decode_rows(body: bytes, contract: type[T], key: tuple[str, ...]) -> Page[T]:
     page: Page[T] = Page([], [])
     for raw in raw_rows(body):
-        mended = bytes(raw)
-        try:
-            members = _members(raw)
-            page.sent = page.sent or frozenset(members)
-            kept, drift = mend(members, contract)
-            mended = msgspec.json.encode(members)
-            row = _row_decoder(contract).decode(mended)
-            extra = msgspec.json.encode(kept).decode() if kept else None
-        except UNFIT as error:
-            page.bad.append(BadRow(_key_of(mended, contract, key), str(error), _as_text(raw)))
+        text = bytes(raw)
+        row = _as_sent(text, contract)
+        if row is None:
+            _decode_odd_row(text, contract, key, page)
         else:
+            page.sent = page.sent or sent_names(text)
             page.rows.append(row)
-            page.extras.append(extra)
-            page.drift.update(Drift(kind, name) for kind, name in drift)
-    _note_absent_fields(page, contract)
+            page.extras.append(None)
+    if page.sent:
+        page.drift.update(absent_fields(contract, page.sent, len(page.rows) + len(page.bad)))
     return page
 
 
-def _note_absent_fields(page: Page[Any], contract: type[Contract]) -> None:
-    if page.sent:
-        for f in fields(contract):
-            if f.expected and f.name not in page.sent:
-                page.drift[Drift("absent_field", f.name)] += len(page.rows) + len(page.bad)
+def _as_sent(text: bytes, contract: type[T]) -> T | None:
+    """A row that needs no mending; None for any other."""
+    if FINER_THAN_MICROSECONDS.search(text):
+        return None
+    try:
+        row: T = _row_decoder(contract).decode(text)
+    except UNFIT:
+        return None
+    return row
+
+
+def _decode_odd_row(text: bytes, contract: type[T], key: tuple[str, ...], page: Page[T]) -> None:
+    mended = text
+    try:
+        members = _members(text)
+        page.sent = page.sent or frozenset(members)
+        kept, drift = mend(members, contract)
+        mended = msgspec.json.encode(members)
+        row = _row_decoder(contract).decode(mended)
+        extra = msgspec.json.encode(kept).decode() if kept else None
+    except UNFIT as error:
+        page.bad.append(BadRow(_key_of(mended, contract, key), str(error), _as_text(text)))
+    else:
+        page.rows.append(row)
+        page.extras.append(extra)
+        for kind, name in drift:
+            page.drift[Drift(kind, name)] += 1
 
 
 def _key_of(row: bytes, contract: type[Contract], key: tuple[str, ...]) -> Key | None:
     """The key of a broken row. A part that the contract does not insist on is None where it is missing."""
     try:
-        values = json.loads(row.decode(errors="replace"))
+        values = json.loads(row.decode(errors="replace"), parse_float=Decimal)
         return tuple(msgspec.structs.astuple(msgspec.convert(values, _key_struct(contract, key))))
     except (ValueError, msgspec.ValidationError, RecursionError):
         return None
@@ -282,8 +319,8 @@ def _row_decoder(contract: type[T]) -> "msgspec.json.Decoder[T]":
 def _key_struct(contract: type[Contract], key: tuple[str, ...]) -> type[msgspec.Struct]:
     """A struct of the key fields alone, so that a broken row's key can still be read."""
     annotations = contract.__annotations__
-    optional = {field.name for field in msgspec.structs.fields(contract) if not field.required}
+    own = {field.name: field for field in msgspec.structs.fields(contract)}
     parts = [
-        (name, annotations[name], None) if name in optional else (name, annotations[name]) for name in key
+        (name, annotations[name]) if own[name].required else (name, annotations[name], None) for name in key
     ]
-    return msgspec.defstruct("Key", parts, kw_only=True)
+    return msgspec.defstruct("Key", parts, kw_only=True, rename={name: own[name].encode_name for name in key})

@@ -6,26 +6,27 @@ cannot be rewritten without loss stays as it is, for the decoder to refuse."""
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from zoneinfo import ZoneInfo
 
 import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from campus.contract import DECIMAL, Contract, Field, fields
+from campus.contract import Contract, Field, fields
 
 PLATFORM_ZONE = ZoneInfo("Asia/Shanghai")
 # National id numbers are stored only where a setting asks for them; a password is never read back.
 WITHHELD = frozenset({"idcard", "password"})
 UNSTORABLE = b'"not stored: it may hold a withheld field and cannot be taken apart"'
 
-# In which a withheld name may hide.
-ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
+# A withheld name, or an escaped letter in which one may hide.
+MAY_WITHHOLD = re.compile(b"|".join([rb"\\u00[4-7]", *(name.encode() for name in sorted(WITHHELD))]))
 
 # A drift kind (or "" for what is no drift) and the new bytes of a value; None leaves the value alone.
 Rewriter = Callable[[bytes], tuple[str, bytes] | None]
 
+PLAIN_MOMENT = re.compile(rb'"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"')
 BARE_DATE = re.compile(rb'"\d{4}-\d\d-\d\d"')
 INTEGER = re.compile(rb"-?\d+")
 # The decoder would round what is finer than a microsecond. Begins with a literal so that pages of many
@@ -33,25 +34,23 @@ INTEGER = re.compile(rb"-?\d+")
 FINER_THAN_MICROSECONDS = re.compile(rb"\.(?<=:\d\d\.)(\d{6})\d+")
 # How databases that know no null write "never".
 ZERO_MOMENTS = frozenset({b'"0000-00-00 00:00:00"', b'"0000-00-00"'})
+EMPTY = ("empty_text", b"null")
+ZERO_DATE = ("zero_date", b"null")
 
 
 def mend(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, Raw], list[tuple[str, str]]]:
     """Make a row fit its contract, in place; gives what `_extra` keeps verbatim, and drift as (kind, field).
 
-    Taken out: fields that no contract names, and those inside nested objects. Rewritten: "" where a decimal
-    or a timestamp belongs, and a zero date, become null; a timestamp with a zone becomes the platform's wall
-    clock, one finer than a microsecond loses the rest; 0 and 1 become flags; a numbered enum becomes text.
-    A bare date is its midnight."""
+    Taken out: withheld fields, fields that no contract names, and both inside nested objects. Rewritten: ""
+    where a decimal, a date or a timestamp belongs, and a zero date, become null; a timestamp with a zone
+    becomes the platform's wall clock, one finer than a microsecond loses the rest; 0 and 1 become flags; a
+    numbered enum becomes text. A bare date is its midnight, a value of any type its JSON text."""
+    extra, drift = take_unknown(members, contract)
     rewriters = _rewriters(contract)
-    extra: dict[str, Raw] = {}
-    drift: list[tuple[str, str]] = []
-    for name in [name for name in members if name not in rewriters]:
-        value = members.pop(name)
-        drift.append(("unknown_field", name))
-        if name not in WITHHELD:
-            extra[name] = Raw(redacted(value))
+    for name in _withheld(contract):
+        members.pop(name, None)
     for name, value in members.items():
-        rewrite = rewriters[name]
+        rewrite = rewriters.get(name)
         if rewrite and (mended := rewrite(bytes(value))):
             kind, replacement = mended
             members[name] = Raw(replacement)
@@ -61,33 +60,82 @@ def mend(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, R
     return extra, drift
 
 
+def take_unknown(
+    members: dict[str, Raw], contract: type[Contract]
+) -> tuple[dict[str, Raw], list[tuple[str, str]]]:
+    """Take the fields that no contract names out of a row; gives what `mend` gives of them."""
+    known = _known(contract)
+    extra: dict[str, Raw] = {}
+    drift: list[tuple[str, str]] = []
+    for name in [name for name in members if name not in known]:
+        value = members.pop(name)
+        drift.append(("unknown_field", name))
+        if name not in WITHHELD:
+            extra[name] = Raw(redacted(value))
+    return extra, drift
+
+
 @cache
-def _rewriters(contract: type[Contract]) -> Mapping[str, Rewriter | None]:
-    """What may mend the values of each field; None for those that stand or fall as they are."""
-    return {field.name: _rewriter(field) for field in fields(contract)}
+def _known(contract: type[Contract]) -> frozenset[str]:
+    return frozenset(field.wire for field in fields(contract))
+
+
+@cache
+def _withheld(contract: type[Contract]) -> frozenset[str]:
+    return frozenset(field.wire for field in fields(contract) if field.withheld)
+
+
+@cache
+def _rewriters(contract: type[Contract]) -> Mapping[str, Rewriter]:
+    """What may mend the values of each field; none for those that stand or fall as they are."""
+    return {field.wire: rewrite for field in fields(contract) if (rewrite := _rewriter(field))}
 
 
 def _rewriter(field: Field) -> Rewriter | None:
     kind = field.arrow_type
-    if kind == DECIMAL:
-        return lambda value: ("empty_text", b"null") if value == b'""' else None
+    if pa.types.is_decimal(kind):
+        return {b'""': EMPTY}.get
+    if pa.types.is_date(kind):
+        return {b'""': EMPTY, b'"0000-00-00"': ZERO_DATE}.get
     if pa.types.is_timestamp(kind):
         return _wall_clock
     if pa.types.is_boolean(kind):
         return {b"0": ("number_for_flag", b"false"), b"1": ("number_for_flag", b"true")}.get
-    if field.enum:
+    if field.enum and pa.types.is_string(kind):
         return lambda value: ("number_for_text", b'"%b"' % value) if INTEGER.fullmatch(value) else None
+    if field.any_json:
+        return _json_text
+    if field.nested and pa.types.is_struct(kind):
+        return partial(_object, field.nested)
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
         known = frozenset(kind.value_type.names)
         return lambda value: _known_members(value, known)
     return None
 
 
+def _json_text(value: bytes) -> tuple[str, bytes] | None:
+    if value.startswith(b'"') or value == b"null":
+        return None
+    return "", msgspec.json.encode(redacted(value).decode())
+
+
+def _object(contract: type[Contract], value: bytes) -> tuple[str, bytes] | None:
+    """An object that is embedded in a row, mended as a row is."""
+    if not value.startswith(b"{"):
+        return None
+    members = msgspec.json.decode(value, type=dict[str, Raw])
+    _, drift = mend(members, contract)
+    kind = next(("unknown_nested_field" if kind == "unknown_field" else kind for kind, _ in drift), "")
+    return kind, msgspec.json.encode(members)
+
+
 def _wall_clock(value: bytes) -> tuple[str, bytes] | None:
     if value == b'""':
-        return "empty_text", b"null"
+        return EMPTY
     if value in ZERO_MOMENTS:
         return "zero_timestamp", b"null"
+    if PLAIN_MOMENT.fullmatch(value):
+        return None
     if BARE_DATE.fullmatch(value):
         return "", value[:-1] + b' 00:00:00"'
     exact = FINER_THAN_MICROSECONDS.sub(rb".\1", value)
@@ -124,7 +172,7 @@ def _members_or_none(value: Raw) -> dict[str, Raw] | None:
 def redacted(raw: bytes | Raw) -> bytes:
     """JSON text as it came, without members that are never stored, at any depth."""
     text = bytes(raw)
-    if not ESCAPED_LETTER.search(text) and not any(name.encode() in text for name in WITHHELD):
+    if not MAY_WITHHOLD.search(text):
         return text
     try:
         return _without_withheld(text)
