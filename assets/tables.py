@@ -8,7 +8,11 @@ from campus.contract import fields
 from campus.resources import RESOURCES, ResourceSpec
 from warehouse.tables import Column, Slice, Table
 
-SLICE_COLUMNS = {"school": ("_school_id",), "semester": ("_school_id", "_semester_id")}
+SLICE_COLUMNS = {
+    "school": ("_school_id",),
+    "semester": ("_school_id", "_semester_id"),
+    "week": ("_school_id", "_semester_id", "_week"),
+}
 
 
 def lake_table(spec: ResourceSpec) -> Table:
@@ -29,12 +33,17 @@ def lake_table(spec: ResourceSpec) -> Table:
 TABLES: dict[str, Table] = {name: lake_table(spec) for name, spec in RESOURCES.items()}
 
 
-def slice_of(spec: ResourceSpec, school_id: int, semester_id: int | None = None) -> Slice:
-    """The slice of a resource's table that holds a school, or one semester of it."""
+def slice_of(
+    spec: ResourceSpec, school_id: int, semester_id: int | None = None, week: int | None = None
+) -> Slice:
+    """The slice of a resource's table that holds a school, one semester of it, or one week of that."""
     if spec.sliced_by == "school":
         return Slice.of(_school_id=school_id)
     assert semester_id is not None
-    return Slice.of(_school_id=school_id, _semester_id=semester_id)
+    if spec.sliced_by == "semester":
+        return Slice.of(_school_id=school_id, _semester_id=semester_id)
+    assert week is not None
+    return Slice.of(_school_id=school_id, _semester_id=semester_id, _week=week)
 
 
 def values(rows: pa.Table, column: str) -> list[Any]:

@@ -24,6 +24,9 @@ Text = str
 Flag = bool
 # Decimals travel as strings, so that no digit is lost on the way.
 Number = Decimal
+# What stands for nothing among marks, and texts but for it.
+ANY_DASH = "[-\u2010-\u2015]"
+Mark = Annotated[str, Meta(pattern=f"^(?!{ANY_DASH}$)")]
 # The platform's wall clock (Asia/Shanghai), `YYYY-MM-DD HH:MM:SS`, without a zone.
 WallClock = Annotated[dt.datetime, Meta(tz=False)]
 

@@ -135,15 +135,21 @@ def _batch(
 
 def _column(rows: Sequence[Contract], name: str, arrow_type: pa.DataType) -> Any:
     values = [getattr(row, name) for row in rows]
-    if pa.types.is_list(arrow_type) and pa.types.is_struct(arrow_type.value_type):
-        values = [None if people is None else [_as_struct(person) for person in people] for people in values]
-    if pa.types.is_struct(arrow_type):
-        values = [None if value is None else msgspec.structs.asdict(value) for value in values]
+    if pa.types.is_nested(arrow_type):
+        values = [_plain(value) for value in values]
     return pa.array(values, arrow_type)
 
 
-def _as_struct(person: int | Contract) -> dict[str, Any]:
-    return {"id": person} if isinstance(person, int) else msgspec.structs.asdict(person)
+def _plain(value: Any) -> Any:
+    """A nested value as Arrow takes it; a bare id in a list of people is a person."""
+    match value:
+        case Contract():
+            return {name: _plain(part) for name, part in msgspec.structs.asdict(value).items()}
+        case dict():
+            return list(value.items())
+        case list() if any(isinstance(item, Contract) for item in value):
+            return [{"id": item} if isinstance(item, int) else _plain(item) for item in value]
+    return value
 
 
 def _misfit(contract: type[Contract], row: Contract) -> str | None:

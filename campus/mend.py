@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from campus.contract import Contract, Field, fields
+from campus.contract import ANY_DASH, Contract, Field, fields
 
 PLATFORM_ZONE = ZoneInfo("Asia/Shanghai")
 # National id numbers are stored only where a setting asks for them; a password is never read back.
@@ -29,6 +29,8 @@ Rewriter = Callable[[bytes], tuple[str, bytes] | None]
 PLAIN_MOMENT = re.compile(rb'"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"')
 BARE_DATE = re.compile(rb'"\d{4}-\d\d-\d\d"')
 INTEGER = re.compile(rb"-?\d+")
+NUMBER = re.compile(rb"-?\d+(\.\d+)?")
+DASH = re.compile(f'"{ANY_DASH}"')
 # The decoder would round what is finer than a microsecond. Begins with a literal so that pages of many
 # megabytes are searched at the speed of memchr.
 FINER_THAN_MICROSECONDS = re.compile(rb"\.(?<=:\d\d\.)(\d{6})\d+")
@@ -36,6 +38,8 @@ FINER_THAN_MICROSECONDS = re.compile(rb"\.(?<=:\d\d\.)(\d{6})\d+")
 ZERO_MOMENTS = frozenset({b'"0000-00-00 00:00:00"', b'"0000-00-00"'})
 EMPTY = ("empty_text", b"null")
 ZERO_DATE = ("zero_date", b"null")
+# How PHP writes an object that has nothing in it.
+EMPTY_LIST = ("empty_list", b"null")
 
 
 def mend(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, Raw], list[tuple[str, str]]]:
@@ -44,7 +48,8 @@ def mend(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, R
     Taken out: withheld fields, fields that no contract names, and both inside nested objects. Rewritten: ""
     where a decimal, a date or a timestamp belongs, and a zero date, become null; a timestamp with a zone
     becomes the platform's wall clock, one finer than a microsecond loses the rest; 0 and 1 become flags; a
-    numbered enum becomes text. A bare date is its midnight, a value of any type its JSON text."""
+    numbered enum becomes text; an empty list where an object belongs, and a dash for a mark, become null. A
+    bare date is its midnight, a value of any type its JSON text, a number in text that number."""
     extra, drift = take_unknown(members, contract)
     rewriters = _rewriters(contract)
     for name in _withheld(contract):
@@ -105,11 +110,12 @@ def _rewriter(field: Field) -> Rewriter | None:
         return lambda value: ("number_for_text", b'"%b"' % value) if INTEGER.fullmatch(value) else None
     if field.any_json:
         return _json_text
-    if field.nested and pa.types.is_struct(kind):
-        return partial(_object, field.nested)
-    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
-        known = frozenset(kind.value_type.names)
-        return lambda value: _known_members(value, known)
+    if field.digits:
+        return _number_in_text
+    if field.nested:
+        return partial(_objects if pa.types.is_list(kind) else _object, field.nested)
+    if pa.types.is_map(kind):
+        return partial(_map, texts=pa.types.is_string(kind.item_type))
     return None
 
 
@@ -119,14 +125,55 @@ def _json_text(value: bytes) -> tuple[str, bytes] | None:
     return "", msgspec.json.encode(redacted(value).decode())
 
 
+def _number_in_text(value: bytes) -> tuple[str, bytes] | None:
+    """An integer that the specification has as text; that it is one is no drift."""
+    if value == b'""':
+        return EMPTY
+    return ("", value[1:-1]) if INTEGER.fullmatch(value[1:-1]) else None
+
+
 def _object(contract: type[Contract], value: bytes) -> tuple[str, bytes] | None:
     """An object that is embedded in a row, mended as a row is."""
+    if value == b"[]":
+        return EMPTY_LIST
     if not value.startswith(b"{"):
         return None
     members = msgspec.json.decode(value, type=dict[str, Raw])
     _, drift = mend(members, contract)
     kind = next(("unknown_nested_field" if kind == "unknown_field" else kind for kind, _ in drift), "")
     return kind, msgspec.json.encode(members)
+
+
+def _objects(contract: type[Contract], value: bytes) -> tuple[str, bytes] | None:
+    """A list of objects, and of bare ids among them."""
+    try:
+        items = [bytes(item) for item in msgspec.json.decode(value, type=list[Raw])]
+    except msgspec.DecodeError:
+        return None
+    mended = [_object(contract, item) if item.startswith(b"{") else None for item in items]
+    kind = next((found[0] for found in mended if found and found[0]), "")
+    pairs = zip(items, mended, strict=True)
+    return kind, msgspec.json.encode([Raw(found[1] if found else item) for item, found in pairs])
+
+
+def _map(value: bytes, *, texts: bool) -> tuple[str, bytes] | None:
+    """An object whose keys are data. `texts`: its values are texts, in which a dash stands for nothing."""
+    if value == b"[]":
+        return EMPTY_LIST
+    if not texts or not value.startswith(b"{"):
+        return None
+    members = msgspec.json.decode(value, type=dict[str, Raw])
+    mended = {name: found for name, member in members.items() if (found := _mark(bytes(member)))}
+    if not mended:
+        return None
+    kind, _ = next(iter(mended.values()))
+    return kind, msgspec.json.encode(members | {name: Raw(text) for name, (_, text) in mended.items()})
+
+
+def _mark(value: bytes) -> tuple[str, bytes] | None:
+    if DASH.fullmatch(value.decode(errors="replace")):
+        return "dash", b"null"
+    return ("number_for_text", b'"%b"' % value) if NUMBER.fullmatch(value) else None
 
 
 def _wall_clock(value: bytes) -> tuple[str, bytes] | None:
@@ -147,26 +194,6 @@ def _wall_clock(value: bytes) -> tuple[str, bytes] | None:
     except (msgspec.DecodeError, UnicodeDecodeError, OverflowError):
         return None
     return ("fine_timestamp", exact) if exact != value else None
-
-
-def _known_members(value: bytes, known: frozenset[str]) -> tuple[str, bytes] | None:
-    """A list of nested objects without the members that no contract names."""
-    try:
-        items = [_members_or_none(item) or item for item in msgspec.json.decode(value, type=list[Raw])]
-    except msgspec.DecodeError:
-        return None
-    if all(isinstance(item, Raw) or item.keys() <= known for item in items):
-        return None
-    kept = [
-        item if isinstance(item, Raw) else {name: item[name] for name in item if name in known}
-        for item in items
-    ]
-    return "unknown_nested_field", msgspec.json.encode(kept)
-
-
-def _members_or_none(value: Raw) -> dict[str, Raw] | None:
-    """The members of an object; None for anything else."""
-    return msgspec.json.decode(value, type=dict[str, Raw]) if bytes(value)[:1] == b"{" else None
 
 
 def redacted(raw: bytes | Raw) -> bytes:

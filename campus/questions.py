@@ -15,23 +15,28 @@ from campus.resources import ResourceSpec
 MAX_IDS_LENGTH = 1_500
 # An id that no platform gives a class, to see whether a filter by class is heeded.
 NO_CLASS = 2**31 - 1
+# The role of guardian accounts in v1.
+GUARDIAN = 8
 
 
 @dataclass(frozen=True)
 class Where:
-    """What one slice is asked for with. `parents`: ids of the classes or items that the questions name."""
+    """What one slice is asked for with. `parents`: ids of the classes, items or students that the questions
+    name; `devices` and `cards`: those that the settings name."""
 
     school_id: int | None
     semester_id: int | None = None
     parents: tuple[int, ...] = ()
     term_types: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    cards: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Unit:
     """One collection to ask for. `ids`: what is missing if it fails. `known`: what a row has in fields that
     it leaves out. `belongs`: fields that rows have in common unless the platform ignores a parameter.
-    `may_be_absent`: an unknown id (404) is a normal answer that means no rows."""
+    `may_be_absent`: an unknown id (404) is a normal answer that means no rows, or the row `if_absent`."""
 
     path: str
     params: Mapping[str, str] = field(default_factory=dict)
@@ -39,13 +44,14 @@ class Unit:
     known: Mapping[str, int | str] = field(default_factory=dict)
     belongs: Mapping[str, int] = field(default_factory=dict)
     may_be_absent: bool = False
+    if_absent: Mapping[str, str] | None = None
 
 
 async def units_of(client: Client, spec: ResourceSpec, where: Where, tally: Tally) -> list[Unit]:
     """The questions that determine a slice."""
     match spec.asked:
         case "once":
-            return [Unit(spec.path, spec.params)]
+            return [Unit(spec.path, spec.params, known=_of_key(spec, school_id=where.school_id))]
         case "by_term_type":
             return [
                 Unit(
@@ -60,7 +66,8 @@ async def units_of(client: Client, spec: ResourceSpec, where: Where, tally: Tall
         case "by_semester":
             assert where.semester_id is not None
             belongs = {"semester_id": where.semester_id}
-            return [Unit(spec.path, spec.params | _of_semester(where), belongs=belongs)]
+            params = spec.params | _of_semester(where)
+            return [Unit(spec.path, params, known=_of_key(spec, **belongs), belongs=belongs)]
         case "members":
             return await _member_units(client, spec, where, tally)
         case "by_item":
@@ -69,6 +76,40 @@ async def units_of(client: Client, spec: ResourceSpec, where: Where, tally: Tall
             return [class_batch(spec, batch) for batch in id_batches(where.parents)]
         case "by_class":
             return _one_each(spec, where.parents, "class_id")
+        case "by_student":
+            return _one_each(spec, where.parents, "student_id")
+        case "by_role":
+            # All but guardians come unasked.
+            guardians = Unit(spec.path, spec.params | {"role": str(GUARDIAN)}, belongs={"role": GUARDIAN})
+            return [Unit(spec.path, spec.params), guardians]
+        case "by_device":
+            return _bound(spec, where.devices, "device_id")
+        case "by_card":
+            return _bound(spec, where.cards, "card_id")
+        case "by_app":
+            return [Unit(spec.path, spec.params | {"client_id": client.config.client_id})]
+        case "by_session":
+            raise ValueError(f"{spec.name} is read by campus.attendance")
+
+
+def _of_key(spec: ResourceSpec, **known: int | None) -> dict[str, int | str]:
+    """What the question knows of a key that the rows leave out."""
+    return {name: value for name, value in known.items() if name in spec.primary_key and value is not None}
+
+
+def _bound(spec: ResourceSpec, ids: Iterable[str], column: str) -> list[Unit]:
+    """A question for each device or card; one that is unbound (404) has a row that says so."""
+    return [
+        Unit(
+            spec.path.format(id=quote(one, safe="")),
+            spec.params,
+            ids=(one,),
+            known={column: one, "state": "bound"},
+            may_be_absent=True,
+            if_absent={column: one, "state": "unbound"},
+        )
+        for one in ids
+    ]
 
 
 def _one_each(spec: ResourceSpec, ids: Iterable[int], column: str) -> list[Unit]:

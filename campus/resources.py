@@ -1,41 +1,23 @@
 """The registry: every resource that the platform offers, as data. Assets, lake tables, scopes, the dictionary
 and tests derive from it; a new resource is one more entry here and its contract."""
 
-from dataclasses import dataclass, field
-from typing import Literal
-
 from campus import contracts, contracts_datasets
-from campus.contract import Contract
+from campus.resources_v1 import ATTENDANCE, V1_DATA
+from campus.spec import ResourceSpec
 
-# How a resource is asked for; `campus.read` has one function for each.
-Asked = Literal["once", "by_term_type", "by_semester", "members", "by_class", "by_item", "by_class_batch"]
-Slicing = Literal["school", "semester"]
-
-
-@dataclass(frozen=True)
-class ResourceSpec:
-    """One resource: where it is, what its rows are, and how it is read.
-
-    `scopes`: alternatives, any of which suffices, least first. `sliced_by`: what one slice of its lake table
-    is. `with_trashed`: deleted rows are asked for too. `child_of`: the resource whose rows the questions are
-    made from. `unit_column`: the column that ties a row to the class, item or type it was asked for with.
-    `embedded_in`: the resource whose answer the rows come inside."""
-
-    name: str
-    path: str
-    contract: type[Contract]
-    scopes: tuple[str, ...]
-    asked: Asked = "once"
-    sliced_by: Slicing = "school"
-    primary_key: tuple[str, ...] = ("id",)
-    params: dict[str, str] = field(default_factory=dict, hash=False)
-    with_trashed: bool = False
-    paged: bool = True
-    child_of: str | None = None
-    unit_column: str | None = None
-    embedded_in: str | None = None
-    tracks_changes: bool = False
-
+__all__ = [
+    "ATTENDANCE",
+    "BASE_DATA",
+    "DATASETS",
+    "DATASET_FIELDS",
+    "DATASET_METADATA",
+    "DATASET_RELATIONS",
+    "RESOURCES",
+    "SCHOOLS",
+    "TERM_TYPES",
+    "V1_DATA",
+    "ResourceSpec",
+]
 
 SCHOOLS = ResourceSpec("schools", "/api/v1/schools", contracts.School, ("user.read",), paged=False)
 
@@ -170,7 +152,9 @@ DATASET_RELATIONS = ResourceSpec(
 )
 DATASET_METADATA = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
 
-RESOURCES: dict[str, ResourceSpec] = {spec.name: spec for spec in (SCHOOLS, *BASE_DATA, *DATASET_METADATA)}
+RESOURCES: dict[str, ResourceSpec] = {
+    spec.name: spec for spec in (SCHOOLS, *BASE_DATA, *DATASET_METADATA, *V1_DATA, *ATTENDANCE)
+}
 
 # The vocabularies that the specification names; a setting adds more.
 TERM_TYPES: tuple[str, ...] = (

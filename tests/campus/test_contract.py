@@ -4,7 +4,11 @@ import pyarrow as pa
 import pytest
 
 from campus.contract import DECIMAL, arrow_type, column_names, fields
-from campus.resources import RESOURCES
+from campus.resources import ATTENDANCE, V1_DATA
+from campus.resources import RESOURCES as REGISTRY
+
+# Those of the v1 generation are in test_v1_contracts.py.
+RESOURCES = {name: spec for name, spec in REGISTRY.items() if spec not in (*V1_DATA, *ATTENDANCE)}
 
 TYPES = {
     "int": pa.int64(),
@@ -100,6 +104,20 @@ SPECIFIED: dict[str, dict[str, str]] = {
         "decimal": "full_score score real_score suggest_score gained_score gained_score_rate credit gpa",
         "time": "published_at updated_at",
     },
+    "datasets": {
+        "int": "id",
+        "text": "name label description",
+        "flag": "is_custom",
+        "time": "created_at updated_at last_updated_at",
+    },
+    "dataset_fields": {
+        "int": "dataset_id id position max_length precision scale",
+        "text": "name label description type",
+        "flag": "primary",
+        "texts": "enum",
+        "time": "created_at updated_at",
+    },
+    "dataset_relations": {"int": "dataset_id id", "text": "name label ref_name related_by"},
 }
 
 ENUMS: dict[tuple[str, str], str] = {
@@ -115,6 +133,7 @@ ENUMS: dict[tuple[str, str], str] = {
     ("grades", "source"): "class moral dorm custom teacher_assessment awarded_credit stage",
     ("grades", "status"): "pending published delayed passed",
     ("grades", "pass_status"): "pending warning passed failed",
+    ("dataset_fields", "type"): "integer decimal string text enum date timestamp boolean",
 }
 # Enums of the specification whose values are not shown.
 OPEN_ENUMS = {
@@ -155,7 +174,7 @@ def test_each_field_and_contract_is_described(resource: str) -> None:
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_a_row_needs_nothing_but_its_key(resource: str) -> None:
     spec = RESOURCES[resource]
-    values = {"id": 1, "type": "student", "reflection_id": 2}
+    values = {"id": 1, "type": "student", "reflection_id": 2, "name": "score"}
     row = spec.contract(**{name: values[name] for name in spec.primary_key if name in values})
     assert [getattr(row, name) for name in column_names(spec.contract) if name not in spec.primary_key] == [
         None

@@ -3,7 +3,15 @@
 import pytest
 
 from campus.contract import column_names
-from campus.resources import BASE_DATA, DATASET_METADATA, RESOURCES, SCHOOLS, TERM_TYPES
+from campus.resources import (
+    ATTENDANCE,
+    BASE_DATA,
+    DATASET_METADATA,
+    RESOURCES,
+    SCHOOLS,
+    TERM_TYPES,
+    V1_DATA,
+)
 
 # Path and scopes as the specification lists them (of two scopes, the one that grants less first).
 SPECIFIED = {
@@ -25,6 +33,24 @@ SPECIFIED = {
     "datasets": ("/uds/datasets", "dataset.read_all"),
     "dataset_fields": ("/uds/datasets", "dataset.read_all"),
     "dataset_relations": ("/uds/datasets", "dataset.read_all"),
+    # Which scope a path of v1 needs is not shown; these are of the sample tokens.
+    "v1_semesters": ("/api/v1/semesters", "class.read user.read"),
+    "v1_admin_classes": ("/api/v1/admin-classes", "class.read user.read"),
+    "user_fields": ("/api/v1/reflection-fields", "user.read"),
+    "v1_users": ("/api/v1/reflections", "user.read"),
+    "attendance_settings": ("/api/v1/classroompad/attendance-settings", "class.read user.read"),
+    "devices": ("/api/v1/classroompad/devices/{id}", "class.read user.read"),
+    "cards": ("/api/v1/studentcard/cards/{id}", "user.read"),
+    "app_updates": ("/api/v1/classroompad/check-updates", ""),
+    "transcripts": ("/api/v1/students/{id}/transcripts", "class.read user.read"),
+    "transcript_semesters": ("/api/v1/students/{id}/transcripts", "class.read user.read"),
+    "transcript_courses": ("/api/v1/students/{id}/transcripts", "class.read user.read"),
+    "v1_classes": ("/api/v1/classes", "class.read user.read"),
+    "v1_class_students": ("/api/v1/classes/{id}/students", "class.read user.read"),
+    "timetable_days": ("/api/v1/timetable/structure", "class.read user.read"),
+    "timetable_lessons": ("/api/v1/timetable/structure", "class.read user.read"),
+    "attendance_sessions": ("/api/v1/classes/{id}/attendances", "class.read user.read"),
+    "attendance_records": ("/api/v1/classes/{id}/attendances", "class.read user.read"),
 }
 WITH_TRASHED = {"reflections", "students", "teachers", "classes", "class_members"}
 
@@ -35,7 +61,8 @@ def test_paths_and_scopes_are_those_of_the_specification() -> None:
 
 
 def test_resources_come_in_the_recommended_order() -> None:
-    assert [spec.name for spec in (SCHOOLS, *BASE_DATA, *DATASET_METADATA)] == list(SPECIFIED)
+    registry = (SCHOOLS, *BASE_DATA, *DATASET_METADATA, *V1_DATA, *ATTENDANCE)
+    assert [spec.name for spec in registry] == list(SPECIFIED)
 
 
 def test_deleted_rows_are_asked_for_just_where_the_parameter_is_listed() -> None:

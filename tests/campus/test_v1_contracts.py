@@ -1,0 +1,228 @@
+"""Contracts of the v1 generation against the specification's field lists, copied here by hand."""
+
+import pyarrow as pa
+import pytest
+
+from campus.contract import DECIMAL, fields
+from campus.decode import decode_page, to_batch
+from campus.resources import ATTENDANCE, RESOURCES, V1_DATA
+
+WHO = pa.struct([("id", pa.int64()), ("name", pa.string()), ("usin", pa.string())])
+PERSON = pa.struct(
+    [
+        ("id", pa.int64()),
+        ("rid", pa.int64()),
+        *((name, pa.string()) for name in ("name", "usin", "pinyin", "avatar_url", "gender", "gender_label")),
+        ("status", pa.int64()),
+        *((name, pa.string()) for name in ("status_label", "graduates_label", "grade_name")),
+        ("reflection", WHO),
+    ]
+)
+NAMED = pa.struct(
+    [("id", pa.int64()), ("school_id", pa.int64()), ("type", pa.string()), ("name", pa.string())]
+)
+PLACE = pa.struct(
+    [
+        ("id", pa.int64()),
+        ("name", pa.string()),
+        ("type", pa.string()),
+        ("school_id", pa.int64()),
+        ("created_at", pa.timestamp("us")),
+        ("updated_at", pa.timestamp("us")),
+    ]
+)
+MEETING = pa.struct(
+    [
+        ("day", pa.int64()),
+        ("lesson", pa.int64()),
+        ("location_id", pa.int64()),
+        ("is_current", pa.bool_()),
+    ]
+)
+TYPES = {
+    "int": pa.int64(),
+    "text": pa.string(),
+    "flag": pa.bool_(),
+    "decimal": DECIMAL,
+    "date": pa.date32(),
+    "time": pa.timestamp("us"),
+    "ints": pa.list_(pa.int64()),
+    "texts": pa.list_(pa.string()),
+    "person": PERSON,
+    "people": pa.list_(PERSON),
+    "named": NAMED,
+    "place": PLACE,
+    "places": pa.list_(PLACE),
+    "meetings": pa.list_(MEETING),
+    "notification": pa.struct([("title", pa.string()), ("content", pa.string())]),
+    "years": pa.map_(pa.string(), pa.int64()),
+    "marks": pa.map_(pa.string(), pa.string()),
+}
+PROFILE = "name usin pinyin avatar_url gender gender_label status_label graduates_label grade_name"
+
+# Resource -> type -> fields; those that the question supplies come first.
+SPECIFIED: dict[str, dict[str, str]] = {
+    "v1_semesters": {
+        "int": "id school_id current_week",
+        "text": "name",
+        "time": "start_at end_in created_at updated_at",
+        "texts": "lesson_schedules lesson_names",
+        "ints": "lesson_days",
+        "years": "grade_maps",
+        "flag": "is_current",
+    },
+    "v1_admin_classes": {
+        "int": "id graduates_in",
+        "text": "school_id name grade_name",
+        "place": "classroom",
+        "person": "director",
+        "people": "teachers students",
+        "time": "created_at updated_at",
+    },
+    "user_fields": {"text": "name label", "int": "role type", "texts": "options"},
+    "v1_users": {
+        "int": "id role graduates_in duration status student_id guardian_role",
+        "text": "usin name gender avatar_url email phone outer_id idcard",
+        "date": "entered_at",
+    },
+    "attendance_settings": {
+        "int": "school_id first_start_duration before_start_normal after_start_lated after_start_stop"
+    },
+    "devices": {
+        "text": "device_id state type name current_status next_class_time",
+        "int": "id school_id created_by updated_by shutdown_timestamp bootstart_timestamp",
+        "time": "created_at updated_at",
+        "notification": "notification",
+    },
+    "cards": {"text": f"card_id state {PROFILE}", "int": "student_id rid id status"},
+    "app_updates": {"text": "latest_version download_url change_logs"},
+    "transcripts": {
+        "int": "student_id",
+        "decimal": "grade_point_average average_score total_credit should_gained_credit gained_credit",
+    },
+    "transcript_semesters": {
+        "int": "student_id semester_id",
+        "decimal": "total_grades grade_point_average total_credit gained_credit",
+    },
+    "transcript_courses": {
+        "int": "student_id semester_id source_id start_at end_in class_id",
+        "decimal": "credit gained_credit",
+        "text": "name csin teachers subject attribute class_name subject_en",
+        "flag": "published",
+        "time": "published_at",
+        "marks": "evaluation",
+    },
+    "v1_classes": {
+        "int": "id school_id semester_id start_at end_in week_type capacity",
+        "text": "name csin class_name duration description",
+        "people": "teachers",
+        "decimal": "credit",
+        "named": "attribute subject grade",
+        "meetings": "schedules",
+        "places": "locations",
+        "place": "classroom",
+        "ints": "admin_class_ids",
+    },
+    "v1_class_students": {"int": "class_id student_id rid id status", "text": PROFILE},
+    "timetable_days": {"int": "semester_id day", "text": "label", "flag": "is_current"},
+    "timetable_lessons": {
+        "int": "semester_id lesson",
+        "text": "time start_time end_time label",
+        "flag": "is_current",
+    },
+    "attendance_sessions": {
+        "int": "class_id lesson semester_id week normal late absent",
+        "date": "date",
+        "flag": "scheduled",
+        "decimal": "attendance_rate",
+    },
+    "attendance_records": {
+        "int": "id class_id student_id lesson",
+        "text": "usin status status_label absence_label conclusion_label created_time",
+        "date": "checked_at created_date",
+    },
+}
+PERSONAL = {
+    "v1_admin_classes": "director teachers students",
+    "v1_users": "usin name avatar_url email phone idcard student_id guardian_role",
+    "cards": "name usin pinyin avatar_url",
+    "transcript_courses": "teachers",
+    "v1_classes": "teachers",
+    "v1_class_students": "name usin pinyin avatar_url",
+    "attendance_records": "usin",
+}
+
+
+@pytest.mark.parametrize("resource", SPECIFIED)
+def test_a_contract_has_each_specified_field_with_its_type(resource: str) -> None:
+    expected = {name: TYPES[kind] for kind, names in SPECIFIED[resource].items() for name in names.split()}
+    assert {f.name: f.arrow_type for f in fields(RESOURCES[resource].contract)} == expected
+
+
+def test_each_resource_is_specified_here_and_described() -> None:
+    specs = (*V1_DATA, *ATTENDANCE)
+    assert [spec.name for spec in specs] == list(SPECIFIED)
+    assert all(f.description and spec.contract.__doc__ for spec in specs for f in fields(spec.contract))
+
+
+def test_what_tells_about_a_person_is_marked() -> None:
+    found = {
+        spec.name: {f.name for f in fields(spec.contract) if f.personal} for spec in (*V1_DATA, *ATTENDANCE)
+    }
+    assert {name: names for name, names in found.items() if names} == {
+        name: set(names.split()) for name, names in PERSONAL.items()
+    }
+
+
+def loaded(resource: str, *rows: str) -> tuple[list[dict[str, object]], list[str]]:
+    """Rows as the lake takes them, and the kinds of drift."""
+    spec = RESOURCES[resource]
+    page = decode_page(f"[{','.join(rows)}]".encode(), spec.contract, spec.primary_key)
+    assert page.bad == []
+    batch, bad, _ = to_batch(spec.contract, page.rows, page.extras, [False] * len(rows), spec.primary_key)
+    assert bad == []
+    return batch.to_pylist(), [drift.kind for drift in page.drift if drift.kind != "absent_field"]
+
+
+def test_minutes_in_text_are_integers_and_no_drift() -> None:
+    [row], drift = loaded("attendance_settings", '{"first_start_duration":"30","after_start_stop":""}')
+    assert (row["first_start_duration"], row["after_start_stop"]) == (30, None)
+    assert drift == ["empty_text"]
+
+
+def test_a_dash_among_marks_is_null_and_the_original_is_kept() -> None:
+    marks = '{"100":"92.5","abc":"-","gpa":"\u2014","rank":3}'
+    [row], drift = loaded("transcript_courses", f'{{"source_id":1,"csin":"A","evaluation":{marks}}}')
+    assert row["evaluation"] == [("100", "92.5"), ("abc", None), ("gpa", None), ("rank", "3")]
+    assert row["_extra"] == f'{{"evaluation":{marks}}}'
+    assert drift == ["dash"]
+
+
+def test_marks_that_are_no_dash_stay_as_they_are() -> None:
+    [row], drift = loaded(
+        "transcript_courses", '{"source_id":1,"csin":"A","evaluation":{"100":"-1","abc":"A-"}}'
+    )
+    assert (row["evaluation"], row["_extra"], drift) == ([("100", "-1"), ("abc", "A-")], None, [])
+
+
+def test_objects_inside_objects_lose_what_no_contract_names_and_extra_keeps_it() -> None:
+    teachers = '[{"id":7,"name":"T","vip":true,"reflection":{"id":7,"name":"T","idcard":"1","x":2}}]'
+    [row], drift = loaded("v1_classes", f'{{"id":1,"teachers":{teachers},"grade":[]}}')
+    people = row["teachers"]
+    assert isinstance(people, list)
+    assert (people[0]["name"], people[0]["reflection"]["name"]) == ("T", "T")
+    assert row["grade"] is None
+    assert "idcard" not in str(row["_extra"]) and '"vip":true' in str(row["_extra"])
+    assert sorted(drift) == ["empty_list", "unknown_nested_field"]
+
+
+def test_maps_keep_their_keys() -> None:
+    [row], _ = loaded("v1_semesters", '{"id":1,"grade_maps":{"高一":2027}}')
+    assert row["grade_maps"] == [("高一", 2027)]
+
+
+def test_a_national_id_number_is_dropped_and_its_column_is_null() -> None:
+    [row], drift = loaded("v1_users", '{"id":1,"idcard":"110101","password":"p"}')
+    assert row["idcard"] is None
+    assert "110101" not in str(row) and '"p"' not in str(row)
+    assert drift == ["unknown_field"]
