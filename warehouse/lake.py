@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.fs as pa_fs
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError
+from deltalake.fs import DeltaStorageHandler
 
 from warehouse.logs import LOGS
 from warehouse.tables import DELETED_AT, Slice, Stored
@@ -72,6 +74,10 @@ class Lake:
                 description=table.comment,
                 storage_options=self.storage_options,
             )
+
+    def store(self, table: Stored) -> pa_fs.PyFileSystem:
+        """The folder of the table, to read and write files in."""
+        return pa_fs.PyFileSystem(DeltaStorageHandler(self.uri(table), self.storage_options))
 
     def holds(self, table: Stored) -> bool:
         """Whether the table is there: `ensure` has made it."""

@@ -82,11 +82,15 @@ def merge(
     return _tally(con, table, reading, merged), merged
 
 
-def all_new(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> Tally:
-    """The tally of a reading of distinct keys where nothing is held."""
+def tally_all(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading, fate: str) -> Tally:
+    """The tally of a reading of distinct keys whose rows all meet one fate: `new` or `unchanged`."""
     _show(con, table, reading)
     [(rows, mark)] = con.execute(f"SELECT count(*), max({_updated(table)}) FROM reading").fetchall()
-    return Tally(new=rows, high_water=min(mark, reading.started_at) if mark else None)
+    return Tally(
+        **{fate: rows},
+        were_alive=rows if fate == "unchanged" else 0,
+        high_water=min(mark, reading.started_at) if mark else None,
+    )
 
 
 def _has_hole(reading: Reading) -> bool:
@@ -126,7 +130,7 @@ def _rank(table: Table) -> str:
 
 
 def _fates(table: Table, keep: Kept | None, within: str) -> str:
-    """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range.
+    """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range, in their order.
 
     A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start.
     """
@@ -180,6 +184,7 @@ def _fates(table: Table, keep: Kept | None, within: str) -> str:
             CASE WHEN _fate IN ({moving}) THEN $started_at ELSE o._synced_at END AS {SYNCED_AT},
             CASE WHEN _fate = 'vanished' THEN $started_at ELSE _since END AS {DELETED_AT}
         FROM n FULL JOIN o ON {matched}
+        ORDER BY {keys}
     """
 
 

@@ -18,7 +18,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 from deltalake import CommitProperties, DeltaTable, Transaction
-from deltalake.fs import DeltaStorageHandler
 from deltalake.transaction import AddAction, RemoveAction
 
 from warehouse.lake import Lake, relative_files
@@ -72,7 +71,7 @@ def adopt(
     metadata: Mapping[str, Any],
 ) -> None:
     """As `append`, of a Parquet file of `count` rows that has the lake's columns already; it is copied."""
-    store, path = _store(lake, table), _new_path(slice)
+    store, path = lake.store(table), _new_path(slice)
     # deltalake's streams take bytes only, and what is larger than the buffer reaches them as something else.
     with file.open("rb") as source, store.open_output_stream(path, buffer_size=2 * BLOCK) as target:
         shutil.copyfileobj(source, target, BLOCK)
@@ -99,15 +98,11 @@ def _commit(
 
 
 def _write(lake: Lake, table: Stored, slice: Slice, rows: Iterable[pa.RecordBatch]) -> AddAction:
-    store, path = _store(lake, table), _new_path(slice)
+    store, path = lake.store(table), _new_path(slice)
     with GroupedWriter(path, file_schema(table), filesystem=store) as writer:
         for batch in rows:
             writer.write(batch)
     return _added(store, slice, path, writer.rows)
-
-
-def _store(lake: Lake, table: Stored) -> pa_fs.PyFileSystem:
-    return pa_fs.PyFileSystem(DeltaStorageHandler(lake.uri(table), lake.storage_options))
 
 
 def _new_path(slice: Slice) -> str:

@@ -19,11 +19,12 @@ from deltalake import DeltaTable
 from warehouse import changes, quality
 from warehouse.lake import Lake, held_schema, until_committed
 from warehouse.logs import TRAFFIC
-from warehouse.merge import MOVING, READ, Tally, all_new, merge
+from warehouse.merge import MOVING, READ, Tally, merge, tally_all
 from warehouse.reading import Reading
 from warehouse.replace import adopt, replace
 from warehouse.sql import BATCH_ROWS, connect
 from warehouse.tables import Column, Slice, Table, file_schema
+from warehouse.unchanged import is_unchanged
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,12 @@ def _commit_rows(
     held = lake.files_of(table, opened, slice)
     table = dataclasses.replace(table, retired=_retired(table, opened))
     as_it_is = reading.distinct and not held
+    merged: list[Path] = []
     with closing(connect(scratch=workspace)) as con:
         if as_it_is:
-            tally, merged = all_new(con, table, reading), list[Path]()
+            tally = tally_all(con, table, reading, "new")
+        elif reading.distinct and is_unchanged(lake, table, slice, opened, reading):
+            tally = tally_all(con, table, reading, "unchanged")
         else:
             tally, merged = merge(con, table, held, reading, workspace)
     where = f"school {slice.school_id}, {table.name}, slice {slice}"

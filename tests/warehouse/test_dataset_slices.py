@@ -62,6 +62,33 @@ def test_the_first_reading_of_a_slice_is_taken_as_it_is(lake: Lake, monkeypatch:
     assert len(alive(lake)) == 1000
 
 
+def test_what_is_read_again_unchanged_is_not_compared_by_key(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("compared by key")
+
+    monkeypatch.setattr("warehouse.parquet.GROUP_ROWS", 300)
+    load(lake, 0, SCORES, rows(*range(1000)))
+    load(lake, 1, SCORES, [*rows(0, score=2), *rows(*range(1, 1000), updated_at=at(0))])
+    version = lake.version(evolve(lake, SCORES).table)
+    monkeypatch.setattr("warehouse.parquet.GROUP_ROWS", 700)
+    with monkeypatch.context() as patch:
+        patch.setattr("warehouse.slices.merge", refuse)
+        again = [*rows(0, score=2), *rows(*range(1, 1000), updated_at=at(0))]
+        tally = load(lake, 2, SCORES, again).tally
+        assert (tally.unchanged, tally.were_alive, tally.high_water) == (1000, 1000, at(0))
+        assert lake.version(evolve(lake, SCORES).table) == version
+        for other in (again[:-1], [*again, *rows(1000)], [*again[:-1], *rows(999, score=3)]):
+            with pytest.raises(AssertionError, match="compared by key"):
+                load(lake, 3, SCORES, other)
+    # A tombstone that is sent again as it was is alive again.
+    load(lake, 4, SCORES, again[:-1])
+    assert load(lake, 5, SCORES, again).tally.returned == 1
+    assert load(lake, 6, SCORES, again[:-1]).tally.vanished == 1
+    assert len(alive(lake)) == 999
+
+
 def test_every_reader_sees_null_where_a_file_lacks_a_column(tmp_path: Path) -> None:
     # polars takes no path with odd characters
     lake = Lake(str(tmp_path / "lake"))
