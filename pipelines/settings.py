@@ -8,8 +8,10 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from pipelines.options import Options
 
 
 class SettingsError(Exception):
@@ -18,93 +20,6 @@ class SettingsError(Exception):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
         self.problems = problems
-
-
-class Section(BaseModel):
-    """A part of campus.yaml: unknown keys are mistakes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PlatformOptions(Section):
-    """How the platform is asked."""
-
-    concurrency: int = Field(16, ge=1, le=64, description="Requests in flight at a time")
-    per_page: int = Field(
-        1000, ge=1, description="Rows asked for a page; smaller sizes follow if it is refused"
-    )
-    unpaged_limit: int = Field(
-        50_000,
-        ge=0,
-        description="Collections up to this many rows are read in one answer where it is allowed",
-    )
-    max_attempts: int = Field(8, ge=1, le=20, description="Attempts of one request, the first included")
-    retry_after_cap: float = Field(
-        60, ge=0, description="Seconds: a longer Retry-After fails the slice for now"
-    )
-    timeout: float = Field(60, gt=0, description="Seconds to wait for the next bytes of an answer")
-
-
-class SafetyOptions(Section):
-    """When to stop rather than change the warehouse."""
-
-    max_vanished_share: float = Field(
-        0.2, ge=0, le=1, description="Share of a slice's rows that may vanish in one sync"
-    )
-    vanished_handful: int = Field(5, ge=0, description="So many vanished rows never stop a sync")
-    max_quarantined_share: float = Field(
-        0.01,
-        ge=0,
-        le=1,
-        description="Share of a slice's rows in quarantine from which on the sync has failed",
-    )
-
-
-class TermOptions(Section):
-    """Which vocabularies are read."""
-
-    extra_types: tuple[str, ...] = Field((), description="Term types beside those the specification names")
-
-
-class PublishOptions(Section):
-    """How the warehouse file is built."""
-
-    keep_generations: int = Field(3, ge=1, description="Published files kept for going back")
-    memory_limit: str = Field(
-        "4GB", pattern=r"^\d+(\.\d+)?[KMGT]B$", description="Memory that DuckDB may use for a build"
-    )
-    threads: int = Field(2, ge=1, description="Threads that DuckDB may use for a build")
-
-
-class ScheduleOptions(Section):
-    """When the nightly load runs."""
-
-    nightly: str = Field("0 2 * * *", description="Cron expression of the nightly load, Asia/Shanghai")
-    all_semesters_on: int = Field(
-        6, ge=0, le=6, description="Weekday (0 is Monday) of the night that reads older semesters too"
-    )
-
-    @field_validator("nightly")
-    @classmethod
-    def _cron(cls, expression: str) -> str:
-        # Dagster takes seconds to import, and is the judge of what it will be given.
-        import dagster as dg
-
-        try:
-            dg.ScheduleDefinition(name="nightly", job_name="nightly", cron_schedule=expression)
-        except dg.DagsterInvalidDefinitionError as error:
-            raise ValueError("expected a cron expression of five fields, e.g. 0 2 * * *") from error
-        return expression
-
-
-class Options(Section):
-    """campus.yaml as a whole."""
-
-    platform: PlatformOptions = PlatformOptions()
-    safety: SafetyOptions = SafetyOptions()
-    terms: TermOptions = TermOptions()
-    publish: PublishOptions = PublishOptions()
-    schedule: ScheduleOptions = ScheduleOptions()
 
 
 Ids = Annotated[tuple[int, ...] | None, NoDecode]

@@ -16,6 +16,8 @@ from campus.decode import Drift
 from campus.errors import UnexpectedAnswer
 from campus.mend import WITHHELD
 
+# The field that incremental reading goes by, where a dataset has it.
+UPDATED_AT = "updated_at"
 # Fields that tell about one person wherever the specification has them.
 PERSONAL = WITHHELD | {
     "name",

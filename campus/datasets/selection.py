@@ -6,11 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from campus.datasets.definition import Definition, key_fields
+from campus.datasets.definition import UPDATED_AT, Definition, key_fields
 from campus.datasets.filters import OPERATORS, FilterValue, Unfit, filter_text, nearest
 from campus.errors import CampusError
-
-UPDATED_AT = "updated_at"
 
 
 class SelectionError(CampusError):
@@ -151,7 +149,8 @@ def _check_relation(definition: Definition, definitions: Mapping[str, Definition
 def _parameter(definition: Definition, operators: Sequence[str], name: str, value: FilterValue) -> str:
     filters = {f"{known.name}_{one}": (known, one) for known in definition.fields for one in operators}
     if name not in filters:
-        raise Unfit(f"expected a field and an operator, {{field}}_{{operator}}{nearest(name, filters)}")
+        known = f"expected {{field}}_{{operator}}, with {', '.join(operators)} for operators"
+        raise Unfit(known + nearest(name, filters))
     target, operator = filters[name]
     if (target,) == key_fields(definition) and operator in ("egt", "elt"):
         raise Unfit("the load itself asks for ranges of the key; filter by another field")

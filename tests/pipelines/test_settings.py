@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from pipelines.settings import Options, Section, SettingsError, load_settings
+from campus.datasets.selection import Selection, TableSelection
+from pipelines.options import DatasetOptions, Options, Section
+from pipelines.settings import SettingsError, load_settings
 
 ROOT = Path(__file__).parents[2]
 CAMPUS = Path(sys.executable).parent / "campus"
@@ -71,6 +73,12 @@ def test_a_mistake_in_the_environment_is_one_line(
         ("platform: {concurrency: 0}", "platform.concurrency: Input should be greater than or equal to 1"),
         ("publish: {memory_limit: lots}", "publish.memory_limit: String should match pattern"),
         ("schedule: {nightly: at two}", "schedule.nightly: expected a cron expression"),
+        ("datasets: {limit: 20000}", "datasets.limit: Input should be less than or equal to 10000"),
+        (
+            "datasets: {tables: {scores: {filters: {level_in: {a: 1}}}}}",
+            "datasets.tables.scores.filters.level_in: expected text, a number",
+        ),
+        ("datasets: {tables: {scores: {feilds: [a]}}}", "datasets.tables.scores.feilds: Extra inputs"),
         ("[1, 2]", "Input should be a valid dictionary"),
         ("a: [", "is no YAML: "),
     ],
@@ -115,6 +123,32 @@ def test_good_settings_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert settings.options.terms.extra_types == ("course.attribute",)
     assert settings.home == tmp_path / "elsewhere" and not settings.embedded
     assert SECRET not in repr(settings)
+
+
+def test_what_is_selected_of_datasets_is_handed_on() -> None:
+    text = """
+    include: [course_*]
+    exclude: [course_drafts]
+    extra_operators: [gt]
+    tables:
+      course_scores:
+        fields: [student_id]
+        expand: [student]
+        filters: {level_in: [优秀, 1], exam_date_egt: 2025-02-01, at_elt: 2025-02-01 10:00:00, score_gt: 59.5}
+    """
+    options = DatasetOptions.model_validate(yaml.safe_load(text))
+    filters = {
+        "level_in": ("优秀", 1),
+        "exam_date_egt": "2025-02-01",
+        "at_elt": "2025-02-01 10:00:00",
+        "score_gt": 59.5,
+    }
+    assert options.selection == Selection(
+        include=("course_*",),
+        exclude=("course_drafts",),
+        tables={"course_scores": TableSelection(("student_id",), ("student",), filters)},
+        extra_operators=("gt",),
+    )
 
 
 def test_the_annotated_sample_is_whole_and_shows_the_defaults() -> None:

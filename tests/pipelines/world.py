@@ -18,8 +18,9 @@ from assets.runtime import SYNC_ID_TAG
 from assets.tables import TABLES
 from campus.resources import RESOURCES, TERM_TYPES
 from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
+from pipelines.options import Options, PlatformOptions
 from pipelines.resources import open_runtime
-from pipelines.settings import Options, PlatformOptions, Settings
+from pipelines.settings import Settings
 from pipelines.sync import JobEnd, build, load
 from simulator.process import RunningSimulator, running
 from warehouse.lake import Lake

@@ -1,0 +1,155 @@
+"""What campus.yaml may say, section by section; docs/campus.yaml is its annotated sample."""
+
+import datetime as dt
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints, field_validator
+
+from campus.datasets.filters import FilterValue, Scalar
+from campus.datasets.selection import Selection, TableSelection
+
+
+class Section(BaseModel):
+    """A part of campus.yaml: unknown keys are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlatformOptions(Section):
+    """How the platform is asked."""
+
+    concurrency: int = Field(16, ge=1, le=64, description="Requests in flight at a time")
+    per_page: int = Field(
+        1000, ge=1, description="Rows asked for a page; smaller sizes follow if it is refused"
+    )
+    unpaged_limit: int = Field(
+        50_000,
+        ge=0,
+        description="Collections up to this many rows are read in one answer where it is allowed",
+    )
+    max_attempts: int = Field(8, ge=1, le=20, description="Attempts of one request, the first included")
+    retry_after_cap: float = Field(
+        60, ge=0, description="Seconds: a longer Retry-After fails the slice for now"
+    )
+    timeout: float = Field(60, gt=0, description="Seconds to wait for the next bytes of an answer")
+
+
+class SafetyOptions(Section):
+    """When to stop rather than change the warehouse."""
+
+    max_vanished_share: float = Field(
+        0.2, ge=0, le=1, description="Share of a slice's rows that may vanish in one sync"
+    )
+    vanished_handful: int = Field(5, ge=0, description="So many vanished rows never stop a sync")
+    max_quarantined_share: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        description="Share of a slice's rows in quarantine from which on the sync has failed",
+    )
+
+
+class TermOptions(Section):
+    """Which vocabularies are read."""
+
+    extra_types: tuple[str, ...] = Field((), description="Term types beside those the specification names")
+
+
+def _filter_value(value: Any) -> FilterValue:
+    """A filter's value. YAML makes dates and moments of what looks like them; the interface takes text."""
+    if isinstance(value, list | tuple):
+        return tuple(_filter_scalar(member) for member in value)
+    return _filter_scalar(value)
+
+
+def _filter_scalar(value: Any) -> Scalar:
+    if isinstance(value, dt.date):
+        return str(value)
+    if isinstance(value, Scalar):
+        return value
+    raise ValueError("expected text, a number, a date, true or false, or a list of such")
+
+
+class TableOptions(Section):
+    """What is asked of one dataset."""
+
+    fields: tuple[str, ...] = Field((), description="Fields to read; none named: all")
+    expand: tuple[str, ...] = Field((), description="Relations whose rows are embedded")
+    filters: dict[str, Annotated[FilterValue, PlainValidator(_filter_value)]] = Field(
+        {}, description="Values by {field}_{operator}"
+    )
+
+
+class DatasetOptions(Section):
+    """Which datasets are read, and how."""
+
+    include: tuple[str, ...] = Field(("*",), description="Names or patterns of the datasets to read")
+    exclude: tuple[str, ...] = Field((), description="Names or patterns of those not to read")
+    segment_rows: int = Field(250_000, ge=1, description="Ids a segment, which is one partition")
+    max_segments: int = Field(
+        500, ge=1, description="Segments of one dataset, which are wider where more would be needed"
+    )
+    segments_at_a_time: int = Field(4, ge=1, le=64, description="Segments of a school read side by side")
+    limit: int = Field(10_000, ge=1, le=10_000, description="Rows asked for a request")
+    overlap: float = Field(
+        60, ge=0, description="Minutes before the last known change from which on is asked again"
+    )
+    tables: dict[str, TableOptions] = Field({}, description="What is asked of a dataset, by name or pattern")
+    extra_operators: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z_]+$")], ...] = Field(
+        (), description="Operators of filters beside those the specification shows"
+    )
+
+    @property
+    def selection(self) -> Selection:
+        """What `campus` takes of it."""
+        return Selection(
+            include=self.include,
+            exclude=self.exclude,
+            tables={
+                name: TableSelection(table.fields, table.expand, table.filters)
+                for name, table in self.tables.items()
+            },
+            extra_operators=self.extra_operators,
+        )
+
+
+class PublishOptions(Section):
+    """How the warehouse file is built."""
+
+    keep_generations: int = Field(3, ge=1, description="Published files kept for going back")
+    memory_limit: str = Field(
+        "4GB", pattern=r"^\d+(\.\d+)?[KMGT]B$", description="Memory that DuckDB may use for a build"
+    )
+    threads: int = Field(2, ge=1, description="Threads that DuckDB may use for a build")
+
+
+class ScheduleOptions(Section):
+    """When the nightly load runs."""
+
+    nightly: str = Field("0 2 * * *", description="Cron expression of the nightly load, Asia/Shanghai")
+    all_semesters_on: int = Field(
+        6, ge=0, le=6, description="Weekday (0 is Monday) of the night that reads older semesters too"
+    )
+
+    @field_validator("nightly")
+    @classmethod
+    def _cron(cls, expression: str) -> str:
+        # Dagster takes seconds to import, and is the judge of what it will be given.
+        import dagster as dg
+
+        try:
+            dg.ScheduleDefinition(name="nightly", job_name="nightly", cron_schedule=expression)
+        except dg.DagsterInvalidDefinitionError as error:
+            raise ValueError("expected a cron expression of five fields, e.g. 0 2 * * *") from error
+        return expression
+
+
+class Options(Section):
+    """campus.yaml as a whole."""
+
+    platform: PlatformOptions = PlatformOptions()
+    safety: SafetyOptions = SafetyOptions()
+    terms: TermOptions = TermOptions()
+    datasets: DatasetOptions = DatasetOptions()
+    publish: PublishOptions = PublishOptions()
+    schedule: ScheduleOptions = ScheduleOptions()
