@@ -60,7 +60,7 @@ class GroupedWriter:
 
     def _flush(self) -> None:
         if self._held:
-            self._writer.write_table(pa.Table.from_batches(self._held), GROUP_ROWS)
+            self._writer.write_table(pa.Table.from_batches(self._held))
         self._held = []
         self._held_rows = self._held_bytes = 0
 

@@ -17,6 +17,8 @@ from warehouse.tables import Column, Slice, Table, dataset_table
 ID = Column("id", pa.int64(), "Key")
 SCORE = Column("score", pa.decimal128(8, 2), "Points")
 UPDATED = Column("updated_at", pa.timestamp("us"), "Last update")
+#: Rows of a batch.
+PAGE = 100
 
 
 def define(*columns: Column, table: str = "course_scores", key: tuple[str, ...] = ("id",)) -> Table:
@@ -43,7 +45,9 @@ def load(
     evolved = evolve(lake, wanted)
     work = Path(lake.root).parent / "work"
     with Spool(evolved.table, work, synced_at=at(number)) as spool:
-        spool.write(evolved.shaped(pa.RecordBatch.from_pylist(rows, schema=wanted.spool_schema)))
+        for start in range(0, len(rows), PAGE):
+            page = pa.RecordBatch.from_pylist(rows[start : start + PAGE], schema=wanted.spool_schema)
+            spool.write(evolved.shaped(page))
         facts = {
             "received": len(rows) + len(said.get("quarantined", ())),
             "complete": True,

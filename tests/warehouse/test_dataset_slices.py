@@ -43,6 +43,7 @@ def alive(lake: Lake, table: Table = SCORES) -> list[tuple[int, int, Decimal]]:
 
 def test_the_first_reading_of_a_slice_is_taken_as_it_is(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warehouse.replace.BLOCK", 100)
+    monkeypatch.setattr("warehouse.parquet.GROUP_ROWS", 250)
     spools = []
     finish = Spool.finish
     monkeypatch.setattr(
@@ -53,6 +54,8 @@ def test_the_first_reading_of_a_slice_is_taken_as_it_is(lake: Lake, monkeypatch:
     table = evolve(lake, SCORES).table
     [file] = lake.files(table, segment())
     assert Path(file).read_bytes() == spools[0]
+    groups = pq.read_metadata(file)
+    assert [groups.row_group(n).num_rows for n in range(groups.num_row_groups)] == [300, 300, 300, 100]
     [logged] = lake.read(LOAD_LOG).to_pylist()
     assert (logged["resource"], logged["slice"]) == ("datasets.course_scores", "101|0")
     assert (logged["received"], logged["new"], logged["slice_version"]) == (1000, 1000, 1)
