@@ -17,7 +17,7 @@ from campus.client import Client
 from campus.collect import Account, Collector
 from campus.errors import CampusError
 from campus.questions import Where
-from campus.read import read, read_assessments
+from campus.read import read, read_together
 from campus.resources import RESOURCES, ResourceSpec
 from warehouse.quality import record_failure
 from warehouse.reading import BadRow, Drift, Kept, Measure, Reading
@@ -128,7 +128,7 @@ class Loader:
                 if spec not in collectors
             ]
             both = collectors | {collector.spec: collector for collector in unwanted}
-            await read_assessments(self._client, where, both[ASSESSMENTS], both[ITEMS])
+            await read_together(self._client, where, both[ASSESSMENTS], both[ITEMS])
         else:
             for spec, collector in collectors.items():
                 await read(self._client, spec, where, collector)

@@ -15,12 +15,14 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class Collection:
-    """Where a collection is. `scopes`: alternatives, any of which suffices, least first."""
+    """Where a collection is. `scopes`: alternatives, any of which suffices, least first. `anonymous`: it is
+    asked for without a token."""
 
     path: str
     params: Mapping[str, str]
     school_id: int | None
     scopes: tuple[str, ...]
+    anonymous: bool = False
 
 
 async def read_collection(
@@ -47,6 +49,7 @@ async def read_collection(
                 scope=collection.scopes,
                 parse=parse,
                 tally=tally,
+                anonymous=collection.anonymous,
             )
         except (Refused, Transient) as error:
             # perhaps only the page size is unwelcome, or all at once too much: the paging knows other ways

@@ -4,24 +4,23 @@ Questions that belong together form a unit (an item's scores, a class's assessme
 side; one that fails is noted and its last good rows stay, so that one broken class stops nobody.
 """
 
-import codecs
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
-
-import msgspec
-from msgspec import Raw
 
 from campus.client import Client
 from campus.collect import Collector, Gathered
 from campus.collection import Collection, read_collection, together
-from campus.decode import BadRow, Drift, Key, Page, decode_page, raw_rows, row_key, row_text
-from campus.errors import CampusError, NotFound, Transient, UnexpectedAnswer
+from campus.decode import Page, decode_page, row_key
+from campus.errors import CampusError, NotFound, Transient
 from campus.events import Tally
-from campus.paging import PageNumbers, Unpaged
+from campus.paging import V1_NAMES, V3_NAMES, PageNumbers, Unpaged
+from campus.parts import as_rows, taken_apart
 from campus.questions import Unit, Where, class_batch, units_of
 from campus.resources import ResourceSpec
+from campus.settle import gathered_of, settle
 
 # So many failures in a row mean that the platform is down, not that one class is broken.
 GIVE_UP_AFTER = 20
@@ -34,16 +33,24 @@ async def read(client: Client, spec: ResourceSpec, where: Where, collector: Coll
     units = await units_of(client, spec, where, collector.account.tally)
 
     async def read_unit(unit: Unit) -> None:
-        collector.add(await _read_unit(client, spec, where.school_id, unit, collector.account.tally))
+        try:
+            gathered = await _read_unit(client, spec, where.school_id, unit, collector.account.tally)
+        except NotFound:
+            if unit.if_absent is None:
+                raise
+            gathered = Gathered([spec.contract(**unit.if_absent)], [None], [False], total=None)
+        collector.add(gathered)
 
-    await _read_all(client, units, read_unit, [collector])
+    await read_all(client, units, read_unit, [collector])
 
 
-async def read_assessments(client: Client, where: Where, assessments: Collector, items: Collector) -> None:
-    """Read the assessments of the classes in `where.parents` with their items, one request a class.
+async def read_together(client: Client, where: Where, main: Collector, *others: Collector) -> None:
+    """Read resources whose rows come in one answer (see campus.parts), which is asked for as `main` is.
 
-    A class without an assessment (404, null, or an empty answer) is normal and gives no row."""
-    spec = assessments.spec
+    A class without an assessment, a student without a transcript (404, null, or an empty answer) is normal
+    and gives no row."""
+    spec, tally = main.spec, main.account.tally
+    collectors = [main, *others]
 
     async def read_unit(unit: Unit) -> None:
         answer = await client.get(
@@ -51,26 +58,24 @@ async def read_assessments(client: Client, where: Where, assessments: Collector,
             unit.params,
             school_id=where.school_id,
             scope=spec.scopes,
-            parse=lambda body: _split_assessment(body, assessments.spec, items.spec),
-            tally=assessments.account.tally,
+            parse=lambda body: taken_apart(body, spec.name),
+            tally=tally,
         )
-        own, embedded = answer.value
-        for row in own.rows:
-            row.class_id = unit.known["class_id"]
-        assessments.add(_gathered(own))
-        items.add(_gathered(embedded))
+        for collector in collectors:
+            page = answer.value[collector.spec.name]
+            collector.add(settle(gathered_of(page), collector.spec, unit))
 
-    units = await units_of(client, spec, where, assessments.account.tally)
-    await _read_all(client, units, read_unit, [assessments, items])
+    units = await units_of(client, spec, where, tally)
+    await read_all(client, units, read_unit, collectors)
 
 
-async def _read_all(
+async def read_all(
     client: Client,
     units: Iterable[Unit],
     read_unit: Callable[[Unit], Awaitable[None]],
     collectors: list[Collector],
 ) -> None:
-    """Read units side by side, as many at a time as the client allows.
+    """Read units side by side, as many at a time as the client allows, and flush the collectors.
 
     A unit of several ids that fails is halved until the broken id stands alone. A unit without ids is the
     whole slice: its error is raised."""
@@ -126,52 +131,7 @@ async def _read_unit(
         gathered, _ = await _read_pages(client, spec, school_id, unit, tally)
     else:
         gathered = await _read_with_trashed(client, spec, school_id, unit, tally)
-    _leave_out_strangers(gathered, unit.belongs)
-    for row in gathered.rows:
-        for name, value in unit.known.items():
-            if getattr(row, name) is None:
-                setattr(row, name, value)
-    _set_keyless_aside(gathered, spec)
-    gathered.bad = [replace(bad, key=_whole_key(bad.key, spec, unit.known)) for bad in gathered.bad]
-    return gathered
-
-
-def _leave_out_strangers(gathered: Gathered, belongs: Mapping[str, int]) -> None:
-    """Drop the rows that a platform sends because it ignores a parameter."""
-    own = [
-        index
-        for index, row in enumerate(gathered.rows)
-        if all(getattr(row, name) in (None, value) for name, value in belongs.items())
-    ]
-    if strangers := len(gathered.rows) - len(own):
-        _keep_only(gathered, own)
-        gathered.total = None
-        gathered.drift[Drift("ignored_parameter", ", ".join(belongs))] += strangers
-
-
-def _set_keyless_aside(gathered: Gathered, spec: ResourceSpec) -> None:
-    """Quarantine the rows with null in a part of the key that the contract lets the question supply."""
-    keyless = {index for index, row in enumerate(gathered.rows) if None in row_key(row, spec.primary_key)}
-    if keyless:
-        gathered.bad += [
-            BadRow(None, "a part of the key is null", row_text(gathered.rows[index], gathered.extras[index]))
-            for index in keyless
-        ]
-        _keep_only(gathered, [index for index in range(len(gathered.rows)) if index not in keyless])
-
-
-def _keep_only(gathered: Gathered, indexes: list[int]) -> None:
-    gathered.rows = [gathered.rows[index] for index in indexes]
-    gathered.extras = [gathered.extras[index] for index in indexes]
-    gathered.trashed = [gathered.trashed[index] for index in indexes]
-
-
-def _whole_key(key: Key | None, spec: ResourceSpec, known: Mapping[str, int | str]) -> Key | None:
-    """The key of a broken row with what the question knows of it; None where a part is still missing."""
-    if key is None:
-        return None
-    whole = tuple(known.get(name, value) for name, value in zip(spec.primary_key, key, strict=True))
-    return None if None in whole else whole
+    return settle(gathered, spec, unit)
 
 
 async def _read_with_trashed(
@@ -207,12 +167,14 @@ async def _read_pages(
     client: Client, spec: ResourceSpec, school_id: int | None, unit: Unit, tally: Tally
 ) -> tuple[Gathered, frozenset[str]]:
     """All pages of one collection, and the names of the fields that its rows were sent with."""
-    paging = PageNumbers(client.per_page, client.config.unpaged_limit) if spec.paged else Unpaged()
+    names = V1_NAMES if spec.is_v1 else V3_NAMES
+    limit = client.config.unpaged_limit
+    paging = PageNumbers(client.per_page, limit, names=names) if spec.paged else Unpaged(names)
     pages, outcome = await read_collection(
         client,
-        Collection(unit.path, unit.params, school_id, spec.scopes),
+        Collection(unit.path, unit.params, school_id, spec.scopes, anonymous=spec.anonymous),
         paging,
-        parse=lambda body: decode_page(body, spec.contract, spec.primary_key),
+        parse=partial(_page_of, spec),
         keys=lambda page: (
             [row_key(row, spec.primary_key) for row in page.rows]
             + [bad.key or (bad.raw,) for bad in page.bad]
@@ -234,42 +196,6 @@ async def _read_pages(
     return gathered, sent
 
 
-def _gathered(page: Page[Any]) -> Gathered:
-    return Gathered(
-        page.rows,
-        page.extras,
-        [False] * len(page.rows),
-        page.bad,
-        page.drift,
-        total=None,
-    )
-
-
-def _split_assessment(
-    body: bytes, assessment: ResourceSpec, item: ResourceSpec
-) -> tuple[Page[Any], Page[Any]]:
-    """The assessment of a class and the items inside it, each decoded against its own contract."""
-    answer = body.removeprefix(codecs.BOM_UTF8).strip() or b"null"
-    rows = raw_rows(b"[%b]" % answer if answer.startswith(b"{") else answer)
-    own: list[bytes] = []
-    items: list[Raw] = []
-    for row in rows:
-        rest, embedded = _without_items(row)
-        own += [rest] if rest != b"{}" else []
-        items += embedded
-    return (
-        decode_page(b"[%b]" % b",".join(own), assessment.contract, assessment.primary_key),
-        decode_page(msgspec.json.encode(items), item.contract, item.primary_key),
-    )
-
-
-def _without_items(row: bytes | Raw) -> tuple[bytes, list[Raw]]:
-    """An assessment on its own, and the items inside it."""
-    try:
-        members = msgspec.json.decode(row, type=dict[str, Raw])
-        items = msgspec.json.decode(members.pop("items", b"null"), type=list[Raw] | None)
-    except msgspec.DecodeError as error:
-        raise UnexpectedAnswer(f"expected an assessment with a list of items: {error}.") from error
-    if items is None and bytes(members.get("item_num", b"0")) not in (b"0", b"null"):
-        raise UnexpectedAnswer("the assessment came without its items although expand=items was asked.")
-    return msgspec.json.encode(members), items or []
+def _page_of(spec: ResourceSpec, body: bytes) -> Page[Any]:
+    rows = as_rows(body, single=spec.single) if spec.is_v1 else body
+    return decode_page(rows, spec.contract, spec.primary_key)

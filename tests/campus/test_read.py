@@ -20,7 +20,7 @@ from campus.errors import Forbidden, NotFound, Refused, TornBody, Transient, Une
 from campus.events import Event
 from campus.paging import Pagination
 from campus.questions import MAX_IDS_LENGTH, NO_CLASS, Where, id_batches
-from campus.read import GIVE_UP_AFTER, read, read_assessments
+from campus.read import GIVE_UP_AFTER, read, read_together
 from campus.resources import RESOURCES
 
 Params = dict[str, str]
@@ -73,7 +73,7 @@ def load_assessments(
     found: dict[str, list[pa.RecordBatch]] = {"assessments": [], "assessment_items": []}
     collectors = [Collector(RESOURCES[name], "here", found[name].append) for name in found]
     where = Where(101, 1, class_ids)
-    asyncio.run(read_assessments(cast(Client, Platform(answer)), where, *collectors))
+    asyncio.run(read_together(cast(Client, Platform(answer)), where, *collectors))
     assessments, items = (table_of(name, batches) for name, batches in found.items())
     return assessments, items, collectors[0].account, collectors[1].account
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from truth import PLATFORM, SCHOOL, Found, Row, by_key, read_all, truth, unsettle
 
-from campus.resources import RESOURCES
+from campus.resources import BASE_DATA, RESOURCES, SCHOOLS
 from simulator.process import RunningSimulator, running
 
 Fault = dict[str, Any]
@@ -25,6 +25,8 @@ KINDS: list[Fault] = [
 ]
 UNIT = {"scores": "item_id", "assessments": "class_id", "class_members": "class_id", "terms": "type"}
 
+NAMES = [spec.name for spec in (SCHOOLS, *BASE_DATA)]
+
 
 @pytest.fixture(scope="module")
 def unsettled() -> Iterator[tuple[RunningSimulator, int]]:
@@ -34,7 +36,7 @@ def unsettled() -> Iterator[tuple[RunningSimulator, int]]:
 
 @pytest.fixture(scope="module")
 def whole(unsettled: tuple[RunningSimulator, int]) -> dict[str, dict[Any, Row]]:
-    return {name: by_key(name, truth(unsettled[0], name, unsettled[1])) for name in RESOURCES}
+    return {name: by_key(name, truth(unsettled[0], name, unsettled[1])) for name in NAMES}
 
 
 def read_with(

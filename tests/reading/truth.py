@@ -18,7 +18,7 @@ from campus.contract import fields
 from campus.decode import batch_schema
 from campus.errors import CampusError
 from campus.questions import Where
-from campus.read import read, read_assessments
+from campus.read import read, read_together
 from campus.resources import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
 from simulator.process import RunningSimulator
 
@@ -97,7 +97,7 @@ async def _read(client: Client, names: Iterable[str], where: Where) -> dict[str,
     error = ""
     try:
         if len(collectors) == 2:
-            await read_assessments(client, where, *collectors)
+            await read_together(client, where, *collectors)
         else:
             await read(client, collectors[0].spec, where, collectors[0])
     except CampusError as raised:

@@ -1,0 +1,122 @@
+"""Answers that hold rows of several resources, taken apart: each part is decoded against its own contract.
+
+What one resource's rows say inside another's (a semester inside a transcript) is left to that resource.
+"""
+
+import codecs
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from campus.decode import Page, decode_page, raw_rows
+from campus.errors import UnexpectedAnswer
+from campus.resources import RESOURCES
+
+# The rows of each resource in an answer, as JSON.
+Parts = dict[str, list[bytes | Raw]]
+Members = dict[str, Raw]
+
+
+def unwrapped(body: bytes) -> bytes:
+    """An answer without the object that some platforms put around it, as its member `data`."""
+    body = body.removeprefix(codecs.BOM_UTF8).strip()
+    try:
+        members = _MEMBERS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return body
+    return bytes(members["data"]) if bytes(members.get("data", b""))[:1] in (b"[", b"{") else body
+
+
+def as_rows(body: bytes, *, single: bool) -> bytes:
+    """The JSON list of rows in an answer of the v1 generation. `single`: the answer is one object."""
+    body = unwrapped(body)
+    return b"[%b]" % body if single and body.startswith(b"{") else body
+
+
+def taken_apart(body: bytes, name: str) -> dict[str, Page[Any]]:
+    """The page of each resource in an answer to the question for resource `name`, one of SPLITTERS.
+
+    Raises TornBody where the body is no JSON, UnexpectedAnswer where it has another shape."""
+    parts = SPLITTERS[name](body)
+    specs = [RESOURCES[part] for part in family(name)]
+    return {
+        spec.name: decode_page(b"[%b]" % b",".join(parts.get(spec.name, [])), spec.contract, spec.primary_key)
+        for spec in specs
+    }
+
+
+def family(name: str) -> tuple[str, ...]:
+    """A resource and those whose rows come inside its answer."""
+    return (name, *(spec.name for spec in RESOURCES.values() if spec.embedded_in == name))
+
+
+def _assessment(body: bytes) -> Parts:
+    """The assessment of a class and the items inside it; an empty answer has none."""
+    answer = body.removeprefix(codecs.BOM_UTF8).strip() or b"null"
+    parts: Parts = defaultdict(list)
+    for row in raw_rows(b"[%b]" % answer if answer.startswith(b"{") else answer):
+        members = _object(row)
+        items = _list(members.pop("items", None), "an assessment's items")
+        if items is None and bytes(members.get("item_num", b"0")) not in (b"0", b"null"):
+            raise UnexpectedAnswer("the assessment came without its items although expand=items was asked.")
+        parts["assessments"] += [msgspec.json.encode(members)] if members else []
+        parts["assessment_items"] += items or []
+    return parts
+
+
+def _timetable(body: bytes) -> Parts:
+    members = _answer(unwrapped(body))
+    return {
+        f"timetable_{name}": [*(_list(members.get(name), f"a timetable's {name}") or [])]
+        for name in ("days", "lessons")
+    }
+
+
+def _transcript(body: bytes) -> Parts:
+    """A student's transcript, its semesters and their courses; an empty answer has none."""
+    answer = unwrapped(body)
+    parts: Parts = defaultdict(list)
+    if answer in (b"", b"null", b"[]", b"{}"):
+        return parts
+    whole = _answer(answer)
+    for group in _list(whole.pop("grade_list", None), "a transcript's grade_list") or []:
+        semester = _object(group)
+        of_semester = {"semester_id": _object(semester.pop("semester", Raw(b"{}"))).get("id", Raw(b"null"))}
+        for course in _list(semester.pop("grade_list", None), "a semester's grade_list") or []:
+            parts["transcript_courses"].append(msgspec.json.encode(_object(course) | of_semester))
+        parts["transcript_semesters"].append(msgspec.json.encode(semester | of_semester))
+    parts["transcripts"].append(msgspec.json.encode(whole))
+    return parts
+
+
+SPLITTERS: Mapping[str, Callable[[bytes], Parts]] = {
+    "assessments": _assessment,
+    "timetable_days": _timetable,
+    "transcripts": _transcript,
+}
+
+
+def _answer(body: bytes) -> Members:
+    """The one object that an answer is."""
+    return next((_object(row) for row in raw_rows(b"[%b]" % body)), {})
+
+
+def _object(value: bytes | Raw) -> Members:
+    try:
+        return _MEMBERS.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnexpectedAnswer(f"expected an object: {error}.") from error
+
+
+def _list(value: Raw | None, what: str) -> list[Raw] | None:
+    try:
+        return None if value is None else _LIST.decode(value)
+    except msgspec.DecodeError as error:
+        raise UnexpectedAnswer(f"expected {what} as a list: {error}.") from error
+
+
+_MEMBERS = msgspec.json.Decoder(Members)
+_LIST = msgspec.json.Decoder(list[Raw] | None)

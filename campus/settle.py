@@ -1,0 +1,74 @@
+"""Rows as the lake can take them: with what their question knows of them, and without those that cannot be
+told apart or were not asked for."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from campus.collect import Gathered
+from campus.contract import column_names
+from campus.decode import BadRow, Drift, Key, Page, row_key, row_text
+from campus.questions import Unit
+from campus.resources import ResourceSpec
+
+
+def gathered_of(page: Page[Any]) -> Gathered:
+    """The rows of a page that is a collection of its own; nobody has counted them."""
+    alive = [False] * len(page.rows)
+    return Gathered(page.rows, page.extras, alive, page.bad, page.drift, total=None)
+
+
+def settle(gathered: Gathered, spec: ResourceSpec, unit: Unit) -> Gathered:
+    """Complete the rows of a question, in place, by what the question knows."""
+    _leave_out_strangers(gathered, unit.belongs)
+    columns = frozenset(column_names(spec.contract))
+    known = {name: value for name, value in unit.known.items() if name in columns}
+    for row in gathered.rows:
+        for name, value in known.items():
+            if getattr(row, name) is None:
+                setattr(row, name, value)
+        for name, sources in spec.resolved.items():
+            sent = (getattr(row, source) for source in sources)
+            setattr(row, name, next((value for value in sent if value is not None), None))
+    _set_keyless_aside(gathered, spec)
+    gathered.bad = [replace(bad, key=_whole_key(bad.key, spec, unit.known)) for bad in gathered.bad]
+    return gathered
+
+
+def keep_only(gathered: Gathered, indexes: list[int]) -> None:
+    """Drop all rows but these."""
+    gathered.rows = [gathered.rows[index] for index in indexes]
+    gathered.extras = [gathered.extras[index] for index in indexes]
+    gathered.trashed = [gathered.trashed[index] for index in indexes]
+
+
+def _leave_out_strangers(gathered: Gathered, belongs: Mapping[str, int]) -> None:
+    """Drop the rows that a platform sends because it ignores a parameter."""
+    own = [
+        index
+        for index, row in enumerate(gathered.rows)
+        if all(getattr(row, name) in (None, value) for name, value in belongs.items())
+    ]
+    if strangers := len(gathered.rows) - len(own):
+        keep_only(gathered, own)
+        gathered.total = None
+        gathered.drift[Drift("ignored_parameter", ", ".join(belongs))] += strangers
+
+
+def _set_keyless_aside(gathered: Gathered, spec: ResourceSpec) -> None:
+    """Quarantine the rows with null in a part of the key that the contract lets the question supply."""
+    keyless = {index for index, row in enumerate(gathered.rows) if None in row_key(row, spec.primary_key)}
+    if keyless:
+        gathered.bad += [
+            BadRow(None, "a part of the key is null", row_text(gathered.rows[index], gathered.extras[index]))
+            for index in keyless
+        ]
+        keep_only(gathered, [index for index in range(len(gathered.rows)) if index not in keyless])
+
+
+def _whole_key(key: Key | None, spec: ResourceSpec, known: Mapping[str, int | str]) -> Key | None:
+    """The key of a broken row with what the question knows of it; None where a part is still missing."""
+    if key is None:
+        return None
+    whole = tuple(known.get(name, value) for name, value in zip(spec.primary_key, key, strict=True))
+    return None if None in whole else whole
