@@ -4,7 +4,14 @@ import pytest
 from conftest import Build
 
 # The file cannot be trusted: nothing is published.
-BLOCKING = {"dim_teacher_key": 2, "fct_score_school_id_related": 1, "fct_grade_school_id_related": 1}
+BLOCKING = {
+    "dim_teacher_key": 2,
+    "fct_score_school_id_related": 1,
+    "fct_grade_school_id_related": 1,
+    "fct_attendance_school_id_related": 1,
+    "fct_class_session_school_id_related": 1,
+    "fct_transcript_course_school_id_related": 1,
+}
 
 # The platform's own data is wrong or new: shown, with its rows, and published.
 WARNING = {
@@ -15,6 +22,10 @@ WARNING = {
     "fct_grade_real_score_rule": 3,
     "fct_grade_one_a_student": 1,
     "fct_grade_has_semester": 2,
+    "raw_transcript_courses_fit_measure": 1,
+    "raw_attendance_records_name_a_session_and_a_student": 1,
+    "dim_attendance_status_is_decided": 2,
+    "fct_attendance_has_semester": 2,
 }
 
 
@@ -45,6 +56,13 @@ def test_an_orphan_is_one_row_a_missing_key_with_its_count(broken: Build) -> Non
     assert missing == [(1, 999, 2)]
     unknown = broken.rows("from quality.fct_grade_source_known")
     assert unknown == [(1, "tombola", 1)]
+
+
+def test_what_only_one_interface_has_is_a_warning_and_a_table(broken: Build) -> None:
+    assert broken.statuses["unmatched_v1_is_empty"] == "warn"
+    assert broken.rows(
+        "select id, missing_in from core.unmatched_v1 where kind = 'class' and school_id = 1"
+    ) == [(12, "v3")]
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,45 @@ HEALTHY: dict[str, list[dict[str, object]]] = {
         # School 2: nobody was scored yet.
         {"id": 1, "source_id": 7, "owner_id": 1, "full_score": "10", "_school_id": 2},
     ],
+    # v1: the same people and classes, but class 12 is 112 there.
+    "v1_semesters": [
+        {"id": 20, "name": "秋季", "start_at": "2026-03-02", "end_in": "2026-07-05"}
+        | {"lesson_days": "[1, 2, 3, 4, 5]", "lesson_schedules": "['08:00-08:45', '08:55-09:40']"},
+    ],
+    "v1_classes": [
+        {"id": 11, "semester_id": 20, "csin": "M-1", "name": "数学", "start_at": 1, "end_in": 18}
+        | {"teachers": "[{'id': 50, 'name': 陈老师}]", "locations": "[{'id': 5, 'name': A5}]"}
+        | {"schedules": "[{'day': 1, 'lesson': 1, 'location_id': 5}, {'day': 0, 'lesson': 0}]"},
+        {"id": 112, "semester_id": 20, "csin": "A-1", "name": "美术"},
+    ],
+    "v1_class_students": [{"class_id": 11, "student_id": user, "usin": f"000{user}"} for user in (1, 2)],
+    "v1_users": [
+        *({"id": user, "role": 1, "usin": f"000{user}", "phone": "1"} for user in (1, 2)),
+        {"id": 50, "role": 2, "phone": "1", "idcard": None},
+    ],
+    "v1_admin_classes": [{"id": 501, "name": "1班", "grade_name": "高一"}],
+    "timetable_days": [{"semester_id": 20, "day": 1, "label": "周一"}],
+    "timetable_lessons": [{"semester_id": 20, "lesson": 1, "label": "早读", "time": "07:30-08:00"}],
+    "attendance_sessions": [
+        {"class_id": 11, "date": "2026-03-02", "lesson": 1, "scheduled": True, "normal": 1, "late": 0}
+        | {"absent": 1, "attendance_rate": "50"},
+        # Nobody took the roll of the second Monday, but of class 112, whose records are older.
+        {"class_id": 11, "date": "2026-03-09", "lesson": 1, "scheduled": True},
+        {"class_id": 112, "date": "2026-03-09", "lesson": 2, "scheduled": False},
+    ],
+    "attendance_records": [
+        {"id": 1, "class_id": 11, "student_id": 1, "checked_at": "2026-03-02", "status": "normal"},
+        {"id": 2, "class_id": 11, "student_id": 3, "checked_at": "2026-03-02", "status": "absent"}
+        | {"absence_label": "病假"},
+        {"id": 3, "class_id": 112, "student_id": 1, "checked_at": "2026-03-09", "status": "lated"}
+        | {"lesson": 2},
+        {"id": 4, "class_id": 11, "student_id": 2, "checked_at": "2026-03-02", "_deleted_at": _LEFT},
+    ],
+    "transcript_courses": [
+        {"student_id": 1, "semester_id": 20, "source_id": 7, "csin": "M-1", "class_id": 11}
+        | {"evaluation": "{100=90, abc=A, gpa=4.0, rank=1/3}", "published": True},
+        {"student_id": 1, "semester_id": 20, "source_id": 0, "csin": "X-1", "class_id": 0},
+    ],
 }
 
 # What school 1's course class 11 left behind when it moved from semester 19 to 20: a tombstone, which may be
@@ -123,6 +162,12 @@ _MOVED: dict[str, list[dict[str, object]]] = {
         {"id": 1, "source_id": 7, "owner_id": 1, "score": "2", "source": "class", **_STALE},
     ],
 }
+for _record in HEALTHY["attendance_records"]:
+    _record.update(
+        {"lesson": 1, "created_date": _record["checked_at"], "created_time": "08:05", "absence_label": ""}
+        | {"_synced_at": "2026-03-17 02:00:00"}
+        | _record
+    )
 for _grade in HEALTHY["grades"]:
     _grade.update({"source": "class", "semester_id": 20, "status": "published"})
 for _table, _rows in _MOVED.items():
@@ -175,5 +220,29 @@ BROKEN: dict[str, list[dict[str, object]]] = {
         {"id": 4, "source": "class", "source_id": 999, "owner_id": 999, "status": "?", "pass_status": "?"},
         {"id": 5, "source": "tombola", "owner_id": 999, "status": "?", "pass_status": "?"},
         {"id": 6, "_school_id": 9, "credit": "12345678901234567890"},
+    ],
+    # Semester 999 is nobody's; class 12 and student 999 are of v1 alone.
+    "v1_classes": [
+        {"id": 11, "semester_id": 999, "schedules": "[{'day': 1, 'lesson': 1, 'location_id': 5}]"},
+    ],
+    "timetable_lessons": [{"semester_id": 999, "lesson": 1}],
+    "attendance_records": [
+        {"id": 1, "class_id": 11, "student_id": 999, "checked_at": "2026-03-02", "lesson": 1, "status": "?"},
+        {
+            "id": 2,
+            "class_id": 12,
+            "student_id": 1,
+            "checked_at": "2026-03-02",
+            "lesson": 1,
+            "status": "normal",
+        },
+        # Nobody's, and a school that nobody knows.
+        {"id": 3, "class_id": 12, "checked_at": "2026-03-02", "lesson": 1, "status": "normal"},
+        {"id": 4, "class_id": 12, "student_id": 1, "checked_at": "2026-03-02", "lesson": 1, "_school_id": 9},
+    ],
+    "transcript_courses": [
+        {"student_id": 999, "semester_id": 999, "source_id": 1, "class_id": 999, "csin": "X"}
+        | {"credit": "12345678901234567890"},
+        {"student_id": 1, "semester_id": 20, "source_id": 1, "csin": "X", "_school_id": 9},
     ],
 }

@@ -1,12 +1,31 @@
 -- Grain: school, semester.
 -- Rules: names of the academic year and category come from their terms. Removed semesters stay (is_deleted).
--- Source: raw.semesters, raw.terms.
+--   Days, lessons and teaching weekdays come from the v1 interface, which has the same ids; the days, where it
+--   does not tell them, from the v3 interface. Teaching weeks: macros/calendar.sql.
+-- Source: raw.semesters, raw.v1_semesters, raw.terms.
 with semesters as (
     select * from {{ ref('stg_semesters') }}
 ),
 
 terms as (
     select * from {{ ref('dim_term') }}
+),
+
+v1_semesters as (
+    select * from {{ ref('stg_v1_semesters') }}
+),
+
+days as (
+    select
+        semesters.school_id,
+        semesters.semester_id,
+        coalesce(v1_semesters.first_day, cast(semesters.start_at as date)) as first_day,
+        coalesce(v1_semesters.last_day, cast(semesters.end_at as date)) as last_day,
+        v1_semesters.teaching_weekdays
+    from semesters
+    left join v1_semesters
+        on v1_semesters.school_id = semesters.school_id
+        and v1_semesters.v1_semester_id = semesters.semester_id
 )
 
 select
@@ -19,11 +38,18 @@ select
     category.term_caption as category_name,
     semesters.start_at,
     semesters.end_at,
+    days.first_day,
+    days.last_day,
+    {{ week_1_on('days.first_day') }} as week_1_on,
+    days.teaching_weekdays,
     semesters.is_current,
     semesters.outer_id,
     semesters.is_deleted,
     semesters.deleted_at
 from semesters
+inner join days
+    on days.school_id = semesters.school_id
+    and days.semester_id = semesters.semester_id
 left join terms as academic_year
     on academic_year.school_id = semesters.school_id
     and academic_year.term_id = semesters.academic_year_id

@@ -1,0 +1,133 @@
+-- Grain: school, person whom the v1 interface names (users, members of classes, teachers, whoever has
+--   attendance or a transcript).
+-- Rules: person_id is the same person in the v3 interface, paired as macros/linked.sql says; matched_by tells
+--   how. Somebody whom v3 does not have keeps the v1 id, with a minus where that id is somebody else of v3's,
+--   and is listed in unmatched_v1. Facts carry person_id, as student_id.
+-- Source: raw.v1_users, raw.v1_class_students, raw.v1_classes, raw.attendance_records, raw.transcript_courses,
+--   raw.reflections, raw.students, raw.teachers.
+with users as (
+    select * from {{ ref('stg_v1_users') }}
+),
+
+class_students as (
+    select * from {{ ref('stg_v1_class_students') }}
+),
+
+classes as (
+    select * from {{ ref('stg_v1_classes') }}
+),
+
+records as (
+    select * from {{ ref('stg_attendance_records') }}
+),
+
+transcript_courses as (
+    select * from {{ ref('stg_transcript_courses') }}
+),
+
+reflections as (
+    select * from {{ ref('stg_reflections') }}
+),
+
+students as (
+    select * from {{ ref('stg_students') }}
+),
+
+teachers as (
+    select * from {{ ref('stg_teachers') }}
+),
+
+-- Whoever is nearer to the register of users goes before, where they differ.
+mentions as (
+    select
+        school_id,
+        v1_person_id,
+        case role when 1 then 'student' when 2 then 'staff' when 8 then 'guardian' end as kind,
+        user_number,
+        person_name,
+        is_deleted,
+        1 as nearness
+    from users
+    union all
+    select school_id, v1_student_id, 'student', student_number, student_name, false, 2 from class_students
+    union all
+    select
+        school_id,
+        unnest(v1_teacher_ids),
+        'staff',
+        unnest(staff_numbers),
+        unnest(teacher_names),
+        false,
+        3
+    from classes
+    union all
+    select school_id, v1_student_id, 'student', max(student_number), null, false, 4
+    from records
+    group by school_id, v1_student_id
+    union all
+    select distinct school_id, v1_student_id, 'student', null, null, false, 5 from transcript_courses
+),
+
+people as (
+    select
+        school_id,
+        v1_person_id,
+        arg_min(kind, nearness) as kind,
+        arg_min(user_number, nearness) as user_number,
+        arg_min(person_name, nearness) as person_name,
+        arg_min(is_deleted, nearness) as is_deleted
+    from mentions
+    where v1_person_id is not null
+    group by school_id, v1_person_id
+),
+
+ours as (
+    select school_id, kind, v1_person_id as id, user_number as code, is_deleted from people
+),
+
+theirs as (
+    select
+        school_id,
+        arg_min(kind, nearness) as kind,
+        id,
+        arg_min(code, nearness) as code,
+        arg_min(is_deleted, nearness) as is_deleted
+    from (
+        select school_id, 'student' as kind, student_id as id, student_number as code, is_deleted, 1 as nearness
+        from students
+        union all
+        select school_id, 'staff', teacher_id, staff_number, is_deleted, 1 from teachers
+        union all
+        select
+            school_id,
+            case role when 'student' then 'student' when 'guardian' then 'guardian' else 'staff' end,
+            reflection_id,
+            user_number,
+            is_deleted,
+            2
+        from reflections
+    )
+    group by school_id, id
+),
+
+{{ linked('ours', 'theirs', 'usin') }}
+
+select
+    people.school_id,
+    people.v1_person_id,
+    coalesce(
+        linked.other_id,
+        case when taken.id is not null then -people.v1_person_id else people.v1_person_id end
+    ) as person_id,
+    linked.matched_by,
+    people.kind,
+    people.user_number,
+    people.person_name,
+    people.is_deleted
+from people
+left join linked
+    on linked.school_id = people.school_id
+    and linked.id = people.v1_person_id
+left join theirs as taken
+    on taken.school_id = people.school_id
+    and taken.id = people.v1_person_id

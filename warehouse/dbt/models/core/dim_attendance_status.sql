@@ -1,0 +1,50 @@
+-- Grain: school, status, leave label, as they occur in attendance.
+-- Rules: what a record counts as is decided by seeds.attendance_status_rules: by the school's own row for the
+--   status before the default one, and by the row for the very label (an empty one: no label) before the row
+--   for any label (*). What no row decides counts as nothing (is_decided false).
+-- Source: raw.attendance_records.
+with records as (
+    select * from {{ ref('stg_attendance_records') }}
+),
+
+rules as (
+    select * from {{ ref('attendance_status_rules') }}
+),
+
+found as (
+    select school_id, status, absence_label, count(*) as record_count
+    from records
+    group by school_id, status, absence_label
+),
+
+decided as (
+    select
+        found.school_id,
+        found.status,
+        found.absence_label,
+        arg_max(
+            rules,
+            (rules.school_id is not null, rules.absence_label is not distinct from found.absence_label)
+        ) as rule
+    from found
+    inner join rules
+        on coalesce(rules.school_id, found.school_id) = found.school_id
+        and rules.status = found.status
+        and (rules.absence_label = '*' or rules.absence_label is not distinct from found.absence_label)
+    group by found.school_id, found.status, found.absence_label
+)
+
+select
+    found.school_id,
+    found.status,
+    found.absence_label,
+    {%- for flag in attendance_flags() %}
+    coalesce(decided.rule.{{ flag }}, false) as {{ flag }},
+    {%- endfor %}
+    decided.rule is not null as is_decided,
+    found.record_count
+from found
+left join decided
+    on decided.school_id = found.school_id
+    and decided.status is not distinct from found.status
+    and decided.absence_label is not distinct from found.absence_label

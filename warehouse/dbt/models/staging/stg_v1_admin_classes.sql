@@ -1,0 +1,10 @@
+-- Grain: school, administrative class of the v1 interface. Tombstones kept (is_deleted).
+select
+    _school_id as school_id,
+    id as v1_admin_class_id,
+    name as admin_class_name,
+    graduates_in,
+    grade_name,
+    _deleted_at is not null as is_deleted,
+    _deleted_at as deleted_at
+from {{ source('raw', 'v1_admin_classes') }}

@@ -1,0 +1,11 @@
+-- Grain: school, teaching class of the v1 interface, student. Who has left the class is a tombstone and not
+--   here: when, tells the v3 interface (stg_class_members).
+with {{ one_row_a_key(source('raw', 'v1_class_students'), ['class_id', 'student_id'], alive_only=true) }}
+
+select
+    _school_id as school_id,
+    class_id as v1_class_id,
+    student_id as v1_student_id,
+    nullif(usin, '') as student_number,
+    name as student_name
+from one_row_a_key

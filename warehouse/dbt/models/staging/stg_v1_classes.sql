@@ -1,0 +1,28 @@
+-- Grain: school, teaching class of the v1 interface. Tombstones kept (is_deleted). Empty texts are null.
+with {{ one_row_a_key(source('raw', 'v1_classes'), ['id']) }}
+
+select
+    _school_id as school_id,
+    id as v1_class_id,
+    semester_id,
+    nullif(csin, '') as class_code,
+    name as course_name,
+    class_name,
+    {{ measure('credit') }} as credit,
+    duration as hours,
+    attribute.name as attribute_name,
+    subject.name as subject_name,
+    nullif(grade.name, '') as grade_names,
+    cast(start_at as integer) as first_week,
+    cast(end_in as integer) as last_week,
+    cast(week_type as integer) as week_type,
+    capacity,
+    list_transform(teachers, lambda teacher: coalesce(teacher.id, teacher.rid)) as v1_teacher_ids,
+    list_transform(teachers, lambda teacher: teacher.usin) as staff_numbers,
+    list_transform(teachers, lambda teacher: coalesce(teacher.name, teacher.reflection.name)) as teacher_names,
+    admin_class_ids,
+    schedules,
+    locations,
+    _deleted_at is not null as is_deleted,
+    _deleted_at as deleted_at
+from one_row_a_key
