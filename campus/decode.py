@@ -329,4 +329,5 @@ def _key_struct(contract: type[Contract], key: tuple[str, ...]) -> type[msgspec.
     parts = [
         (name, annotations[name]) if own[name].required else (name, annotations[name], None) for name in key
     ]
-    return msgspec.defstruct("Key", parts, kw_only=True, rename={name: own[name].encode_name for name in key})
+    rename = {name: own[name].encode_name for name in key}
+    return msgspec.defstruct(contract.__name__, parts, kw_only=True, rename=rename)

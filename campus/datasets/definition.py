@@ -173,7 +173,8 @@ def _contract(
         about = doc(_comment(labels[name], "", name, columns[name]))
         members.append((columns[name], Annotated[embedded | None, about], None))
     contract = msgspec.defstruct(
-        "Record",
+        # A name of underscores alone, with which Python leaves attributes like __v their names.
+        "_",
         members,
         bases=(Contract,),
         namespace={"__doc__": _comment(definition.label, definition.description, definition.name, "")},
