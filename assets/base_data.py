@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Iterator
 import dagster as dg
 import uvloop
 
-from assets.loading import ASSESSMENTS, ITEMS, Loaded, Loader, in_words
+from assets.committing import Loaded, in_words
+from assets.loading import ASSESSMENTS, ITEMS, Loader
 from assets.partitions import SCHOOL_SEMESTERS, partition_key, semesters_by_school
 from assets.runtime import Cause, Runtime, cause_of, told
 from assets.tables import TABLES, slice_of, values

@@ -1,16 +1,15 @@
 """From the platform to the lake, one slice at a time: read, spool, compare, commit, account for."""
 
 import asyncio
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
-import duckdb
 import pyarrow as pa
-from deltalake.exceptions import DeltaError
 
+from assets.committing import STORAGE_ERRORS, Loaded, commit_slice, fail_slice
 from assets.runtime import Cause, Runtime
 from assets.tables import TABLES, slice_of, values
 from campus.client import Client
@@ -19,31 +18,14 @@ from campus.errors import CampusError
 from campus.questions import Where
 from campus.read import read, read_together
 from campus.resources import RESOURCES, ResourceSpec
-from warehouse.quality import record_failure
-from warehouse.reading import BadRow, Drift, Kept, Measure, Reading
-from warehouse.slices import Guard, Outcome, SliceError, commit
+from warehouse.reading import Kept
+from warehouse.slices import Guard
 from warehouse.spool import Spool
 from warehouse.tables import Slice
 
 ASSESSMENTS, ITEMS = RESOURCES["assessments"], RESOURCES["assessment_items"]
-# What can go wrong between a reading and its commit; it concerns one slice, and the others go on.
-STORAGE_ERRORS = (duckdb.Error, DeltaError, pa.ArrowException, OSError)
 # A message that lists more broken classes than this is read by nobody.
 IDS_SHOWN = 20
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What became of one slice in this run. `status`: ok, warning, failed, or skipped where this run's cause
-    had committed the slice before. `seconds`: from the first question to the commit."""
-
-    spec: ResourceSpec
-    slice: Slice
-    status: str
-    message: str = ""
-    outcome: Outcome | None = None
-    traffic: Mapping[str, int] | None = None
-    seconds: float = 0.0
 
 
 class Loader:
@@ -68,6 +50,17 @@ class Loader:
 
         `again`: also where this run's cause has committed it, because what the questions are made from is
         new. A failure is an outcome, not an exception: the other slices go on."""
+        return await self.load_by(partial(self._read, where=where), specs, where, again=again)
+
+    async def load_by(
+        self,
+        reading: Callable[[dict[ResourceSpec, Collector]], Awaitable[None]],
+        specs: tuple[ResourceSpec, ...],
+        where: Where,
+        *,
+        again: bool,
+    ) -> list[Loaded]:
+        """The same for resources that a function of their own reads together."""
         slices = {spec: _slice(spec, where) for spec in specs}
         if not again and all(self._is_done(spec, slices[spec]) for spec in specs):
             return [Loaded(spec, slices[spec], "skipped", "already loaded by this sync") for spec in specs]
@@ -80,7 +73,7 @@ class Loader:
                 for spec in specs
             }
             try:
-                await self._read(collectors, where)
+                await reading(collectors)
             except (CampusError, *STORAGE_ERRORS) as error:
                 return [self._failed(spec, slices[spec], str(error)) for spec in specs]
             async with self._commits:
@@ -120,7 +113,7 @@ class Loader:
             spec, _slice(spec, where), "not asked for, since what it is asked with could not be loaded"
         )
 
-    async def _read(self, collectors: dict[ResourceSpec, Collector], where: Where) -> None:
+    async def _read(self, collectors: dict[ResourceSpec, Collector], *, where: Where) -> None:
         if ASSESSMENTS in collectors or ITEMS in collectors:
             unwanted = [
                 Collector(spec, "", lambda batch: None)
@@ -140,63 +133,21 @@ class Loader:
         spool: Spool,
         account: Account,
     ) -> Loaded:
-        reading = self._reading(spec, slice, spool, account)
-        try:
-            outcome = commit(
-                self.runtime.lake,
-                TABLES[spec.name],
-                slice,
-                reading,
-                self._guard(spec),
-                self.runtime.scratch,
-            )
-        except (SliceError, *STORAGE_ERRORS) as error:
-            return self._failed(spec, slice, str(error), reading)
-        seconds = time.monotonic() - account.began
-        return Loaded(spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)
-
-    def _failed(
-        self, spec: ResourceSpec, slice: Slice, message: str, reading: Reading | None = None
-    ) -> Loaded:
-        record_failure(
-            self.runtime.lake,
+        return commit_slice(
+            self.runtime,
+            self._cause,
+            spec,
             TABLES[spec.name],
             slice,
-            message=message,
-            sync_id=self._cause.sync_id,
-            run_id=self._cause.run_id,
-            started_at=self._cause.started_at,
-        )
-        return Loaded(spec, slice, "failed", message, None, reading.traffic if reading else None)
-
-    def _reading(self, spec: ResourceSpec, slice: Slice, spool: Spool, account: Account) -> Reading:
-        tally = account.tally
-        measures: tuple[Measure, ...] = ()
-        if account.server_total is not None:
-            measures = (Measure("rows by the platform's own count", account.server_total, account.received),)
-        return Reading(
-            spool=spool.finish(),
-            received=account.received,
-            complete=account.complete,
-            sync_id=self._cause.sync_id,
-            run_id=self._cause.run_id,
-            started_at=self._cause.started_at,
-            quarantined=tuple(BadRow(bad.key, bad.reason, bad.raw, str(slice)) for bad in account.bad),
-            server_total=account.server_total,
+            spool,
+            account,
+            self._guard(spec),
             keep=self._kept(spec, slice, account),
             failures=_failures(spec, account),
-            drift=tuple(
-                Drift(drift.kind, drift.field, drift.sample or None, rows)
-                for drift, rows in account.drift.items()
-            ),
-            measures=measures,
-            traffic={
-                "requests": tally.requests,
-                "pages": tally.pages,
-                "retries": tally.retries,
-                "bytes": tally.bytes,
-            },
         )
+
+    def _failed(self, spec: ResourceSpec, slice: Slice, message: str) -> Loaded:
+        return fail_slice(self.runtime, self._cause, spec, TABLES[spec.name], slice, message)
 
     def _kept(self, spec: ResourceSpec, slice: Slice, account: Account) -> Kept | None:
         """The rows that stay because their class, item or type could not be read."""
@@ -231,11 +182,3 @@ def _failures(spec: ResourceSpec, account: Account) -> tuple[str, ...]:
 def _some(ids: list[str]) -> str:
     more = len(ids) - IDS_SHOWN
     return ", ".join(ids[:IDS_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def in_words(failed: Sequence[Loaded]) -> str:
-    """What failed, a line for each reason."""
-    slices_by_reason: dict[str, list[str]] = {}
-    for one in failed:
-        slices_by_reason.setdefault(one.message, []).append(f"{one.spec.name} {one.slice}")
-    return "\n".join(f"{', '.join(slices)}: {reason}" for reason, slices in slices_by_reason.items())

@@ -6,6 +6,7 @@ from assets.models import PUBLISHED
 from assets.runtime import Runtime
 from assets.tables import TABLES
 from warehouse.care import RETENTION, maintain
+from warehouse.plans import dataset_tables
 
 
 @dg.asset(
@@ -20,4 +21,4 @@ from warehouse.care import RETENTION, maintain
 def lake_maintenance(context: dg.AssetExecutionContext) -> None:
     """Maintain all tables of the lake."""
     runtime: Runtime = context.resources.campus
-    maintain(runtime.lake, TABLES.values(), runtime.scratch)
+    maintain(runtime.lake, [*TABLES.values(), *dataset_tables(runtime.lake)], runtime.scratch)

@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtCliResource, dbt_assets
 
+from assets.dataset_tables import planned_tables
 from assets.runtime import Runtime
 from assets.tables import TABLES
 from warehouse.models import EXECUTABLE, PROJECT, Build, alone
@@ -44,7 +45,7 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
             raise dg.Failure("The models are built together: materialize all of them.", allow_retries=False)
         runtime: Runtime = context.resources.campus
         with alone(build):
-            build_raw(runtime.lake, list(TABLES.values()), build.file)
+            build_raw(runtime.lake, list(TABLES.values()), build.file, datasets=planned_tables(runtime.lake))
             yield from _run_dbt(context, build)
             # What waits here has passed its checks, and no other run's build can take its place.
             build.file.rename(build.checked(context.run.run_id))

@@ -1,4 +1,4 @@
-"""Partitions of the base data: the semesters of schools, as the platform has them."""
+"""Partitions, as the platform has them: the semesters of schools, and the segments of their datasets."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import dagster as dg
 
 SCHOOL_SEMESTERS = dg.DynamicPartitionsDefinition(name="school_semesters")
+DATASET_SEGMENTS = dg.DynamicPartitionsDefinition(name="dataset_segments")
 
 
 def partition_key(school_id: int, semester_id: int) -> str:
@@ -20,3 +21,17 @@ def semesters_by_school(keys: Iterable[str]) -> dict[int, list[int]]:
         school_id, semester_id = key.split("|")
         semesters[int(school_id)].append(int(semester_id))
     return dict(semesters)
+
+
+def segment_key(school_id: int, table: str, segment: int) -> str:
+    """`101|course_scores|0003`: school, table of the dataset, segment of its ids."""
+    return f"{school_id}|{table}|{segment:04d}"
+
+
+def segments_by_school(keys: Iterable[str]) -> dict[int, dict[str, list[int]]]:
+    """The segments of each table of each school among partition keys, in their order."""
+    segments: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for key in keys:
+        school_id, table, segment = key.split("|")
+        segments[int(school_id)][table].append(int(segment))
+    return {school_id: dict(tables) for school_id, tables in segments.items()}

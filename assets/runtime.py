@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from assets.dataset_tables import DatasetSettings
 from campus.config import ClientConfig
 from campus.events import Event, Listener
 from warehouse.lake import Lake
@@ -15,6 +16,7 @@ from warehouse.slices import Guard
 
 PLATFORM_ZONE = ZoneInfo("Asia/Shanghai")
 SYNC_ID_TAG = "campus/sync_id"
+FULL_TAG = "campus/full"
 # Tags that Dagster sets itself, from the widest cause to the narrowest.
 CAUSE_TAGS = (SYNC_ID_TAG, "dagster/backfill", "dagster/root_run_id")
 
@@ -32,6 +34,7 @@ class Runtime:
     term_types: tuple[str, ...]
     school_ids: tuple[int, ...] | None
     keep_generations: int
+    datasets: DatasetSettings
     listener: Listener | None = None
 
     @property
@@ -43,17 +46,19 @@ class Runtime:
 @dataclass(frozen=True)
 class Cause:
     """Why rows are read: one night, command or backfill (`sync_id`), the run that serves it, and since when
-    (the platform's wall clock)."""
+    (the platform's wall clock). `full`: everything is read again, whatever is known of changes."""
 
     sync_id: str
     run_id: str
     started_at: datetime
+    full: bool = False
 
 
 def cause_of(run_id: str, tags: Mapping[str, str]) -> Cause:
     """The cause of a run. A retry has the cause of what it retries, and so skips what that has committed."""
     sync_id = next((tags[tag] for tag in CAUSE_TAGS if tag in tags), run_id)
-    return Cause(sync_id, run_id, datetime.now(PLATFORM_ZONE).replace(tzinfo=None))
+    now = datetime.now(PLATFORM_ZONE).replace(tzinfo=None)
+    return Cause(sync_id, run_id, now, full=tags.get(FULL_TAG) == "true")
 
 
 def told(runtime: Runtime, log: logging.Logger) -> Runtime:

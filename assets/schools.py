@@ -1,5 +1,6 @@
-"""Discovery: which schools there are, which semesters they have, and so which partitions."""
+"""Discovery: which schools there are, which semesters and datasets they have, and so which partitions."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import dagster as dg
@@ -7,17 +8,28 @@ import pyarrow as pa
 import uvloop
 
 from assets.base_data import GROUP, SEMESTER_LEVEL, asset_key, record
-from assets.loading import Loaded, Loader, in_words
-from assets.partitions import SCHOOL_SEMESTERS, partition_key, semesters_by_school
+from assets.committing import Loaded, in_words
+from assets.dataset_plans import plan_datasets
+from assets.loading import Loader
+from assets.partitions import (
+    DATASET_SEGMENTS,
+    SCHOOL_SEMESTERS,
+    partition_key,
+    segment_key,
+    segments_by_school,
+    semesters_by_school,
+)
 from assets.runtime import Cause, Runtime, cause_of, told
 from assets.tables import TABLES, slice_of, values
 from campus.client import Client
 from campus.collect import Collector
+from campus.contract import fields
 from campus.decode import batch_schema
 from campus.errors import CampusError
 from campus.questions import Where
 from campus.read import read
-from campus.resources import RESOURCES, SCHOOLS
+from campus.resources import DATASET_METADATA, DATASETS, RESOURCES, SCHOOLS, ResourceSpec
+from warehouse.plans import read_plans
 from warehouse.quality import committed
 
 SEMESTERS = RESOURCES["semesters"]
@@ -25,74 +37,154 @@ SEMESTERS = RESOURCES["semesters"]
 
 @dataclass
 class Found:
-    """What discovery found: semesters by school, what became of each slice, and what stood in the way."""
+    """What discovery found: semesters and dataset segments by school, what became of each slice, what an
+    operator should know, and what stood in the way."""
 
     semesters: dict[int, list[int]] = field(default_factory=dict)
+    segments: dict[int, list[str]] = field(default_factory=dict)
     loaded: list[Loaded] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
-@dg.asset(
-    key=asset_key("schools"),
-    description=f"{TABLES['schools'].comment} Finds the semesters of each, which are the partitions.",
-    group_name=GROUP,
-    kinds={"deltalake"},
+def _asset_spec(spec: ResourceSpec, group: str) -> dg.AssetSpec:
+    parents = [asset_key(SCHOOLS.name)] if spec is not SCHOOLS else []
+    return dg.AssetSpec(
+        asset_key(spec.name),
+        deps=parents,
+        description=TABLES[spec.name].comment,
+        group_name=group,
+        kinds={"deltalake"},
+        skippable=True,
+        metadata={
+            "dagster/column_schema": dg.TableSchema(
+                [
+                    dg.TableColumn(field.name, str(field.arrow_type), field.description)
+                    for field in fields(spec.contract)
+                ]
+            ),
+            "path": spec.path,
+            "scope": " or ".join(spec.scopes),
+        },
+    )
+
+
+@dg.multi_asset(
+    name="discover",
+    specs=[_asset_spec(SCHOOLS, GROUP), *(_asset_spec(spec, "datasets") for spec in DATASET_METADATA)],
     required_resource_keys={"campus"},
     pool="platform",
 )
-def schools(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-    """Load the schools and their semesters; add partitions for new semesters, retire those that are gone."""
+def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+    """Load the schools, their semesters and the metadata of their datasets; add partitions for what is new,
+    retire those of what is gone."""
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     known = semesters_by_school(context.instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or ""))
     found = uvloop.run(_discover(runtime, cause, known))
-    new = [
-        partition_key(school_id, semester_id)
-        for school_id, semesters in found.semesters.items()
-        for semester_id in semesters
-        if semester_id not in known.get(school_id, [])
-    ]
-    context.instance.add_dynamic_partitions(SCHOOL_SEMESTERS.name or "", new)
-    for school_id, semesters in found.semesters.items():
-        for gone in set(known.get(school_id, [])) - set(semesters):
-            context.instance.delete_dynamic_partition(
-                SCHOOL_SEMESTERS.name or "", partition_key(school_id, gone)
-            )
+    new = _partition(
+        context.instance, SCHOOL_SEMESTERS, _semester_keys(known), _semester_keys(found.semesters)
+    )
+    segments = {
+        school_id: [
+            segment_key(school_id, table, segment) for table, each in tables.items() for segment in each
+        ]
+        for school_id, tables in segments_by_school(
+            context.instance.get_dynamic_partitions(DATASET_SEGMENTS.name or "")
+        ).items()
+    }
+    new_segments = _partition(context.instance, DATASET_SEGMENTS, segments, found.segments)
+    for note in found.notes:
+        context.log.warning(note)
     for one in found.loaded:
         record(context, one, found.semesters.get(one.slice.school_id, []))
-    if found.problems:
-        raise dg.Failure(description="\n".join(found.problems), allow_retries=False)
-    return dg.MaterializeResult(
+    yield dg.MaterializeResult(
+        asset_key=asset_key(SCHOOLS.name),
         metadata={
             "schools": len(found.semesters),
             "semesters": sum(len(semesters) for semesters in found.semesters.values()),
-            "new partitions": len(new),
-        }
+            "new partitions": new,
+        },
     )
+    for spec in DATASET_METADATA:
+        loaded = [one for one in found.loaded if one.spec is spec and one.outcome is not None]
+        rows = sum(one.outcome.tally.loaded for one in loaded if one.outcome is not None)
+        drift = {"notes": "\n".join(found.notes)} if found.notes and spec is DATASETS else {}
+        planned = {"segments": sum(map(len, found.segments.values())), "new segments": new_segments}
+        yield dg.MaterializeResult(
+            asset_key=asset_key(spec.name),
+            metadata={"dagster/row_count": rows, **drift, **(planned if spec is DATASETS else {})},
+        )
+    if found.problems:
+        raise dg.Failure(description="\n".join(found.problems), allow_retries=False)
+
+
+def _partition(
+    instance: dg.DagsterInstance,
+    definition: dg.DynamicPartitionsDefinition,
+    known: dict[int, list[str]],
+    found: dict[int, list[str]],
+) -> int:
+    """Make the partitions of the schools that were found those that they have; how many are new."""
+    name = definition.name or ""
+    new = [key for school_id, keys in found.items() for key in keys if key not in known.get(school_id, [])]
+    instance.add_dynamic_partitions(name, new)
+    for school_id, keys in found.items():
+        for gone in set(known.get(school_id, [])) - set(keys):
+            instance.delete_dynamic_partition(name, gone)
+    return len(new)
+
+
+def _semester_keys(semesters: dict[int, list[int]]) -> dict[int, list[str]]:
+    return {
+        school_id: [partition_key(school_id, each) for each in found]
+        for school_id, found in semesters.items()
+    }
 
 
 async def _discover(runtime: Runtime, cause: Cause, known: dict[int, list[int]]) -> Found:
     found = Found()
-    async with Client(runtime.client, [SCHOOLS.scopes, SEMESTERS.scopes], runtime.listener) as client:
+    scopes = [SCHOOLS.scopes, SEMESTERS.scopes, DATASETS.scopes]
+    async with Client(runtime.client, scopes, runtime.listener) as client:
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
         listed = await _list_schools(client, runtime, found)
         for school_id in runtime.school_ids or values(listed, "id"):
-            loaded = await loader.load((SEMESTERS,), Where(school_id), again=False)
-            if loaded[0].status != "failed":
-                # A school that does not answer may not exist; one that does has a row, be it only an id.
-                loaded += _load_school(loader, school_id, listed)
-            semesters = _semesters(runtime, school_id)
-            for gone in sorted(set(known.get(school_id, [])) - set(semesters)):
-                retired = [loader.retire(spec, slice_of(spec, school_id, gone)) for spec in SEMESTER_LEVEL]
-                if any(one.status == "failed" for one in retired):
-                    # The guard stopped it: the partition stays until somebody has looked.
-                    semesters.append(gone)
-                loaded += retired
-            found.loaded += loaded
-            found.semesters[school_id] = semesters
+            found.loaded += await _discover_school(loader, school_id, listed, known, found)
+            await _discover_datasets(loader, client, cause, school_id, found)
     failed = [one for one in found.loaded if one.status == "failed"]
     found.problems += [in_words(failed)] if failed else []
     return found
+
+
+async def _discover_school(
+    loader: Loader, school_id: int, listed: pa.Table, known: dict[int, list[int]], found: Found
+) -> list[Loaded]:
+    """Load a school and its semesters, and retire the semesters that are gone."""
+    loaded = await loader.load((SEMESTERS,), Where(school_id), again=False)
+    if loaded[0].status != "failed":
+        # A school that does not answer may not exist; one that does has a row, be it only an id.
+        loaded += _load_school(loader, school_id, listed)
+    semesters = _semesters(loader.runtime, school_id)
+    for gone in sorted(set(known.get(school_id, [])) - set(semesters)):
+        retired = [loader.retire(spec, slice_of(spec, school_id, gone)) for spec in SEMESTER_LEVEL]
+        if any(one.status == "failed" for one in retired):
+            # The guard stopped it: the partition stays until somebody has looked.
+            semesters.append(gone)
+        loaded += retired
+    found.semesters[school_id] = semesters
+    return loaded
+
+
+async def _discover_datasets(
+    loader: Loader, client: Client, cause: Cause, school_id: int, found: Found
+) -> None:
+    """Load the metadata of a school's datasets and plan their segments."""
+    names = {plan.dataset: plan.table for plan in read_plans(loader.runtime.lake)}
+    planned = await plan_datasets(loader, client, loader.runtime, cause, school_id, names)
+    found.loaded += planned.loaded
+    found.segments[school_id] = planned.partitions
+    found.notes += [f"school {school_id}, {note}" for note in planned.notes]
+    found.problems += planned.problems
 
 
 async def _list_schools(client: Client, runtime: Runtime, found: Found) -> pa.Table:

@@ -136,19 +136,22 @@ def _batch(
 def _column(rows: Sequence[Contract], name: str, arrow_type: pa.DataType) -> Any:
     values = [getattr(row, name) for row in rows]
     if pa.types.is_nested(arrow_type):
-        values = [_plain(value) for value in values]
+        values = [_plain(value, arrow_type) for value in values]
     return pa.array(values, arrow_type)
 
 
-def _plain(value: Any) -> Any:
-    """A nested value as Arrow takes it; a bare id in a list of people is a person."""
+def _plain(value: Any, arrow_type: Any) -> Any:
+    """A nested value as Arrow takes it; a bare id where a person belongs is a person."""
     match value:
         case Contract():
-            return {name: _plain(part) for name, part in msgspec.structs.asdict(value).items()}
+            members = msgspec.structs.asdict(value)
+            return {name: _plain(part, arrow_type.field(name).type) for name, part in members.items()}
         case dict():
             return list(value.items())
-        case list() if any(isinstance(item, Contract) for item in value):
-            return [{"id": item} if isinstance(item, int) else _plain(item) for item in value]
+        case list() if pa.types.is_nested(arrow_type.value_type):
+            return [_plain(item, arrow_type.value_type) for item in value]
+        case int() if pa.types.is_struct(arrow_type):
+            return {"id": value}
     return value
 
 

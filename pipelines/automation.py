@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from assets.base_data import SEMESTER_LEVEL, asset_key
-from assets.partitions import SCHOOL_SEMESTERS, partition_key
+from assets.partitions import DATASET_SEGMENTS, SCHOOL_SEMESTERS, partition_key
 from assets.runtime import PLATFORM_ZONE, SYNC_ID_TAG
 from assets.tables import TABLES
 from pipelines.due import due_keys, of_schools, school_ranges
@@ -57,19 +57,21 @@ def loads_after_discovery(
     settings: Settings,
     discovery: AssetJob,
     base_data: AssetJob,
+    datasets: AssetJob,
     status: dg.DagsterRunStatus,
 ) -> dg.SensorDefinition:
-    """The sensor that asks for one load a school once discovery has ended. Also when it has failed: that one
-    school cannot be read is no reason to leave out the others."""
+    """The sensor that asks for the loads of each school once discovery has ended. Also when it has failed:
+    that one school cannot be read is no reason to leave out the others."""
 
     @dg.run_status_sensor(
         name=f"loads_after_discovery_{status.value.lower()}",
         run_status=status,
         monitored_jobs=[discovery],
-        request_job=base_data,
+        request_jobs=[base_data, datasets],
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=30,
-        description="One load a school: its current semester, and on one night a week every semester.",
+        description="The loads of each school: its current semester, on one night a week every semester, and "
+        "its datasets.",
     )
     def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest]:
         instance = context.instance
@@ -86,6 +88,14 @@ def loads_after_discovery(
         for stretch in school_ranges(keys, wanted):
             yield dg.RunRequest(
                 run_key=f"{context.dagster_run.run_id}|{stretch.start}",
+                job_name=base_data.name,
+                tags={**stretch.tags, SYNC_ID_TAG: sync_id},
+            )
+        segments = instance.get_dynamic_partitions(DATASET_SEGMENTS.name or "")
+        for stretch in school_ranges(segments, of_schools(segments, settings.school_ids)):
+            yield dg.RunRequest(
+                run_key=f"{context.dagster_run.run_id}|{stretch.start}",
+                job_name=datasets.name,
                 tags={**stretch.tags, SYNC_ID_TAG: sync_id},
             )
 

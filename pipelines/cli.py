@@ -75,8 +75,7 @@ def sync(schools: tuple[int, ...], full: bool, selection: str | None, accept_van
     settings = _settings_to_write()
     from pipelines.commands import run_sync
 
-    # Every sync reads in full as yet, so --full asks for nothing more.
-    sys.exit(run_sync(settings, schools, selection, accept_vanished=accept_vanished))
+    sys.exit(run_sync(settings, schools, selection, full=full, accept_vanished=accept_vanished))
 
 
 @main.command()

@@ -11,7 +11,12 @@ from warehouse.logs import LOAD_LOG
 
 
 def run_sync(
-    settings: Settings, schools: tuple[int, ...], selection: str | None, *, accept_vanished: bool = False
+    settings: Settings,
+    schools: tuple[int, ...],
+    selection: str | None,
+    *,
+    full: bool = False,
+    accept_vanished: bool = False,
 ) -> int:
     """Sync and say how each run ended. The exit status."""
     if schools:
@@ -26,7 +31,7 @@ def run_sync(
     ):
         loads = load_definitions(settings, runtime)
         try:
-            for end in load(loads, instance, sync_id, schools=schools, selection=selection):
+            for end in load(loads, instance, sync_id, schools=schools, selection=selection, full=full):
                 _report(end)
                 failed = failed or end.problem is not None
         except SelectionError as error:

@@ -2,38 +2,44 @@
 
 import dagster as dg
 
-from assets.base_data import asset_key, base_data
+from assets.base_data import base_data
+from assets.datasets import dataset_records
 from assets.runtime import Runtime
-from assets.schools import schools
+from assets.schools import discovery
 from pipelines.automation import loads_after_discovery, nightly, publish_after_loads
 from pipelines.resources import build_of, campus_resource
 from pipelines.settings import Settings, load_settings
 from warehouse.models import manifest
 
-DISCOVERY, BASE_DATA, PUBLISH = "discovery", "base_data", "publish"
+DISCOVERY, BASE_DATA, DATASETS, PUBLISH = "discovery", "base_data", "datasets", "publish"
 
 
 def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
     """What loads the lake. `runtime`: what the assets run with in this process; without it each run opens
     its own."""
-    discovery = dg.define_asset_job(
+    finding = dg.define_asset_job(
         DISCOVERY,
-        dg.AssetSelection.assets(asset_key("schools")),
-        description="Find the schools and their semesters, which are the partitions of all that follows.",
+        dg.AssetSelection.assets(discovery),
+        description="Find the schools, their semesters and datasets: the partitions of all that follows.",
     )
     loads = dg.define_asset_job(
         BASE_DATA,
         dg.AssetSelection.assets(base_data),
         description="Semesters through grades in the recommended order, for any schools and semesters.",
     )
+    records = dg.define_asset_job(
+        DATASETS,
+        dg.AssetSelection.assets(dataset_records),
+        description="Any segments of any datasets: in full, or what changed where that can be told.",
+    )
     campus = dg.ResourceDefinition.hardcoded_resource(runtime) if runtime else campus_resource(settings)
     return dg.Definitions(
-        assets=[schools, base_data],
-        jobs=[discovery, loads],
-        schedules=[nightly(settings, discovery)],
+        assets=[discovery, base_data, dataset_records],
+        jobs=[finding, loads, records],
+        schedules=[nightly(settings, finding)],
         sensors=[
-            loads_after_discovery(settings, discovery, loads, dg.DagsterRunStatus.SUCCESS),
-            loads_after_discovery(settings, discovery, loads, dg.DagsterRunStatus.FAILURE),
+            loads_after_discovery(settings, finding, loads, records, dg.DagsterRunStatus.SUCCESS),
+            loads_after_discovery(settings, finding, loads, records, dg.DagsterRunStatus.FAILURE),
         ],
         resources={"campus": campus},
         executor=dg.in_process_executor,

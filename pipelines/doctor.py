@@ -9,16 +9,14 @@ from functools import partial
 from typing import Any
 
 from campus.client import Client, segment
+from campus.datasets.metadata import PREFIXES
 from campus.errors import CampusError, Forbidden, NotFound, TornBody, UnexpectedAnswer
-from campus.resources import BASE_DATA, RESOURCES, SCHOOLS, ResourceSpec
+from campus.resources import BASE_DATA, DATASETS, RESOURCES, SCHOOLS, ResourceSpec
 from pipelines.display import console
 from pipelines.resources import open_platform, term_types
 from pipelines.settings import Settings, SettingsError, check_home
 
 FIRST_ROWS = {"page": "1", "per_page": "5"}
-# Where the platform has datasets is not specified: the paths are written with /v3, tokens are under /api/v3.
-DATASETS = ("/v3/uds/datasets", "/api/v3/uds/datasets")
-DATASETS_SCOPE = ("dataset.read_all",)
 WRONG_ADDRESS = "Check that CAMPUS_BASE_URL is the platform's own address, and ask its operator."
 Row = dict[str, Any]
 # Tokens and Retry-After dates go by the clock; a skew below this harms nothing.
@@ -63,7 +61,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     with open_platform(settings) as platform:
         # A doctor's patience is short: an overloaded platform is a finding, not something to wait for.
         config = replace(platform, max_attempts=2, retry_after_cap=5)
-        scopes = [*(spec.scopes for spec in RESOURCES.values()), DATASETS_SCOPE]
+        scopes = [spec.scopes for spec in RESOURCES.values()]
         async with Client(config, scopes) as client:
             listed = await _schools(client, settings.school_ids)
             yield listed.finding
@@ -184,9 +182,10 @@ def _identified(value: Any) -> list[Row]:
 
 async def _datasets_prefix(client: Client, school_id: int) -> Finding:
     """Under which prefix datasets live; a refusal for want of the scope tells too."""
-    for path in DATASETS:
+    paths = [prefix + DATASETS.path for prefix in PREFIXES]
+    for path in paths:
         try:
-            await client.get(path, FIRST_ROWS, school_id=school_id, scope=DATASETS_SCOPE, parse=_decoded)
+            await client.get(path, FIRST_ROWS, school_id=school_id, scope=DATASETS.scopes, parse=_decoded)
         except NotFound:
             continue
         except Forbidden as error:
@@ -194,7 +193,7 @@ async def _datasets_prefix(client: Client, school_id: int) -> Finding:
         except CampusError as error:
             return Finding(None, f"school {school_id}, datasets: {error}")
         return Finding(True, f"school {school_id}, datasets: under {path}.")
-    return Finding(None, f"school {school_id}, datasets: under neither {' nor '.join(DATASETS)}.")
+    return Finding(None, f"school {school_id}, datasets: under neither {' nor '.join(paths)}.")
 
 
 def _skew(seconds: float | None) -> Finding:

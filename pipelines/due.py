@@ -1,9 +1,8 @@
 """Which partitions a load is asked for, and in which runs."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-
-from assets.partitions import partition_key, semesters_by_school
 
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
@@ -35,13 +34,16 @@ def due_keys(keys: Sequence[str], current: Set[str], loaded: Set[str], *, every_
 
 
 def school_ranges(keys: Sequence[str], wanted: Iterable[str]) -> Iterator[PartitionRange]:
-    """The wanted keys as ranges, one run each: a school's semesters in one run as far as they stand together.
+    """The wanted keys as ranges, one run each: a school's keys in one run as far as they stand together.
 
-    `keys`: all partition keys in Dagster's order, in which a school's later semester may stand apart."""
+    `keys`: all partition keys in Dagster's order, in which a school's later ones may stand apart."""
     position = {key: index for index, key in enumerate(keys)}
-    for school_id, semesters in semesters_by_school(sorted(wanted, key=position.__getitem__)).items():
+    schools: dict[int, list[str]] = defaultdict(list)
+    for key in sorted(wanted, key=position.__getitem__):
+        schools[int(key.split("|")[0])].append(key)
+    for school_id, school_keys in schools.items():
         stretch: list[str] = []
-        for key in (partition_key(school_id, semester_id) for semester_id in semesters):
+        for key in school_keys:
             if stretch and position[key] != position[stretch[-1]] + 1:
                 yield PartitionRange(school_id, stretch[0], stretch[-1])
                 stretch = []

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import dagster as dg
 
+from assets.dataset_tables import DatasetSettings
 from assets.runtime import Runtime
 from assets.tables import TABLES
 from campus.config import ClientConfig
@@ -82,6 +84,18 @@ def _client(settings: Settings, base_url: str, client_id: str, client_secret: st
     )
 
 
+def _dataset_settings(settings: Settings) -> DatasetSettings:
+    options = settings.options.datasets
+    return DatasetSettings(
+        selection=options.selection,
+        segment_rows=options.segment_rows,
+        max_segments=options.max_segments,
+        segments_at_a_time=options.segments_at_a_time,
+        limit=options.limit,
+        overlap=timedelta(minutes=options.overlap),
+    )
+
+
 def _runtime(
     settings: Settings, client: ClientConfig, listener: Listener | None, accept_vanished: bool
 ) -> Runtime:
@@ -103,5 +117,6 @@ def _runtime(
         term_types=term_types(settings),
         school_ids=settings.school_ids,
         keep_generations=publishing.keep_generations,
+        datasets=_dataset_settings(settings),
         listener=listener,
     )

@@ -10,9 +10,9 @@ from typing import Any
 
 import dagster as dg
 
-from assets.partitions import SCHOOL_SEMESTERS
-from assets.runtime import PLATFORM_ZONE, SYNC_ID_TAG
-from pipelines.definitions import BASE_DATA, DISCOVERY, PUBLISH
+from assets.partitions import DATASET_SEGMENTS, SCHOOL_SEMESTERS
+from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG
+from pipelines.definitions import BASE_DATA, DATASETS, DISCOVERY, PUBLISH
 from pipelines.due import of_schools, school_ranges
 
 # The run's own words reach the terminal as events and failures; Dagster's log of it is in the UI.
@@ -39,18 +39,23 @@ def load(
     *,
     schools: Sequence[int] = (),
     selection: str | None = None,
+    full: bool = False,
 ) -> Iterator[JobEnd]:
     """Discover, then load school by school; yields how each run ended, whatever became of it.
 
     `sync_id`: names the cause in quality.load_log. `schools`: only the partitions of these. `selection`:
-    only these assets, in Dagster's selection syntax.
+    only these assets, in Dagster's selection syntax. `full`: read everything again.
     Raises SelectionError."""
     selected = None if selection is None else _select(definitions, selection)
-    tags = {SYNC_ID_TAG: sync_id}
+    tags = {SYNC_ID_TAG: sync_id, FULL_TAG: str(full).lower()}
     yield _execute(definitions, instance, DISCOVERY, tags)
-    keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
-    for stretch in school_ranges(keys, of_schools(keys, schools)):
-        yield _execute(definitions, instance, BASE_DATA, tags | stretch.tags, selected)
+    for job, partitions in ((BASE_DATA, SCHOOL_SEMESTERS), (DATASETS, DATASET_SEGMENTS)):
+        mine = None if selected is None else selected & _assets_of(definitions, job)
+        if mine is not None and not mine:
+            continue
+        keys = instance.get_dynamic_partitions(partitions.name or "")
+        for stretch in school_ranges(keys, of_schools(keys, schools)):
+            yield _execute(definitions, instance, job, tags | stretch.tags, mine)
 
 
 def build(definitions: dg.Definitions, instance: dg.DagsterInstance) -> JobEnd:
@@ -93,7 +98,7 @@ def _interruptible(run: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteIn
 
 def _select(definitions: dg.Definitions, selection: str) -> set[dg.AssetKey]:
     """The assets of a load that a selection names."""
-    loadable = definitions.resolve_job_def(BASE_DATA).asset_layer.selected_asset_keys
+    loadable = _assets_of(definitions, BASE_DATA) | _assets_of(definitions, DATASETS)
     try:
         named = dg.AssetSelection.from_string(selection).resolve(definitions.resolve_asset_graph())
     except dg.DagsterError as error:
@@ -102,6 +107,10 @@ def _select(definitions: dg.Definitions, selection: str) -> set[dg.AssetKey]:
         names = ", ".join(sorted(f'key:"{key.to_user_string()}"' for key in loadable))
         raise SelectionError(f"--select {selection!r} names nothing that is loaded; there are {names}")
     return set(named & loadable)
+
+
+def _assets_of(definitions: dg.Definitions, job: str) -> set[dg.AssetKey]:
+    return set(definitions.resolve_job_def(job).asset_layer.selected_asset_keys)
 
 
 def _problem(result: dg.ExecuteInProcessResult) -> str:

@@ -218,7 +218,7 @@ def _comment(
         parts.append(f"One of {', '.join(str(value) for value in values)}")
     if name != column:
         parts.append(f"Named “{name}” by the platform")
-    return ". ".join(part.strip().rstrip(".") for part in parts if part and part.strip()) or name
+    return ". ".join(part.strip().rstrip(".。") for part in parts if part and part.strip()) or name
 
 
 def _by_id(member: FieldDefinition | RelationDefinition) -> tuple[bool, int]:

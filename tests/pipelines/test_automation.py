@@ -9,11 +9,21 @@ import pytest
 from world import World, publications
 
 from assets.base_data import asset_key
+from assets.datasets import RECORDS
 from assets.models import PUBLISHED
+from assets.partitions import DATASET_SEGMENTS
 from assets.runtime import SYNC_ID_TAG
-from assets.tables import TABLES
+from campus.resources import BASE_DATA as BASE_RESOURCES
+from campus.resources import DATASET_METADATA, SCHOOLS
 from pipelines.automation import EVERY_SEMESTER_TAG
-from pipelines.definitions import BASE_DATA, DISCOVERY, PUBLISH, build_definitions, load_definitions
+from pipelines.definitions import (
+    BASE_DATA,
+    DATASETS,
+    DISCOVERY,
+    PUBLISH,
+    build_definitions,
+    load_definitions,
+)
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 
@@ -44,9 +54,10 @@ def test_the_definitions_that_dagster_loads_are_whole(definitions: dg.Definition
 def test_each_asset_has_a_group_and_a_description(definitions: dg.Definitions) -> None:
     graph = definitions.resolve_asset_graph()
     nodes = {key: graph.get(key) for key in graph.materializable_asset_keys}
-    assert {asset_key(name) for name in TABLES} | {PUBLISHED} <= nodes.keys()
-    groups = {"base_data", "staging", "core", "marts", "seeds", "published"}
-    assert {node.group_name for node in nodes.values()} == groups
+    resources = (SCHOOLS, *BASE_RESOURCES, *DATASET_METADATA)
+    assert {asset_key(spec.name) for spec in resources} | {RECORDS, PUBLISHED} <= nodes.keys()
+    groups = {"base_data", "datasets", "staging", "core", "marts", "seeds", "published"}
+    assert {node.group_name for node in nodes.values()} >= groups
     assert [key for key, node in nodes.items() if not node.description] == []
     assert len(graph.asset_check_keys) > 70
 
@@ -66,7 +77,9 @@ def test_the_schedule_runs_at_two_in_shanghai_and_names_the_night(
     assert request.tags[EVERY_SEMESTER_TAG] == "true", "a Sunday"
 
 
-def requested_loads(world: World, ended: dg.ExecuteInProcessResult, *, weekly: bool) -> list[tuple[str, str]]:
+def requested_loads(
+    world: World, ended: dg.ExecuteInProcessResult, *, weekly: bool, job: str = BASE_DATA
+) -> list[tuple[str, str]]:
     """The ranges that the sensor asks for once a discovery has ended."""
     definitions = load_definitions(world.settings)
     sensor = definitions.resolve_sensor_def(
@@ -85,7 +98,11 @@ def requested_loads(world: World, ended: dg.ExecuteInProcessResult, *, weekly: b
     requests = list(sensor(context))
     assert len({request.run_key for request in requests}) == len(requests)
     assert {request.tags[SYNC_ID_TAG] for request in requests} == {ended.dagster_run.tags[SYNC_ID_TAG]}
-    return [tuple(value for name, value in request.tags.items() if "range" in name) for request in requests]
+    return [
+        tuple(value for name, value in request.tags.items() if "range" in name)
+        for request in requests
+        if request.job_name == job
+    ]
 
 
 def test_a_first_night_loads_every_semester_in_one_run_a_school(district: World) -> None:
@@ -100,6 +117,13 @@ def test_later_nights_load_the_current_semester_and_once_a_week_all(district: Wo
     current = [(key, key) for key in district.partitions[1::2]]
     assert requested_loads(district, found, weekly=False) == current
     assert len(requested_loads(district, found, weekly=True)) == 2
+
+
+def test_every_night_loads_the_datasets_of_each_school_in_one_run(district: World) -> None:
+    keys = district.instance.get_dynamic_partitions(DATASET_SEGMENTS.name or "")
+    schools = [[key for key in keys if key.startswith(f"{school_id}|")] for school_id in (101, 102)]
+    found = requested_loads(district, district.discover(), weekly=False, job=DATASETS)
+    assert found == [(school[0], school[-1]) for school in schools]
 
 
 def test_a_failed_discovery_holds_no_school_back(district: World) -> None:

@@ -1,0 +1,213 @@
+"""One dataset of one school into the lake, segment by segment: in full, or only what changed."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import dagster as dg
+
+from assets.committing import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, traffic_of
+from assets.dataset_tables import Asked, segment_slice
+from assets.runtime import Cause, Runtime
+from campus.client import Client
+from campus.datasets.records import RecordsRead, Span, Write, count, read_pages, read_segment
+from campus.errors import CampusError
+from warehouse.evolve import evolve
+from warehouse.plans import Plan
+from warehouse.quality import Standing, record_load, standings
+from warehouse.spool import Spool
+from warehouse.state import held
+from warehouse.tables import Slice
+
+
+@dataclass(frozen=True)
+class LoadedSegment:
+    """What became of a segment, with what Dagster shows of it."""
+
+    table: str
+    segment: int
+    loaded: Loaded
+    metadata: Mapping[str, dg.MetadataValue]
+
+
+class DatasetLoader:
+    """Loads segments of one dataset of one school.
+
+    `segments`: those of this run. `commits` lets one slice at a time be compared and committed, which bounds
+    the memory; the others go on reading meanwhile."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        client: Client,
+        cause: Cause,
+        plan: Plan,
+        asked: Asked,
+        segments: Sequence[int],
+        commits: asyncio.Lock,
+    ) -> None:
+        self._runtime, self._client, self._cause = runtime, client, cause
+        self._plan, self._asked, self._commits = plan, asked, commits
+        self._settings = runtime.datasets
+        self._evolved = evolve(runtime.lake, asked.table)
+        self._standings = standings(runtime.lake, self._evolved.table, plan.school_id)
+        updated_at = asked.source.updated_at
+        self._held = held(
+            runtime.lake,
+            self._evolved.table,
+            [self._slice(segment) for segment in segments],
+            None if updated_at is None else self._evolved.columns[updated_at],
+            runtime.scratch,
+        )
+
+    def is_done(self, segment: int, committed: Mapping[tuple[str, str], datetime]) -> bool:
+        """Whether this run's cause has committed the segment, as it is asked for now."""
+        when = committed.get((self._evolved.table.name, str(self._slice(segment))))
+        return when is not None and when >= self._plan.valid_since
+
+    async def load(self, segment: int) -> LoadedSegment:
+        """Load one segment; a failure is an outcome."""
+        slice = self._slice(segment)
+        read = RecordsRead()
+        try:
+            since = self._since(slice)
+            done = None if since is None else await self._load_changes(segment, slice, since)
+            loaded, read = done or await self._load_whole(segment, slice)
+        except (CampusError, *STORAGE_ERRORS) as error:
+            loaded = fail_slice(
+                self._runtime, self._cause, self._asked.spec, self._evolved.table, slice, str(error)
+            )
+        return LoadedSegment(self._plan.table, segment, loaded, self._metadata(loaded, read, slice))
+
+    def _slice(self, segment: int) -> Slice:
+        return segment_slice(self._plan.school_id, segment)
+
+    def _span(self, segment: int) -> Span | None:
+        return None if self._plan.width is None else Span.of(segment, self._plan.width)
+
+    def _since(self, slice: Slice) -> datetime | None:
+        """From when on changes are asked for; None: the segment is read in full.
+
+        The high-water mark is the true maximum in the lake, but never past the start of the load that read
+        it: what was updated while that ran may have been read before."""
+        standing = self._standings.get(str(slice), Standing())
+        state = self._held[slice]
+        known = standing.complete_at
+        if (
+            self._cause.full
+            or self._asked.source.updated_at is None
+            or self._plan.width is None
+            or self._asked.signature != self._plan.signature
+            or known is None
+            or known < self._plan.valid_since
+            or standing.quarantined
+            or state.latest is None
+            or state.undated
+        ):
+            return None
+        return min(state.latest, known) - self._settings.overlap
+
+    async def _load_changes(
+        self, segment: int, slice: Slice, since: datetime
+    ) -> tuple[Loaded, RecordsRead] | None:
+        """Load what changed; None where the segment's count shows that rows are gone, or there is none."""
+        span = self._span(segment)
+        assert span is not None
+        with self._spool() as spool:
+            read = await read_segment(
+                self._client, self._asked.source, span, self._settings.limit, since, self._writer(spool)
+            )
+            total = await count(self._client, self._asked.source, span, read.account)
+            if total is None or not read.account.complete:
+                return None
+            if not read.account.received and total == self._held[slice].alive:
+                return self._confirm(slice, read, total), read
+            loaded = await self._commit(slice, spool, read)
+        tally = loaded.outcome.tally if loaded.outcome else None
+        if tally is None or tally.were_alive + tally.new + tally.returned - tally.vanished != total:
+            return None
+        return loaded, read
+
+    async def _load_whole(self, segment: int, slice: Slice) -> tuple[Loaded, RecordsRead]:
+        span = self._span(segment)
+        source, limit = self._asked.source, self._settings.limit
+        with self._spool() as spool:
+            write = self._writer(spool)
+            if span is None:
+                read = await read_pages(self._client, source, limit, write)
+            else:
+                read = await read_segment(self._client, source, span, limit, None, write)
+                read.account.server_total = await count(self._client, source, span, read.account)
+            return await self._commit(slice, spool, read), read
+
+    def _spool(self) -> Spool:
+        return Spool(self._evolved.table, self._runtime.scratch, synced_at=self._cause.started_at)
+
+    def _writer(self, spool: Spool) -> Write:
+        return lambda batch: spool.write(self._evolved.shaped(batch))
+
+    async def _commit(self, slice: Slice, spool: Spool, read: RecordsRead) -> Loaded:
+        async with self._commits:
+            return await asyncio.to_thread(
+                commit_slice,
+                self._runtime,
+                self._cause,
+                self._asked.spec,
+                self._evolved.table,
+                slice,
+                spool,
+                read.account,
+                self._runtime.guard,
+                distinct=read.distinct,
+                incremental=read.incremental,
+                failures=tuple(read.account.notes),
+            )
+
+    def _confirm(self, slice: Slice, read: RecordsRead, total: int) -> Loaded:
+        """Write down that nothing changed, without comparing what was not sent."""
+        traffic = traffic_of(read.account)
+        record_load(
+            self._runtime.lake,
+            self._evolved.table,
+            slice,
+            {
+                "sync_id": self._cause.sync_id,
+                "run_id": self._cause.run_id,
+                "started_at": self._cause.started_at,
+                "status": "ok",
+                "message": "",
+                "complete": True,
+                "server_total": total,
+                "received": 0,
+                "loaded": 0,
+                **traffic,
+            },
+        )
+        return Loaded(self._asked.spec, slice, "ok", "nothing changed", traffic=traffic)
+
+    def _metadata(self, loaded: Loaded, read: RecordsRead, slice: Slice) -> dict[str, dg.MetadataValue]:
+        seconds = loaded.seconds or time.monotonic() - read.account.began
+        alive = self._held[slice].alive
+        if loaded.outcome is not None:
+            tally = loaded.outcome.tally
+            alive = tally.were_alive + tally.new + tally.returned - tally.vanished
+        counts: dict[str, int] = {
+            "dagster/row_count": alive,
+            "received": read.account.received,
+            "rows/s": round(read.account.received / seconds) if seconds else 0,
+            **traffic_of(read.account),
+            "quarantined": len(read.account.bad),
+        }
+        if loaded.outcome is not None:
+            tally = loaded.outcome.tally
+            counts |= {"new": tally.new, "changed": tally.changed, "vanished": tally.vanished}
+        if read.cursor is not None:
+            counts["cursor"] = read.cursor
+        how = "only what changed" if read.incremental else "in full"
+        return {
+            "status": dg.MetadataValue.text(loaded.status),
+            "read": dg.MetadataValue.text(how),
+            **{name: dg.MetadataValue.int(value) for name, value in counts.items()},
+        }

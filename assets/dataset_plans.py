@@ -1,0 +1,174 @@
+"""Planning: which datasets a school offers, how each of them is asked for, and which segments it has."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from assets.committing import Loaded
+from assets.dataset_tables import (
+    Asked,
+    DatasetSettings,
+    ask_dataset,
+    definitions_of,
+    planned_table,
+    stored_definition,
+)
+from assets.loading import Loader
+from assets.partitions import segment_key
+from assets.runtime import Cause, Runtime
+from campus.client import Client, segment
+from campus.collect import Collector
+from campus.collection import together
+from campus.datasets.definition import Definition, parse_definition
+from campus.datasets.metadata import Offered, read_datasets
+from campus.datasets.names import safe_names
+from campus.datasets.plan import Layout, lay_out
+from campus.datasets.selection import chosen, unmatched
+from campus.errors import CampusError
+from campus.events import Tally
+from campus.questions import Where
+from campus.resources import DATASET_FIELDS, DATASET_METADATA, DATASET_RELATIONS, DATASETS, ResourceSpec
+from warehouse.evolve import changes
+from warehouse.plans import Plan, read_plans, record_plans
+from warehouse.quality import record_drift
+from warehouse.reading import Drift
+
+
+@dataclass
+class Planned:
+    """What planning a school's datasets came to. `notes` are for the operator to read, `problems` to mend."""
+
+    loaded: list[Loaded] = field(default_factory=list)
+    partitions: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+async def plan_datasets(
+    loader: Loader, client: Client, runtime: Runtime, cause: Cause, school_id: int, names: Mapping[str, str]
+) -> Planned:
+    """Load the metadata of a school's datasets and plan how their records are read.
+
+    names: the tables of all datasets that any school has had so far, by the platform's name. A dataset that
+    cannot be planned keeps its last plan, and is a problem."""
+    offered = Offered(None, {})
+
+    async def read(collectors: dict[ResourceSpec, Collector]) -> None:
+        nonlocal offered
+        offered = await read_datasets(
+            client,
+            school_id,
+            collectors[DATASETS],
+            collectors[DATASET_FIELDS],
+            collectors[DATASET_RELATIONS],
+        )
+
+    planned = Planned(await loader.load_by(read, DATASET_METADATA, Where(school_id), again=True))
+    before = {plan.dataset: plan for plan in read_plans(runtime.lake, school_id)}
+    if any(one.status == "failed" for one in planned.loaded):
+        planned.partitions = [key for plan in before.values() for key in partitions_of(plan)]
+        return planned
+    school = _School(client, runtime, cause, school_id, offered, planned, before)
+    await school.plan(names)
+    return planned
+
+
+class _School:
+    """The planning of one school's datasets, each on its own: one that fails stands in no other's way."""
+
+    def __init__(
+        self,
+        client: Client,
+        runtime: Runtime,
+        cause: Cause,
+        school_id: int,
+        offered: Offered,
+        planned: Planned,
+        before: Mapping[str, Plan],
+    ) -> None:
+        self._client, self._runtime, self._cause = client, runtime, cause
+        self._school_id, self._offered, self._planned, self._before = school_id, offered, planned, before
+        self._definitions = {name: parse_definition(sent) for name, sent in offered.definitions.items()}
+        self._plans: dict[str, Plan] = {}
+
+    async def plan(self, names: Mapping[str, str]) -> None:
+        settings = self._runtime.datasets
+        wanted = chosen(settings.selection, self._definitions)
+        if self._definitions:
+            self._planned.notes += unmatched(settings.selection, list(self._definitions))
+        new = [name for name in wanted if name not in names]
+        tables = {**names, **dict(zip(new, safe_names(new, names.values()), strict=True))}
+        await together(self._plan_one(name, tables[name], settings) for name in wanted)
+        record_plans(self._runtime.lake, self._school_id, [self._plans[name] for name in sorted(self._plans)])
+        self._planned.partitions = [key for plan in self._plans.values() for key in partitions_of(plan)]
+
+    async def _plan_one(self, name: str, table: str, settings: DatasetSettings) -> None:
+        before = self._before.get(name)
+        path = f"{self._offered.prefix}{DATASETS.path}/{segment(name)}/records"
+        try:
+            asked = ask_dataset(
+                settings.selection, self._school_id, table, path, self._definitions[name], self._definitions
+            )
+            layout = await self._lay_out(asked, before, settings)
+        except CampusError as error:
+            self._planned.problems.append(f"school {self._school_id}, dataset {name}: {error}")
+            if before is not None:
+                self._plans[name] = before
+            return
+        self._note_drift(asked, before)
+        self._plans[name] = self._new_plan(asked, layout, before)
+
+    async def _lay_out(self, asked: Asked, before: Plan | None, settings: DatasetSettings) -> Layout:
+        """The segments that hold rows by now, and those that once did: what is gone from them shows there."""
+        known = before if before is not None and before.key == asked.source.key else None
+        width = known.width if known is not None and known.segments else None
+        layout = await lay_out(
+            self._client, asked.source, width, settings.segment_rows, settings.max_segments, Tally()
+        )
+        if known is None or known.width != layout.width:
+            return layout
+        return replace(layout, segments=tuple(sorted({*known.segments, *layout.segments})))
+
+    def _new_plan(self, asked: Asked, layout: Layout, before: Plan | None) -> Plan:
+        same = before is not None and before.signature == asked.signature and before.width == layout.width
+        return Plan(
+            school_id=self._school_id,
+            dataset=asked.definition.name,
+            table=asked.table.name.removeprefix("datasets."),
+            path=asked.source.path,
+            mode="pages" if layout.width is None else "segments",
+            key=asked.source.key,
+            width=layout.width,
+            segments=layout.segments if layout.width is not None else (0,),
+            definition=stored_definition(asked, self._offered.definitions),
+            signature=asked.signature,
+            valid_since=before.valid_since if before is not None and same else self._cause.started_at,
+        )
+
+    def _note_drift(self, asked: Asked, before: Plan | None) -> None:
+        drift = [Drift(one.kind, one.field, one.sample or None, 0) for one in asked.definition.drift]
+        if before is not None:
+            drift += changes(planned_table(before), asked.table)
+            drift += _grown_enums(definitions_of(before)[before.dataset], asked.definition)
+        record_drift(self._runtime.lake, asked.table, self._school_id, drift, self._cause.started_at)
+        self._planned.notes += [
+            f"dataset {asked.definition.name}: {one.kind} {one.field} {one.value or ''}".rstrip()
+            for one in drift
+        ]
+
+
+def partitions_of(plan: Plan) -> list[str]:
+    """The partition keys of a plan's segments."""
+    if plan.retired_since is not None:
+        return []
+    return [segment_key(plan.school_id, plan.table, number) for number in plan.segments]
+
+
+def _grown_enums(before: Definition, after: Definition) -> list[Drift]:
+    held = {each.name: set(each.enum or ()) for each in before.fields if each.type == "enum"}
+    return [
+        Drift("enum_grown", each.name, str(value), 0)
+        for each in after.fields
+        if each.name in held
+        for value in each.enum or ()
+        if value not in held[each.name]
+    ]

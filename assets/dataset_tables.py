@@ -1,0 +1,170 @@
+"""What a dataset of a school becomes: the question for its records, and the table that keeps them."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+from msgspec import Raw
+
+from campus.contract import fields
+from campus.datasets.definition import (
+    Definition,
+    columns_of,
+    contract_of,
+    key_fields,
+    parse_definition,
+    primary_key,
+)
+from campus.datasets.records import UPDATED_AT, Source
+from campus.datasets.selection import Question, Selection, ask_for, targets
+from campus.resources import DATASETS, ResourceSpec
+from warehouse.lake import Lake
+from warehouse.plans import Plan, read_plans
+from warehouse.tables import ROW_KEY, Column, Slice, Table, dataset_table
+
+
+@dataclass(frozen=True)
+class DatasetSettings:
+    """How datasets are read. `segment_rows`: ids a segment at least; `max_segments`: segments of one dataset
+    at most, when it is first seen; `limit`: rows a request; `overlap`: how far before the last known change
+    an incremental read begins."""
+
+    selection: Selection = field(default_factory=Selection)
+    segment_rows: int = 250_000
+    max_segments: int = 500
+    segments_at_a_time: int = 4
+    limit: int = 10_000
+    overlap: timedelta = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A dataset of a school as it is asked for. `signature` changes with whatever makes another question or
+    another table of it."""
+
+    spec: ResourceSpec
+    question: Question
+    source: Source
+    table: Table
+    definition: Definition
+    signature: str
+
+
+def ask_dataset(
+    selection: Selection,
+    school_id: int,
+    table: str,
+    path: str,
+    definition: Definition,
+    definitions: Mapping[str, Definition],
+) -> Asked:
+    """What is asked of a dataset under the operator's selection. `definitions`: those of the school by name.
+
+    Raises campus.datasets.selection.SelectionError where the selection does not fit the metadata."""
+    question = ask_for(selection, definition, definitions, school_id)
+    contract = contract_of(definition, question.fields, targets(definition, question.expand, definitions))
+    key = primary_key(definition)
+    wanted = _wanted_table(table, definition, question.fields, question.expand, definitions)
+    source = Source(
+        school_id=school_id,
+        path=path,
+        contract=contract,
+        key=key,
+        key_fields=tuple(field.name for field in key_fields(definition)),
+        params=question.params,
+        updated_at=None if _hides_changes(question) else _updated_at(definition, wanted),
+    )
+    spec = ResourceSpec(
+        wanted.name, path, contract, DATASETS.scopes, primary_key=wanted.primary_key, child_of=DATASETS.name
+    )
+    return Asked(spec, question, source, wanted, definition, _signature(source, wanted))
+
+
+def _wanted_table(
+    table: str,
+    definition: Definition,
+    selected: tuple[str, ...] | None,
+    expand: tuple[str, ...],
+    definitions: Mapping[str, Definition],
+) -> Table:
+    """The lake table of a dataset as its definition wants it."""
+    contract = contract_of(definition, selected, targets(definition, expand, definitions))
+    columns = [
+        Column(each.name, each.arrow_type, each.description, each.personal) for each in fields(contract)
+    ]
+    key = primary_key(definition)
+    return dataset_table(
+        table,
+        columns if key else [ROW_KEY, *columns],
+        key or (ROW_KEY.name,),
+        " ".join((contract.__doc__ or "").split()),
+    )
+
+
+def segment_slice(school_id: int, segment: int) -> Slice:
+    """The slice of a dataset's table that holds a segment; one that is read by pages is segment 0."""
+    return Slice.of(_school_id=school_id, _segment=segment)
+
+
+def stored_definition(asked: Asked, sent: Mapping[str, bytes]) -> str:
+    """A dataset object as a plan keeps it: with what is selected of it, and with the datasets that its
+    relations lead to. `sent`: the objects of the school's datasets by name."""
+    question, definition = asked.question, asked.definition
+    members: dict[str, Any] = msgspec.json.decode(sent[definition.name], type=dict[str, Raw])
+    embedded = targets(
+        definition, question.expand, {name: parse_definition(one) for name, one in sent.items()}
+    )
+    members["selected"] = question.fields
+    members["expanded"] = question.expand
+    members["targets"] = [Raw(sent[target.name]) for target in embedded.values()]
+    return msgspec.json.encode(members).decode()
+
+
+def definitions_of(plan: Plan) -> dict[str, Definition]:
+    """The definition that a plan was made from, and those that its relations lead to, by name."""
+    stored = msgspec.json.decode(plan.definition, type=dict[str, Raw])
+    embedded = msgspec.json.decode(stored["targets"], type=list[Raw])
+    found = [*(parse_definition(one) for one in embedded), parse_definition(plan.definition.encode())]
+    return {definition.name: definition for definition in found}
+
+
+def planned_table(plan: Plan) -> Table:
+    """The table of a plan as its definition wants it."""
+    definitions = definitions_of(plan)
+    stored = msgspec.json.decode(plan.definition, type=_Selected)
+    return _wanted_table(plan.table, definitions[plan.dataset], stored.selected, stored.expanded, definitions)
+
+
+def planned_tables(lake: Lake) -> list[Table]:
+    """The tables of all plans, for publication: the newest definition first."""
+    plans = sorted(read_plans(lake), key=lambda plan: plan.valid_since, reverse=True)
+    return [planned_table(plan) for plan in plans]
+
+
+class _Selected(msgspec.Struct):
+    selected: tuple[str, ...] | None
+    expanded: tuple[str, ...]
+
+
+def _hides_changes(question: Question) -> bool:
+    """A change of an embedded record moves no updated_at, and a filter by it is the operator's own."""
+    return bool(question.expand) or any(name.startswith(f"{UPDATED_AT}_") for name in question.params)
+
+
+def _updated_at(definition: Definition, wanted: Table) -> str | None:
+    column = columns_of(definition).get(UPDATED_AT)
+    types = {each.name: each.type for each in wanted.columns}
+    return column if column is not None and pa.types.is_timestamp(types.get(column, pa.null())) else None
+
+
+def _signature(source: Source, wanted: Table) -> str:
+    asked = [
+        sorted(source.params.items()),
+        source.key,
+        [(column.name, str(column.type)) for column in wanted.columns],
+    ]
+    return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()[:32]

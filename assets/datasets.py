@@ -1,0 +1,173 @@
+"""The records of datasets: one asset, whose partitions are the segments of every dataset of every school.
+
+Segments are read side by side and committed one by one. A stop loses at most those in flight: what this
+run's cause has committed is not asked for again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import dagster as dg
+import uvloop
+
+from assets.base_data import LOADED_WHOLE
+from assets.committing import Loaded, in_words
+from assets.dataset_loading import DatasetLoader, LoadedSegment
+from assets.dataset_tables import ask_dataset, definitions_of
+from assets.partitions import DATASET_SEGMENTS, segment_key, segments_by_school
+from assets.runtime import Cause, Runtime, cause_of, told
+from campus.client import Client
+from campus.errors import CampusError
+from campus.events import Event
+from campus.resources import DATASETS
+from warehouse.plans import Plan, read_plans
+from warehouse.quality import committed
+
+RECORDS = dg.AssetKey(["datasets", "records"])
+
+
+@dataclass(frozen=True)
+class Job:
+    """A segment to load."""
+
+    loader: DatasetLoader
+    segment: int
+
+
+@dg.multi_asset(
+    name="load_datasets",
+    specs=[
+        dg.AssetSpec(
+            RECORDS,
+            deps=[dg.AssetKey(["raw", DATASETS.name])],
+            description="Records of the platform's datasets, segment by segment of their ids.",
+            group_name="datasets",
+            kinds={"deltalake"},
+            skippable=True,
+            partitions_def=DATASET_SEGMENTS,
+            metadata={"scope": DATASETS.scopes[0], "slice": "one segment of the ids of a school's dataset"},
+        )
+    ],
+    check_specs=[
+        dg.AssetCheckSpec(
+            LOADED_WHOLE,
+            asset=RECORDS,
+            description="Every segment of the run loaded, nothing failed and nothing is in quarantine.",
+        )
+    ],
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    required_resource_keys={"campus"},
+    pool="platform",
+)
+def dataset_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
+    """Load the segments of the run."""
+    runtime = told(context.resources.campus, context.log)
+    cause = cause_of(context.run.run_id, context.run.tags)
+    loaded, problems = uvloop.run(_load_all(context, runtime, cause))
+    troubled = [one for one in loaded if one.status in ("failed", "warning")]
+    failed = [one for one in loaded if one.status == "failed"]
+    yield dg.AssetCheckResult(
+        asset_key=RECORDS,
+        check_name=LOADED_WHOLE,
+        passed=not troubled and not problems,
+        severity=dg.AssetCheckSeverity.ERROR if failed or problems else dg.AssetCheckSeverity.WARN,
+        metadata={f"{one.spec.name} {one.slice}": one.message for one in troubled},
+    )
+    if failed:
+        problems.append(f"{len(failed)} failed; their last good rows stay.\n{in_words(failed)}")
+    if problems:
+        raise dg.Failure(description="\n".join(problems), allow_retries=False)
+
+
+async def _load_all(
+    context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause
+) -> tuple[list[Loaded], list[str]]:
+    loaded: list[Loaded] = []
+    async with Client(runtime.client, [DATASETS.scopes], runtime.listener) as client:
+        jobs, problems = _jobs(runtime, client, cause, list(context.partition_keys))
+        total = len(jobs)
+
+        async def work() -> None:
+            while jobs:
+                job = jobs.popleft()
+                one = await job.loader.load(job.segment)
+                record(context, one)
+                loaded.append(one.loaded)
+                _tell(runtime, one.loaded, len(loaded), total)
+
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(min(runtime.datasets.segments_at_a_time, total)):
+                workers.create_task(work())
+    return loaded, problems
+
+
+def _jobs(runtime: Runtime, client: Client, cause: Cause, keys: list[str]) -> tuple[deque[Job], list[str]]:
+    """The segments to load, and in words why some cannot be asked for."""
+    jobs: deque[Job] = deque()
+    problems: list[str] = []
+    done = committed(runtime.lake, cause.sync_id)
+    commits = asyncio.Lock()
+    for school_id, tables in segments_by_school(keys).items():
+        plans = {plan.table: plan for plan in read_plans(runtime.lake, school_id)}
+        for table, segments in tables.items():
+            plan = plans.get(table)
+            if plan is None:
+                problems.append(f"school {school_id}: no dataset {table} is planned; run the discovery")
+                continue
+            try:
+                loader = _loader(runtime, client, cause, plan, segments, commits)
+            except CampusError as error:
+                problems.append(f"school {school_id}, dataset {plan.dataset}: {error}")
+                continue
+            jobs.extend(Job(loader, one) for one in segments if not loader.is_done(one, done))
+    return jobs, problems
+
+
+def _loader(
+    runtime: Runtime, client: Client, cause: Cause, plan: Plan, segments: list[int], commits: asyncio.Lock
+) -> DatasetLoader:
+    definitions = definitions_of(plan)
+    asked = ask_dataset(
+        runtime.datasets.selection,
+        plan.school_id,
+        plan.table,
+        plan.path,
+        definitions[plan.dataset],
+        definitions,
+    )
+    return DatasetLoader(runtime, client, cause, plan, asked, segments, commits)
+
+
+def record(context: dg.AssetExecutionContext, one: LoadedSegment) -> None:
+    """Tell Dagster what became of a segment, as soon as it is committed."""
+    loaded = one.loaded
+    label = f"{loaded.spec.name} {loaded.slice}"
+    if loaded.status == "failed":
+        context.log.error(f"{label} failed: {loaded.message}")
+        return
+    context.log.info(f"{label}: {loaded.status} {loaded.message}".rstrip())
+    context.log_event(
+        dg.AssetMaterialization(
+            RECORDS,
+            partition=segment_key(loaded.slice.school_id, one.table, one.segment),
+            metadata=one.metadata,
+        )
+    )
+
+
+def _tell(runtime: Runtime, one: Loaded, done: int, total: int) -> None:
+    if runtime.listener:
+        rows = one.outcome.received if one.outcome else 0
+        runtime.listener(
+            Event(
+                "progress",
+                f"datasets: {done} of {total} segments",
+                resource="datasets",
+                slice=str(one.slice.school_id),
+                done=done,
+                total=total,
+                rows=rows,
+            )
+        )

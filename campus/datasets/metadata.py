@@ -1,0 +1,165 @@
+"""What datasets a school has: their metadata, read into three tables, and the definitions to load by."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from campus.client import Client, segment
+from campus.collect import Collector, Gathered
+from campus.collection import Collection, read_collection, together
+from campus.decode import Page, decode_page, raw_rows
+from campus.errors import NotFound, UnexpectedAnswer
+from campus.paging import PageNumbers
+from campus.resources import DATASETS
+
+# The paths are written with /v3 while the token's is /api/v3; which of them it is, is not shown.
+PREFIXES = ("/v3", "/api/v3")
+
+
+@dataclass
+class Offered:
+    """The datasets of a school by name, each as the JSON object that was sent, and where they are.
+
+    `prefix` is None where the platform has no datasets at all. `complete`: the list is provably whole."""
+
+    prefix: str | None
+    definitions: dict[str, bytes]
+    complete: bool = True
+
+
+async def read_datasets(
+    client: Client, school_id: int, datasets: Collector, fields: Collector, relations: Collector
+) -> Offered:
+    """Read the metadata of all datasets of a school into the three collectors.
+
+    Raises CampusError where the list, or one dataset of it, cannot be read: what is missing from half a list
+    would look like a dataset that is gone."""
+    for prefix in PREFIXES:
+        try:
+            return await _read_below(client, school_id, prefix, datasets, fields, relations)
+        except NotFound:
+            continue
+    return Offered(None, {})
+
+
+async def _read_below(
+    client: Client, school_id: int, prefix: str, datasets: Collector, fields: Collector, relations: Collector
+) -> Offered:
+    tally = datasets.account.tally
+    paging = PageNumbers(client.per_page, client.config.unpaged_limit)
+    pages, outcome = await read_collection(
+        client,
+        Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
+        paging,
+        parse=raw_rows,
+        keys=lambda rows: [bytes(row) for row in rows],
+        tally=tally,
+    )
+    listed = list(dict.fromkeys(bytes(row) for page in pages for row in page))
+    whole: dict[int, bytes] = {}
+
+    async def complete(position: int, row: bytes) -> None:
+        members = _members(row)
+        if members and "name" in members and not {"fields", "relations"} <= members.keys():
+            name = msgspec.json.decode(members["name"], type=str)
+            answer = await client.get(
+                f"{prefix}{DATASETS.path}/{segment(name)}",
+                {},
+                school_id=school_id,
+                scope=DATASETS.scopes,
+                parse=_one,
+                tally=tally,
+            )
+            row = answer.value
+        whole[position] = row
+
+    await together(complete(position, row) for position, row in enumerate(listed))
+    definitions: dict[str, bytes] = {}
+    gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
+    for _, row in sorted(whole.items()):
+        own, name = _gather(row, fields, relations)
+        _add(gathered, own)
+        if name is not None and own.rows:
+            definitions[name] = row
+    datasets.add(gathered)
+    for collector in (datasets, fields, relations):
+        collector.account.complete = outcome.complete
+        collector.flush()
+    return Offered(prefix, definitions, outcome.complete)
+
+
+def _gather(row: bytes, fields: Collector, relations: Collector) -> tuple[Page[Any], str | None]:
+    """Decode one dataset: its own row and name; its fields and relations go to their collectors."""
+    members = _members(row)
+    if members is None:
+        return decode_page(b"[%b]" % row, DATASETS.contract, DATASETS.primary_key), None
+    embedded = {name: _rows_of(members.pop(name, None)) for name in ("fields", "relations")}
+    own: Page[Any] = decode_page(
+        b"[%b]" % msgspec.json.encode(members), DATASETS.contract, DATASETS.primary_key
+    )
+    for dataset in own.rows:
+        for collector, name in ((fields, "fields"), (relations, "relations")):
+            collector.add(_children(collector, embedded[name], dataset.id))
+    return own, own.rows[0].name if own.rows else None
+
+
+def _children(collector: Collector, rows: list[Raw], dataset_id: int) -> Gathered:
+    spec = collector.spec
+    page: Page[Any] = decode_page(
+        msgspec.json.encode([_with_text_enum(row) for row in rows]), spec.contract, spec.primary_key
+    )
+    for child in page.rows:
+        child.dataset_id = dataset_id
+    for index, bad in enumerate(page.bad):
+        if bad.key is not None:
+            page.bad[index] = type(bad)((dataset_id, *bad.key[1:]), bad.reason, bad.raw)
+    gathered = Gathered(total=None)
+    _add(gathered, page)
+    return gathered
+
+
+def _add(gathered: Gathered, page: Page[Any]) -> None:
+    gathered.rows += page.rows
+    gathered.extras += page.extras
+    gathered.trashed += [False] * len(page.rows)
+    gathered.bad += page.bad
+    gathered.drift.update(page.drift)
+
+
+def _with_text_enum(row: Raw) -> Raw | dict[str, Any]:
+    """A field whose enum lists numbers, with texts instead: a column holds values of one type."""
+    members = _members(row)
+    if members is None or "enum" not in members:
+        return row
+    try:
+        values = msgspec.json.decode(members["enum"], type=list[str | int] | None)
+    except msgspec.DecodeError:
+        return row
+    return {**members, "enum": None if values is None else [str(value) for value in values]}
+
+
+def _members(row: bytes | Raw) -> dict[str, Raw] | None:
+    try:
+        return msgspec.json.decode(row, type=dict[str, Raw])
+    except msgspec.DecodeError:
+        return None
+
+
+def _rows_of(value: Raw | None) -> list[Raw]:
+    if value is None:
+        return []
+    try:
+        return msgspec.json.decode(value, type=list[Raw] | None) or []
+    except msgspec.DecodeError as error:
+        raise UnexpectedAnswer(f"expected a dataset's fields or relations as a list: {error}.") from error
+
+
+def _one(body: bytes) -> bytes:
+    """The object of an answer about one dataset; some platforms put it into a list."""
+    answer = body.strip()
+    rows = raw_rows(b"[%b]" % answer if answer.startswith(b"{") else answer)
+    if len(rows) != 1 or _members(rows[0]) is None:
+        raise UnexpectedAnswer("expected one dataset.")
+    return bytes(rows[0])

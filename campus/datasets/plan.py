@@ -1,0 +1,112 @@
+"""Finding out how a dataset can be read: which segments of ids hold records, or that only pages will do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from campus.client import Client
+from campus.contract import fields
+from campus.datasets.records import Source, key_in
+from campus.decode import raw_rows
+from campus.errors import Refused
+from campus.events import Tally
+from campus.resources import DATASETS
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a dataset is cut. `width`: ids a segment; None: it is read by pages, and `why` says why.
+    `segments`: the numbers of those that hold records."""
+
+    width: int | None
+    segments: tuple[int, ...] = ()
+    why: str = ""
+
+
+class _Unseekable(Exception):
+    """Ids cannot be used to read a part of this dataset."""
+
+
+async def lay_out(
+    client: Client, source: Source, width: int | None, segment_rows: int, most_segments: int, tally: Tally
+) -> Layout:
+    """Find the segments of a dataset that hold records.
+
+    width: that of its segments so far (None: new), which never changes. segment_rows: ids of a segment at
+    least; where the ids reach further than `most_segments` of those, segments are wider. A stretch without
+    records costs one request, however long. Raises CampusError."""
+    if len(source.key) != 1 or not _is_integer(source):
+        return Layout(
+            None, why="its primary key is not one integer" if source.key else "it has no primary key"
+        )
+    try:
+        least = await _first(client, source, {}, tally)
+        if least is None:
+            return Layout(width or segment_rows)
+        greatest = max(least, await _first(client, source, {}, tally, descending=True) or least)
+        width = width or _width(greatest - least + 1, segment_rows, most_segments)
+        return Layout(width, await _segments(client, source, width, least, greatest, tally))
+    except (Refused, _Unseekable) as error:
+        return Layout(None, why=str(error))
+
+
+def _is_integer(source: Source) -> bool:
+    [kind] = [f.arrow_type for f in fields(source.contract) if f.name == source.key[0]]
+    return pa.types.is_integer(kind)
+
+
+def _width(ids: int, segment_rows: int, most_segments: int) -> int:
+    width = segment_rows
+    while ids > width * most_segments:
+        width *= 2
+    return width
+
+
+async def _segments(
+    client: Client, source: Source, width: int, least: int, greatest: int, tally: Tally
+) -> tuple[int, ...]:
+    """The segments that hold records, found by leaping from each one's end to the next record."""
+    beyond = await _first(client, source, _from(source, greatest + 1), tally)
+    if beyond is not None and beyond <= greatest:
+        raise _Unseekable(f"the platform ignores {source.key_fields[0]}_egt")
+    found = [least // width]
+    while (start := (found[-1] + 1) * width) <= greatest or beyond is not None:
+        following = await _first(client, source, _from(source, start), tally)
+        if following is None:
+            break
+        if following < start:
+            raise _Unseekable(f"the platform ignores {source.key_fields[0]}_egt")
+        found.append(following // width)
+    return tuple(found)
+
+
+def _from(source: Source, start: int) -> Mapping[str, str | int]:
+    return {f"{source.key_fields[0]}_egt": start}
+
+
+async def _first(
+    client: Client,
+    source: Source,
+    params: Mapping[str, str | int],
+    tally: Tally,
+    *,
+    descending: bool = False,
+) -> int | None:
+    """The first id in order; None where there is no record."""
+    [key_field] = source.key_fields
+    sort = f"-{key_field}" if descending else key_field
+    answer = await client.get(
+        source.path,
+        {**source.params, **params, "sort": sort, "paginated": 0, "limit": 1},
+        school_id=source.school_id,
+        scope=DATASETS.scopes,
+        parse=raw_rows,
+        tally=tally,
+    )
+    if not answer.value:
+        return None
+    found = key_in(answer.value[0], key_field)
+    if found is None:
+        raise _Unseekable(f"{key_field} of a record is no integer")
+    return found

@@ -1,0 +1,270 @@
+"""Reading the records of a dataset: a segment of ids, or the whole by pages where ids are of no use."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import Raw
+
+from campus.client import Client
+from campus.collect import Account
+from campus.collection import Collection, read_collection
+from campus.contract import Contract
+from campus.datasets.columnar import Records, RowNumbers, decode_records
+from campus.decode import Drift, raw_rows
+from campus.errors import Refused
+from campus.events import Tally
+from campus.paging import IdCursor, PageNames, PageNumbers, PageRequest, PageSeen, Pagination
+from campus.resources import DATASETS
+
+UPDATED_AT = "updated_at"
+# As many pages are decoded at a time as there are processors: more would only take more memory.
+_DECODERS = ThreadPoolExecutor(os.cpu_count() or 1, "decode")
+Write = Callable[[pa.RecordBatch], None]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The records of one dataset of one school, and how they are asked for.
+
+    `key`: the columns of its primary key, and `key_fields` the platform's names of them; none: it has none.
+    `params`: fields, filters and relations. `updated_at`: the column of their last update; None where they
+    have none that shows every change."""
+
+    school_id: int
+    path: str
+    contract: type[Contract]
+    key: tuple[str, ...]
+    key_fields: tuple[str, ...]
+    params: Mapping[str, str] = field(default_factory=dict)
+    updated_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Span:
+    """The ids of a segment, both ends included."""
+
+    first: int
+    last: int
+
+    @classmethod
+    def of(cls, segment: int, width: int) -> "Span":
+        """The span of a segment by its number."""
+        return cls(segment * width, (segment + 1) * width - 1)
+
+
+@dataclass
+class RecordsRead:
+    """What was read of a dataset. `distinct`: its keys are proven to be distinct. `incremental`: only what
+    changed was asked for, and the platform heeded it. `cursor`: the last id that was read."""
+
+    account: Account = field(default_factory=Account)
+    distinct: bool = True
+    incremental: bool = False
+    cursor: int | None = None
+
+    def take(self, records: Records, write: Write) -> None:
+        """Account for decoded rows and hand them on."""
+        account = self.account
+        account.received += records.batch.num_rows + len(records.bad)
+        account.bad += records.bad
+        account.drift.update(records.drift)
+        self.distinct = self.distinct and records.ascending
+        if records.last_key is not None:
+            self.cursor = max(records.last_key, self.cursor or records.last_key)
+        write(records.batch)
+
+
+async def read_segment(
+    client: Client, source: Source, span: Span, limit: int, since: datetime | None, write: Write
+) -> RecordsRead:
+    """Read the records of a segment by the procedure of the specification: ascending ids until none is left.
+
+    since: only records updated then or later (the platform's wall clock). write: takes batches of the
+    contract's columns and `_extra`, one at a time, in other threads. While one page is decoded, the next is
+    on its way. Raises CampusError."""
+    read = RecordsRead(incremental=since is not None)
+    cursor = IdCursor(limit, span.first, span.last, key=source.key_fields[0])
+    loop = asyncio.get_running_loop()
+    decoding: asyncio.Future[None] | None = None
+
+    def take(rows: Sequence[Raw | bytes]) -> None:
+        records = _within(decode_records(rows, source.contract, source.key), source.key[0], span)
+        if since is not None and source.updated_at is not None and read.incremental:
+            read.incremental = not _has_older(records.batch.column(source.updated_at), since)
+        read.take(records, write)
+
+    try:
+        while not cursor.done:
+            [request] = cursor.pending()
+            page = await _ask(client, source, since, cursor, request, read.account.tally)
+            if decoding is not None:
+                await decoding
+            if page is None:
+                continue
+            ends, pagination, decoding = page.ends, page.pagination, None
+            if page.rows:
+                decoding = loop.run_in_executor(_DECODERS, take, page.rows)
+            # Pages are large: one goes when it is decoded, not when the next has come.
+            del page
+            if decoding is not None and None in ends:
+                await decoding
+                ends = [end for end in (*ends, read.cursor) if end is not None]
+            cursor.receive(request, PageSeen(ends, pagination))
+        if decoding is not None:
+            await decoding
+    finally:
+        if decoding is not None:
+            # It writes where the caller will clean up.
+            await asyncio.wait([decoding])
+    _conclude(read, cursor)
+    return read
+
+
+class _Page(NamedTuple):
+    """One answer: its rows, the first and the last id (None: unreadable), and its pagination headers."""
+
+    rows: Sequence[bytes | Raw]
+    ends: list[int | None]
+    pagination: Pagination | None
+
+
+async def _ask(
+    client: Client,
+    source: Source,
+    since: datetime | None,
+    cursor: IdCursor,
+    request: PageRequest,
+    tally: Tally,
+) -> _Page | None:
+    """The answer to what the cursor asks; None where it is refused and the cursor knows another way."""
+    [key_field] = source.key_fields
+    changed = {} if since is None else {f"{UPDATED_AT}_egt": f"{since:%Y-%m-%d %H:%M:%S}"}
+    try:
+        answer = await client.get(
+            source.path,
+            {**source.params, **changed, **dict(request.params)},
+            school_id=source.school_id,
+            scope=DATASETS.scopes,
+            parse=raw_rows,
+            tally=tally,
+        )
+    except Refused:
+        if cursor.refused(request):
+            return None
+        raise
+    tally.pages += 1
+    rows = answer.value
+    ends = [key_in(row, key_field) for row in (rows[0], rows[-1])] if rows else []
+    return _Page(rows, ends, answer.pagination)
+
+
+def _conclude(read: RecordsRead, cursor: IdCursor) -> None:
+    outcome, account = cursor.outcome, read.account
+    account.complete = outcome.complete and read.distinct
+    account.server_total = None
+    if not outcome.complete:
+        account.notes.append(outcome.note)
+    elif not read.distinct:
+        account.notes.append("the platform does not sort by id, so rows may be missing")
+
+
+async def count(client: Client, source: Source, span: Span | None, account: Account) -> int | None:
+    """How many records a segment has (None: the whole dataset) by the platform's own count, if it counts."""
+    within: dict[str, str | int] = {}
+    if span is not None:
+        [key_field] = source.key_fields
+        within = {f"{key_field}_egt": span.first, f"{key_field}_elt": span.last}
+    answer = await client.get(
+        source.path,
+        {**source.params, **within, "page": 1, "per_page": 1},
+        school_id=source.school_id,
+        scope=DATASETS.scopes,
+        parse=raw_rows,
+        tally=account.tally,
+    )
+    return None if answer.pagination is None else answer.pagination.total_count
+
+
+async def read_pages(client: Client, source: Source, limit: int, write: Write) -> RecordsRead:
+    """Read a whole dataset by numbered pages, sorted by its key, until the reading is proven.
+
+    write: takes batches of the contract's columns and `_extra`; without a key, `_row` stands before them.
+    Raises CampusError."""
+    read = RecordsRead(distinct=False)
+    params = {**source.params, **({"sort": source.key_fields[0]} if source.key_fields else {})}
+    paging = PageNumbers(
+        client.per_page,
+        limit,
+        names=PageNames(whole=(("paginated", 0), ("limit", limit))),
+        keyless=not source.key,
+    )
+    pages, outcome = await read_collection(
+        client,
+        Collection(source.path, params, source.school_id, DATASETS.scopes),
+        paging,
+        parse=lambda body: decode_records(raw_rows(body), source.contract, source.key),
+        keys=lambda records: _keys(records, source.key),
+        tally=read.account.tally,
+    )
+    client.per_page = min(client.per_page, paging.size)
+    numbers = RowNumbers()
+    for records in pages:
+        batch = records.batch
+        if not source.key:
+            batch = batch.add_column(0, "_row", numbers.column(batch))
+        read.take(Records(batch, records.bad, records.drift, None, False), write)
+    read.account.server_total = outcome.total
+    read.account.complete = outcome.complete
+    if not outcome.complete:
+        read.account.notes.append(outcome.note)
+    return read
+
+
+def _keys(records: Records, key: tuple[str, ...]) -> list[Any]:
+    """What tells rows apart: their keys, or all that is in them."""
+    batch = records.batch.select(key) if key else records.batch
+    columns = [column.to_pylist() for column in batch.columns]
+    keys: list[Any] = (
+        list(zip(*columns, strict=True)) if key else [repr(row) for row in zip(*columns, strict=True)]
+    )
+    return keys + [bad.key or (bad.raw,) for bad in records.bad]
+
+
+def _within(records: Records, key: str, span: Span) -> Records:
+    """Without the records of other segments, which a platform sends that does not know the upper bound."""
+    keys = records.batch.column(key)
+    if not len(keys) and not records.bad:
+        return records
+    ends = pc.min_max(keys)
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    bad = [one for one in records.bad if one.key is None or span.first <= one.key[0] <= span.last]
+    if (low is None or (span.first <= low and high <= span.last)) and len(bad) == len(records.bad):
+        return records
+    inside = pc.and_(pc.greater_equal(keys, pa.scalar(span.first)), pc.less_equal(keys, pa.scalar(span.last)))
+    batch = records.batch.filter(inside)
+    drift = records.drift + Counter({Drift("ignored_parameter", f"{key}_elt"): len(keys) - batch.num_rows})
+    return Records(batch, bad, drift, records.last_key, records.ascending)
+
+
+def _has_older(updated_at: "pa.Array[Any]", since: datetime) -> bool:
+    """Whether the platform sends records that were not asked for: it does not know updated_at_egt."""
+    asked = pa.scalar(since.replace(microsecond=0), pa.timestamp("us"))
+    return bool(pc.any(pc.less(updated_at, asked)).as_py())
+
+
+def key_in(row: bytes | Raw, key_field: str) -> int | None:
+    """The id of one record; None where it has none that is an integer."""
+    try:
+        value = msgspec.json.decode(msgspec.json.decode(row, type=dict[str, Raw])[key_field])
+    except (msgspec.DecodeError, KeyError):
+        return None
+    return value if type(value) is int else None
