@@ -20,9 +20,9 @@ class Unfit(Exception):
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """The end of a sentence about a name that is not there: which ones may have been meant."""
-    near = get_close_matches(name, list(names), n=2, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    """The end of a sentence about a name that is not there: which one may have been meant."""
+    near = get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def filter_text(target: FieldDefinition, operator: str, value: FilterValue) -> str:
@@ -46,7 +46,7 @@ def filter_text(target: FieldDefinition, operator: str, value: FilterValue) -> s
     texts = [_value_text(target, one) for one in values]
     if not texts:
         raise Unfit("expected at least one value")
-    if operator == "in" and any("," in text for text in texts):
+    if (operator == "in" or isinstance(value, tuple)) and any("," in text for text in texts):
         raise Unfit("a value with a comma in it cannot be listed")
     return ",".join(texts)
 

@@ -146,7 +146,7 @@ def test_the_metadata_become_comments() -> None:
         field("term", "enum", label="学期", enum=[1, 2]),
         field("plain", "integer"),
     )
-    assert made["意见 建议"].description == "意见. 学生的意见。. Named “意见 建议” by the platform"
+    assert made["意见 建议"].description == "意见. 学生的意见. Named “意见 建议” by the platform"
     assert made["term"].description == "学期. One of 1, 2"
     assert made["plain"].description == "plain"
     contract = contract_of(dataset(name="成绩 2025", label="成绩", description="每名学生"))
