@@ -16,6 +16,7 @@ days as (
         school_id,
         semester_id,
         week_1_on,
+        week_count,
         teaching_weekdays,
         cast(unnest(generate_series(first_day, last_day, interval 1 day)) as date) as date
     from semesters
@@ -32,7 +33,7 @@ select
     days.school_id,
     days.semester_id,
     days.date,
-    {{ week_of('days.date', 'days.week_1_on') }} as week,
+    {{ week_of('days.date', 'days') }} as week,
     cast(isodow(days.date) as integer) as weekday,
     timetable_days.weekday_name,
     list_contains(coalesce(days.teaching_weekdays, timetables.weekdays), isodow(days.date)) as is_teaching_day

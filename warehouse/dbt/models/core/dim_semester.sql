@@ -26,6 +26,13 @@ days as (
     left join v1_semesters
         on v1_semesters.school_id = semesters.school_id
         and v1_semesters.v1_semester_id = semesters.semester_id
+),
+
+weeks as (
+    select
+        *,
+        {{ week_1_on('first_day') }} as week_1_on
+    from days
 )
 
 select
@@ -38,18 +45,19 @@ select
     category.term_caption as category_name,
     semesters.start_at,
     semesters.end_at,
-    days.first_day,
-    days.last_day,
-    {{ week_1_on('days.first_day') }} as week_1_on,
-    days.teaching_weekdays,
+    weeks.first_day,
+    weeks.last_day,
+    weeks.week_1_on,
+    cast((weeks.last_day - weeks.week_1_on) // 7 + 1 as integer) as week_count,
+    weeks.teaching_weekdays,
     semesters.is_current,
     semesters.outer_id,
     semesters.is_deleted,
     semesters.deleted_at
 from semesters
-inner join days
-    on days.school_id = semesters.school_id
-    and days.semester_id = semesters.semester_id
+inner join weeks
+    on weeks.school_id = semesters.school_id
+    and weeks.semester_id = semesters.semester_id
 left join terms as academic_year
     on academic_year.school_id = semesters.school_id
     and academic_year.term_id = semesters.academic_year_id

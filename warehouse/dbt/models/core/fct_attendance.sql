@@ -15,7 +15,8 @@ classes as (
         classes.v1_class_id,
         classes.course_class_id,
         classes.semester_id,
-        semesters.week_1_on
+        semesters.week_1_on,
+        semesters.week_count
     from {{ ref('dim_teaching_class') }} as classes
     left join {{ ref('dim_semester') }} as semesters
         on semesters.school_id = classes.school_id
@@ -60,7 +61,7 @@ select
     classes.course_class_id,
     coalesce(renumbered.person_id, marks.v1_student_id) as student_id,
     marks.date,
-    {{ week_of('marks.date', 'classes.week_1_on') }} as week,
+    {{ week_of('marks.date', 'classes') }} as week,
     cast(isodow(marks.date) as integer) as weekday,
     marks.lesson,
     marks.status,

@@ -155,7 +155,7 @@ dated as (
     select
         known.*,
         classes.semester_id,
-        {{ week_of('known.date', 'semesters.week_1_on') }} as week,
+        {{ week_of('known.date', 'semesters') }} as week,
         case
             when known.is_recorded then 'recorded'
             when known.date >= loads.loaded_on then 'not_due'
