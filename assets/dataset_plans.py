@@ -3,22 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from assets.committing import Loaded
+from assets.committing import Loaded, commit_slice
 from assets.dataset_tables import (
     Asked,
     DatasetSettings,
     ask_dataset,
     definitions_of,
     planned_table,
+    segment_slice,
     stored_definition,
 )
 from assets.loading import Loader
 from assets.partitions import segment_key
 from assets.runtime import Cause, Runtime
 from campus.client import Client, segment
-from campus.collect import Collector
+from campus.collect import Account, Collector
 from campus.collection import together
-from campus.datasets.definition import Definition, parse_definition
+from campus.datasets.definition import Definition, contract_of, parse_definition
 from campus.datasets.metadata import Offered, read_datasets
 from campus.datasets.names import safe_names
 from campus.datasets.plan import Layout, lay_out
@@ -27,10 +28,12 @@ from campus.errors import CampusError
 from campus.events import Tally
 from campus.questions import Where
 from campus.resources import DATASET_FIELDS, DATASET_METADATA, DATASET_RELATIONS, DATASETS, ResourceSpec
-from warehouse.evolve import changes
+from warehouse.evolve import changes, evolve
 from warehouse.plans import Plan, read_plans, record_plans
-from warehouse.quality import record_drift
+from warehouse.quality import now, record_drift
 from warehouse.reading import Drift
+from warehouse.slices import Guard
+from warehouse.spool import Spool
 
 
 @dataclass
@@ -98,6 +101,7 @@ class _School:
         new = [name for name in wanted if name not in names]
         tables = {**names, **dict(zip(new, safe_names(new, names.values()), strict=True))}
         await together(self._plan_one(name, tables[name], settings) for name in wanted)
+        self._retire_dropped()
         record_plans(self._runtime.lake, self._school_id, [self._plans[name] for name in sorted(self._plans)])
         self._planned.partitions = [key for plan in self._plans.values() for key in partitions_of(plan)]
 
@@ -115,7 +119,33 @@ class _School:
                 self._plans[name] = before
             return
         self._note_drift(asked, before)
-        self._plans[name] = self._new_plan(asked, layout, before)
+        after = self._new_plan(asked, layout, before)
+        if before is not None and before.segments and (before.key, before.width) != (after.key, after.width):
+            # Its slices are cut differently from now on: what the old ones hold comes back in the new ones.
+            self._planned.loaded += self._retire(before, replace(self._runtime.guard, allowed=True))
+            # Now, since the retirement is a load of these slices too, and none to go on from.
+            after = replace(after, valid_since=now())
+        self._plans[name] = after
+
+    def _retire_dropped(self) -> None:
+        """Let the rows of datasets vanish that the platform no longer has, as far as the guard lets them."""
+        if self._offered.complete:
+            for name, plan in self._before.items():
+                if name not in self._definitions:
+                    self._planned.loaded += self._retire(plan, self._runtime.guard)
+
+    def _retire(self, plan: Plan, guard: Guard) -> list[Loaded]:
+        table = evolve(self._runtime.lake, planned_table(plan)).table
+        contract = contract_of(definitions_of(plan)[plan.dataset])
+        spec = ResourceSpec(table.name, plan.path, contract, DATASETS.scopes, primary_key=table.primary_key)
+        retired = []
+        for number in plan.segments:
+            with Spool(table, self._runtime.scratch, synced_at=self._cause.started_at) as spool:
+                slice = segment_slice(self._school_id, number)
+                retired.append(
+                    commit_slice(self._runtime, self._cause, spec, table, slice, spool, Account(), guard)
+                )
+        return retired
 
     async def _lay_out(self, asked: Asked, before: Plan | None, settings: DatasetSettings) -> Layout:
         """The segments that hold rows by now, and those that once did: what is gone from them shows there."""

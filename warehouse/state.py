@@ -55,3 +55,19 @@ def held(
         for row in found
     }
     return {slice: counted.get(slice, Held()) for slice in slices}
+
+
+def count_new(lake: Lake, table: Table, slice: Slice, spool: Path, scratch: Path) -> int:
+    """How many of the keys in a finished spool no row of the slice has that is alive."""
+    keys = listed(table.primary_key)
+    key = [table.row_schema.field(name) for name in table.primary_key]
+    schema = pa.schema([*key, pa.field(DELETED_AT, TIMESTAMP)])
+    with closing(connect(scratch=scratch)) as con:
+        view(con, "rows", lake.files(table, slice), schema)
+        con.read_parquet(str(spool)).create_view("read")
+        [(new,)] = con.execute(f"""
+            SELECT count(*)
+            FROM (SELECT DISTINCT {keys} FROM read) AS received
+            ANTI JOIN (SELECT {keys} FROM rows WHERE {DELETED_AT} IS NULL) AS alive USING ({keys})
+        """).fetchall()
+    return int(new)
