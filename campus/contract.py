@@ -9,7 +9,7 @@ import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
@@ -145,8 +145,8 @@ def _nested(kind: Any) -> type[Contract] | None:
             return next((nested for member in kind.types if (nested := _nested(member))), None)
         case inspect.ListType():
             return _nested(kind.item_type)
-        case inspect.StructType():
-            return cast(type[Contract], kind.cls)
+        case inspect.StructType() if issubclass(kind.cls, Contract):
+            return kind.cls
     return None
 
 

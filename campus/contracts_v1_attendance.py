@@ -22,10 +22,14 @@ class AttendanceSession(Contract):
         Flag | None,
         doc("Whether the class's present schedule has it; false: records show that it took place"),
     ] = None
-    attendance_rate: Annotated[Number | None, doc("Attendance rate by the platform, 0 to 100")] = None
-    normal: Annotated[Int | None, doc("Students marked normal, by the platform")] = None
-    late: Annotated[Int | None, doc("Students marked late or left early, by the platform")] = None
-    absent: Annotated[Int | None, doc("Students marked absent, by the platform")] = None
+    attendance_rate: Annotated[
+        Number | None, doc("Attendance rate by the platform, 0 to 100", expected=False)
+    ] = None
+    normal: Annotated[Int | None, doc("Students marked normal, by the platform", expected=False)] = None
+    late: Annotated[
+        Int | None, doc("Students marked late or left early, by the platform", expected=False)
+    ] = None
+    absent: Annotated[Int | None, doc("Students marked absent, by the platform", expected=False)] = None
 
 
 class AttendanceRecord(Contract):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from urllib.parse import quote
 
 from campus.client import Client
@@ -41,8 +42,8 @@ class Unit:
     path: str
     params: Mapping[str, str] = field(default_factory=dict)
     ids: tuple[int | str, ...] = ()
-    known: Mapping[str, int | str] = field(default_factory=dict)
-    belongs: Mapping[str, int] = field(default_factory=dict)
+    known: Mapping[str, int | str | date] = field(default_factory=dict)
+    belongs: Mapping[str, int | date] = field(default_factory=dict)
     may_be_absent: bool = False
     if_absent: Mapping[str, str] | None = None
 

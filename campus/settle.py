@@ -3,6 +3,7 @@ told apart or were not asked for."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from campus.collect import Gathered
@@ -42,7 +43,7 @@ def keep_only(gathered: Gathered, indexes: list[int]) -> None:
     gathered.trashed = [gathered.trashed[index] for index in indexes]
 
 
-def _leave_out_strangers(gathered: Gathered, belongs: Mapping[str, int]) -> None:
+def _leave_out_strangers(gathered: Gathered, belongs: Mapping[str, int | date]) -> None:
     """Drop the rows that a platform sends because it ignores a parameter."""
     own = [
         index
@@ -66,7 +67,7 @@ def _set_keyless_aside(gathered: Gathered, spec: ResourceSpec) -> None:
         keep_only(gathered, [index for index in range(len(gathered.rows)) if index not in keyless])
 
 
-def _whole_key(key: Key | None, spec: ResourceSpec, known: Mapping[str, int | str]) -> Key | None:
+def _whole_key(key: Key | None, spec: ResourceSpec, known: Mapping[str, int | str | date]) -> Key | None:
     """The key of a broken row with what the question knows of it; None where a part is still missing."""
     if key is None:
         return None

@@ -1,0 +1,83 @@
+"""Whether the platform agrees with itself: statistics with records, and the two routes with each other."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from campus.attendance.calendar import Session
+from campus.contracts_v1_attendance import AttendanceRecord, AttendanceSession
+
+# So many sessions that disagree are named one by one.
+NAMED = 10
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A number as the platform states it (`expected`), and as it was found (`actual`)."""
+
+    name: str
+    expected: int
+    actual: int
+
+
+@dataclass
+class Agreement:
+    """How the statistics of sessions agree with their records."""
+
+    sessions: int = 0
+    disagreeing: list[Check] = field(default_factory=list)
+
+    def compare(self, row: AttendanceSession, statuses: Counter[str | None]) -> None:
+        """Take up one session: its statistics, and how many of its records have which status."""
+        if (row.normal, row.late, row.absent) == (None, None, None):
+            return
+        self.sessions += 1
+        if not agrees(row, statuses):
+            stated = sum(number or 0 for number in (row.normal, row.late, row.absent))
+            name = f"statistics of class {row.class_id} on {row.date}, lesson {row.lesson}: its records"
+            self.disagreeing.append(Check(name, stated, statuses.total()))
+
+    @property
+    def checks(self) -> list[Check]:
+        """One number for all sessions, and some of the sessions that disagree."""
+        if not self.sessions:
+            return []
+        agreeing = self.sessions - len(self.disagreeing)
+        whole = Check("sessions whose statistics agree with their records", self.sessions, agreeing)
+        return [whole, *self.disagreeing[:NAMED]]
+
+
+def agrees(row: AttendanceSession, statuses: Mapping[str | None, int]) -> bool:
+    """Whether a session's statistics are those of its records. Late takes in left early; whether absent takes
+    in absence from duty is not specified, so either will do."""
+    late = statuses.get("lated", 0) + statuses.get("early_left", 0)
+    absent = statuses.get("absent", 0)
+    return (
+        row.normal in (None, statuses.get("normal", 0))
+        and row.late in (None, late)
+        and row.absent in (None, absent, absent + statuses.get("absent_from_duty", 0))
+    )
+
+
+def both_routes(ours: Iterable[AttendanceRecord], theirs: Iterable[AttendanceRecord]) -> Check:
+    """How many of some records both routes show, and show alike."""
+    one, other = ({record.id: record for record in records} for records in (ours, theirs))
+    alike = sum(1 for key, record in one.items() if other.get(key) == record)
+    return Check("sampled records that both routes show alike", len(one.keys() | other.keys()), alike)
+
+
+def session_of(record: AttendanceRecord) -> Session | None:
+    """The session that a record belongs to; None where the platform does not say."""
+    if record.class_id is None or record.checked_at is None or record.lesson is None:
+        return None
+    return Session(record.class_id, record.checked_at, record.lesson)
+
+
+def sample(population: Sequence[T], size: int) -> list[T]:
+    """So many of a sequence, evenly spaced."""
+    if size >= len(population):
+        return list(population)
+    return [population[index * len(population) // size] for index in range(size)]

@@ -1,0 +1,129 @@
+"""Attendance as the platform sends it, and the rows that are made of it: the same ones by either route."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Raw
+
+from campus.attendance.calendar import Session
+from campus.collect import Gathered
+from campus.contract import Contract, Int, Text, doc
+from campus.contracts_v1_attendance import STATUSES, AttendanceRecord
+from campus.decode import Page, decode_page, raw_rows
+from campus.errors import UnexpectedAnswer
+from campus.parts import unwrapped
+from campus.resources import RESOURCES
+from campus.settle import gathered_of
+
+SESSIONS, RECORDS = RESOURCES["attendance_sessions"], RESOURCES["attendance_records"]
+KEY = ("id",)
+
+
+class Ref(msgspec.Struct, gc=False):
+    """Whom or what an object inside a record is; the rest of it is told elsewhere."""
+
+    id: Int | None = None
+    rid: Int | None = None
+    usin: Text | None = None
+
+
+class SentRecord(Contract):
+    """A record as it is sent: with its class by the student route, with its student by the session route."""
+
+    id: Annotated[Int, doc("Record id")]
+    checked_at: Annotated[dt.date | None, doc("Date of the session")] = None
+    lesson: Annotated[Int | None, doc("Lesson number")] = None
+    status: Annotated[Text | None, doc("Status", values=STATUSES)] = None
+    status_label: Annotated[Text | None, doc("Label of what the teacher marked")] = None
+    absence_label: Annotated[Text | None, doc("Leave")] = None
+    conclusion_label: Annotated[Text | None, doc("Result")] = None
+    created_date: Annotated[dt.date | None, doc("Date on which it was marked")] = None
+    created_time: Annotated[Text | None, doc("Time at which it was marked")] = None
+    # Another text every day for the same record, so it is not kept.
+    created_date_label: Annotated[Text | None, doc("Relative day", expected=False)] = None
+    klass: Annotated[Ref | None, doc("Class", expected=False)] = None
+    student: Annotated[Ref | None, doc("Student", expected=False)] = None
+
+
+@dataclass(frozen=True)
+class SessionDetail:
+    """The answer for one session. `statistics`: JSON members; None where the platform sends none."""
+
+    statistics: Mapping[str, Raw] | None
+    records: Page[SentRecord]
+
+
+def parse_list(body: bytes) -> Page[SentRecord]:
+    """A student's list of records."""
+    return decode_page(unwrapped(body), SentRecord, KEY)
+
+
+def parse_session(body: bytes) -> SessionDetail:
+    """The detail of one session; a platform may leave out an empty list, or send it alone."""
+    body = unwrapped(body)
+    if not body.startswith(b"{"):
+        return SessionDetail(None, decode_page(body, SentRecord, KEY))
+    [whole] = raw_rows(b"[%b]" % body)
+    try:
+        members = _MEMBERS.decode(whole)
+        statistics = _STATISTICS.decode(members.get("statistics", b"null"))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnexpectedAnswer(f"expected the statistics and the list of a session: {error}.") from error
+    return SessionDetail(statistics, decode_page(bytes(members.get("list", b"null")), SentRecord, KEY))
+
+
+def records_of_student(page: Page[SentRecord], student_id: int, usins: Mapping[int, str]) -> Gathered:
+    """The rows of one student. `usins`: student numbers, which this route does not send."""
+    usin = usins.get(student_id)
+    rows = [_row(sent, sent.klass.id if sent.klass else None, student_id, usin) for sent in page.rows]
+    return _gathered(page, rows)
+
+
+def records_of_session(page: Page[SentRecord], class_id: int, usins: Mapping[int, str]) -> Gathered:
+    """The rows of one session of a class."""
+    rows = []
+    for sent in page.rows:
+        who = sent.student or Ref()
+        student_id = who.id if who.rid is None else who.rid
+        usin = who.usin if student_id is None else usins.get(student_id, who.usin)
+        rows.append(_row(sent, class_id, student_id, usin))
+    return _gathered(page, rows)
+
+
+def session_rows(sessions: Mapping[Session, Mapping[str, Any]]) -> Gathered:
+    """The rows of sessions from their members: what is said of each beside its key, as JSON values."""
+    rows = [
+        {"class_id": session.class_id, "date": session.day, "lesson": session.lesson, **members}
+        for session, members in sessions.items()
+    ]
+    return gathered_of(decode_page(msgspec.json.encode(rows), SESSIONS.contract, SESSIONS.primary_key))
+
+
+def _row(
+    sent: SentRecord, class_id: int | None, student_id: int | None, usin: str | None
+) -> AttendanceRecord:
+    return AttendanceRecord(
+        sent.id,
+        class_id,
+        student_id,
+        usin,
+        sent.checked_at,
+        sent.lesson,
+        sent.status,
+        sent.status_label,
+        sent.absence_label,
+        sent.conclusion_label,
+        sent.created_date,
+        sent.created_time,
+    )
+
+
+def _gathered(page: Page[SentRecord], rows: list[AttendanceRecord]) -> Gathered:
+    return Gathered(rows, page.extras, [False] * len(rows), page.bad, page.drift, total=None)
+
+
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_STATISTICS = msgspec.json.Decoder(dict[str, Raw] | None)
