@@ -12,7 +12,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from assets.base_data import SEMESTER_LEVEL, asset_key
 from assets.partitions import DATASET_SEGMENTS, SCHOOL_SEMESTERS, partition_key
-from assets.runtime import PLATFORM_ZONE, SYNC_ID_TAG
+from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG
 from assets.tables import TABLES
 from pipelines.due import due_keys, of_schools, school_ranges
 from pipelines.settings import Settings
@@ -96,7 +96,12 @@ def loads_after_discovery(
             yield dg.RunRequest(
                 run_key=f"{context.dagster_run.run_id}|{stretch.start}",
                 job_name=datasets.name,
-                tags={**stretch.tags, SYNC_ID_TAG: sync_id},
+                # Once a week in full, since a change that moves no updated_at shows nowhere else.
+                tags={
+                    **stretch.tags,
+                    SYNC_ID_TAG: sync_id,
+                    FULL_TAG: tags.get(EVERY_SEMESTER_TAG, "false"),
+                },
             )
 
     return sensor
