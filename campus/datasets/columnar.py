@@ -5,7 +5,6 @@ is checked around it. A page that it refuses, or that holds anything unusual, go
 `campus.decode`, and both ways agree on every row."""
 
 import hashlib
-import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -106,13 +105,11 @@ def _decode_fast(rows: Sequence[bytes | Raw], contract: type[Contract], key: tup
     """Raises NotPlain or ArrowInvalid for a page that is not as plain as this takes it."""
     sent = _read(rows, contract)
     columns = [_finish(sent.column(f.wire), f) for f in fields(contract)]
-    extras: list[str | None] = [None] * len(rows)
+    extras: Any = pa.nulls(len(rows), pa.string())
     drift: Counter[Drift] = Counter()
     if sent.num_columns > len(columns):
         extras, drift = _unknown_fields(rows, contract)
-    batch = pa.RecordBatch.from_arrays(
-        [*columns, pa.array(extras, pa.string())], schema=records_schema(contract)
-    )
+    batch = pa.RecordBatch.from_arrays([*columns, extras], schema=records_schema(contract))
     # UTF-8, and decimals of more digits than their column has.
     batch.validate(full=True)
     if any(batch.column(name).null_count for name in key):
@@ -128,8 +125,9 @@ def _read(rows: Sequence[bytes | Raw], contract: type[Contract]) -> pa.RecordBat
         raise NotPlain
     schema = _sent_schema(contract)
     lines = b"\n".join(rows)
+    source: Any = pa.BufferReader(lines)
     table = pj.read_json(
-        io.BytesIO(lines),
+        source,
         read_options=pj.ReadOptions(use_threads=False, block_size=len(lines) + 1),
         # Nothing is left out: an unknown field shows as one column more, or as another type of its object.
         parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer"),
@@ -139,10 +137,8 @@ def _read(rows: Sequence[bytes | Raw], contract: type[Contract]) -> pa.RecordBat
     return table.combine_chunks().to_batches()[0]
 
 
-def _unknown_fields(
-    rows: Sequence[bytes | Raw], contract: type[Contract]
-) -> tuple[list[str | None], Counter[Drift]]:
-    """`_extra` of each row, and drift, where the platform sends more than its metadata tell."""
+def _unknown_fields(rows: Sequence[bytes | Raw], contract: type[Contract]) -> tuple[Any, Counter[Drift]]:
+    """The column `_extra`, and drift, where the platform sends more than its metadata tell."""
     extras: list[str | None] = []
     drift: Counter[Drift] = Counter()
     for members in _MEMBERS.decode(_as_page(rows)):
@@ -150,7 +146,7 @@ def _unknown_fields(
         extras.append(msgspec.json.encode(kept).decode() if kept else None)
         for kind, name in odd:
             drift[Drift(kind, name)] += 1
-    return extras, drift
+    return pa.array(extras, pa.string()), drift
 
 
 def _as_page(rows: Sequence[bytes | Raw]) -> bytes:
