@@ -7,10 +7,10 @@
 --     no_school   not recorded, and nobody at the school recorded anything that day: a holiday
 --     not_due     not recorded, on the day of the last load or later: the roll may still be taken
 --     unrecorded  none of these: nobody has taken the roll. It is no absence, and stays out of every rate
---   Counts are of core.fct_attendance: present + absent = counted; what the platform counts itself is in
---   platform_ columns. members is who belonged to the class on the day (bridge_class_member; a class that v3
---   does not have: its students now); unrecorded_members are those beyond the records, where there are any.
--- Source: raw.attendance_sessions, raw.attendance_records, raw.class_members.
+--   Counts are of core.fct_attendance: present + absent = recorded; what the platform counts itself is in
+--   platform_ columns. members is who belonged to the class on the day (bridge_class_student);
+--   unrecorded_members are those beyond the records, where there are any.
+-- Source: raw.attendance_sessions, raw.attendance_records, raw.class_members, raw.v1_class_students.
 with sessions as (
     select * from {{ ref('stg_attendance_sessions') }}
 ),
@@ -31,16 +31,8 @@ semesters as (
     select * from {{ ref('dim_semester') }}
 ),
 
-class_members as (
-    select * from {{ ref('bridge_class_member') }}
-),
-
 class_students as (
-    select * from {{ ref('stg_v1_class_students') }}
-),
-
-students as (
-    select * from {{ ref('dim_student') }}
+    select * from {{ ref('bridge_class_student') }}
 ),
 
 planned as (
@@ -68,7 +60,7 @@ held as (
         date,
         lesson,
         count(*) as records,
-        count(*) filter (where counts_in_denominator) as counted,
+        count(*) filter (where counts_in_denominator) as recorded,
         count(*) filter (where is_present) as present,
         count(*) filter (where is_absent) as absent,
         count(*) filter (where is_late) as late,
@@ -83,31 +75,11 @@ held as (
 -- Members: one more from the day of joining, one less from the day of leaving.
 moves as (
     select
-        class_members.school_id,
-        class_members.course_class_id,
-        unnest([
-            coalesce(cast(class_members.joined_at as date), date '1900-01-01'),
-            cast(class_members.left_at as date)
-        ]) as date,
+        school_id,
+        course_class_id,
+        unnest([coalesce(joined_on, date '1900-01-01'), left_on]) as date,
         unnest([1, -1]) as change
-    from class_members
-    -- The values of member_type are not specified, so a student is whoever dim_student has.
-    semi join students
-        on students.school_id = class_members.school_id
-        and students.student_id = class_members.member_id
-    union all
-    select
-        class_students.school_id,
-        classes.course_class_id,
-        date '1900-01-01' as date,
-        1 as change
     from class_students
-    inner join classes
-        on classes.school_id = class_students.school_id
-        and classes.v1_class_id = class_students.v1_class_id
-    anti join class_members
-        on class_members.school_id = classes.school_id
-        and class_members.course_class_id = classes.course_class_id
 ),
 
 sizes as (
@@ -205,7 +177,7 @@ select
     case
         when weighed.records > 0 then cast(greatest(sizes.members - weighed.records, 0) as bigint)
     end as unrecorded_members,
-    coalesce(weighed.counted, 0) as counted,
+    coalesce(weighed.recorded, 0) as recorded,
     coalesce(weighed.present, 0) as present,
     coalesce(weighed.absent, 0) as absent,
     coalesce(weighed.late, 0) as late,
