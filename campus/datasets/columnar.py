@@ -5,6 +5,7 @@ is checked around it. A page that it refuses, or that holds anything unusual, go
 `campus.decode`, and both ways agree on every row."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,16 @@ import pyarrow.json as pj
 from msgspec import Raw
 
 from campus.contract import Contract, Field, fields
-from campus.decode import BadRow, Drift, absent_fields, decode_page, sent_names, to_batch, unknown_value
+from campus.decode import (
+    UNFIT,
+    BadRow,
+    Drift,
+    absent_fields,
+    decode_page,
+    sent_names,
+    to_batch,
+    unknown_value,
+)
 from campus.mend import take_unknown
 
 # `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS`, and with one to six digits of a second: Arrow would take hours and
@@ -51,7 +61,7 @@ def decode_records(rows: Sequence[bytes | Raw], contract: type[Contract], key: t
     """Decode the records of one page, as `campus.decode.raw_rows` gives them. `key`: columns."""
     try:
         records = _decode_fast(rows, contract, key)
-    except (NotPlain, pa.ArrowInvalid):
+    except (NotPlain, pa.ArrowInvalid, *UNFIT):
         records = _decode_slowly(rows, contract, key)
     if len(key) == 1 and pa.types.is_integer(records.batch.schema.field(key[0]).type):
         _note_keys(records, records.batch.column(key[0]))
@@ -80,7 +90,7 @@ class RowNumbers:
         for row in batch.to_pylist():
             held = {name: value for name, value in row.items() if value is not None}
             if "_extra" in held:
-                held["_extra"] = msgspec.json.decode(held["_extra"])
+                held["_extra"] = json.loads(held["_extra"], parse_float=str, parse_int=str)
             text = msgspec.json.encode(held, order="sorted")
             digest = hashlib.blake2b(text, digest_size=16)
             self._seen[digest.digest()] += 1
@@ -102,7 +112,7 @@ def _decode_slowly(rows: Sequence[bytes | Raw], contract: type[Contract], key: t
 
 
 def _decode_fast(rows: Sequence[bytes | Raw], contract: type[Contract], key: tuple[str, ...]) -> Records:
-    """Raises NotPlain or ArrowInvalid for a page that is not as plain as this takes it."""
+    """Raises NotPlain, ArrowInvalid or one of UNFIT for a page that is not as plain as this takes it."""
     sent = _read(rows, contract)
     columns = [_finish(sent.column(f.wire), f) for f in fields(contract)]
     extras: Any = pa.nulls(len(rows), pa.string())

@@ -477,3 +477,12 @@ def test_values_of_an_unknown_type_are_their_text() -> None:
     records = load(f"[{','.join(rows)}]")
     assert records.batch.column("place").to_pylist() == ["a", "1.10", '{"x": [1.0]}', None, "true"]
     assert not [drift for drift in records.drift if drift.kind != "absent_field"]
+
+
+@pytest.mark.parametrize("value", ["NaN", "1e400", "9" * 5000, '"\\ud83d"', "[[[1.0]]]"])
+def test_whatever_an_unknown_field_holds_the_other_rows_load(value: str) -> None:
+    records = load(f'[{{"id": 1}}, {{"id": 2, "shoe": {value}}}]')
+    assert records.batch.num_rows + len(records.bad) == 2
+    assert len(set(RowNumbers().column(records.batch).to_pylist())) == records.batch.num_rows
+    if not records.bad:
+        assert records.batch.column("_extra").to_pylist() == [None, f'{{"shoe":{value}}}']
