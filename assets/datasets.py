@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import dagster as dg
 import uvloop
 
-from assets.base_data import LOADED_WHOLE
 from assets.committing import Loaded, in_words
 from assets.dataset_loading import DatasetLoader, LoadedSegment
 from assets.dataset_tables import ask_dataset, definitions_of
 from assets.partitions import DATASET_SEGMENTS, segment_key, segments_by_school
+from assets.resource_assets import LOADED_WHOLE
 from assets.runtime import Cause, Runtime, cause_of, told
 from campus.client import Client
 from campus.errors import CampusError

@@ -12,20 +12,28 @@ import pyarrow as pa
 from assets.committing import STORAGE_ERRORS, Loaded, commit_slice, fail_slice
 from assets.runtime import Cause, Runtime
 from assets.tables import TABLES, slice_of, values
+from assets.targets import Target, open_target
 from campus.client import Client
 from campus.collect import Account, Collector
 from campus.errors import CampusError
+from campus.parts import SPLITTERS, family
 from campus.questions import Where
 from campus.read import read, read_together
 from campus.resources import RESOURCES, ResourceSpec
 from warehouse.reading import Kept
 from warehouse.slices import Guard
-from warehouse.spool import Spool
 from warehouse.tables import Slice
 
-ASSESSMENTS, ITEMS = RESOURCES["assessments"], RESOURCES["assessment_items"]
 # A message that lists more broken classes than this is read by nobody.
 IDS_SHOWN = 20
+# What one question asks for, in words, where it is no class.
+UNITS = {
+    "by_item": "item",
+    "by_term_type": "term type",
+    "by_student": "student",
+    "by_device": "device",
+    "by_card": "card",
+}
 
 
 class Loader:
@@ -46,7 +54,7 @@ class Loader:
         self._commits = asyncio.Lock()
 
     async def load(self, specs: tuple[ResourceSpec, ...], where: Where, *, again: bool) -> list[Loaded]:
-        """Load one slice, or assessments and items, which come in one answer.
+        """Load one slice, or those that come in one answer (see campus.parts).
 
         `again`: also where this run's cause has committed it, because what the questions are made from is
         new. A failure is an outcome, not an exception: the other slices go on."""
@@ -65,21 +73,19 @@ class Loader:
         if not again and all(self._is_done(spec, slices[spec]) for spec in specs):
             return [Loaded(spec, slices[spec], "skipped", "already loaded by this sync") for spec in specs]
         with ExitStack() as stack:
-            spools = {
-                spec: stack.enter_context(Spool(TABLES[spec.name], self.runtime.scratch)) for spec in specs
-            }
-            collectors = {
-                spec: Collector(spec, str(slices[spec]), spools[spec].write, self.runtime.listener)
-                for spec in specs
-            }
             try:
+                targets = {spec: stack.enter_context(open_target(self.runtime, spec)) for spec in specs}
+                collectors = {
+                    spec: Collector(spec, str(slices[spec]), targets[spec].write, self.runtime.listener)
+                    for spec in specs
+                }
                 await reading(collectors)
             except (CampusError, *STORAGE_ERRORS) as error:
                 return [self._failed(spec, slices[spec], str(error)) for spec in specs]
             async with self._commits:
                 return [
                     await asyncio.to_thread(
-                        self._commit, spec, slices[spec], spools[spec], collectors[spec].account
+                        self._commit, spec, slices[spec], targets[spec], collectors[spec].account
                     )
                     for spec in specs
                 ]
@@ -92,15 +98,15 @@ class Loader:
 
     def store(self, spec: ResourceSpec, slice: Slice, rows: pa.Table) -> Loaded:
         """Make `rows` (as `campus.decode.to_batch` shapes them) the whole of a slice."""
-        with Spool(TABLES[spec.name], self.runtime.scratch) as spool:
+        with open_target(self.runtime, spec) as target:
             for batch in rows.to_batches():
-                spool.write(batch)
-            return self._commit(spec, slice, spool, Account(received=rows.num_rows, server_total=None))
+                target.write(batch)
+            return self._commit(spec, slice, target, Account(received=rows.num_rows, server_total=None))
 
     def retire(self, spec: ResourceSpec, slice: Slice) -> Loaded:
         """Empty the slice of a semester that is gone, as far as the guard lets it."""
-        with Spool(TABLES[spec.name], self.runtime.scratch) as spool:
-            return self._commit(spec, slice, spool, Account())
+        with open_target(self.runtime, spec) as target:
+            return self._commit(spec, slice, target, Account())
 
     def _guard(self, spec: ResourceSpec) -> Guard:
         """A school has few semesters and everything hangs on them: none of them is a mere handful."""
@@ -114,32 +120,32 @@ class Loader:
         )
 
     async def _read(self, collectors: dict[ResourceSpec, Collector], *, where: Where) -> None:
-        if ASSESSMENTS in collectors or ITEMS in collectors:
-            unwanted = [
-                Collector(spec, "", lambda batch: None)
-                for spec in (ASSESSMENTS, ITEMS)
-                if spec not in collectors
+        by_name = {spec.name: collector for spec, collector in collectors.items()}
+        first = next(iter(collectors))
+        main = first.embedded_in or first.name
+        if main in SPLITTERS:
+            wanted = [
+                by_name.get(name) or Collector(RESOURCES[name], "", lambda batch: None)
+                for name in family(main)
             ]
-            both = collectors | {collector.spec: collector for collector in unwanted}
-            await read_together(self._client, where, both[ASSESSMENTS], both[ITEMS])
+            await read_together(self._client, where, *wanted)
         else:
-            for spec, collector in collectors.items():
-                await read(self._client, spec, where, collector)
+            await read(self._client, first, where, collectors[first])
 
     def _commit(
         self,
         spec: ResourceSpec,
         slice: Slice,
-        spool: Spool,
+        target: Target,
         account: Account,
     ) -> Loaded:
         return commit_slice(
             self.runtime,
             self._cause,
             spec,
-            TABLES[spec.name],
+            target.table,
             slice,
-            spool,
+            target.spool,
             account,
             self._guard(spec),
             keep=self._kept(spec, slice, account),
@@ -171,8 +177,8 @@ def _slice(spec: ResourceSpec, where: Where) -> Slice:
 
 
 def _failures(spec: ResourceSpec, account: Account) -> tuple[str, ...]:
-    """The classes, items or types that could not be read, those with the same reason together."""
-    unit = {"by_item": "item", "by_term_type": "term type"}.get(spec.asked, "class")
+    """The classes, items, types and so on that could not be read, those with the same reason together."""
+    unit = UNITS.get(spec.asked, "class")
     ids_by_reason: dict[str, list[str]] = {}
     for one, reason in account.failed.items():
         ids_by_reason.setdefault(reason, []).append(str(one))

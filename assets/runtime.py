@@ -25,7 +25,8 @@ CAUSE_TAGS = (SYNC_ID_TAG, "dagster/backfill", "dagster/root_run_id")
 class Runtime:
     """The value of the Dagster resource `campus`: where to read from and where to write to.
 
-    `school_ids`: the schools that the settings name; None: all that the platform lists."""
+    `school_ids`: the schools that the settings name; None: all that the platform lists. `device_ids` and
+    `card_ids`: what to ask for, as nothing lists them. `keep_id_numbers`: national id numbers are stored."""
 
     client: ClientConfig
     lake: Lake
@@ -33,6 +34,9 @@ class Runtime:
     home: Path
     term_types: tuple[str, ...]
     school_ids: tuple[int, ...] | None
+    device_ids: tuple[str, ...]
+    card_ids: tuple[str, ...]
+    keep_id_numbers: bool
     keep_generations: int
     datasets: DatasetSettings
     listener: Listener | None = None

@@ -7,7 +7,7 @@ import dagster as dg
 import pyarrow as pa
 import uvloop
 
-from assets.base_data import GROUP, SEMESTER_LEVEL, asset_key, record
+from assets.base_data import GROUP, SEMESTER_LEVEL
 from assets.committing import Loaded, in_words
 from assets.dataset_plans import plan_datasets
 from assets.loading import Loader
@@ -19,11 +19,11 @@ from assets.partitions import (
     segments_by_school,
     semesters_by_school,
 )
+from assets.resource_assets import asset_key, described, record
 from assets.runtime import Cause, Runtime, cause_of, told
 from assets.tables import TABLES, slice_of, values
 from campus.client import Client
 from campus.collect import Collector
-from campus.contract import fields
 from campus.decode import batch_schema
 from campus.errors import CampusError
 from campus.questions import Where
@@ -56,16 +56,7 @@ def _asset_spec(spec: ResourceSpec, group: str) -> dg.AssetSpec:
         group_name=group,
         kinds={"deltalake"},
         skippable=True,
-        metadata={
-            "dagster/column_schema": dg.TableSchema(
-                [
-                    dg.TableColumn(field.name, str(field.arrow_type), field.description)
-                    for field in fields(spec.contract)
-                ]
-            ),
-            "path": spec.path,
-            "scope": " or ".join(spec.scopes),
-        },
+        metadata=described(spec),
     )
 
 

@@ -5,7 +5,7 @@ What one resource's rows say inside another's (a semester inside a transcript) i
 
 import codecs
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from campus.decode import Page, decode_page, raw_rows
 from campus.errors import UnexpectedAnswer
-from campus.resources import RESOURCES
+from campus.resources import RESOURCES, ResourceSpec
 
 # The rows of each resource in an answer, as JSON.
 Parts = dict[str, list[bytes | Raw]]
@@ -51,6 +51,12 @@ def taken_apart(body: bytes, name: str) -> dict[str, Page[Any]]:
 def family(name: str) -> tuple[str, ...]:
     """A resource and those whose rows come inside its answer."""
     return (name, *(spec.name for spec in RESOURCES.values() if spec.embedded_in == name))
+
+
+def together_with(spec: ResourceSpec, selected: Iterable[ResourceSpec]) -> tuple[ResourceSpec, ...]:
+    """Those of the selected resources that come in one answer with this one, which is one of them."""
+    names = family(spec.embedded_in or spec.name)
+    return tuple(one for one in selected if one.name in names)
 
 
 def _assessment(body: bytes) -> Parts:

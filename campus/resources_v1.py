@@ -29,7 +29,6 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         contracts_v1_people.User,
         OF_USERS,
         asked="by_role",
-        child_of="user_fields",
     ),
     ResourceSpec(
         "attendance_settings",

@@ -10,8 +10,9 @@ import duckdb
 import pyarrow.compute as pc
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from assets.base_data import SEMESTER_LEVEL, asset_key
+from assets.base_data import SEMESTER_LEVEL
 from assets.partitions import DATASET_SEGMENTS, SCHOOL_SEMESTERS, partition_key
+from assets.resource_assets import asset_key
 from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG
 from assets.tables import TABLES
 from pipelines.due import due_keys, of_schools, school_ranges

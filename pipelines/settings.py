@@ -23,6 +23,7 @@ class SettingsError(Exception):
 
 
 Ids = Annotated[tuple[int, ...] | None, NoDecode]
+Names = Annotated[tuple[str, ...], NoDecode]
 
 
 class Settings(BaseSettings):
@@ -35,6 +36,9 @@ class Settings(BaseSettings):
     client_id: str | None = None
     client_secret: SecretStr | None = None
     school_ids: Ids = None
+    device_ids: Names = ()
+    card_ids: Names = ()
+    keep_id_numbers: bool = False
     config: Path | None = None
     # Of campus.yaml only: load_settings gives it, and the environment is not asked.
     options: Annotated[Options, NoDecode] = Options()
@@ -69,12 +73,22 @@ class Settings(BaseSettings):
             raise ValueError("expected an address without a user name or password in it")
         return url.rstrip("/")
 
-    @field_validator("school_ids", mode="before")
+    @field_validator("keep_id_numbers", mode="before")
+    @classmethod
+    def _empty_is_no(cls, value: Any) -> Any:
+        return False if value == "" else value
+
+    @field_validator("device_ids", "card_ids", mode="before")
     @classmethod
     def _comma_separated(cls, value: Any) -> Any:
+        return tuple(dict.fromkeys(_parts(value))) if isinstance(value, str) else value
+
+    @field_validator("school_ids", mode="before")
+    @classmethod
+    def _comma_separated_ids(cls, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        parts = [part.strip() for part in value.split(",") if part.strip()]
+        parts = _parts(value)
         if not all(part.isdecimal() for part in parts):
             raise ValueError("expected school ids, numbers separated by commas, e.g. 101,102")
         return tuple(dict.fromkeys(int(part) for part in parts)) or None
@@ -163,6 +177,10 @@ def _load_options(settings: Settings) -> Options:
         raise SettingsError([f"{path}: {_line(problem)}" for problem in error.errors()]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError([f"{path} cannot be read: {error}"]) from error
+
+
+def _parts(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _host(url: str) -> str | None:

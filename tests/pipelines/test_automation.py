@@ -8,10 +8,10 @@ import dagster as dg
 import pytest
 from world import World, publications
 
-from assets.base_data import asset_key
 from assets.datasets import RECORDS
 from assets.models import PUBLISHED
 from assets.partitions import DATASET_SEGMENTS
+from assets.resource_assets import asset_key
 from assets.runtime import SYNC_ID_TAG
 from campus.resources import BASE_DATA as BASE_RESOURCES
 from campus.resources import DATASET_METADATA, SCHOOLS

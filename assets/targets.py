@@ -1,0 +1,36 @@
+"""Where the rows of one slice wait for their commit, in the shape of the lake's table."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from assets.runtime import Runtime
+from assets.tables import TABLES, lake_table
+from campus.resources import RESOURCES, ResourceSpec
+from warehouse.evolve import evolve
+from warehouse.spool import Spool
+from warehouse.tables import Table
+
+
+@dataclass(frozen=True)
+class Target:
+    """A slice's spool. `write`: takes batches as `campus.decode.to_batch` shapes them."""
+
+    table: Table
+    spool: Spool
+    write: Callable[[pa.RecordBatch], None]
+
+
+@contextmanager
+def open_target(runtime: Runtime, spec: ResourceSpec) -> Iterator[Target]:
+    """A spool for one slice; the lake's table grows by what a school's own contract has more."""
+    if spec.contract is RESOURCES[spec.name].contract:
+        table = TABLES[spec.name]
+        with Spool(table, runtime.scratch) as spool:
+            yield Target(table, spool, spool.write)
+    else:
+        evolved = evolve(runtime.lake, lake_table(spec))
+        with Spool(evolved.table, runtime.scratch) as spool:
+            yield Target(evolved.table, spool, lambda batch: spool.write(evolved.shaped(batch)))
