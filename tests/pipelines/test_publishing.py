@@ -100,7 +100,15 @@ def test_the_file_is_read_only_and_a_copy_opens_anywhere(published: World, tmp_p
     )
     counts = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
     assert int(counts["raw scores"]) == len(published.held("scores", alive=False)) > 1000
-    assert {name.split()[0] for name in counts} == {"raw", "datasets", "staging", "core", "marts", "seeds", "quality"}
+    assert {name.split()[0] for name in counts} == {
+        "raw",
+        "datasets",
+        "staging",
+        "core",
+        "marts",
+        "seeds",
+        "quality",
+    }
     assert int(counts["marts grade_student_semester"]) > 0
 
 
