@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check lock
+.PHONY: setup demo test check bench-setup lock
 
 setup: .venv/installed
 
@@ -25,7 +25,17 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# What benchmarks/datasets measures this project against has an environment of its own.
+bench-setup: .venv-bench/installed
+
+.venv-bench/installed: benchmarks/requirements.lock
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
+	touch $@
+
 # Needs uv; run after a change of pyproject.toml's dependencies.
+LOCK := uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
+  --python-version 3.11
 lock:
-	uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
-	  --python-version 3.11 --extra dev --output-file requirements.lock pyproject.toml
+	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
+	$(LOCK) --output-file benchmarks/requirements.lock benchmarks/requirements.in
