@@ -159,7 +159,7 @@ class PageNumbers:
 
     def _judge(self) -> None:
         done = self._pass
-        reading = _Reading(frozenset(done.keys), frozenset(done.answered), telling=not done.page_ignored)
+        reading = _Reading(frozenset(done.keys), frozenset(done.answered), done.telling)
         again = reading.telling and any(earlier.keys == reading.keys for earlier in self._readings)
         self._readings.append(reading)
         if again and (done.uncounted or done.total == len(reading.keys)):
@@ -180,7 +180,9 @@ class PageNumbers:
         ask_whole = self._may_ask_whole() and not unpaged
         # Other boundaries than before, of the size that pages really have.
         real_size = self._pass.longest or self._size
-        size = max(1, real_size - self._passes * max(1, real_size // 10))
+        size = real_size - self._passes * max(1, real_size // 10)
+        if size < 1:
+            size = real_size + self._passes
         self._pass = Pass(size, self._keyless)
         self._passes += 1
         if ask_whole:

@@ -1,7 +1,7 @@
 """One way through the numbered pages of a list."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from campus.paging.protocol import PageRequest, PageSeen, Pagination
@@ -33,6 +33,9 @@ class Pass:
     _stale: int = 0
     _empty_pages: int = 0
     _alike: Counter[Hashable] = field(default_factory=Counter)
+    _before: list[Hashable] = field(default_factory=list)
+    _repeats: list[PageRequest] = field(default_factory=list)
+    _same_pages: bool = True
 
     def take_pages(self) -> range:
         """The numbers of the pages to ask now; each is named once."""
@@ -44,22 +47,44 @@ class Pass:
 
     def receive(self, request: PageRequest, seen: PageSeen) -> None:
         """Take the answer to one page."""
-        self.answered.add(request)
-        self._take(seen)
+        self._open -= 1
+        self.totals.add(seen.pagination.total_count if seen.pagination else None)
+        if self._is_repeat(seen):
+            # More rows like those before, or the last page in place of one past the end: what follows tells.
+            self._repeats.append(request)
+            self._stale += 1
+        else:
+            self._take(request, seen.keys)
+        self._look_ahead(seen)
 
     def refused(self) -> None:
         """Take a refusal of one page: nothing there, and no total either."""
-        self._take(PageSeen(()))
-
-    def _take(self, seen: PageSeen) -> None:
-        known = len(self.keys)
-        self.keys.update(numbered(seen.keys, self._alike) if self.keyless else seen.keys)
-        self.longest = max(self.longest, len(seen.keys))
-        self.totals.add(seen.pagination.total_count if seen.pagination else None)
         self._open -= 1
+        self.totals.add(None)
+        self._take(None, ())
+        self._look_ahead(PageSeen(()))
+
+    def _is_repeat(self, seen: PageSeen) -> bool:
+        """Without keys and counts, the same rows once more need not be other rows."""
+        uncounted = seen.pagination is None
+        return self.keyless and uncounted and len(seen.keys) > 0 and list(seen.keys) == self._before
+
+    def _take(self, request: PageRequest | None, keys: Sequence[Hashable]) -> None:
+        known = len(self.keys)
+        for repeat in self._repeats:
+            self._add(repeat, self._before)
+        self._repeats.clear()
+        self._same_pages = self._same_pages and (not self.answered or list(keys) == self._before)
+        self._before = list(keys)
+        if request is not None:
+            self._add(request, keys)
+        self.longest = max(self.longest, len(keys))
         self._stale = 0 if len(self.keys) > known else self._stale + 1
-        self._empty_pages += not seen.keys
-        self._look_ahead(seen)
+        self._empty_pages += not keys
+
+    def _add(self, request: PageRequest, keys: Sequence[Hashable]) -> None:
+        self.answered.add(request)
+        self.keys.update(numbered(keys, self._alike) if self.keyless else keys)
 
     def _look_ahead(self, seen: PageSeen) -> None:
         """Move the last page on to what this answer tells, or by one look where nothing tells."""
@@ -68,7 +93,7 @@ class Pass:
             self._last = max(self._last, self._last_by_total(told.total_count, told))
         elif told.page_count is not None:
             self._last = max(self._last, min(told.page_count, MOST_PAGES))
-        elif self.uncounted and not self.page_ignored and self._stale < LOOKS_WITHOUT_TOTAL:
+        elif self.uncounted and self._stale < LOOKS_WITHOUT_TOTAL and (self.keyless or not self.page_ignored):
             self._last = max(self._last, min(self._next, MOST_PAGES))
 
     def _last_by_total(self, total: int, told: Pagination) -> int:
@@ -102,7 +127,20 @@ class Pass:
     @property
     def page_ignored(self) -> bool:
         """Each page showed the rows of the first one again."""
-        return len(self.answered) > 1 and 0 < len(self.keys) == self.longest and self._empty_pages == 0
+        pages = len(self.answered) + len(self._repeats)
+        same = self._same_pages if self.keyless else len(self.keys) == self.longest
+        return pages > 1 and same and self.longest > 0 and self._empty_pages == 0
+
+    @property
+    def telling(self) -> bool:
+        """Whether another pass with the same rows proves anything."""
+        return not self.page_ignored and not self._ends_alike
+
+    @property
+    def _ends_alike(self) -> bool:
+        """Whether the pass ended with pages full of one and the same row: of how many, nobody knows."""
+        full = len(self._before) == self.longest and (self.longest > 1 or self.size == 1)
+        return bool(self._repeats) and full and len(set(self._before)) == 1
 
 
 def numbered(keys: Iterable[Hashable], seen: Counter[Hashable]) -> Iterator[Hashable]:

@@ -1,0 +1,71 @@
+"""Lists whose rows have no key: rows may be alike, and each of them counts."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from listings import Listing, read
+
+from campus.paging import PageNumbers
+
+habits = st.fixed_dictionaries(
+    {
+        "clamp": st.sampled_from([3, 7, 10_000]),
+        "headers": st.booleans(),
+        "knows_page": st.sampled_from([True, True, True, False]),
+        "knows_per_page": st.booleans(),
+        "refuses_whole": st.booleans(),
+        "repeats_last": st.booleans(),
+    }
+)
+# Few kinds of rows, so that whole pages of them are alike.
+kinds = st.lists(st.sampled_from("aabbbc"), max_size=60)
+
+
+def paging_of(per_page: int) -> PageNumbers:
+    return PageNumbers(per_page=per_page, keyless=True)
+
+
+@settings(max_examples=200, deadline=None)
+@given(kinds, habits, st.integers(1, 12), st.integers(0, 2**32))
+def test_complete_means_each_row_as_often_as_it_is_there(
+    rows: list[Any], habits: dict[str, Any], per_page: int, seed: int
+) -> None:
+    # One that shows the same few rows whatever it is asked cannot be found out.
+    habits = {**habits, "knows_per_page": habits["knows_per_page"] or not habits["knows_page"]}
+    platform = Listing(rows, random.Random(seed), **habits)
+    paging = paging_of(per_page)
+    kept, _ = read(paging, platform)
+    if paging.outcome.complete:
+        assert Counter(kept) == Counter(rows)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 60).filter(lambda count: count != 2), habits, st.integers(2, 12), st.booleans())
+def test_a_list_at_rest_is_proven_whatever_shows_past_its_end(
+    count: int, habits: dict[str, Any], per_page: int, twice: bool
+) -> None:
+    rows: list[Any] = [number // (1 + twice) for number in range(count)]
+    paging = paging_of(per_page)
+    kept, _ = read(paging, Listing(rows, **{**habits, "knows_page": True, "knows_per_page": True}))
+    assert paging.outcome.complete
+    assert Counter(kept) == Counter(rows)
+
+
+def test_pages_that_are_alike_in_the_middle_are_rows_like_any() -> None:
+    rows: list[Any] = [*range(20), *(7,) * 20, *range(20)]
+    paging = paging_of(10)
+    kept, _ = read(paging, Listing(rows, headers=False, refuses_whole=True))
+    assert paging.outcome.complete
+    assert Counter(kept) == Counter(rows)
+
+
+@pytest.mark.parametrize("count", [30, 1000])
+def test_rows_that_are_all_alike_and_never_counted_are_not_proven(count: int) -> None:
+    platform = Listing([7] * count, headers=False, refuses_whole=True, repeats_last=True)
+    paging = paging_of(10)
+    read(paging, platform, most=100)
+    assert not paging.outcome.complete

@@ -1,0 +1,186 @@
+"""Datasets read by `campus` alone, from a platform in this process: quick to try any reading with."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from unittest.mock import patch
+
+import httpx
+import msgspec
+import pyarrow as pa
+
+from campus.client import Client, segment
+from campus.collect import Collector
+from campus.config import ClientConfig
+from campus.datasets.definition import Definition, columns_of, contract_of, key_fields, parse_definition
+from campus.datasets.definition import primary_key as key_columns
+from campus.datasets.metadata import Offered, read_datasets
+from campus.datasets.plan import Layout, lay_out
+from campus.datasets.records import RecordsRead, Source, Span, count, read_pages, read_segment
+from campus.decode import Drift
+from campus.errors import CampusError
+from campus.events import Tally
+from campus.resources import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
+from campus.transport import Reply
+from simulator.app import Application
+from simulator.datasets.editing import entries
+from simulator.faults import FaultPlan
+from simulator.settings import Access, Readings, Settings, Size
+
+SCHOOL = 101
+SMALL = Size(schools=1, students=24, semesters=1, dataset_rows=300)
+OURS = ("_extra", "_row")
+
+
+@dataclass
+class Local:
+    """A platform in this process, and what it has been asked."""
+
+    app: Application
+    targets: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, size: Size = SMALL, **options: Any) -> "Local":
+        """A platform with these options of simulator.settings.Readings, and perhaps `token_lifetime`."""
+        access = Access(token_lifetime=options.pop("token_lifetime", 7200))
+        return cls(Application(Settings(size, access, Readings(**options)), FaultPlan()))
+
+    def rows(self, resource: str) -> Sequence[Mapping[str, Any]]:
+        """As RunningSimulator.rows gives them."""
+        sent = msgspec.json.encode(entries(self.app.platform, resource, SCHOOL, None, None))
+        return list(json.loads(sent, parse_float=Decimal))
+
+    def insert(self, resource: str, **values: Any) -> None:
+        self.app.platform.datasets.insert(SCHOOL, resource, values)
+
+    def add_dataset(self, name: str, *fields: Mapping[str, Any]) -> None:
+        """A dataset without rows; `insert("datasets/NAME", ...)` adds some."""
+        self.insert("datasets", name=name, last_updated_at=None)
+        for position, one in enumerate(fields, 1):
+            self.insert("dataset_fields", **{"dataset": name, "position": position, "primary": False} | one)
+
+    def asked(self, part: str) -> list[str]:
+        """The targets so far that have a part in them."""
+        return [target for target in self.targets if part in target]
+
+
+class InProcess:
+    """Stands in for `campus.transport.Transport`; all else is the client as it is."""
+
+    def __init__(self, local: Local) -> None:
+        self._local = local
+        self._session = httpx.AsyncClient(
+            transport=httpx.ASGITransport(local.app), base_url="http://platform"
+        )
+
+    async def get(self, target: str, headers: Mapping[str, str]) -> Reply:
+        self._local.targets.append(target)
+        return _reply(await self._session.get(target, headers=dict(headers)))
+
+    async def post_json(self, target: str, body: bytes) -> Reply:
+        json = {"content-type": "application/json"}
+        return _reply(await self._session.post(target, content=body, headers=json))
+
+    async def close(self) -> None:
+        await self._session.aclose()
+
+
+def _reply(answer: httpx.Response) -> Reply:
+    return Reply(answer.status_code, answer.headers, answer.content)
+
+
+@contextmanager
+def client_of(local: Local, **settings: Any) -> Iterator[Client]:
+    """A client of this platform alone; open it where it is used."""
+    quick = {"max_attempts": 2, "backoff_base": 0.001, **settings}
+    config = ClientConfig("http://platform", "demo-client", "demo-secret", **quick)
+    with patch("campus.client.Transport", lambda _: InProcess(local)):
+        yield Client(config, [DATASETS.scopes])
+
+
+@dataclass
+class Found:
+    """What reading a dataset came to. `segments`: None where it is read by pages. `told`: what an operator
+    would be told, or nothing. `requests`: those for its records."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    segments: tuple[int, ...] | None = None
+    told: str = ""
+    drift: Counter[Drift] = field(default_factory=Counter)
+    bad: int = 0
+
+
+def read_all(local: Local, width: int = 250_000) -> dict[str, Found]:
+    """Every dataset of the school in full, its rows by the platform's names of the fields."""
+    return asyncio.run(_read_all(local, width))
+
+
+async def _read_all(local: Local, width: int) -> dict[str, Found]:
+    with client_of(local) as client:
+        async with client:
+            offered = await _offered(client)
+            definitions = [parse_definition(sent) for sent in offered.definitions.values()]
+            return {one.name: await _read(client, offered, one, width) for one in definitions}
+
+
+async def _offered(client: Client) -> Offered:
+    specs = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
+    return await read_datasets(client, SCHOOL, *(Collector(spec, "", lambda _: None) for spec in specs))
+
+
+def source_of(definition: Definition, prefix: str | None = "/v3", **params: str) -> Source:
+    """The records of a dataset of the school."""
+    return Source(
+        SCHOOL,
+        f"{prefix}{DATASETS.path}/{segment(definition.name)}/records",
+        contract_of(definition),
+        key_columns(definition),
+        tuple(one.name for one in key_fields(definition)),
+        params,
+    )
+
+
+async def _read(client: Client, offered: Offered, definition: Definition, width: int) -> Found:
+    found = Found()
+    batches: list[pa.RecordBatch] = []
+    source = source_of(definition, offered.prefix)
+    told = []
+    try:
+        layout = await lay_out(client, source, None, width, 500, Tally())
+        found.segments = layout.segments if layout.width else None
+        async for read in _readings(client, source, layout, batches):
+            account = read.account
+            found.drift.update(account.drift)
+            found.bad += len(account.bad)
+            told += account.notes
+            if account.server_total not in (None, account.received):
+                told.append(f"the platform says {account.server_total}, read {account.received}")
+            assert account.complete or account.notes, "a reading that is not whole must say so"
+    except CampusError as error:
+        told.append(str(error))
+    found.told = "; ".join(told)
+    wire = {column: name for name, column in columns_of(definition).items()}
+    found.rows = [
+        {wire[column]: value for column, value in row.items() if column not in OURS}
+        for batch in batches
+        for row in batch.to_pylist()
+    ]
+    return found
+
+
+async def _readings(
+    client: Client, source: Source, layout: Layout, batches: list[pa.RecordBatch]
+) -> AsyncIterator[RecordsRead]:
+    if layout.width is None:
+        yield await read_pages(client, source, 10_000, batches.append)
+        return
+    for number in layout.segments:
+        span = Span.of(number, layout.width)
+        read = await read_segment(client, source, span, 10_000, None, batches.append)
+        read.account.server_total = await count(client, source, span, read.account)
+        yield read
