@@ -45,7 +45,8 @@ def test_every_orphan_and_every_unknown_value_is_seen(broken: Build) -> None:
     watched = {
         check: status
         for check, status in broken.statuses.items()
-        if check.endswith(("_related", "_known")) and check not in BLOCKING
+        # Behind a failure that blocks, nothing is built and nothing checked.
+        if check.endswith(("_related", "_known")) and check not in BLOCKING and status != "skipped"
     }
     assert len(watched) > 30
     assert set(watched.values()) == {"warn"}, watched

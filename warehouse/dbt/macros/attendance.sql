@@ -2,3 +2,40 @@
 {% macro attendance_flags() -%}
     {{ return(['is_present', 'is_absent', 'is_late', 'is_early_left', 'is_leave', 'counts_in_denominator']) }}
 {%- endmacro %}
+
+{#- What is counted of attendance, in facts of sessions and in every mart: present + absent = recorded. -#}
+{% macro attendance_measures() -%}
+    {{ return(['recorded', 'present', 'absent', 'late', 'early_left', 'on_leave']) }}
+{%- endmacro %}
+
+{#- The measures of the records of a group. -#}
+{% macro attendance_counts() -%}
+    count(*) filter (where counts_in_denominator) as recorded,
+    count(*) filter (where is_present) as present,
+    count(*) filter (where is_absent) as absent,
+    count(*) filter (where is_late) as late,
+    count(*) filter (where is_early_left) as early_left,
+    count(*) filter (where is_leave) as on_leave
+{%- endmacro %}
+
+{#- The measures of a group of rows that have them. -#}
+{% macro attendance_sums() -%}
+    {%- for measure in attendance_measures() -%}
+    cast(sum({{ measure }}) as bigint) as {{ measure }}{{ ', ' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro %}
+
+{#- The measures as columns of a table. -#}
+{% macro attendance_columns(table) -%}
+    {%- for measure in attendance_measures() -%}
+    {{ table }}.{{ measure }}{{ ', ' if not loop.last }}
+    {%- endfor -%}
+{%- endmacro %}
+
+{#- Sessions of a group by what became of their roll; the three make up the first. -#}
+{% macro session_counts() -%}
+    count(*) as sessions,
+    count(*) filter (where state = 'recorded') as recorded_sessions,
+    count(*) filter (where state = 'unrecorded') as unrecorded_sessions,
+    count(*) filter (where state not in ('recorded', 'unrecorded')) as other_sessions
+{%- endmacro %}

@@ -11,3 +11,8 @@
 {% macro percent(part, whole) -%}
     try_cast(100 * {{ part }} / nullif({{ whole }}, 0) as decimal(18, 6))
 {%- endmacro %}
+
+{#- The same with two decimals, as rates of attendance are told. -#}
+{% macro rate(part, whole) -%}
+    try_cast(100 * {{ part }} / nullif({{ whole }}, 0) as decimal(9, 2))
+{%- endmacro %}

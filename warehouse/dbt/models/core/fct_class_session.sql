@@ -60,12 +60,7 @@ held as (
         date,
         lesson,
         count(*) as records,
-        count(*) filter (where counts_in_denominator) as recorded,
-        count(*) filter (where is_present) as present,
-        count(*) filter (where is_absent) as absent,
-        count(*) filter (where is_late) as late,
-        count(*) filter (where is_early_left) as early_left,
-        count(*) filter (where is_leave) as on_leave,
+        {{ attendance_counts() }},
         min(marked_at) as first_marked_at,
         max(marked_at) as last_marked_at
     from attendance

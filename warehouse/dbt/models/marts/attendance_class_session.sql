@@ -1,0 +1,78 @@
+-- Grain: school, course class, date, lesson: a session that was scheduled, or that somebody recorded.
+-- Rules: states as core.fct_class_session tells them; only recorded ones have counts and rates, and the rest
+--   are on neither side of any rate. attendance_rate = 100 * present / recorded, lateness_rate =
+--   100 * late / present. Names and teachers are v3's, else v1's. Sessions of no semester are left out.
+-- Source: core.fct_class_session and dimensions.
+with sessions as (
+    select * from {{ ref('fct_class_session') }} where semester_id is not null
+),
+
+course_classes as (
+    select * from {{ ref('dim_course_class') }}
+),
+
+teaching_classes as (
+    select * from {{ ref('dim_teaching_class') }}
+),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
+),
+
+lessons as (
+    select * from {{ ref('dim_lesson') }}
+),
+
+classes as (
+    select
+        school_id,
+        course_class_id,
+        coalesce(course_classes.class_code, teaching_classes.class_code) as class_code,
+        coalesce(course_classes.course_name, teaching_classes.course_name) as course_name,
+        coalesce(course_classes.class_name, teaching_classes.class_name) as class_name,
+        coalesce(course_classes.subject_name, teaching_classes.subject_name) as subject_name,
+        coalesce(nullif(course_classes.teacher_ids, []), teaching_classes.teacher_ids) as teacher_ids,
+        coalesce(course_classes.teacher_names, teaching_classes.teacher_names) as teacher_names
+    from teaching_classes
+    left join course_classes using (school_id, course_class_id)
+)
+
+select
+    sessions.school_id,
+    sessions.semester_id,
+    semesters.semester_name,
+    sessions.course_class_id,
+    classes.class_code,
+    classes.course_name,
+    classes.class_name,
+    classes.subject_name,
+    classes.teacher_ids,
+    classes.teacher_names,
+    sessions.date,
+    sessions.week,
+    sessions.weekday,
+    sessions.lesson,
+    lessons.lesson_name,
+    lessons.start_time,
+    sessions.is_scheduled,
+    sessions.state,
+    sessions.members,
+    sessions.records,
+    sessions.unrecorded_members,
+    {{ attendance_columns('sessions') }},
+    {{ rate('sessions.present', 'sessions.recorded') }} as attendance_rate,
+    {{ rate('sessions.late', 'sessions.present') }} as lateness_rate,
+    sessions.first_marked_at,
+    sessions.last_marked_at,
+    sessions.platform_attendance_rate
+from sessions
+left join classes
+    on classes.school_id = sessions.school_id
+    and classes.course_class_id = sessions.course_class_id
+left join semesters
+    on semesters.school_id = sessions.school_id
+    and semesters.semester_id = sessions.semester_id
+left join lessons
+    on lessons.school_id = sessions.school_id
+    and lessons.semester_id = sessions.semester_id
+    and lessons.lesson = sessions.lesson

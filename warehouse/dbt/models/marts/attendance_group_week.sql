@@ -1,0 +1,161 @@
+-- Grain: school, semester, teaching week, group (week null: a semester without days). A group is the school, a
+--   structure with all below it, a cohort or an administrative class.
+-- Rules: rates come from sums. average_daily_attendance is a headcount and no rate: student days attended /
+--   days in session, which are the days on which anybody of the group was recorded; a day with something
+--   recorded that is not an absent day (marts.attendance_student_day) is attended. Students are in the
+--   structures that they are in now; who names none is in those of the administrative class. A student who is
+--   in several groups of a kind counts in each.
+-- Source: marts.attendance_student_day, marts.attendance_student_semester and dimensions.
+with days as (
+    select * from {{ ref('attendance_student_day') }} where recorded > 0
+),
+
+student_semesters as (
+    select * from {{ ref('attendance_student_semester') }}
+),
+
+students as (
+    select * from {{ ref('dim_student') }}
+),
+
+admin_classes as (
+    select * from {{ ref('dim_admin_class') }}
+),
+
+structures as (
+    select * from {{ ref('dim_structure') }}
+),
+
+schools as (
+    select * from {{ ref('dim_school') }}
+),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
+),
+
+terms as (
+    select * from {{ ref('dim_term') }}
+),
+
+placed as (
+    select
+        student_semesters.school_id,
+        student_semesters.semester_id,
+        student_semesters.student_id,
+        student_semesters.cohort_id,
+        student_semesters.admin_class_id,
+        coalesce(nullif(students.structure_ids, []), admin_classes.structure_ids) as structure_ids
+    from student_semesters
+    left join students
+        on students.school_id = student_semesters.school_id
+        and students.student_id = student_semesters.student_id
+    left join admin_classes
+        on admin_classes.school_id = student_semesters.school_id
+        and admin_classes.admin_class_id = student_semesters.admin_class_id
+),
+
+-- Students who are in the same groups are counted together before the groups are taken one by one: a set of
+-- them is named by one of them.
+sets as (
+    select
+        *,
+        min(student_id) over (
+            partition by school_id, semester_id, cohort_id, admin_class_id, structure_ids
+        ) as set_id
+    from placed
+),
+
+set_days as (
+    select
+        school_id,
+        semester_id,
+        sets.set_id,
+        days.date,
+        any_value(days.week) as week,
+        count(*) as student_days,
+        count(*) filter (where not days.is_absent_day) as student_days_attended,
+        {{ attendance_sums() }}
+    from days
+    inner join sets using (school_id, semester_id, student_id)
+    group by school_id, semester_id, sets.set_id, days.date
+),
+
+set_structures as (
+    select
+        school_id,
+        semester_id,
+        set_id,
+        unnest(structure_ids) as structure_id
+    from sets
+    where student_id = set_id
+),
+
+set_groups as (
+    select school_id, semester_id, set_id, 'school' as group_type, school_id as group_id
+    from sets
+    where student_id = set_id
+    union all
+    select school_id, semester_id, set_id, 'cohort', cohort_id
+    from sets
+    where student_id = set_id and cohort_id is not null
+    union all
+    select school_id, semester_id, set_id, 'admin_class', admin_class_id
+    from sets
+    where student_id = set_id and admin_class_id is not null
+    union all
+    -- Once each, though a student may be in two structures of one branch.
+    select distinct school_id, set_structures.semester_id, set_structures.set_id, 'structure', unnest(structures.path_ids)
+    from set_structures
+    inner join structures using (school_id, structure_id)
+),
+
+names as (
+    select school_id, 'school' as group_type, school_id as group_id, school_name as group_name from schools
+    union all
+    select school_id, 'structure', structure_id, path_names from structures
+    union all
+    select school_id, 'cohort', term_id, term_caption from terms
+    union all
+    select school_id, 'admin_class', admin_class_id, admin_class_name from admin_classes
+),
+
+weeks as (
+    select
+        school_id,
+        semester_id,
+        set_groups.group_type,
+        set_groups.group_id,
+        set_days.week,
+        count(distinct set_days.date) as days_in_session,
+        cast(sum(set_days.student_days) as bigint) as student_days,
+        cast(sum(set_days.student_days_attended) as bigint) as student_days_attended,
+        {{ attendance_sums() }}
+    from set_days
+    inner join set_groups using (school_id, semester_id, set_id)
+    group by school_id, semester_id, set_groups.group_type, set_groups.group_id, set_days.week
+)
+
+select
+    weeks.school_id,
+    weeks.semester_id,
+    semesters.semester_name,
+    weeks.week,
+    weeks.group_type,
+    weeks.group_id,
+    names.group_name,
+    weeks.days_in_session,
+    weeks.student_days,
+    weeks.student_days_attended,
+    cast(weeks.student_days_attended / weeks.days_in_session as decimal(18, 2)) as average_daily_attendance,
+    {{ attendance_columns('weeks') }},
+    {{ rate('weeks.present', 'weeks.recorded') }} as attendance_rate,
+    {{ rate('weeks.late', 'weeks.present') }} as lateness_rate
+from weeks
+left join names
+    on names.school_id = weeks.school_id
+    and names.group_type = weeks.group_type
+    and names.group_id = weeks.group_id
+left join semesters
+    on semesters.school_id = weeks.school_id
+    and semesters.semester_id = weeks.semester_id

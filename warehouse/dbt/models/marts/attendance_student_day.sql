@@ -1,0 +1,44 @@
+-- Grain: school, semester, student, day with attendance.
+-- Rules: recorded counts the records that count in rates; each of them is present or absent, and late and
+--   early_left are present. Lessons roll up to a day: it is absent when at least absent_day_percent
+--   (seeds.attendance_thresholds) of its recorded lessons were missed; null where none is recorded.
+--   period_absence_rate = 100 * absent / recorded.
+-- Source: core.fct_attendance.
+with attendance as (
+    select * from {{ ref('fct_attendance') }} where semester_id is not null
+),
+
+thresholds as (
+    select school_id, value as absent_day_percent
+    from {{ ref('stg_attendance_thresholds') }}
+    where threshold = 'absent_day_percent'
+),
+
+days as (
+    select
+        school_id,
+        semester_id,
+        student_id,
+        date,
+        any_value(week) as week,
+        any_value(weekday) as weekday,
+        {{ attendance_counts() }}
+    from attendance
+    group by school_id, semester_id, student_id, date
+)
+
+select
+    days.school_id,
+    days.semester_id,
+    days.student_id,
+    days.date,
+    days.week,
+    days.weekday,
+    {{ attendance_columns('days') }},
+    {{ rate('days.absent', 'days.recorded') }} as period_absence_rate,
+    case
+        when days.recorded > 0 then 100 * days.absent >= thresholds.absent_day_percent * days.recorded
+    end as is_absent_day
+from days
+left join thresholds
+    on thresholds.school_id = days.school_id

@@ -1,0 +1,225 @@
+-- Grain: school, semester, student: whoever has attendance in the semester, or was expected in a session of it.
+-- Rules: rates come from sums. attendance_rate = 100 * present / recorded, lateness_rate = 100 * late / present;
+--   sessions without a record are on neither side of them. expected: sessions of the student's classes, from
+--   joining to leaving, whose roll was taken or should have been (states recorded and unrecorded of
+--   core.fct_class_session); unrecorded: those, class by class, beyond the student's records.
+--   The tier is that of the exact rate (seeds.attendance_tiers), unrecorded where nothing is recorded.
+--   chronic_profiles: the profiles of seeds.attendance_profiles that apply (absent in at least so much of the
+--   recorded sessions, on at least so many recorded days; leave is absence by default); is_chronic: the
+--   default one does.
+--   Streaks are absent days in a row, over the days on which the student was recorded; the current one ends on
+--   the last of them. Trend: the last trend_weeks (seeds.attendance_thresholds) teaching weeks, up to the
+--   school's last recorded one, against the weeks before.
+-- Source: marts.attendance_student_day, core.fct_attendance, core.fct_class_session, core.bridge_class_student.
+with days as (
+    select * from {{ ref('attendance_student_day') }}
+),
+
+attendance as (
+    select * from {{ ref('fct_attendance') }} where semester_id is not null
+),
+
+sessions as (
+    select * from {{ ref('fct_class_session') }} where state in ('recorded', 'unrecorded')
+),
+
+class_students as (
+    select * from {{ ref('bridge_class_student') }}
+),
+
+students as (
+    select * from {{ ref('dim_student') }}
+),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
+),
+
+student_classes as (
+    select * from {{ ref('bridge_student_admin_class') }}
+),
+
+admin_classes as (
+    select * from {{ ref('dim_admin_class') }}
+),
+
+tiers as (
+    select * from {{ ref('stg_attendance_tiers') }}
+),
+
+profiles as (
+    select * from {{ ref('stg_attendance_profiles') }}
+),
+
+thresholds as (
+    select school_id, value as trend_weeks
+    from {{ ref('stg_attendance_thresholds') }}
+    where threshold = 'trend_weeks'
+),
+
+trends as (
+    select
+        days.school_id,
+        days.semester_id,
+        max(days.week) - any_value(thresholds.trend_weeks) as last_week_before
+    from days
+    inner join thresholds
+        on thresholds.school_id = days.school_id
+    where days.recorded > 0
+    group by days.school_id, days.semester_id
+),
+
+sums as (
+    select
+        school_id,
+        semester_id,
+        student_id,
+        {{ attendance_sums() }},
+        count(*) filter (where recorded > 0) as days_recorded,
+        count(*) filter (where is_absent_day) as days_absent,
+        cast(sum(recorded) filter (where week > last_week_before) as bigint) as recent_recorded,
+        cast(sum(present) filter (where week > last_week_before) as bigint) as recent_present,
+        cast(sum(recorded) filter (where week <= last_week_before) as bigint) as earlier_recorded,
+        cast(sum(present) filter (where week <= last_week_before) as bigint) as earlier_present,
+        -- One sign a recorded day in order, x where it was absent: a streak is what stands between two dots.
+        string_split(
+            string_agg(if(is_absent_day, 'x', '.'), '' order by date) filter (where recorded > 0), '.'
+        ) as streaks
+    from days
+    left join trends using (school_id, semester_id)
+    group by school_id, semester_id, student_id
+),
+
+-- Sessions of a class up to a day, for the sessions during a membership.
+class_days as (
+    select
+        school_id,
+        course_class_id,
+        date,
+        sum(count(*)) over (partition by school_id, course_class_id order by date) as sessions_so_far
+    from sessions
+    group by school_id, course_class_id, date
+),
+
+memberships as (
+    select
+        class_students.school_id,
+        class_students.course_class_id,
+        class_students.student_id,
+        class_students.semester_id,
+        greatest(coalesce(upto.sessions_so_far, 0) - coalesce(before.sessions_so_far, 0), 0) as expected
+    from class_students
+    asof left join class_days as upto
+        on upto.school_id = class_students.school_id
+        and upto.course_class_id = class_students.course_class_id
+        and upto.date < coalesce(class_students.left_on, date '9999-12-31')
+    asof left join class_days as before
+        on before.school_id = class_students.school_id
+        and before.course_class_id = class_students.course_class_id
+        and before.date < coalesce(class_students.joined_on, date '1900-01-01')
+    where class_students.semester_id is not null
+),
+
+held as (
+    select school_id, course_class_id, student_id, count(*) as records
+    from attendance
+    group by school_id, course_class_id, student_id
+),
+
+expectations as (
+    select
+        school_id,
+        semester_id,
+        student_id,
+        cast(sum(expected) as bigint) as expected,
+        cast(sum(greatest(expected - coalesce(records, 0), 0)) as bigint) as unrecorded
+    from memberships
+    left join held using (school_id, course_class_id, student_id)
+    group by school_id, semester_id, student_id
+    having sum(expected) > 0
+),
+
+known as (
+    select
+        sums.* exclude (school_id, semester_id, student_id, {{ attendance_measures() | join(', ') }}),
+        school_id,
+        semester_id,
+        student_id,
+        {%- for measure in attendance_measures() %}
+        coalesce(sums.{{ measure }}, 0) as {{ measure }},
+        {%- endfor %}
+        coalesce(expectations.expected, 0) as expected,
+        coalesce(expectations.unrecorded, 0) as unrecorded
+    from sums
+    full join expectations using (school_id, semester_id, student_id)
+),
+
+chronic as (
+    select
+        known.school_id,
+        known.semester_id,
+        known.student_id,
+        bool_or(profiles.is_default) as is_chronic,
+        list(profiles.profile order by profiles.profile) as chronic_profiles
+    from known
+    inner join profiles
+        on profiles.school_id = known.school_id
+        and known.recorded > 0
+        and 100 * known.absent >= profiles.absence_percent * known.recorded
+        and known.days_recorded >= profiles.minimum_days
+    group by known.school_id, known.semester_id, known.student_id
+)
+
+select
+    known.school_id,
+    known.semester_id,
+    semesters.semester_name,
+    known.student_id,
+    students.student_number,
+    students.student_name,
+    student_classes.admin_class_id,
+    admin_classes.admin_class_name,
+    students.cohort_id,
+    students.cohort_name,
+    {{ attendance_columns('known') }},
+    known.expected,
+    known.unrecorded,
+    {{ rate('known.present', 'known.recorded') }} as attendance_rate,
+    {{ rate('known.late', 'known.present') }} as lateness_rate,
+    coalesce(tiers.tier, 'unrecorded') as tier,
+    coalesce(known.days_recorded, 0) as days_recorded,
+    coalesce(known.days_absent, 0) as days_absent,
+    case when known.recorded > 0 then coalesce(chronic.is_chronic, false) end as is_chronic,
+    case when known.recorded > 0 then coalesce(chronic.chronic_profiles, []) end as chronic_profiles,
+    list_max(list_transform(known.streaks, lambda streak: len(streak))) as longest_absence_streak,
+    len(known.streaks[-1]) as current_absence_streak,
+    coalesce(known.recent_recorded, 0) as recent_recorded,
+    coalesce(known.recent_present, 0) as recent_present,
+    coalesce(known.earlier_recorded, 0) as earlier_recorded,
+    coalesce(known.earlier_present, 0) as earlier_present,
+    {{ rate('known.recent_present', 'known.recent_recorded') }} as recent_attendance_rate,
+    {{ rate('known.earlier_present', 'known.earlier_recorded') }} as earlier_attendance_rate,
+    cast(recent_attendance_rate - earlier_attendance_rate as decimal(9, 2)) as attendance_rate_change
+from known
+left join chronic
+    on chronic.school_id = known.school_id
+    and chronic.semester_id = known.semester_id
+    and chronic.student_id = known.student_id
+left join tiers
+    on tiers.school_id = known.school_id
+    and known.recorded > 0
+    and (100 * known.present > tiers.lower_percent * known.recorded or tiers.lower_percent is null)
+    and 100 * known.present <= tiers.upper_percent * known.recorded
+left join semesters
+    on semesters.school_id = known.school_id
+    and semesters.semester_id = known.semester_id
+left join students
+    on students.school_id = known.school_id
+    and students.student_id = known.student_id
+left join student_classes
+    on student_classes.school_id = known.school_id
+    and student_classes.semester_id = known.semester_id
+    and student_classes.student_id = known.student_id
+left join admin_classes
+    on admin_classes.school_id = student_classes.school_id
+    and admin_classes.admin_class_id = student_classes.admin_class_id

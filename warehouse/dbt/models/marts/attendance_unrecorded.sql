@@ -1,0 +1,61 @@
+-- Grain: school, semester, teaching week, teacher with sessions due (week null: a semester without days;
+--   teacher null: nobody is known to teach the class).
+-- Rules: due are sessions whose roll was taken or should have been (states recorded and unrecorded of
+--   core.fct_class_session). A session of two teachers is due of each, so sums over teachers may exceed those
+--   over classes. unrecorded_rate = 100 * unrecorded_sessions / due_sessions. The sessions themselves are
+--   those of marts.attendance_class_session with state unrecorded.
+-- Source: marts.attendance_class_session, core.dim_teacher.
+with sessions as (
+    select *
+    from {{ ref('attendance_class_session') }}
+    where state in ('recorded', 'unrecorded')
+),
+
+teachers as (
+    select * from {{ ref('dim_teacher') }}
+),
+
+due as (
+    select
+        * exclude (teacher_ids),
+        unnest(coalesce(nullif(teacher_ids, []), [null])) as teacher_id
+    from sessions
+),
+
+weeks as (
+    select
+        school_id,
+        semester_id,
+        any_value(semester_name) as semester_name,
+        week,
+        teacher_id,
+        count(*) as due_sessions,
+        count(*) filter (where state = 'recorded') as recorded_sessions,
+        count(*) filter (where state = 'unrecorded') as unrecorded_sessions,
+        string_agg(distinct coalesce(class_name, course_name), ', ' order by coalesce(class_name, course_name))
+            filter (where state = 'unrecorded') as unrecorded_classes,
+        min(date) filter (where state = 'unrecorded') as first_unrecorded_on,
+        max(date) filter (where state = 'unrecorded') as last_unrecorded_on
+    from due
+    group by school_id, semester_id, week, teacher_id
+)
+
+select
+    weeks.school_id,
+    weeks.semester_id,
+    weeks.semester_name,
+    weeks.week,
+    weeks.teacher_id,
+    teachers.staff_number,
+    teachers.teacher_name,
+    weeks.due_sessions,
+    weeks.recorded_sessions,
+    weeks.unrecorded_sessions,
+    {{ rate('weeks.unrecorded_sessions', 'weeks.due_sessions') }} as unrecorded_rate,
+    weeks.unrecorded_classes,
+    weeks.first_unrecorded_on,
+    weeks.last_unrecorded_on
+from weeks
+left join teachers
+    on teachers.school_id = weeks.school_id
+    and teachers.teacher_id = weeks.teacher_id

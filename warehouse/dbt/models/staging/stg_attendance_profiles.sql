@@ -1,0 +1,7 @@
+-- Grain: school, profile of chronic absence. The profiles in force: a school's own row of the seed, else the
+--   default.
+with schools as (
+    select * from {{ ref('stg_schools') }}
+)
+
+{{ in_force(ref('attendance_profiles'), key='profile') }}
