@@ -99,16 +99,35 @@ def broken(run_dbt: Builder) -> Build:
     return run_dbt("broken", NIGHTLY, worlds.BROKEN)
 
 
+#: Wrong numbers in built marts; what each breaks is in test_checks.py.
+TAMPERING = (
+    "update marts.grade_student_semester"
+    " set passed_courses = passed_courses + 1, percent_rank_in_class = 1.5 where student_id = 1",
+    "insert into marts.grade_student_semester from marts.grade_student_semester where student_id = 2",
+    "update marts.attendance_student_day set late = present + 1, period_absence_rate = 101",
+    "insert into marts.attendance_student_day from marts.attendance_student_day limit 1",
+    "update marts.attendance_student_semester set school_id = 9, unrecorded = expected + 1, tier = 'unrecorded',"
+    " lateness_rate = -1, longest_absence_streak = days_absent + 1",
+    "insert into marts.attendance_student_semester from marts.attendance_student_semester limit 1",
+    "update marts.attendance_class_session set school_id = 9, attendance_rate = 100.01, present = absent + 1"
+    " where recorded > 0",
+    "insert into marts.attendance_class_session from marts.attendance_class_session limit 1",
+    "update marts.attendance_class_week set other_sessions = other_sessions + 1, recording_rate = 200",
+    "insert into marts.attendance_class_week from marts.attendance_class_week",
+    "update marts.attendance_heatmap set absent = absent + 1, lateness_rate = 200",
+    "insert into marts.attendance_heatmap from marts.attendance_heatmap",
+    "update marts.attendance_unrecorded set due_sessions = 0, unrecorded_rate = -1",
+    "insert into marts.attendance_unrecorded from marts.attendance_unrecorded",
+    "update marts.attendance_group_week set average_daily_attendance = student_days + 1, attendance_rate = 200",
+    "insert into marts.attendance_group_week from marts.attendance_group_week",
+)
+
+
 @pytest.fixture(scope="session")
 def tampered(run_dbt: Builder, healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """A built mart with wrong numbers in it, tested again."""
+    """Built marts with wrong numbers in them, tested again."""
     file = Path(shutil.copy(healthy.file, tmp_path_factory.mktemp("tampered") / "built.duckdb"))
     with duckdb.connect(str(file)) as connection:
-        connection.execute(
-            "update marts.grade_student_semester"
-            " set passed_courses = passed_courses + 1, percent_rank_in_class = 1.5 where student_id = 1"
-        )
-        connection.execute(
-            "insert into marts.grade_student_semester from marts.grade_student_semester where student_id = 2"
-        )
-    return run_dbt("tampered", ("test", "--select", "grade_student_semester,test_type:data"), file)
+        for statement in TAMPERING:
+            connection.execute(statement)
+    return run_dbt("tampered", ("test", "--select", "marts,test_type:data"), file)

@@ -45,8 +45,8 @@ def test_every_orphan_and_every_unknown_value_is_seen(broken: Build) -> None:
     watched = {
         check: status
         for check, status in broken.statuses.items()
-        # Behind a failure that blocks, nothing is built and nothing checked.
-        if check.endswith(("_related", "_known")) and check not in BLOCKING and status != "skipped"
+        # Marts stand on facts of known schools, so theirs pass here; tampering with them is tested below.
+        if check.endswith(("_related", "_known")) and check not in BLOCKING and check[:11] != "attendance_"
     }
     assert len(watched) > 30
     assert set(watched.values()) == {"warn"}, watched
@@ -66,14 +66,7 @@ def test_what_only_one_interface_has_is_a_warning_and_a_table(broken: Build) -> 
     ) == [(12, "v3")]
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        "grade_student_semester_key",
-        "grade_student_semester_parts_make_the_whole",
-        "grade_student_semester_ranks_in_range",
-        "grade_student_semester_has_every_grade",
-    ],
-)
-def test_a_mart_with_wrong_numbers_blocks(tampered: Build, check: str) -> None:
-    assert tampered.statuses[check] == "fail", tampered.output
+def test_every_check_of_a_mart_catches_what_it_is_there_for(tampered: Build) -> None:
+    passing = [check for check, status in tampered.statuses.items() if status == "pass"]
+    assert len(tampered.failures) > 30
+    assert passing == [], tampered.output
