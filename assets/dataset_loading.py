@@ -119,7 +119,7 @@ class DatasetLoader:
             read = await read_segment(
                 self._client, self._asked.source, span, self._settings.limit, since, self._writer(spool)
             )
-            total = await count(self._client, self._asked.source, span, read.account)
+            total = await count(self._client, self._asked.source, span, read.account.tally)
             if total is None or not read.account.complete:
                 return None
             if not read.incremental:
@@ -146,7 +146,7 @@ class DatasetLoader:
                 read = await read_pages(self._client, source, limit, write)
             else:
                 read = await read_segment(self._client, source, span, limit, None, write)
-                read.account.server_total = await count(self._client, source, span, read.account)
+                read.account.server_total = await count(self._client, source, span, read.account.tally)
             return await self._commit(slice, spool, read), read
 
     def _spool(self) -> Spool:

@@ -21,7 +21,7 @@ from campus.collect import Account, Collector
 from campus.collection import together
 from campus.datasets.definition import Definition, contract_of, parse_definition
 from campus.datasets.metadata import Offered, read_datasets
-from campus.datasets.names import safe_names
+from campus.datasets.names import table_names
 from campus.datasets.plan import Layout, lay_out
 from campus.datasets.selection import chosen, unmatched
 from campus.errors import CampusError
@@ -99,7 +99,7 @@ class _School:
         if self._definitions:
             self._planned.notes += unmatched(settings.selection, list(self._definitions))
         new = [name for name in wanted if name not in names]
-        tables = {**names, **dict(zip(new, safe_names(new, names.values()), strict=True))}
+        tables = {**names, **dict(zip(new, table_names(new, names.values()), strict=True))}
         await together(self._plan_one(name, tables[name], settings) for name in wanted)
         self._retire_dropped()
         record_plans(self._runtime.lake, self._school_id, [self._plans[name] for name in sorted(self._plans)])

@@ -5,7 +5,7 @@ run's cause has committed is not asked for again.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -87,7 +87,8 @@ async def _load_all(
     loaded: list[Loaded] = []
     async with Client(runtime.client, [DATASETS.scopes], runtime.listener) as client:
         jobs, problems = _jobs(runtime, client, cause, list(context.partition_keys))
-        total = len(jobs)
+        total = Counter(job.loader for job in jobs)
+        ended: dict[DatasetLoader, list[Loaded]] = defaultdict(list)
 
         async def work() -> None:
             while jobs:
@@ -95,10 +96,11 @@ async def _load_all(
                 one = await job.loader.load(job.segment)
                 record(context, one)
                 loaded.append(one.loaded)
-                _tell(runtime, one.loaded, len(loaded), total)
+                ended[job.loader].append(one.loaded)
+                _tell(runtime, ended[job.loader], total[job.loader])
 
         async with asyncio.TaskGroup() as workers:
-            for _ in range(min(runtime.datasets.segments_at_a_time, total)):
+            for _ in range(min(runtime.datasets.segments_at_a_time, len(jobs))):
                 workers.create_task(work())
     return loaded, problems
 
@@ -157,17 +159,18 @@ def record(context: dg.AssetExecutionContext, one: LoadedSegment) -> None:
     )
 
 
-def _tell(runtime: Runtime, one: Loaded, done: int, total: int) -> None:
+def _tell(runtime: Runtime, ended: list[Loaded], total: int) -> None:
+    """Tell how far a dataset is by its segments that have ended."""
     if runtime.listener:
-        rows = one.outcome.received if one.outcome else 0
+        last = ended[-1]
         runtime.listener(
             Event(
                 "progress",
-                f"datasets: {done} of {total} segments",
-                resource="datasets",
-                slice=str(one.slice.school_id),
-                done=done,
+                f"{last.spec.name}: {len(ended)} of {total} segments",
+                resource=last.spec.name,
+                slice=str(last.slice.school_id),
+                done=len(ended),
                 total=total,
-                rows=rows,
+                rows=sum(one.outcome.received for one in ended if one.outcome),
             )
         )

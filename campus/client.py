@@ -160,4 +160,6 @@ def _query(params: Mapping[str, str | int]) -> str:
 
 def segment(value: str | int) -> str:
     """One path segment made of data (a name in any script, an id), percent-encoded."""
-    return quote(str(value), safe="")
+    text = str(value)
+    # Bare dots would lead up, out of the path.
+    return text.replace(".", "%2E") if text in (".", "..") else quote(text, safe="")

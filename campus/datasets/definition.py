@@ -246,7 +246,7 @@ def _named(sent: Mapping[str, Any], kind: str, drift: list[Drift]) -> list[Mappi
     for place, member in enumerate(listed):
         name = _text(member, "name") if isinstance(member, Mapping) else None
         if not name or _UNSPEAKABLE & set(name):
-            drift.append(Drift("unreadable_definition", f"{kind}[{place}]"))
+            drift.append(Drift("unreadable_definition", f"{kind}[{place}]", name or ""))
         elif name in named:
             drift.append(Drift("duplicate_definition", name))
         else:

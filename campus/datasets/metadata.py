@@ -54,16 +54,15 @@ async def _read_below(
         Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
         paging,
         parse=raw_rows,
-        keys=lambda rows: [bytes(row) for row in rows],
+        keys=lambda rows: [_identity(row) for row in rows],
         tally=tally,
     )
-    listed = list(dict.fromkeys(bytes(row) for page in pages for row in page))
+    listed = list({_identity(row): bytes(row) for page in pages for row in page}.values())
     whole: dict[int, bytes] = {}
 
     async def complete(position: int, row: bytes) -> None:
-        members = _members(row)
-        if members and "name" in members and not {"fields", "relations"} <= members.keys():
-            name = msgspec.json.decode(members["name"], type=str)
+        members, name = _members(row), _name(row)
+        if members and name and not {"fields", "relations"} <= members.keys():
             answer = await client.get(
                 f"{prefix}{DATASETS.path}/{segment(name)}",
                 {},
@@ -138,6 +137,23 @@ def _with_text_enum(row: Raw) -> Raw | dict[str, Any]:
     except msgspec.DecodeError:
         return row
     return {**members, "enum": None if values is None else [str(value) for value in values]}
+
+
+class _Named(msgspec.Struct):
+    name: str
+
+
+def _name(row: bytes | Raw) -> str | None:
+    try:
+        return msgspec.json.decode(row, type=_Named).name
+    except msgspec.DecodeError:
+        return None
+
+
+def _identity(row: bytes | Raw) -> str | bytes:
+    """What tells a listed dataset from the others: its name, since the rest of it may change between two
+    readings; all of it where it has none."""
+    return _name(row) or bytes(row)
 
 
 def _members(row: bytes | Raw) -> dict[str, Raw] | None:

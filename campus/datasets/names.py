@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 from itertools import chain, count
+from urllib.parse import quote
 
 # Columns of the lake's own, which no field may take.
 RESERVED = frozenset(
@@ -17,6 +18,8 @@ RESERVED = frozenset(
         "_row",
     }
 )
+# Bytes of a table's name where it is part of a folder's, percent-encoded: a folder's may have 255.
+_LONGEST = 200
 # Python's own attributes, which no struct may redefine.
 _DUNDER = re.compile(r"__.*__")
 
@@ -41,3 +44,14 @@ def safe_names(texts: Iterable[str], taken: Collection[str] = RESERVED) -> list[
         used.add(name.casefold())
         names.append(name)
     return names
+
+
+def table_names(texts: Iterable[str], taken: Collection[str]) -> list[str]:
+    """A safe name for the table of each dataset, in order, cut where no folder could bear it."""
+    return safe_names([_cut(safe_name(text)) for text in texts], taken)
+
+
+def _cut(name: str) -> str:
+    while len(quote(name, safe="")) > _LONGEST:
+        name = name[:-1]
+    return name

@@ -1,5 +1,6 @@
 """Finding out how a dataset can be read: which segments of ids hold records, or that only pages will do."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -7,11 +8,14 @@ import pyarrow as pa
 
 from campus.client import Client
 from campus.contract import fields
-from campus.datasets.records import Source, key_in
+from campus.datasets.records import Source, count, key_in
 from campus.decode import raw_rows
 from campus.errors import Refused
 from campus.events import Tally
 from campus.resources import DATASETS
+
+# Segments that a dataset may have however few its rows are: more come only with more rows.
+FEW = 16
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ async def lay_out(
     """Find the segments of a dataset that hold records.
 
     width: that of its segments so far (None: new), which never changes. segment_rows: ids of a segment at
-    least; where the ids reach further than `most_segments` of those, segments are wider. A stretch without
-    records costs one request, however long. Raises CampusError."""
+    least; where those would be more than `most_segments`, or more than so few rows are worth, segments are
+    wider. A stretch without records costs one request, however long. Raises CampusError."""
     if len(source.key) != 1 or not _is_integer(source):
         return Layout(
             None, why="its primary key is not one integer" if source.key else "it has no primary key"
@@ -45,7 +49,8 @@ async def lay_out(
         if least is None:
             return Layout(width or segment_rows)
         greatest = max(least, await _first(client, source, {}, tally, descending=True) or least)
-        width = width or _width(greatest - least + 1, segment_rows, most_segments)
+        if width is None:
+            return await _cut(client, source, least, greatest, segment_rows, most_segments, tally)
         return Layout(width, await _segments(client, source, width, least, greatest, tally))
     except (Refused, _Unseekable) as error:
         return Layout(None, why=str(error))
@@ -63,15 +68,45 @@ def _width(ids: int, segment_rows: int, most_segments: int) -> int:
     return width
 
 
+async def _cut(
+    client: Client,
+    source: Source,
+    least: int,
+    greatest: int,
+    segment_rows: int,
+    most_segments: int,
+    tally: Tally,
+) -> Layout:
+    """Cut a new dataset: finely where its ids are dense or lie in clusters; where they are thinly spread, so
+    widely that the segments are worth their requests."""
+    ids = greatest - least + 1
+    counted = await count(client, source, None, tally)
+    rows = ids if counted is None else min(counted, ids)
+    most = min(most_segments, max(FEW, 4 * (rows // segment_rows)))
+    width = _width(rows, segment_rows, most)
+    segments = await _segments(client, source, width, least, greatest, tally, most)
+    if len(segments) > most:
+        width = _width(ids, segment_rows, most)
+        segments = await _segments(client, source, width, least, greatest, tally)
+    return Layout(width, segments)
+
+
 async def _segments(
-    client: Client, source: Source, width: int, least: int, greatest: int, tally: Tally
+    client: Client,
+    source: Source,
+    width: int,
+    least: int,
+    greatest: int,
+    tally: Tally,
+    enough: float = math.inf,
 ) -> tuple[int, ...]:
-    """The segments that hold records, found by leaping from each one's end to the next record."""
+    """The segments that hold records, found by leaping from each one's end to the next record; no further
+    than one more than `enough` of them."""
     beyond = await _first(client, source, _from(source, greatest + 1), tally)
     if beyond is not None and beyond <= greatest:
         raise _Unseekable(f"the platform ignores {source.key_fields[0]}_egt")
     found = [least // width]
-    while (start := (found[-1] + 1) * width) <= greatest or beyond is not None:
+    while len(found) <= enough and ((start := (found[-1] + 1) * width) <= greatest or beyond is not None):
         following = await _first(client, source, _from(source, start), tally)
         if following is None:
             break

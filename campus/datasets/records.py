@@ -177,7 +177,7 @@ def _conclude(read: RecordsRead, cursor: IdCursor) -> None:
         account.notes.append("the platform does not sort by id, so rows may be missing")
 
 
-async def count(client: Client, source: Source, span: Span | None, account: Account) -> int | None:
+async def count(client: Client, source: Source, span: Span | None, tally: Tally) -> int | None:
     """How many records a segment has (None: the whole dataset) by the platform's own count, if it counts."""
     within: dict[str, str | int] = {}
     if span is not None:
@@ -189,7 +189,7 @@ async def count(client: Client, source: Source, span: Span | None, account: Acco
         school_id=source.school_id,
         scope=DATASETS.scopes,
         parse=raw_rows,
-        tally=account.tally,
+        tally=tally,
     )
     return None if answer.pagination is None else answer.pagination.total_count
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from typing import Any
+from urllib.parse import quote
 
 import duckdb
 import msgspec
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from campus.contract import Field, column_names, fields
 from campus.datasets.definition import columns_of, contract_of, key_fields, parse_definition, primary_key
-from campus.datasets.names import RESERVED, safe_name, safe_names
+from campus.datasets.names import RESERVED, safe_name, safe_names, table_names
 from campus.decode import Drift, decode_page
 from campus.errors import UnexpectedAnswer
 
@@ -53,6 +54,12 @@ def test_of_names_that_collide_the_later_yields() -> None:
         "_ROW_2",
         "__init___2",
     ]
+
+
+def test_names_of_tables_are_no_longer_than_a_folder_bears() -> None:
+    names = table_names(["长" * 100, "长" * 101, "a" * 300, "tiny"], ["scores"])
+    assert names == ["长" * 22, "长" * 22 + "_2", "a" * 200, "tiny"]
+    assert all(len(quote(f"resource=datasets.{name}")) < 255 for name in names)
 
 
 @settings(max_examples=60, deadline=None)
@@ -220,7 +227,8 @@ def test_metadata_that_cannot_be_used_are_told_and_the_rest_is() -> None:
     assert [f.name for f in definition.fields] == ["id", "where", "untyped"]
     assert (definition.is_custom, definition.relations, definition.label) == (True, (), None)
     assert set(definition.drift) == {
-        *(Drift("unreadable_definition", f"fields[{place}]") for place in range(1, 6)),
+        *(Drift("unreadable_definition", f"fields[{place}]") for place in range(1, 5)),
+        Drift("unreadable_definition", "fields[5]", 'a"b'),
         Drift("duplicate_definition", "id"),
         Drift("unknown_type", "where", "geometry"),
         Drift("unknown_type", "untyped"),

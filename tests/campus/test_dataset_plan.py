@@ -1,0 +1,106 @@
+"""Finding out what datasets there are and how each can be read, from platforms with habits of their own."""
+
+import asyncio
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from scripted_platform import Platform, Request, answer
+
+from campus.client import Client, segment
+from campus.collect import Collector
+from campus.datasets.definition import contract_of, parse_definition
+from campus.datasets.metadata import Offered, read_datasets
+from campus.datasets.plan import Layout, lay_out
+from campus.datasets.records import Source
+from campus.events import Tally
+from campus.resources import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
+
+SCORES: dict[str, Any] = {
+    "id": 1,
+    "name": "scores",
+    "fields": [{"id": 1, "name": "id", "type": "integer", "primary": True}],
+    "relations": [],
+}
+
+
+def planned(ids: Sequence[int]) -> tuple[Layout, int]:
+    """The layout of a new dataset with these ids, and how many requests it took."""
+
+    def records(request: Request) -> bytes:
+        query = request.query
+        if "per_page" in query:
+            return answer([{"id": ids[0]}], x_pagination_total_count=str(len(ids)))
+        low = bisect_left(ids, int(query.get("id_egt", ids[0])))
+        high = bisect_right(ids, int(query.get("id_elt", ids[-1])))
+        found = ids[low:high][:: -1 if query["sort"].startswith("-") else 1]
+        return answer([{"id": one} for one in found[: int(query["limit"])]])
+
+    contract = contract_of(parse_definition(SCORES))
+    source = Source(101, "/v3/uds/datasets/scores/records", contract, ("id",), ("id",))
+
+    async def ask() -> tuple[Layout, int]:
+        async with Platform(records) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
+            return await lay_out(client, source, None, 1000, 500, Tally()), len(platform.gets)
+
+    return asyncio.run(ask())
+
+
+def offered(*answers: bytes) -> tuple[Offered, list[Any]]:
+    """What a platform offers whose list of datasets is each of these answers in turn, then the last one."""
+    left = list(answers)
+
+    def listing(request: Request) -> bytes:
+        assert request.path == "/v3/uds/datasets"
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    async def ask() -> tuple[Offered, list[Any]]:
+        specs = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
+        collectors = [Collector(spec, "", lambda batch: None) for spec in specs]
+        async with Platform(listing) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
+            found = await read_datasets(client, 101, *collectors)
+        return found, [collector.account for collector in collectors]
+
+    return asyncio.run(ask())
+
+
+def test_dense_ids_are_cut_finely() -> None:
+    layout, requests = planned(range(1, 40_001))
+    assert layout == Layout(1000, tuple(range(41)))
+    assert requests < 50
+
+
+def test_clusters_are_cut_finely_however_far_apart() -> None:
+    ids = [*range(1, 2500), *range(10**15, 10**15 + 1500), 2 * 10**18]
+    layout, requests = planned(ids)
+    assert layout == Layout(1000, (0, 1, 2, 10**12, 10**12 + 1, 2 * 10**15))
+    assert requests < 12
+
+
+def test_thinly_spread_ids_are_cut_into_few_segments() -> None:
+    # such as ids that carry the time they were given at
+    layout, requests = planned(range(10**18, 10**18 + 800 * 10**12, 10**12))
+    assert layout.width and 8 <= len(layout.segments) <= 17
+    assert requests < 45
+
+
+def test_a_list_whose_text_changes_while_it_is_read_has_each_dataset_once() -> None:
+    first = answer(json.dumps([SCORES | {"last_updated_at": None}]).encode())
+    later = answer(json.dumps([SCORES | {"last_updated_at": "2025-09-01 08:00:00"}]).encode())
+    found, (datasets, fields, _) = offered(first, later)
+    assert msgspec.json.decode(found.definitions["scores"])["last_updated_at"] is not None
+    assert (datasets.received, fields.received) == (1, 1)
+    assert found.complete
+
+
+def test_a_name_of_dots_leads_nowhere_else() -> None:
+    assert [segment(name) for name in (".", "..", "...", "a.b", "家/b", 7)] == [
+        "%2E",
+        "%2E%2E",
+        "...",
+        "a.b",
+        "%E5%AE%B6%2Fb",
+        "7",
+    ]
