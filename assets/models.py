@@ -12,6 +12,7 @@ from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtC
 from assets.dataset_tables import planned_tables
 from assets.runtime import Runtime
 from assets.tables import TABLES
+from assets.users import users_table
 from warehouse.models import EXECUTABLE, PROJECT, Build, alone
 from warehouse.publish import build_raw, publish, record_checks
 
@@ -45,7 +46,9 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
             raise dg.Failure("The models are built together: materialize all of them.", allow_retries=False)
         runtime: Runtime = context.resources.campus
         with alone(build):
-            build_raw(runtime.lake, list(TABLES.values()), build.file, datasets=planned_tables(runtime.lake))
+            users = users_table(runtime.lake)
+            tables = TABLES | {users.name: users}
+            build_raw(runtime.lake, list(tables.values()), build.file, datasets=planned_tables(runtime.lake))
             yield from _run_dbt(context, build)
             # What waits here has passed its checks, and no other run's build can take its place.
             build.file.rename(build.checked(context.run.run_id))

@@ -7,7 +7,7 @@ import dagster as dg
 import pyarrow as pa
 import uvloop
 
-from assets.base_data import GROUP, SEMESTER_LEVEL
+from assets import base_data, v1
 from assets.committing import Loaded, in_words
 from assets.dataset_plans import plan_datasets
 from assets.loading import Loader
@@ -33,6 +33,7 @@ from warehouse.plans import read_plans
 from warehouse.quality import committed
 
 SEMESTERS = RESOURCES["semesters"]
+SEMESTER_LEVEL = (*base_data.SEMESTER_LEVEL, *v1.SEMESTER_LEVEL)
 
 
 @dataclass
@@ -62,7 +63,10 @@ def _asset_spec(spec: ResourceSpec, group: str) -> dg.AssetSpec:
 
 @dg.multi_asset(
     name="discover",
-    specs=[_asset_spec(SCHOOLS, GROUP), *(_asset_spec(spec, "datasets") for spec in DATASET_METADATA)],
+    specs=[
+        _asset_spec(SCHOOLS, base_data.GROUP),
+        *(_asset_spec(spec, "datasets") for spec in DATASET_METADATA),
+    ],
     required_resource_keys={"campus"},
     pool="platform",
 )

@@ -1,6 +1,6 @@
 """What runs by itself: the nightly discovery, one load a school after it, one publication after the loads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +10,8 @@ import duckdb
 import pyarrow.compute as pc
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from assets.base_data import SEMESTER_LEVEL
+from assets import base_data as base_assets
+from assets import v1 as v1_assets
 from assets.partitions import DATASET_SEGMENTS, SCHOOL_SEMESTERS, partition_key
 from assets.resource_assets import asset_key
 from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG
@@ -58,54 +59,54 @@ def loads_after_discovery(
     settings: Settings,
     discovery: AssetJob,
     base_data: AssetJob,
+    v1: AssetJob,
     datasets: AssetJob,
     status: dg.DagsterRunStatus,
 ) -> dg.SensorDefinition:
     """The sensor that asks for the loads of each school once discovery has ended. Also when it has failed:
     that one school cannot be read is no reason to leave out the others."""
+    by_semester = ((base_data, base_assets.SEMESTER_LEVEL), (v1, v1_assets.SEMESTER_LEVEL))
 
     @dg.run_status_sensor(
         name=f"loads_after_discovery_{status.value.lower()}",
         run_status=status,
         monitored_jobs=[discovery],
-        request_jobs=[base_data, datasets],
+        request_jobs=[base_data, v1, datasets],
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=30,
         description="The loads of each school: its current semester, on one night a week every semester, and "
         "its datasets.",
     )
     def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest]:
-        instance = context.instance
-        tags = context.dagster_run.tags
-        sync_id = tags.get(SYNC_ID_TAG, context.dagster_run.run_id)
+        instance, run = context.instance, context.dagster_run
+        every_semester = run.tags.get(EVERY_SEMESTER_TAG, "false")
+        tags = {SYNC_ID_TAG: run.tags.get(SYNC_ID_TAG, run.run_id)}
         keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
-        loaded = [instance.get_materialized_partitions(asset_key(spec.name)) for spec in SEMESTER_LEVEL]
-        wanted = due_keys(
-            of_schools(keys, settings.school_ids),
-            current_keys(settings),
-            set.intersection(*loaded),
-            every_semester=tags.get(EVERY_SEMESTER_TAG) == "true",
-        )
-        for stretch in school_ranges(keys, wanted):
-            yield dg.RunRequest(
-                run_key=f"{context.dagster_run.run_id}|{stretch.start}",
-                job_name=base_data.name,
-                tags={**stretch.tags, SYNC_ID_TAG: sync_id},
-            )
+        mine, current = of_schools(keys, settings.school_ids), current_keys(settings)
+        for job, specs in by_semester:
+            loaded = [instance.get_materialized_partitions(asset_key(spec.name)) for spec in specs]
+            everywhere = set.intersection(*loaded)
+            wanted = due_keys(mine, current, everywhere, every_semester=every_semester == "true")
+            yield from _requests(run.run_id, job, keys, wanted, tags)
         segments = instance.get_dynamic_partitions(DATASET_SEGMENTS.name or "")
-        for stretch in school_ranges(segments, of_schools(segments, settings.school_ids)):
-            yield dg.RunRequest(
-                run_key=f"{context.dagster_run.run_id}|{stretch.start}",
-                job_name=datasets.name,
-                # Once a week in full, since a change that moves no updated_at shows nowhere else.
-                tags={
-                    **stretch.tags,
-                    SYNC_ID_TAG: sync_id,
-                    FULL_TAG: tags.get(EVERY_SEMESTER_TAG, "false"),
-                },
-            )
+        wanted = of_schools(segments, settings.school_ids)
+        # Once a week in full, since a change that moves no updated_at shows nowhere else.
+        yield from _requests(run.run_id, datasets, segments, wanted, tags | {FULL_TAG: every_semester})
 
     return sensor
+
+
+def _requests(
+    discovered_by: str, job: AssetJob, keys: Sequence[str], wanted: Iterable[str], tags: Mapping[str, str]
+) -> Iterator[dg.RunRequest]:
+    """One run a school of the job, as far as the wanted ones of its partition keys stand together.
+    `discovered_by`: the id of the run that discovery was."""
+    for stretch in school_ranges(keys, wanted):
+        yield dg.RunRequest(
+            run_key=f"{discovered_by}|{job.name}|{stretch.start}",
+            job_name=job.name,
+            tags={**stretch.tags, **tags},
+        )
 
 
 def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefinition:

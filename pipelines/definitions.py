@@ -6,12 +6,13 @@ from assets.base_data import base_data
 from assets.datasets import dataset_records
 from assets.runtime import Runtime
 from assets.schools import discovery
+from assets.v1 import v1_data
 from pipelines.automation import loads_after_discovery, nightly, publish_after_loads
 from pipelines.resources import build_of, campus_resource
 from pipelines.settings import Settings, load_settings
 from warehouse.models import manifest
 
-DISCOVERY, BASE_DATA, DATASETS, PUBLISH = "discovery", "base_data", "datasets", "publish"
+DISCOVERY, BASE_DATA, V1, DATASETS, PUBLISH = "discovery", "base_data", "v1", "datasets", "publish"
 
 
 def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
@@ -27,6 +28,12 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
         dg.AssetSelection.assets(base_data),
         description="Semesters through grades in the recommended order, for any schools and semesters.",
     )
+    v1 = dg.define_asset_job(
+        V1,
+        dg.AssetSelection.assets(v1_data),
+        description="The v1 generation: users, classes, timetables, transcripts and devices, for any schools "
+        "and semesters.",
+    )
     records = dg.define_asset_job(
         DATASETS,
         dg.AssetSelection.assets(dataset_records),
@@ -34,12 +41,12 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
     )
     campus = dg.ResourceDefinition.hardcoded_resource(runtime) if runtime else campus_resource(settings)
     return dg.Definitions(
-        assets=[discovery, base_data, dataset_records],
-        jobs=[finding, loads, records],
+        assets=[discovery, base_data, v1_data, dataset_records],
+        jobs=[finding, loads, v1, records],
         schedules=[nightly(settings, finding)],
         sensors=[
-            loads_after_discovery(settings, finding, loads, records, dg.DagsterRunStatus.SUCCESS),
-            loads_after_discovery(settings, finding, loads, records, dg.DagsterRunStatus.FAILURE),
+            loads_after_discovery(settings, finding, loads, v1, records, dg.DagsterRunStatus.SUCCESS),
+            loads_after_discovery(settings, finding, loads, v1, records, dg.DagsterRunStatus.FAILURE),
         ],
         resources={"campus": campus},
         executor=dg.in_process_executor,

@@ -12,9 +12,11 @@ import dagster as dg
 
 from assets.partitions import DATASET_SEGMENTS, SCHOOL_SEMESTERS
 from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG
-from pipelines.definitions import BASE_DATA, DATASETS, DISCOVERY, PUBLISH
+from pipelines.definitions import BASE_DATA, DATASETS, DISCOVERY, PUBLISH, V1
 from pipelines.due import of_schools, school_ranges
 
+# What is loaded, in this order: the jobs and their partitions.
+LOADS = ((BASE_DATA, SCHOOL_SEMESTERS), (V1, SCHOOL_SEMESTERS), (DATASETS, DATASET_SEGMENTS))
 # The run's own words reach the terminal as events and failures; Dagster's log of it is in the UI.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -49,7 +51,7 @@ def load(
     selected = None if selection is None else _select(definitions, selection)
     tags = {SYNC_ID_TAG: sync_id, FULL_TAG: str(full).lower()}
     yield _execute(definitions, instance, DISCOVERY, tags)
-    for job, partitions in ((BASE_DATA, SCHOOL_SEMESTERS), (DATASETS, DATASET_SEGMENTS)):
+    for job, partitions in LOADS:
         mine = None if selected is None else selected & _assets_of(definitions, job)
         if mine is not None and not mine:
             continue
@@ -98,7 +100,7 @@ def _interruptible(run: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteIn
 
 def _select(definitions: dg.Definitions, selection: str) -> set[dg.AssetKey]:
     """The assets of a load that a selection names."""
-    loadable = _assets_of(definitions, BASE_DATA) | _assets_of(definitions, DATASETS)
+    loadable = set.union(*(_assets_of(definitions, job) for job, _ in LOADS))
     try:
         named = dg.AssetSelection.from_string(selection).resolve(definitions.resolve_asset_graph())
     except dg.DagsterError as error:

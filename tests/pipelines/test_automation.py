@@ -14,13 +14,14 @@ from assets.partitions import DATASET_SEGMENTS
 from assets.resource_assets import asset_key
 from assets.runtime import SYNC_ID_TAG
 from campus.resources import BASE_DATA as BASE_RESOURCES
-from campus.resources import DATASET_METADATA, SCHOOLS
+from campus.resources import DATASET_METADATA, SCHOOLS, V1_DATA
 from pipelines.automation import EVERY_SEMESTER_TAG
 from pipelines.definitions import (
     BASE_DATA,
     DATASETS,
     DISCOVERY,
     PUBLISH,
+    V1,
     build_definitions,
     load_definitions,
 )
@@ -45,18 +46,17 @@ def district(make_world: Callable[..., World]) -> World:
 def test_the_definitions_that_dagster_loads_are_whole(definitions: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(definitions)
     repository = definitions.get_repository_def()
-    assert {DISCOVERY, BASE_DATA, PUBLISH} <= set(repository.job_names)
-    assert all(
-        job.description for job in (repository.get_job(name) for name in (DISCOVERY, BASE_DATA, PUBLISH))
-    )
+    jobs = (DISCOVERY, BASE_DATA, V1, DATASETS, PUBLISH)
+    assert set(jobs) <= set(repository.job_names)
+    assert all(job.description for job in (repository.get_job(name) for name in jobs))
 
 
 def test_each_asset_has_a_group_and_a_description(definitions: dg.Definitions) -> None:
     graph = definitions.resolve_asset_graph()
     nodes = {key: graph.get(key) for key in graph.materializable_asset_keys}
-    resources = (SCHOOLS, *BASE_RESOURCES, *DATASET_METADATA)
+    resources = (SCHOOLS, *BASE_RESOURCES, *V1_DATA, *DATASET_METADATA)
     assert {asset_key(spec.name) for spec in resources} | {RECORDS, PUBLISHED} <= nodes.keys()
-    groups = {"base_data", "datasets", "staging", "core", "marts", "seeds", "published"}
+    groups = {"base_data", "v1", "datasets", "staging", "core", "marts", "seeds", "published"}
     assert {node.group_name for node in nodes.values()} >= groups
     assert [key for key, node in nodes.items() if not node.description] == []
     assert len(graph.asset_check_keys) > 70
@@ -105,18 +105,21 @@ def requested_loads(
     ]
 
 
-def test_a_first_night_loads_every_semester_in_one_run_a_school(district: World) -> None:
+@pytest.mark.parametrize("job", [BASE_DATA, V1])
+def test_a_first_night_loads_every_semester_in_one_run_a_school(district: World, job: str) -> None:
     found = district.discover()
     first, second = district.partitions[:2], district.partitions[2:]
-    assert requested_loads(district, found, weekly=False) == [(first[0], first[1]), (second[0], second[1])]
+    whole = [(first[0], first[1]), (second[0], second[1])]
+    assert requested_loads(district, found, weekly=False, job=job) == whole
 
 
 def test_later_nights_load_the_current_semester_and_once_a_week_all(district: World) -> None:
-    assert district.load().problems == []
+    assert district.load(select='group:"base_data" or group:"v1"').problems == []
     found = district.discover()
     current = [(key, key) for key in district.partitions[1::2]]
-    assert requested_loads(district, found, weekly=False) == current
-    assert len(requested_loads(district, found, weekly=True)) == 2
+    for job in (BASE_DATA, V1):
+        assert requested_loads(district, found, weekly=False, job=job) == current
+        assert len(requested_loads(district, found, weekly=True, job=job)) == 2
 
 
 def test_every_night_loads_the_datasets_of_each_school_in_one_run(district: World) -> None:

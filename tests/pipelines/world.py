@@ -26,7 +26,8 @@ from simulator.process import RunningSimulator, running
 from warehouse.lake import Lake
 from warehouse.logs import LOGS, Log
 
-# What `differences` compares; datasets and the v1 generation have tests of their own.
+# What is loaded and `differences` compares; datasets and the v1 generation have tests of their own.
+BASE_ONLY = 'group:"base_data"'
 COMPARED = [spec.name for spec in (SCHOOLS, *BASE_DATA)]
 # What an analyst's question for classes is expanded with; the truth is asked for in the same way.
 EXPANDED = {"classes": "teachers,admin_class_ids"}
@@ -46,13 +47,21 @@ class World:
     def lake(self) -> Lake:
         return Lake(str(self.settings.lake_root))
 
-    def load(self, sync_id: str | None = None, *, accept_vanished: bool = False, **changes: Any) -> "Load":
-        """Discover and load school by school, as `campus sync` does before it publishes; `changes` are of
-        the settings."""
+    def load(
+        self,
+        sync_id: str | None = None,
+        *,
+        select: str | None = BASE_ONLY,
+        accept_vanished: bool = False,
+        **changes: Any,
+    ) -> "Load":
+        """Discover and load school by school, as `campus sync` does before it publishes. `select`: these
+        assets; None: all. `changes` are of the settings."""
         sync_id = sync_id or f"sync-{next(self.numbers)}"
         settings = self.settings.model_copy(update=changes)
         with open_runtime(settings, accept_vanished=accept_vanished) as runtime:
-            ends = list(load(load_definitions(settings, runtime), self.instance, sync_id))
+            definitions = load_definitions(settings, runtime)
+            ends = list(load(definitions, self.instance, sync_id, selection=select))
         return Load(sync_id, ends, [row for row in self.log("load_log") if row["sync_id"] == sync_id])
 
     def discover(self) -> dg.ExecuteInProcessResult:
