@@ -116,7 +116,7 @@ TAMPERING = (
     "insert into marts.attendance_class_week from marts.attendance_class_week",
     "update marts.attendance_heatmap set absent = absent + 1, lateness_rate = 200",
     "insert into marts.attendance_heatmap from marts.attendance_heatmap",
-    "update marts.attendance_unrecorded set due_sessions = 0, unrecorded_rate = -1",
+    "update marts.attendance_unrecorded set due_sessions = 0, unrecorded_sessions = 9, unrecorded_rate = -1",
     "insert into marts.attendance_unrecorded from marts.attendance_unrecorded",
     "update marts.attendance_group_week set average_daily_attendance = student_days + 1, attendance_rate = 200",
     "insert into marts.attendance_group_week from marts.attendance_group_week",

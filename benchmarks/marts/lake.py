@@ -1,0 +1,146 @@
+"""Schools written straight into a lake: a semester of attendance and what goes with it.
+
+A school has 2,000 students in 50 administrative classes of 40, 11 courses each, 7 lessons a day, 18 weeks of
+5 days: 1,260,000 records of attendance at most, of which 3 % of the sessions are never recorded. Each course
+class has an assessment of 8 items, a score for each of them and a grade; 1 % of the members leave half-way.
+Every value is a function of the school and its own key.
+"""
+
+from collections.abc import Iterator
+
+import duckdb
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from assets.tables import TABLES
+from warehouse.lake import Lake
+
+RECORDS_A_SCHOOL = 1_222_000
+
+#: Of one school, $s; columns left out are null. Ids are unique over the schools, as they need not be.
+SCHOOL = {
+    "schools": "SELECT $s AS id, 'School ' || $s AS name",
+    "semesters": """
+        SELECT $s * 10 AS id, '2025-2026 (2)' AS name, true AS is_current,
+            TIMESTAMP '2026-03-02' AS start_at, TIMESTAMP '2026-07-05' AS end_at""",
+    "v1_semesters": """
+        SELECT $s * 10 AS id, TIMESTAMP '2026-03-02' AS start_at, TIMESTAMP '2026-07-05' AS end_in,
+            [1, 2, 3, 4, 5] AS lesson_days""",
+    "terms": """
+        SELECT $s * 1000 + k AS id, 0 AS parent_id, 'system.graduates_in' AS type, '' || (2026 + k) AS name
+        FROM range(3) AS cohorts (k)""",
+    "structures": """
+        SELECT $s * 1000 AS id, 0 AS parent_id, 'School' AS name, 'headquarters' AS type
+        UNION ALL
+        SELECT $s * 1000 + 1 + k, $s * 1000, 'Year ' || k, 'grade' FROM range(3) AS years (k)""",
+    "students": """
+        SELECT $s * 1000000 + k AS id, 'Student ' || k AS name, 'student' AS role, '' || k AS usin,
+            [$s * 1000 + 1 + k // 40 % 3] AS structure_ids, $s * 1000 + k // 40 % 3 AS graduates_in_id
+        FROM range(2000) AS students (k)""",
+    "v1_users": "SELECT $s * 1000000 + k AS id, '' || k AS usin, 1 AS role FROM range(2000) AS students (k)",
+    "teachers": """
+        SELECT $s * 1000000 + 500000 + k AS id, 'Teacher ' || k AS name, 'teacher' AS role, 'T' || k AS usin
+        FROM range(110) AS teachers (k)""",
+    "admin_classes": """
+        SELECT $s * 1000 + k AS id, 'Class ' || k AS name, $s * 1000 + k % 3 AS graduates_in_id
+        FROM range(50) AS classes (k)""",
+    "classes": """
+        SELECT $s * 100000 + k AS id, 'C' || k AS csin, 'Course ' || k % 11 AS name,
+            'Course ' || k % 11 || ', class ' || k // 11 AS class_name, [$s * 1000 + k // 11] AS admin_class_ids,
+            [{'id': $s * 1000000 + 500000 + k % 11 * 10 + k // 55, 'name': 'Teacher'}] AS teachers
+        FROM range(550) AS classes (k)""",
+    "v1_classes": """
+        SELECT $s * 100000 + k AS id, 'C' || k AS csin, 'Course ' || k % 11 AS name,
+            [{'id': $s * 1000000 + 500000 + k % 11 * 10 + k // 55}] AS teachers
+        FROM range(550) AS classes (k)""",
+    "class_members": """
+        SELECT 'student' AS type, $s * 1000000 + k AS reflection_id, $s * 100000 + k // 40 * 11 + course AS class_id,
+            if(hash(k, course, $s) % 100 = 0, TIMESTAMP '2026-05-01', NULL) AS deleted_at
+        FROM range(2000) AS students (k), range(11) AS courses (course)""",
+    "assessments": """
+        SELECT $s * 100000 + k AS id, $s * 100000 + k AS class_id, 100 AS full_score FROM range(550) AS classes (k)""",
+    "assessment_items": """
+        SELECT ($s * 100000 + k) * 10 + item AS id, $s * 100000 + k AS assessment_id, 0 AS pid, 'item' AS type,
+            'Item ' || item AS name, 12.5 AS full_score
+        FROM range(550) AS classes (k), range(8) AS items (item)""",
+    "scores": """
+        SELECT $s * 1000000 + row_number() OVER () AS id, assessment_id, assessment_id * 10 + item AS item_id,
+            'item_score' AS type, owner_id, if(luck % 20 = 0, NULL, 7 + luck % 12 / 2) AS score,
+            TIMESTAMP '2026-06-01' + to_hours(luck % 500) AS published_at
+        FROM (
+            SELECT $s * 100000 + k // 40 * 11 + course AS assessment_id, item, $s * 1000000 + k AS owner_id,
+                hash(k, course, item, $s) % 1000 AS luck
+            FROM range(2000) AS students (k), range(11) AS courses (course), range(8) AS items (item)
+        )""",
+    "grades": """
+        SELECT $s * 100000 + row_number() OVER () AS id, 'class' AS source,
+            $s * 100000 + k // 40 * 11 + course AS source_id, $s * 1000000 + k AS owner_id, 100 AS full_score,
+            50 + hash(k, $s) % 20 + hash(k, course, $s) % 31 AS score, score AS real_score, 2 AS credit,
+            'published' AS status, TIMESTAMP '2026-07-01' AS published_at
+        FROM range(2000) AS students (k), range(11) AS courses (course)""",
+    "attendance_sessions": """
+        SELECT $s * 100000 + k * 11 + slot % 11 AS class_id, DATE '2026-03-02' + 7 * (week - 1) + slot // 7 AS date,
+            slot % 7 + 1 AS lesson, week, week AS _week, true AS scheduled
+        FROM range(50) AS classes (k), range(1, 19) AS weeks (week), range(35) AS slots (slot)""",
+    "attendance_records": """
+        SELECT $s * 10000000 + row_number() OVER () AS id, class_id, student_id, date AS checked_at, lesson, week AS _week,
+            CASE
+                WHEN day_luck % 1000 < care OR luck % 1000 < 8 THEN 'absent'
+                WHEN luck % 1000 < 33 THEN 'lated'
+                WHEN luck % 1000 < 43 THEN 'early_left'
+                ELSE 'normal'
+            END AS status,
+            if(status = 'absent' AND day_luck % 3 = 0, '病假', '') AS absence_label,
+            date AS created_date, '08:05' AS created_time
+        FROM (
+            SELECT $s * 100000 + k // 40 * 11 + slot % 11 AS class_id, $s * 1000000 + k AS student_id, week,
+                DATE '2026-03-02' + 7 * (week - 1) + slot // 7 AS date, slot % 7 + 1 AS lesson,
+                hash(k, week, slot, $s) AS luck, hash(k, week, slot // 7, $s) AS day_luck,
+                5 + (hash(k, $s) % 100) ** 3 / 5000 AS care
+            FROM range(2000) AS students (k), range(1, 19) AS weeks (week), range(35) AS slots (slot)
+            WHERE hash(k // 40, week, slot, $s) % 100 >= 3
+        )""",
+}
+
+
+def schools_of(records: int) -> int:
+    """How many schools have about so many records."""
+    return max(1, round(records / RECORDS_A_SCHOOL))
+
+
+def fill(lake: Lake, schools: int) -> None:
+    """Write the tables of so many schools, a commit a school and table."""
+    lake.ensure(TABLES.values())
+    with duckdb.connect() as con:
+        con.execute("SET threads = 2")
+        for school in range(1, schools + 1):
+            for name, query in SCHOOL.items():
+                table = TABLES[name]
+                schema = table.lake_schema
+                rows = con.execute(query.replace("$s", str(school))).to_arrow_table()
+                for batches in _pieces(rows):
+                    write_deltalake(lake.open(table), _shaped(batches, schema, school), mode="append")
+
+
+def _pieces(rows: pa.Table, size: int = 400_000) -> Iterator[pa.Table]:
+    for start in range(0, max(rows.num_rows, 1), size):
+        yield rows.slice(start, size)
+
+
+def _shaped(rows: pa.Table, schema: pa.Schema, school: int) -> pa.Table:
+    """The rows with all columns of the lake, in its types."""
+    same = {
+        "_school_id": school,
+        "school_id": school,
+        "_semester_id": school * 10,
+        "semester_id": school * 10,
+        "_synced_at": "2026-07-06 02:00:00",
+    }
+    columns = []
+    for field in schema:
+        if field.name in rows.column_names:
+            column = rows[field.name]
+        else:
+            column = pa.array([same.get(field.name)]).take(pa.repeat(0, rows.num_rows))
+        columns.append(column.cast(field.type))
+    return pa.table(columns, schema=schema)
