@@ -66,7 +66,7 @@ SCHOOL = {
     "scores": """
         SELECT $s * 1000000 + row_number() OVER () AS id, assessment_id, assessment_id * 10 + item AS item_id,
             'item_score' AS type, owner_id, if(luck % 20 = 0, NULL, 7 + luck % 12 / 2) AS score,
-            TIMESTAMP '2026-06-01' + to_hours(luck % 500) AS published_at
+            TIMESTAMP '2026-06-01' + to_hours((luck % 500)::INT) AS published_at
         FROM (
             SELECT $s * 100000 + k // 40 * 11 + course AS assessment_id, item, $s * 1000000 + k AS owner_id,
                 hash(k, course, item, $s) % 1000 AS luck
@@ -79,7 +79,7 @@ SCHOOL = {
             'published' AS status, TIMESTAMP '2026-07-01' AS published_at
         FROM range(2000) AS students (k), range(11) AS courses (course)""",
     "attendance_sessions": """
-        SELECT $s * 100000 + k * 11 + slot % 11 AS class_id, DATE '2026-03-02' + 7 * (week - 1) + slot // 7 AS date,
+        SELECT $s * 100000 + k * 11 + slot % 11 AS class_id, DATE '2026-03-02' + (7 * (week - 1) + slot // 7)::INT AS date,
             slot % 7 + 1 AS lesson, week, week AS _week, true AS scheduled
         FROM range(50) AS classes (k), range(1, 19) AS weeks (week), range(35) AS slots (slot)""",
     "attendance_records": """
@@ -94,7 +94,7 @@ SCHOOL = {
             date AS created_date, '08:05' AS created_time
         FROM (
             SELECT $s * 100000 + k // 40 * 11 + slot % 11 AS class_id, $s * 1000000 + k AS student_id, week,
-                DATE '2026-03-02' + 7 * (week - 1) + slot // 7 AS date, slot % 7 + 1 AS lesson,
+                DATE '2026-03-02' + (7 * (week - 1) + slot // 7)::INT AS date, slot % 7 + 1 AS lesson,
                 hash(k, week, slot, $s) AS luck, hash(k, week, slot // 7, $s) AS day_luck,
                 5 + (hash(k, $s) % 100) ** 3 / 5000 AS care
             FROM range(2000) AS students (k), range(1, 19) AS weeks (week), range(35) AS slots (slot)
@@ -117,7 +117,7 @@ def fill(lake: Lake, schools: int) -> None:
             for name, query in SCHOOL.items():
                 table = TABLES[name]
                 schema = table.lake_schema
-                rows = con.execute(query.replace("$s", str(school))).to_arrow_table()
+                rows = con.sql(query.replace("$s", str(school))).to_arrow_table()
                 for batches in _pieces(rows):
                     write_deltalake(lake.open(table), _shaped(batches, schema, school), mode="append")
 
