@@ -155,14 +155,14 @@ class Loader:
     def _failed(self, spec: ResourceSpec, slice: Slice, message: str) -> Loaded:
         return fail_slice(self.runtime, self._cause, spec, TABLES[spec.name], slice, message)
 
-    def _kept(self, spec: ResourceSpec, slice: Slice, account: Account) -> Kept | None:
+    def _kept(self, spec: ResourceSpec, slice: Slice, account: Account) -> tuple[Kept, ...]:
         """The rows that stay because their class, item or type could not be read."""
         if not account.failed or spec.unit_column is None:
-            return None
+            return ()
         ids = tuple(account.failed)
         if spec.unit_column in ("assessment_id", "source_id"):
             ids = self._assessments_of(slice, ids)
-        return Kept(spec.unit_column, ids)
+        return (Kept(spec.unit_column, ids),)
 
     def _assessments_of(self, slice: Slice, class_ids: tuple[int | str, ...]) -> tuple[int | str, ...]:
         """The assessments of classes; items and grades name these, not the class."""

@@ -9,7 +9,7 @@ A row is known by its key. The fates, `_fate` in the merged file:
     deleted    was alive, and the platform shows it as deleted
     vanished   was alive, and a complete reading lacks it: a tombstone from now on
     carried    was alive, and the reading lacks it but proves nothing: kept as it was
-    kept       a tombstone that the reading lacks: tombstones stay
+    kept       a tombstone that the reading lacks, or a row that was not asked for: they stay
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from warehouse.reading import Kept, Reading
+from warehouse.reading import Reading
 from warehouse.sql import BATCH_ROWS, key_ranges, listed, quoted, view
 from warehouse.tables import DELETED_AT, SYNCED_AT, TRASHED, TRASHED_AT, Table, file_schema
 
@@ -73,10 +73,12 @@ def merge(
     _spare(con, table, reading)
     whole = reading.complete and not reading.incremental and not _has_hole(reading)
     values = {"started_at": reading.started_at, "complete": whole}
+    if reading.since:
+        values["first"] = reading.since.first
     merged: list[Path] = []
     for within, bounds in key_ranges(con, ["reading", "previous"], table.primary_key[0]):
         part = folder / f"merged-{len(merged):05}.parquet"
-        fates = con.sql(_fates(table, reading.keep, within), params=values | bounds)
+        fates = con.sql(_fates(table, reading, within), params=values | bounds)
         fates.write_parquet(str(part), compression="zstd", row_group_size=BATCH_ROWS)
         merged.append(part)
     return _tally(con, table, reading, merged), merged
@@ -115,9 +117,9 @@ def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> No
     schema = pa.schema([table.row_schema.field(name) for name in table.primary_key])
     rows = [dict(zip(table.primary_key, key, strict=True)) for key in keys]
     con.register("spared_keys", pa.Table.from_pylist(rows, schema=schema))
-    if reading.keep:
-        type = table.row_schema.field(reading.keep.column).type
-        con.register("spared_values", pa.table({"value": pa.array(reading.keep.values, type)}))
+    for number, keep in enumerate(reading.keep):
+        type = table.row_schema.field(keep.column).type
+        con.register(f"spared_values_{number}", pa.table({"value": pa.array(keep.values, type)}))
 
 
 def _updated(table: Table) -> str:
@@ -129,7 +131,7 @@ def _rank(table: Table) -> str:
     return f"row(NOT {TRASHED}, coalesce({_updated(table)}, '-infinity'::TIMESTAMP), file_row_number)"
 
 
-def _fates(table: Table, keep: Kept | None, within: str) -> str:
+def _fates(table: Table, reading: Reading, within: str) -> str:
     """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range, in their order.
 
     A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start.
@@ -144,7 +146,10 @@ def _fates(table: Table, keep: Kept | None, within: str) -> str:
     )
     differs = "\nOR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in columns)
     matched = " AND ".join(f"n.{quoted(key)} = o.{quoted(key)}" for key in table.primary_key)
-    spared_value = f"{quoted(keep.column)} IN (FROM spared_values)" if keep else "false"
+    spared = [f"({keys}) IN (FROM spared_keys)"]
+    for number, keep in enumerate(reading.keep):
+        spared.append(f"{quoted(keep.column)} IN (FROM spared_values_{number})")
+    asked = f"{quoted(reading.since.column)} >= $first" if reading.since else "true"
     moving = ", ".join(f"'{fate}'" for fate in MOVING)
     return f"""
         WITH best AS (
@@ -160,7 +165,8 @@ def _fates(table: Table, keep: Kept | None, within: str) -> str:
             SELECT
                 *,
                 true AS _held,
-                coalesce(({keys}) IN (FROM spared_keys) OR {spared_value}, false) AS _spared
+                coalesce({" OR ".join(spared)}, false) AS _spared,
+                coalesce({asked}, false) AS _asked
             FROM previous
             WHERE {within}
         )
@@ -176,7 +182,7 @@ def _fates(table: Table, keep: Kept | None, within: str) -> str:
                 WHEN n._seen AND o._deleted_at IS NOT NULL AND NOT n._trashed THEN 'returned'
                 WHEN n._seen AND (o._deleted_at IS DISTINCT FROM _since OR {differs}) THEN 'changed'
                 WHEN n._seen THEN 'unchanged'
-                WHEN o._deleted_at IS NOT NULL THEN 'kept'
+                WHEN o._deleted_at IS NOT NULL OR NOT o._asked THEN 'kept'
                 WHEN $complete AND NOT o._spared THEN 'vanished'
                 ELSE 'carried'
             END AS _fate,

@@ -61,7 +61,6 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: Reading) ->
 
     What a reading in part did not meet again may still be there, so only a whole one clears it.
     """
-    whole = reading.complete and reading.keep is None and not reading.incremental
     bad = [{**_bad(row), "sync_id": reading.sync_id} for row in reading.quarantined]
     measures = [
         {
@@ -80,7 +79,7 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: Reading) ->
         (RECONCILIATION, measures, ("measure",)),
     )
     for log, rows, identity in found:
-        until_committed(partial(_replace, lake, log, table, slice, rows, identity, whole))
+        until_committed(partial(_replace, lake, log, table, slice, rows, identity, reading.whole))
 
 
 def record_drift(lake: Lake, table: Table, school_id: int, drift: Sequence[Drift], seen_at: datetime) -> None:

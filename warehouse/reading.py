@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,14 @@ class Kept:
 
     column: str
     values: tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What was asked for of the slice: the rows whose `column` is `first` or later. The others stay."""
+
+    column: str
+    first: date
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,8 @@ class Reading:
 
     `received` counts every row that the platform sent: those in the spool and the quarantined ones.
     `complete` says that nothing of what was asked for can be missing, `keep` aside; only then may a row
-    vanish. `incremental`: only what changed was asked for, so that a row that is missing is no news.
+    vanish. `since` is what was asked for where that is not the whole slice. `incremental`: only what changed
+    was asked for, so that a row that is missing is no news.
     `distinct`: every key is proven to come once. `sync_id` is the cause (a night, a command, a backfill),
     `run_id` the attempt, `started_at` the platform's wall clock.
     `failures` name the parts that failed. `traffic` counts requests, pages and retries under those names.
@@ -75,8 +84,14 @@ class Reading:
     distinct: bool = False
     quarantined: tuple[BadRow, ...] = ()
     server_total: int | None = None
-    keep: Kept | None = None
+    keep: tuple[Kept, ...] = ()
+    since: Since | None = None
     failures: tuple[str, ...] = ()
     drift: tuple[Drift, ...] = ()
     measures: tuple[Measure, ...] = ()
     traffic: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it says of all of the slice how it is now."""
+        return self.complete and not self.keep and not self.since and not self.incremental

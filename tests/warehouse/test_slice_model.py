@@ -101,7 +101,7 @@ def test_slice_follows_the_model(sequence: list[dict[str, Any]]) -> None:
                 number,
                 reading["rows"],
                 quarantined=tuple(BadRow(key, "made up", "{}", "page 1") for key in reading["bad"]),
-                keep=Kept("class_id", reading["kept"]) if reading["kept"] else None,
+                keep=(Kept("class_id", reading["kept"]),) if reading["kept"] else (),
                 complete=reading["complete"],
             )
             told = {fate: getattr(outcome.tally, fate) for fate in (*fates, "new", "vanished", "carried")}

@@ -14,7 +14,7 @@ from warehouse.changes import known_on
 from warehouse.lake import Lake, SchemaConflict
 from warehouse.logs import CHANGES, DRIFT, LOAD_LOG, QUARANTINE, RECONCILIATION
 from warehouse.quality import committed, record_failure
-from warehouse.reading import BadRow, Drift, Kept, Measure
+from warehouse.reading import BadRow, Drift, Kept, Measure, Since
 from warehouse.slices import Guard, Unbalanced, VanishedTooMany
 from warehouse.spool import Spool
 from warehouse.tables import Column, Slice
@@ -95,7 +95,8 @@ def test_rows_unaccounted_for_stop_the_commit(lake: Lake, received: int) -> None
         ({"complete": False}, 0),
         ({"quarantined": (bad((2, "raw")),)}, 2),
         ({"quarantined": (bad(None),)}, 0),
-        ({"keep": Kept("class_id", (9,))}, 2),
+        ({"keep": (Kept("class_id", (9,)),)}, 2),
+        ({"keep": (Kept("class_id", (9,)), Kept("id", (2, 4)))}, 0),
     ],
 )
 def test_only_what_is_proven_gone_vanishes(lake: Lake, said: dict[str, object], vanished: int) -> None:
@@ -103,6 +104,14 @@ def test_only_what_is_proven_gone_vanishes(lake: Lake, said: dict[str, object], 
     outcome = sync(lake, 1, [row(1)], **said)
     assert (outcome.tally.vanished, outcome.tally.carried) == (vanished, 3 - vanished)
     assert len(held(lake)) == 4 - vanished
+
+
+def test_what_was_not_asked_for_stays_without_a_word(lake: Lake) -> None:
+    sync(lake, 0, [row(1, updated_at=at(3)), row(2, updated_at=at(4)), row(3, updated_at=at(5))])
+    outcome = sync(lake, 1, [row(3, updated_at=at(5))], since=Since("updated_at", at(4).date()))
+    assert (outcome.tally.vanished, outcome.tally.carried, outcome.tally.kept) == (1, 0, 1)
+    assert (outcome.status, outcome.message) == ("ok", "")
+    assert [each["id"] for each in lake.read(MARKS).to_pylist()] == [1, 3]
 
 
 def test_a_row_without_its_key_never_reaches_the_spool(tmp_path: Path) -> None:
@@ -160,7 +169,7 @@ def test_quarantine_holds_what_is_bad_now(lake: Lake) -> None:
     assert (left["key"], left["raw"], left["slice"]) == ('[8, "raw"]', '{"id": 8}', "101|20")
     assert (left["first_seen"], left["last_seen"], left["sync_id"]) == (at(0), at(1), "night-1")
     # What this reading did not get to may be bad still.
-    sync(lake, 2, good, keep=Kept("class_id", (9,)))
+    sync(lake, 2, good, keep=(Kept("class_id", (9,)),))
     assert lake.read(QUARANTINE).num_rows == 1
     sync(lake, 3, good)
     assert lake.read(QUARANTINE).num_rows == 0
