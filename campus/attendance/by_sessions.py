@@ -1,81 +1,99 @@
-"""Reading a week of attendance session by session: records, and the platform's statistics of each session."""
+"""Reading a week of attendance session by session: records, and the platform's statistics of each session.
+
+A schedule tells only what holds now and as a rule. A few students, who are asked for by the other route, show
+which sessions there were besides, and whether both routes agree.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
 
 from campus.attendance.asking import ask_session, ask_student, records_in, row_of
 from campus.attendance.calendar import Session
-from campus.attendance.checks import Agreement, Check, both_routes, session_of
+from campus.attendance.checks import Agreement, both_routes, session_of
 from campus.attendance.semester import Semester
+from campus.attendance.week import Week
 from campus.attendance.wire import SESSIONS
 from campus.client import Client
-from campus.collect import Collector
+from campus.collection import together
 from campus.contracts_v1_attendance import AttendanceRecord
 from campus.errors import CampusError
+from campus.events import Tally
 from campus.questions import Unit
 from campus.read import read_all
 
 
+@dataclass
+class Witnessed:
+    """What some students attended, by the student route."""
+
+    students: set[int] = field(default_factory=set)
+    records: dict[Session, list[AttendanceRecord]] = field(default_factory=lambda: defaultdict(list))
+
+
+async def ask_witnesses(
+    client: Client, semester: Semester, students: Iterable[int], tally: Tally
+) -> Witnessed:
+    """Ask for some students. One who cannot be asked for tells nothing."""
+    witnessed = Witnessed()
+
+    async def ask(student_id: int) -> None:
+        try:
+            found = await ask_student(client, semester, student_id, tally)
+        except CampusError:
+            return
+        witnessed.students.add(student_id)
+        for record in found.rows:
+            session = session_of(record)
+            if session is not None:
+                witnessed.records[session].append(record)
+
+    await together(ask(student) for student in students)
+    return witnessed
+
+
 async def read_by_sessions(
-    client: Client,
-    semester: Semester,
-    week: int,
-    sessions: Collector,
-    records: Collector,
-    compared: Iterable[int] = (),
-) -> list[Check]:
-    """Read the sessions of a week into the two collectors, class by class: a class whose reading fails keeps
-    its last good rows. `compared`: students who are asked for by the other route too.
+    client: Client, semester: Semester, number: int, week: Week, witnessed: Witnessed, since: date = date.min
+) -> None:
+    """Read the sessions of a week from a day on, class by class: a class whose reading fails keeps its last
+    good rows.
 
     A session that nobody has marked has a row: not marked is not absent. One of today has none yet."""
-    scheduled = semester.scheduled(week)
+    scheduled = semester.scheduled(number)
+    shown = {one for one in witnessed.records if semester.calendar.week_of(one.day) == number}
+    asked = semester.asked(number, since) | {one for one in shown if since <= one.day <= semester.today}
     by_class: dict[int, list[Session]] = defaultdict(list)
-    for session in sorted(semester.asked(week)):
+    for session in sorted(asked):
         by_class[session.class_id].append(session)
     agreement = Agreement()
-    sampled: dict[int, list[AttendanceRecord]] = {student: [] for student in compared}
+    sampled: list[AttendanceRecord] = []
 
     async def read_class(unit: Unit) -> None:
-        asked = by_class[int(unit.ids[0])]
-        details = [await ask_session(client, semester, one, records.account.tally) for one in asked]
-        for session, detail in zip(asked, details, strict=True):
+        own = by_class[int(unit.ids[0])]
+        details = [await ask_session(client, semester, one, week.records.account.tally) for one in own]
+        for session, detail in zip(own, details, strict=True):
             found = records_in(semester, session, detail)
-            records.add(found)
-            for record in found.rows:
-                if record.student_id in sampled:
-                    sampled[record.student_id].append(record)
+            week.records.add(found)
+            sampled.extend(one for one in found.rows if one.student_id in witnessed.students)
             marked = bool(found.rows or found.bad)
             if not marked and (session not in scheduled or session.day >= semester.today):
                 continue
             statistics = detail.statistics if detail else None
-            own = row_of(semester, session, statistics, scheduled=session in scheduled)
-            if own.rows and not found.bad:
-                agreement.compare(own.rows[0], Counter(record.status for record in found.rows))
-            sessions.add(own)
+            row = row_of(semester, session, statistics, scheduled=session in scheduled)
+            if row.rows and not found.bad:
+                agreement.compare(row.rows[0], Counter(record.status for record in found.rows))
+            week.sessions.add(row)
 
     units = [Unit(SESSIONS.path, ids=(class_id,)) for class_id in by_class]
-    await read_all(client, units, read_class, [sessions, records])
-    asked = {session for session in semester.asked(week) if session.class_id not in records.account.failed}
-    others = await _compare(client, semester, asked, sampled, records)
-    return [*agreement.checks, *others]
-
-
-async def _compare(
-    client: Client,
-    semester: Semester,
-    asked: set[Session],
-    sampled: dict[int, list[AttendanceRecord]],
-    records: Collector,
-) -> list[Check]:
-    """What the student route says of some students in the same sessions. One who cannot be asked for tells
-    nothing."""
-    ours: list[AttendanceRecord] = []
-    theirs: list[AttendanceRecord] = []
-    for student_id, own in sampled.items():
-        try:
-            found = await ask_student(client, semester, student_id, records.account.tally)
-        except CampusError:
-            continue
-        ours += own
-        theirs += [record for record in found.rows if session_of(record) in asked]
-    return [both_routes(ours, theirs)] if theirs or ours else []
+    await read_all(client, units, read_class, [week.sessions, week.records])
+    failed = week.records.account.failed
+    theirs = [
+        record
+        for session in asked
+        if session.class_id not in failed
+        for record in witnessed.records.get(session, ())
+    ]
+    week.of_sessions += agreement.checks
+    if sampled or theirs:
+        week.of_records.append(both_routes(sampled, theirs))

@@ -12,9 +12,10 @@ from datetime import date
 
 from campus.attendance.asking import OF_STUDENT, ask_session, ask_student, records_in, row_of
 from campus.attendance.calendar import Session
-from campus.attendance.checks import Check, agrees, both_routes, session_of
+from campus.attendance.checks import Agreement, agrees, both_routes, session_of
 from campus.attendance.semester import Semester
-from campus.attendance.wire import SESSIONS, SessionDetail
+from campus.attendance.week import Week
+from campus.attendance.wire import SESSIONS
 from campus.client import Client
 from campus.collect import Collector, Gathered
 from campus.contracts_v1_attendance import AttendanceRecord
@@ -27,17 +28,6 @@ STATISTICS = ("attendance_rate", "normal", "late", "absent")
 _CHECKED_AT = re.compile(r'"checked_at"\s*:\s*"(\d{4}-\d\d-\d\d)"')
 
 
-@dataclass
-class Week:
-    """One week on its way: its two collectors, and what is known of its sessions."""
-
-    sessions: Collector
-    records: Collector
-    checks: list[Check] = field(default_factory=list)
-    statuses: dict[Session, Counter[str | None]] = field(default_factory=lambda: defaultdict(Counter))
-    details: dict[Session, SessionDetail] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class Following:
     """Who follows a reading: for each of its two questions a collector that takes no rows, but is told how
@@ -46,6 +36,22 @@ class Following:
     students: Collector
     sessions: Collector
 
+    @property
+    def any_failed(self) -> bool:
+        return bool(self.students.account.failed or self.sessions.account.failed)
+
+
+@dataclass
+class _Read:
+    """What is known of the sessions while their records come: how many of them have which status, the rows of
+    those that were asked for, and for the sample what either route has."""
+
+    statuses: dict[Session, Counter[str | None]] = field(default_factory=lambda: defaultdict(Counter))
+    asked: dict[Session, Gathered] = field(default_factory=dict)
+    ours: dict[Session, list[AttendanceRecord]] = field(default_factory=dict)
+    theirs: dict[Session, list[AttendanceRecord]] = field(default_factory=dict)
+    answered: set[int] = field(default_factory=set)
+
 
 async def read_by_students(
     client: Client,
@@ -53,41 +59,41 @@ async def read_by_students(
     weeks: Mapping[int, Week],
     following: Following,
     compared: Iterable[Session] = (),
-) -> set[int]:
-    """Read the records of all students and sort those of `weeks` into their collectors; gives the students
-    who answered, as the others' last good rows have to stay. `compared`: sessions that are asked for by the
-    other route too."""
-    sampled: dict[Session, list[AttendanceRecord]] = {session: [] for session in compared}
-    answered: set[int] = set()
+) -> None:
+    """Read the records of all students and sort those of `weeks` into their collectors. `compared`: sessions
+    that are asked for by the other route too."""
+    read = _Read(ours={session: [] for session in compared})
 
     async def read_student(unit: Unit) -> None:
         student_id = int(unit.ids[0])
         found = await ask_student(client, semester, student_id, following.students.account.tally)
-        answered.add(student_id)
+        following.students.account.received += len(found.rows)
+        read.answered.add(student_id)
         for record in found.rows:
             session = session_of(record)
-            if session in sampled:
-                sampled[session].append(record)
+            if session in read.ours:
+                read.ours[session].append(record)
         for number, part in _by_week(semester, found, weeks):
-            _take(weeks[number], part)
+            _take(read, weeks[number], part)
 
     units = [Unit(OF_STUDENT, ids=(student,), may_be_absent=True) for student in semester.students]
     await read_all(client, units, read_student, [following.students])
-    uncovered = {one for number in weeks for one in semester.uncovered(number)}
-    await _read_sessions(client, semester, weeks, uncovered, sampled, answered, following.sessions)
+    failed = following.students.account.failed.keys()
+    silent = semester.members.keys() - read.answered - failed
+    uncovered = set(semester.attended(silent, weeks))
+    await _read_sessions(client, semester, weeks, read, uncovered, following.sessions)
     for number, week in weeks.items():
-        _add_sessions(semester, number, week, keep_known=bool(following.students.account.failed))
+        _add_sessions(semester, number, week, read, whole=not following.any_failed)
         week.sessions.flush()
         week.records.flush()
-    return answered
 
 
-def _take(week: Week, found: Gathered) -> None:
+def _take(read: _Read, week: Week, found: Gathered) -> None:
     week.records.add(found)
     for record in found.rows:
         session = session_of(record)
         if session is not None:
-            week.statuses[session][record.status] += 1
+            read.statuses[session][record.status] += 1
 
 
 def _by_week(
@@ -132,53 +138,60 @@ async def _read_sessions(
     client: Client,
     semester: Semester,
     weeks: Mapping[int, Week],
+    read: _Read,
     uncovered: set[Session],
-    sampled: Mapping[Session, list[AttendanceRecord]],
-    answered: set[int],
     following: Collector,
 ) -> None:
     """Ask for some sessions: take the records of those who did not answer for themselves, and the statistics,
     and compare the sample with what its students answered."""
-    theirs: dict[Session, list[AttendanceRecord]] = {}
     by_class: dict[int, list[Session]] = defaultdict(list)
-    for session in sorted({*uncovered, *sampled}):
+    for session in sorted({*uncovered, *read.ours}):
         by_class[session.class_id].append(session)
 
     async def read_class(unit: Unit) -> None:
         for session in by_class[int(unit.ids[0])]:
             detail = await ask_session(client, semester, session, following.account.tally)
             found = records_in(semester, session, detail)
-            week = weeks[semester.calendar.week_of(session.day)]
             if detail is not None:
-                week.details[session] = detail
-            if session in sampled:
-                theirs[session] = [record for record in found.rows if record.student_id in answered]
-            keep_only(found, [i for i, record in enumerate(found.rows) if record.student_id not in answered])
-            _take(week, found)
+                read.asked[session] = row_of(
+                    semester, session, detail.statistics, scheduled=session in scheduled
+                )
+            if session in read.ours:
+                read.theirs[session] = [one for one in found.rows if one.student_id in read.answered]
+            others = [i for i, one in enumerate(found.rows) if one.student_id not in read.answered]
+            keep_only(found, others)
+            following.account.received += len(found.rows)
+            _take(read, weeks[semester.calendar.week_of(session.day)], found)
 
+    scheduled = {session for number in weeks for session in semester.scheduled(number)}
     units = [Unit(SESSIONS.path, ids=(class_id,)) for class_id in by_class]
     await read_all(client, units, read_class, [following])
     by_week: dict[int, list[Session]] = defaultdict(list)
-    for session in theirs:
+    for session in read.theirs:
         by_week[semester.calendar.week_of(session.day)].append(session)
     for number, sessions in by_week.items():
-        ours = [record for session in sessions for record in sampled[session]]
-        others = [record for session in sessions for record in theirs[session]]
-        if ours or others:
-            weeks[number].checks.append(both_routes(ours, others))
+        ours = [record for session in sessions for record in read.ours[session]]
+        theirs = [record for session in sessions for record in read.theirs[session]]
+        if ours or theirs:
+            weeks[number].of_records.append(both_routes(ours, theirs))
 
 
-def _add_sessions(semester: Semester, number: int, week: Week, *, keep_known: bool) -> None:
+def _add_sessions(semester: Semester, number: int, week: Week, read: _Read, *, whole: bool) -> None:
     """Add a row for each session of a week. Statistics that an earlier reading was sent stay while they agree
-    with the records. `keep_known`: somebody's records are missing, and so perhaps a session's only ones."""
+    with the records. `whole`: no records are missing, and so perhaps a session's only ones."""
     known = semester.known.get(number, {})
     scheduled = semester.scheduled(number)
-    ended = {session for session in scheduled if session.day < semester.today}
-    for session in sorted(ended | week.statuses.keys() | (known.keys() if keep_known else set())):
-        statuses = week.statuses.get(session, Counter())
-        row = known.get(session)
-        detail = week.details.get(session)
-        statistics = detail.statistics if detail else None
-        if detail is None and row is not None and agrees(row, statuses):
-            statistics = {name: getattr(row, name) for name in STATISTICS}
-        week.sessions.add(row_of(semester, session, statistics, scheduled=session in scheduled))
+    shown = {one for one in read.statuses if semester.calendar.week_of(one.day) == number}
+    ended = {one for one in scheduled if one.day < semester.today}
+    agreement = Agreement()
+    for session in sorted(ended | shown | (set() if whole else known.keys())):
+        statuses = read.statuses.get(session, Counter())
+        held, own = known.get(session), read.asked.get(session)
+        if own is None:
+            stays = held is not None and (not whole or agrees(held, statuses))
+            statistics = {name: getattr(held, name) for name in STATISTICS} if stays else None
+            own = row_of(semester, session, statistics, scheduled=session in scheduled)
+        elif own.rows and whole:
+            agreement.compare(own.rows[0], statuses)
+        week.sessions.add(own)
+    week.of_sessions += agreement.checks

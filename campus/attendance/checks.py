@@ -25,29 +25,35 @@ class Check:
 
 @dataclass
 class Agreement:
-    """How the statistics of sessions agree with their records."""
+    """How the statistics of sessions agree with their records: session by session, and in all."""
 
     sessions: int = 0
+    stated: int = 0
+    found: int = 0
     disagreeing: list[Check] = field(default_factory=list)
 
     def compare(self, row: AttendanceSession, statuses: Counter[str | None]) -> None:
         """Take up one session: its statistics, and how many of its records have which status."""
         if (row.normal, row.late, row.absent) == (None, None, None):
             return
+        stated = sum(number or 0 for number in (row.normal, row.late, row.absent))
+        agreeing = agrees(row, statuses)
         self.sessions += 1
-        if not agrees(row, statuses):
-            stated = sum(number or 0 for number in (row.normal, row.late, row.absent))
+        self.stated += stated
+        self.found += stated if agreeing else statuses.total()
+        if not agreeing:
             name = f"statistics of class {row.class_id} on {row.date}, lesson {row.lesson}: its records"
             self.disagreeing.append(Check(name, stated, statuses.total()))
 
     @property
     def checks(self) -> list[Check]:
-        """One number for all sessions, and some of the sessions that disagree."""
+        """Two numbers for all sessions, and some of the sessions that disagree."""
         if not self.sessions:
             return []
         agreeing = self.sessions - len(self.disagreeing)
         whole = Check("sessions whose statistics agree with their records", self.sessions, agreeing)
-        return [whole, *self.disagreeing[:NAMED]]
+        counts = Check("students that the statistics of sessions count", self.stated, self.found)
+        return [whole, counts, *self.disagreeing[:NAMED]]
 
 
 def agrees(row: AttendanceSession, statuses: Mapping[str | None, int]) -> bool:

@@ -1,6 +1,6 @@
 """What a reading of one semester's attendance has to know beforehand."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -12,27 +12,51 @@ from campus.contracts_v1_attendance import AttendanceSession
 class Semester:
     """One semester of a school, as far as its attendance goes.
 
-    `today`: by the platform's clock. `students`: who can be asked for. `hidden`: classes with a student who
-    has left and cannot be asked for, each with the last day of such a membership. `usins`: student numbers.
-    `known`: sessions that are held already, by week."""
+    `today`: by the platform's clock. `members`: by student the classes that he is or was in, each with his
+    last day in it (date.max where he has not left). `askable`: students that the platform still knows, as far
+    as we do. `usins`: student numbers. `known`: sessions that are held already, by week."""
 
     school_id: int
     calendar: Calendar
     today: date
     classes: Sequence[ClassTimes]
-    students: Sequence[int]
-    hidden: Mapping[int, date]
+    members: Mapping[int, Mapping[int, date]]
+    askable: frozenset[int]
     usins: Mapping[int, str]
     known: Mapping[int, Mapping[Session, AttendanceSession]]
+
+    @property
+    def students(self) -> list[int]:
+        """Whom to ask for by students."""
+        return sorted(self.members.keys() & self.askable)
 
     def scheduled(self, week: int) -> set[Session]:
         """The sessions of a week by the present schedules, up to today."""
         return set(self.calendar.sessions(self.classes, week, self.today))
 
-    def asked(self, week: int) -> set[Session]:
+    def asked(self, week: int, since: date = date.min) -> set[Session]:
         """The sessions of a week to ask for: the scheduled ones, and others that are known to have been."""
-        return self.scheduled(week) | self.known.get(week, {}).keys()
+        every = self.scheduled(week) | self.known.get(week, {}).keys()
+        return {session for session in every if session.day >= since}
 
-    def uncovered(self, week: int) -> Iterator[Session]:
-        """The sessions of a week that somebody attended who cannot be asked for."""
-        return (one for one in self.asked(week) if one.day <= self.hidden.get(one.class_id, date.min))
+    def attended(self, students: Collection[int], weeks: Iterable[int]) -> Iterator[Session]:
+        """The sessions of some weeks that any of these students may have attended."""
+        until: dict[int, date] = {}
+        for student in students:
+            for class_id, last_day in self.members[student].items():
+                until[class_id] = max(last_day, until.get(class_id, date.min))
+        for week in weeks:
+            for session in self.asked(week):
+                if session.day <= until.get(session.class_id, date.min):
+                    yield session
+
+    def witnesses(self, sessions: Iterable[Session]) -> list[int]:
+        """A few students who together are in all classes of these sessions that have any students. What they
+        attended shows the sessions that no schedule has: lessons that were swapped or made up for."""
+        open_classes = {session.class_id for session in sessions}
+        found: list[int] = []
+        for student in self.students:
+            if not open_classes.isdisjoint(self.members[student]):
+                found.append(student)
+                open_classes -= self.members[student].keys()
+        return found
