@@ -149,7 +149,7 @@ class Loader:
             account,
             self._guard(spec),
             keep=self._kept(spec, slice, account),
-            failures=_failures(spec, account),
+            failures=failures(UNITS.get(spec.asked, "class"), account.failed),
         )
 
     def _failed(self, spec: ResourceSpec, slice: Slice, message: str) -> Loaded:
@@ -176,11 +176,10 @@ def _slice(spec: ResourceSpec, where: Where) -> Slice:
     return slice_of(spec, where.school_id, where.semester_id)
 
 
-def _failures(spec: ResourceSpec, account: Account) -> tuple[str, ...]:
+def failures(unit: str, failed: Mapping[int | str, str]) -> tuple[str, ...]:
     """The classes, items, types and so on that could not be read, those with the same reason together."""
-    unit = UNITS.get(spec.asked, "class")
     ids_by_reason: dict[str, list[str]] = {}
-    for one, reason in account.failed.items():
+    for one, reason in failed.items():
         ids_by_reason.setdefault(reason, []).append(str(one))
     return tuple(f"{unit} {_some(ids)}: {reason}" for reason, ids in ids_by_reason.items())
 

@@ -1,12 +1,23 @@
-"""Partitions, as the platform has them: the semesters of schools, and the segments of their datasets."""
+"""Partitions, as the platform has them: semesters of schools, teaching weeks, and segments of datasets."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import dagster as dg
 
+from warehouse.tables import Slice
+
 SCHOOL_SEMESTERS = dg.DynamicPartitionsDefinition(name="school_semesters")
+ATTENDANCE_WEEKS = dg.DynamicPartitionsDefinition(name="attendance_weeks")
 DATASET_SEGMENTS = dg.DynamicPartitionsDefinition(name="dataset_segments")
+
+
+def keys_by_school(keys: Iterable[str]) -> dict[int, list[str]]:
+    """Partition keys of any kind by their school, in their order."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for key in keys:
+        found[int(key.split("|")[0])].append(key)
+    return dict(found)
 
 
 def partition_key(school_id: int, semester_id: int) -> str:
@@ -21,6 +32,30 @@ def semesters_by_school(keys: Iterable[str]) -> dict[int, list[int]]:
         school_id, semester_id = key.split("|")
         semesters[int(school_id)].append(int(semester_id))
     return dict(semesters)
+
+
+def week_key(school_id: int, semester_id: int, week: int) -> str:
+    """`101|20|w05`: school, semester, teaching week."""
+    return f"{school_id}|{semester_id}|w{week:02d}"
+
+
+def weeks_by_school(keys: Iterable[str]) -> dict[int, dict[int, list[int]]]:
+    """The weeks of each semester of each school among partition keys, in their order."""
+    weeks: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for key in keys:
+        school_id, semester_id, week = key.split("|")
+        weeks[int(school_id)][int(semester_id)].append(int(week.removeprefix("w")))
+    return {school_id: dict(semesters) for school_id, semesters in weeks.items()}
+
+
+def partitions_of(slice: Slice, semesters: Sequence[int]) -> list[str]:
+    """The partitions that a slice is. `semesters`: those that a slice of a whole school counts for."""
+    school_id, semester_id = slice.school_id, slice.semester_id
+    if semester_id is None:
+        return [partition_key(school_id, each) for each in semesters]
+    if slice.week is None:
+        return [partition_key(school_id, semester_id)]
+    return [week_key(school_id, semester_id, slice.week)]
 
 
 def segment_key(school_id: int, table: str, segment: int) -> str:

@@ -5,7 +5,7 @@ is noted while the others go on. What loaded is recorded partition by partition 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import dagster as dg
@@ -14,7 +14,7 @@ import uvloop
 
 from assets.committing import Loaded, in_words
 from assets.loading import Loader
-from assets.partitions import SCHOOL_SEMESTERS, partition_key, semesters_by_school
+from assets.partitions import SCHOOL_SEMESTERS, partitions_of, semesters_by_school
 from assets.runtime import Cause, Runtime, cause_of, told
 from assets.tables import TABLES, slice_of, values
 from assets.users import STUDENT, users_spec
@@ -41,14 +41,7 @@ def resource_assets(name: str, group: str, specs: Sequence[ResourceSpec]) -> dg.
     @dg.multi_asset(
         name=name,
         specs=[_asset_spec(spec, group) for spec in specs],
-        check_specs=[
-            dg.AssetCheckSpec(
-                LOADED_WHOLE,
-                asset=asset_key(spec.name),
-                description="Every slice of the run loaded, nothing failed and nothing is in quarantine.",
-            )
-            for spec in specs
-        ],
+        check_specs=[whole_spec(spec.name) for spec in specs],
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.single_run(),
         required_resource_keys={"campus"},
@@ -186,21 +179,23 @@ def _with_parents(loader: Loader, spec: ResourceSpec, where: Where) -> Where:
     return replace(where, parents=tuple(sorted(values(rows, "id"))))
 
 
-def record(context: dg.AssetExecutionContext, one: Loaded, semesters: list[int]) -> None:
-    """Tell Dagster what became of a slice, as soon as it is committed."""
+def record(
+    context: dg.AssetExecutionContext,
+    one: Loaded,
+    semesters: Sequence[int] = (),
+    more: Mapping[str, dg.MetadataValue] | None = None,
+) -> None:
+    """Tell Dagster what became of a slice, as soon as it is committed. `semesters`: those that a slice of a
+    whole school counts for; `more`: what else is worth knowing of it."""
     label = f"{one.spec.name} {one.slice}"
     if one.status == "failed":
         context.log.error(f"{label} failed: {one.message}")
         return
     context.log.info(f"{label}: {one.status} {one.message}".rstrip())
-    school_id, semester_id = one.slice.school_id, one.slice.semester_id
-    for semester in semesters if semester_id is None else [semester_id]:
+    metadata = {**_metadata(one), **(more or {})}
+    for partition in partitions_of(one.slice, semesters):
         context.log_event(
-            dg.AssetMaterialization(
-                asset_key(one.spec.name),
-                partition=partition_key(school_id, semester),
-                metadata=_metadata(one),
-            )
+            dg.AssetMaterialization(asset_key(one.spec.name), partition=partition, metadata=metadata)
         )
 
 
@@ -223,6 +218,15 @@ def _metadata(one: Loaded) -> dict[str, dg.MetadataValue]:
         "status": dg.MetadataValue.text(one.status),
         **{name: dg.MetadataValue.int(count) for name, count in counts.items()},
     }
+
+
+def whole_spec(name: str) -> dg.AssetCheckSpec:
+    """What is said of the check `loaded_whole` of a resource."""
+    return dg.AssetCheckSpec(
+        LOADED_WHOLE,
+        asset=asset_key(name),
+        description="Every slice of the run loaded, nothing failed and nothing is in quarantine.",
+    )
 
 
 def loaded_whole(name: str, loaded: list[Loaded]) -> dg.AssetCheckResult:

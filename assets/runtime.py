@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from assets.attendance_weeks import AttendanceSettings
 from assets.dataset_tables import DatasetSettings
 from campus.config import ClientConfig
 from campus.events import Event, Listener
@@ -16,6 +17,7 @@ from warehouse.slices import Guard
 
 PLATFORM_ZONE = ZoneInfo("Asia/Shanghai")
 SYNC_ID_TAG = "campus/sync_id"
+# true: read everything again; false: a night or a sync, which reads what is due; without: a person's choice.
 FULL_TAG = "campus/full"
 # Tags that Dagster sets itself, from the widest cause to the narrowest.
 CAUSE_TAGS = (SYNC_ID_TAG, "dagster/backfill", "dagster/root_run_id")
@@ -39,6 +41,7 @@ class Runtime:
     keep_id_numbers: bool
     keep_generations: int
     datasets: DatasetSettings
+    attendance: AttendanceSettings
     listener: Listener | None = None
 
     @property
@@ -50,19 +53,22 @@ class Runtime:
 @dataclass(frozen=True)
 class Cause:
     """Why rows are read: one night, command or backfill (`sync_id`), the run that serves it, and since when
-    (the platform's wall clock). `full`: everything is read again, whatever is known of changes."""
+    (the platform's wall clock). `full`: everything is read again, whatever is known of changes. `only_due`:
+    what was asked for stands for what is due of it, as no person chose it."""
 
     sync_id: str
     run_id: str
     started_at: datetime
     full: bool = False
+    only_due: bool = False
 
 
 def cause_of(run_id: str, tags: Mapping[str, str]) -> Cause:
     """The cause of a run. A retry has the cause of what it retries, and so skips what that has committed."""
     sync_id = next((tags[tag] for tag in CAUSE_TAGS if tag in tags), run_id)
     now = datetime.now(PLATFORM_ZONE).replace(tzinfo=None)
-    return Cause(sync_id, run_id, now, full=tags.get(FULL_TAG) == "true")
+    full = tags.get(FULL_TAG)
+    return Cause(sync_id, run_id, now, full=full == "true", only_due=full == "false")
 
 
 def told(runtime: Runtime, log: logging.Logger) -> Runtime:
@@ -75,5 +81,7 @@ def _log_event(log: logging.Logger, event: Event) -> None:
     if event.kind == "progress":
         if event.done >= event.total:
             log.info(f"read {event.resource} {event.slice}: {event.rows} rows")
+    elif event.kind == "plan":
+        log.info(event.message)
     elif event.kind in ("retry", "throttled"):
         log.warning(event.message)

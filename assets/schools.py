@@ -8,16 +8,19 @@ import pyarrow as pa
 import uvloop
 
 from assets import base_data, v1
+from assets.attendance_weeks import timeline_of
 from assets.committing import Loaded, in_words
 from assets.dataset_plans import plan_datasets
 from assets.loading import Loader
 from assets.partitions import (
+    ATTENDANCE_WEEKS,
     DATASET_SEGMENTS,
     SCHOOL_SEMESTERS,
+    keys_by_school,
     partition_key,
-    segment_key,
-    segments_by_school,
     semesters_by_school,
+    week_key,
+    weeks_by_school,
 )
 from assets.resource_assets import asset_key, described, record
 from assets.runtime import Cause, Runtime, cause_of, told
@@ -28,7 +31,7 @@ from campus.decode import batch_schema
 from campus.errors import CampusError
 from campus.questions import Where
 from campus.read import read
-from campus.resources import DATASET_METADATA, DATASETS, RESOURCES, SCHOOLS, ResourceSpec
+from campus.resources import ATTENDANCE, DATASET_METADATA, DATASETS, RESOURCES, SCHOOLS, ResourceSpec
 from warehouse.plans import read_plans
 from warehouse.quality import committed
 
@@ -38,14 +41,29 @@ SEMESTER_LEVEL = (*base_data.SEMESTER_LEVEL, *v1.SEMESTER_LEVEL)
 
 @dataclass
 class Found:
-    """What discovery found: semesters and dataset segments by school, what became of each slice, what an
-    operator should know, and what stood in the way."""
+    """What discovery found: semesters, and keys of weeks and dataset segments, by school; what became of each
+    slice, what an operator should know, and what stood in the way."""
 
     semesters: dict[int, list[int]] = field(default_factory=dict)
+    weeks: dict[int, list[str]] = field(default_factory=dict)
     segments: dict[int, list[str]] = field(default_factory=dict)
     loaded: list[Loaded] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Known:
+    """The partition keys that there are, by school."""
+
+    semesters: dict[int, list[str]]
+    weeks: dict[int, list[str]]
+    segments: dict[int, list[str]]
+
+    @classmethod
+    def of(cls, instance: dg.DagsterInstance) -> "Known":
+        kinds = (SCHOOL_SEMESTERS, ATTENDANCE_WEEKS, DATASET_SEGMENTS)
+        return cls(*(keys_by_school(instance.get_dynamic_partitions(kind.name or "")) for kind in kinds))
 
 
 def _asset_spec(spec: ResourceSpec, group: str) -> dg.AssetSpec:
@@ -75,20 +93,11 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
     retire those of what is gone."""
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
-    known = semesters_by_school(context.instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or ""))
+    known = Known.of(context.instance)
     found = uvloop.run(_discover(runtime, cause, known))
-    new = _partition(
-        context.instance, SCHOOL_SEMESTERS, _semester_keys(known), _semester_keys(found.semesters)
-    )
-    segments = {
-        school_id: [
-            segment_key(school_id, table, segment) for table, each in tables.items() for segment in each
-        ]
-        for school_id, tables in segments_by_school(
-            context.instance.get_dynamic_partitions(DATASET_SEGMENTS.name or "")
-        ).items()
-    }
-    new_segments = _partition(context.instance, DATASET_SEGMENTS, segments, found.segments)
+    new = _partition(context.instance, SCHOOL_SEMESTERS, known.semesters, _semester_keys(found.semesters))
+    new_weeks = _partition(context.instance, ATTENDANCE_WEEKS, known.weeks, found.weeks)
+    new_segments = _partition(context.instance, DATASET_SEGMENTS, known.segments, found.segments)
     for note in found.notes:
         context.log.warning(note)
     for one in found.loaded:
@@ -99,6 +108,8 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
             "schools": len(found.semesters),
             "semesters": sum(len(semesters) for semesters in found.semesters.values()),
             "new partitions": new,
+            "weeks": sum(map(len, found.weeks.values())),
+            "new weeks": new_weeks,
         },
     )
     for spec in DATASET_METADATA:
@@ -137,14 +148,16 @@ def _semester_keys(semesters: dict[int, list[int]]) -> dict[int, list[str]]:
     }
 
 
-async def _discover(runtime: Runtime, cause: Cause, known: dict[int, list[int]]) -> Found:
+async def _discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
     found = Found()
     scopes = [SCHOOLS.scopes, SEMESTERS.scopes, DATASETS.scopes]
     async with Client(runtime.client, scopes, runtime.listener) as client:
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
         listed = await _list_schools(client, runtime, found)
         for school_id in runtime.school_ids or values(listed, "id"):
-            found.loaded += await _discover_school(loader, school_id, listed, known, found)
+            semesters = semesters_by_school(known.semesters.get(school_id, [])).get(school_id, [])
+            found.loaded += await _discover_school(loader, school_id, listed, semesters, found)
+            found.loaded += _plan_weeks(loader, school_id, known.weeks.get(school_id, []), found)
             await _discover_datasets(loader, client, cause, school_id, found)
     failed = [one for one in found.loaded if one.status == "failed"]
     found.problems += [in_words(failed)] if failed else []
@@ -152,7 +165,7 @@ async def _discover(runtime: Runtime, cause: Cause, known: dict[int, list[int]])
 
 
 async def _discover_school(
-    loader: Loader, school_id: int, listed: pa.Table, known: dict[int, list[int]], found: Found
+    loader: Loader, school_id: int, listed: pa.Table, known: list[int], found: Found
 ) -> list[Loaded]:
     """Load a school and its semesters, and retire the semesters that are gone."""
     loaded = await loader.load((SEMESTERS,), Where(school_id), again=False)
@@ -160,13 +173,33 @@ async def _discover_school(
         # A school that does not answer may not exist; one that does has a row, be it only an id.
         loaded += _load_school(loader, school_id, listed)
     semesters = _semesters(loader.runtime, school_id)
-    for gone in sorted(set(known.get(school_id, [])) - set(semesters)):
+    for gone in sorted(set(known) - set(semesters)):
         retired = [loader.retire(spec, slice_of(spec, school_id, gone)) for spec in SEMESTER_LEVEL]
         if any(one.status == "failed" for one in retired):
             # The guard stopped it: the partition stays until somebody has looked.
             semesters.append(gone)
         loaded += retired
     found.semesters[school_id] = semesters
+    return loaded
+
+
+def _plan_weeks(loader: Loader, school_id: int, known: list[str], found: Found) -> list[Loaded]:
+    """Plan the teaching weeks of all semesters, those to come too, and retire the weeks that are gone."""
+    runtime, loaded = loader.runtime, list[Loaded]()
+    timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
+    planned = timeline.weeks
+    for semester_id, weeks in weeks_by_school(known).get(school_id, {}).items():
+        for week in weeks:
+            if (semester_id, week) in timeline.weeks:
+                continue
+            retired = [
+                loader.retire(spec, slice_of(spec, school_id, semester_id, week)) for spec in ATTENDANCE
+            ]
+            if any(one.status == "failed" for one in retired):
+                # The guard stopped it: the partition stays until somebody has looked.
+                planned.append((semester_id, week))
+            loaded += retired
+    found.weeks[school_id] = [week_key(school_id, *each) for each in planned]
     return loaded
 
 

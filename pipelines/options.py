@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints, field_validator
 
+from campus.attendance.calendar import WeekCondition, WeeksBegin
 from campus.datasets.filters import FilterValue, Scalar
 from campus.datasets.selection import Selection, TableSelection
 
@@ -113,6 +114,16 @@ class DatasetOptions(Section):
         )
 
 
+class AttendanceOptions(Section):
+    """Which attendance a night reads again, and how teaching weeks are counted."""
+
+    window_days: int = Field(
+        14, ge=0, description="Days after a session within which a night finds what is marked late"
+    )
+    weeks_begin: WeeksBegin = Field("monday", description="Where a teaching week begins")
+    week_condition: WeekCondition = Field("within", description="When a class takes place in a week")
+
+
 class PublishOptions(Section):
     """How the warehouse file is built."""
 
@@ -150,6 +161,7 @@ class Options(Section):
     platform: PlatformOptions = PlatformOptions()
     safety: SafetyOptions = SafetyOptions()
     terms: TermOptions = TermOptions()
+    attendance: AttendanceOptions = AttendanceOptions()
     datasets: DatasetOptions = DatasetOptions()
     publish: PublishOptions = PublishOptions()
     schedule: ScheduleOptions = ScheduleOptions()

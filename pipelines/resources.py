@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import dagster as dg
 
+from assets.attendance_weeks import AttendanceSettings
 from assets.dataset_tables import DatasetSettings
 from assets.runtime import Runtime
 from assets.tables import TABLES
@@ -53,8 +54,8 @@ def term_types(settings: Settings) -> tuple[str, ...]:
 
 def build_of(settings: Settings) -> Build:
     """Where the models are built."""
-    publishing = settings.options.publish
-    return Build(settings.home, publishing.threads, publishing.memory_limit)
+    publishing, attendance = settings.options.publish, settings.options.attendance
+    return Build(settings.home, publishing.threads, publishing.memory_limit, attendance.weeks_begin)
 
 
 def campus_resource(settings: Settings) -> dg.ResourceDefinition:
@@ -96,6 +97,14 @@ def _dataset_settings(settings: Settings) -> DatasetSettings:
     )
 
 
+def attendance_settings(settings: Settings) -> AttendanceSettings:
+    """How attendance is read."""
+    options = settings.options.attendance
+    return AttendanceSettings(
+        timedelta(days=options.window_days), options.weeks_begin, options.week_condition
+    )
+
+
 def _runtime(
     settings: Settings, client: ClientConfig, listener: Listener | None, accept_vanished: bool
 ) -> Runtime:
@@ -121,5 +130,6 @@ def _runtime(
         keep_id_numbers=settings.keep_id_numbers,
         keep_generations=publishing.keep_generations,
         datasets=_dataset_settings(settings),
+        attendance=attendance_settings(settings),
         listener=listener,
     )

@@ -29,11 +29,13 @@ class ModelsBroken(Exception):
 @dataclass(frozen=True)
 class Build:
     """A place to build the models: `file` is the private DuckDB file. It is the same for every build, since
-    dbt parses the whole project again when it changes."""
+    dbt parses the whole project again when it changes. `weeks_begin`: where teaching weeks do, monday or
+    first_day."""
 
     home: Path
     threads: int
     memory_limit: str
+    weeks_begin: str = "monday"
 
     @property
     def file(self) -> Path:
@@ -55,6 +57,7 @@ class Build:
             "CAMPUS_BUILD_FILE": str(self.file),
             "CAMPUS_BUILD_THREADS": str(self.threads),
             "CAMPUS_BUILD_MEMORY": self.memory_limit,
+            "CAMPUS_BUILD_WEEKS_BEGIN": self.weeks_begin,
         }
 
 

@@ -159,8 +159,11 @@ class Slice:
 
     @property
     def semester_id(self) -> int | None:
-        value = dict(self.values).get("_semester_id")
-        return None if value is None else int(value)
+        return self._number("_semester_id")
+
+    @property
+    def week(self) -> int | None:
+        return self._number("_week")
 
     @property
     def predicate(self) -> str:
@@ -172,3 +175,7 @@ class Slice:
 
     def __str__(self) -> str:
         return "|".join(str(value) for _, value in self.values)
+
+    def _number(self, name: str) -> int | None:
+        value = dict(self.values).get(name)
+        return None if value is None else int(value)

@@ -1,0 +1,171 @@
+"""Attendance: sessions and records, whose partitions are the teaching weeks of semesters.
+
+A night or a sync reads what is due: weeks that were never loaded, and of the others the sessions of the
+trailing window. Weeks that a person asks for, and all weeks of a full load, are read whole.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from datetime import date, datetime
+
+import dagster as dg
+import uvloop
+
+from assets.attendance_loading import SemesterLoader
+from assets.attendance_semester import read_semester
+from assets.attendance_weeks import due_weeks, timeline_of
+from assets.committing import Loaded, fail_slice
+from assets.partitions import ATTENDANCE_WEEKS, weeks_by_school
+from assets.resource_assets import asset_key, described, loaded_whole, raise_failed, record, whole_spec
+from assets.runtime import Cause, Runtime, cause_of, told
+from assets.tables import TABLES, slice_of
+from campus.attendance.calendar import Calendar
+from campus.client import Client
+from campus.resources import ATTENDANCE, RESOURCES, ResourceSpec
+from warehouse.quality import Standing, committed, standings
+
+# What the questions are made from.
+PARENTS = (RESOURCES["v1_classes"], RESOURCES["v1_class_students"])
+
+
+def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
+    # Which weeks and semesters belong together only their keys tell.
+    mapping = dg.AllPartitionMapping()
+    return dg.AssetSpec(
+        asset_key(spec.name),
+        # Weeks and semesters are different partitions, and which belong together only the keys tell.
+        deps=[dg.AssetDep(asset_key(parent.name), partition_mapping=mapping) for parent in PARENTS],
+        description=TABLES[spec.name].comment,
+        group_name="attendance",
+        kinds={"deltalake"},
+        skippable=True,
+        partitions_def=ATTENDANCE_WEEKS,
+        metadata=described(spec),
+    )
+
+
+@dg.multi_asset(
+    name="load_attendance",
+    specs=[_asset_spec(spec) for spec in ATTENDANCE],
+    check_specs=[whole_spec(spec.name) for spec in ATTENDANCE],
+    can_subset=True,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    required_resource_keys={"campus"},
+    pool="platform",
+)
+def attendance(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
+    """Load the weeks of the run; both tables, since one answer holds the rows of both."""
+    runtime = told(context.resources.campus, context.log)
+    cause = cause_of(context.run.run_id, context.run.tags)
+    loaded = uvloop.run(_load_all(context, runtime, cause))
+    for spec in ATTENDANCE:
+        if asset_key(spec.name) in context.selected_asset_keys:
+            yield loaded_whole(spec.name, [one for one in loaded if one.spec is spec])
+    raise_failed(loaded)
+
+
+async def _load_all(context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause) -> list[Loaded]:
+    loaded: list[Loaded] = []
+    done = committed(runtime.lake, cause.sync_id)
+    async with Client(runtime.client, [spec.scopes for spec in ATTENDANCE], runtime.listener) as client:
+        for school_id, semesters in weeks_by_school(context.partition_keys).items():
+            school = _School(runtime, client, cause, school_id, done)
+            for semester_id, weeks in semesters.items():
+                async for one, more in school.load(semester_id, weeks):
+                    record(context, one, more=more)
+                    loaded.append(one)
+    return loaded
+
+
+class _School:
+    """The weeks of one school that a run asks for. `done`: what its cause has committed."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        client: Client,
+        cause: Cause,
+        school_id: int,
+        done: Mapping[tuple[str, str], datetime],
+    ) -> None:
+        self._runtime, self._client, self._cause = runtime, client, cause
+        self._school_id, self._done = school_id, done
+        self._timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
+        self._due = due_weeks(runtime.lake, school_id, self._timeline, runtime.attendance)
+
+    async def load(
+        self, semester_id: int, weeks: Sequence[int]
+    ) -> AsyncIterator[tuple[Loaded, Mapping[str, dg.MetadataValue]]]:
+        """Load weeks of a semester; a week that has not begun has nothing to ask for."""
+        calendar = self._timeline.calendars.get(semester_id)
+        begun = calendar.weeks_until(self._timeline.today) if calendar else ()
+        asked = [
+            week
+            for week in weeks
+            if week in begun and not (self._cause.only_due and (semester_id, week) not in self._due)
+        ]
+        skipped = [week for week in asked if self._is_done(semester_id, week)]
+        for week in skipped:
+            for spec in ATTENDANCE:
+                slice = slice_of(spec, self._school_id, semester_id, week)
+                yield Loaded(spec, slice, "skipped", "already loaded by this sync"), {}
+        asked = [week for week in asked if week not in skipped]
+        if calendar is None or not asked:
+            return
+        if not self._knows_classes(semester_id):
+            for week in asked:
+                for one in self._not_asked(semester_id, week):
+                    yield one, {}
+            return
+        loader = SemesterLoader(
+            self._runtime,
+            self._client,
+            self._cause,
+            read_semester(self._runtime.lake, self._school_id, calendar, self._timeline.today, asked),
+            {week: self._since(semester_id, week) for week in asked},
+            trailing=self._is_trailing(calendar, asked),
+        )
+        async for one in loader.load():
+            yield one, loader.described(one)
+
+    def _since(self, semester_id: int, week: int) -> date | None:
+        return self._due[semester_id, week] if self._cause.only_due else None
+
+    def _is_trailing(self, calendar: Calendar, weeks: Sequence[int]) -> bool:
+        """Whether a night finds these weeks held, or so young that they lie in its window."""
+        begins = self._timeline.today - self._runtime.attendance.window
+        return self._cause.only_due and all(
+            self._since(calendar.semester_id, week) or calendar.beginning_of(week) >= begins for week in weeks
+        )
+
+    def _is_done(self, semester_id: int, week: int) -> bool:
+        """Whether this run's cause has committed the week, after what it is asked with."""
+        own = [
+            self._done.get((spec.name, str(slice_of(spec, self._school_id, semester_id, week))))
+            for spec in ATTENDANCE
+        ]
+        parents = [
+            self._done.get((spec.name, str(slice_of(spec, self._school_id, semester_id)))) for spec in PARENTS
+        ]
+        return all(when and all(parent is None or parent <= when for parent in parents) for when in own)
+
+    def _knows_classes(self, semester_id: int) -> bool:
+        """Whether the classes of a semester were ever loaded, be they none."""
+        classes = PARENTS[0]
+        slice = slice_of(classes, self._school_id, semester_id)
+        held = self._runtime.lake.read(TABLES[classes.name], slice, ["id"])
+        known = standings(self._runtime.lake, TABLES[classes.name], self._school_id)
+        return bool(held.num_rows or known.get(str(slice), Standing()).complete_at)
+
+    def _not_asked(self, semester_id: int, week: int) -> list[Loaded]:
+        message = "not asked for, since the classes of the semester could not be loaded"
+        return [
+            fail_slice(
+                self._runtime,
+                self._cause,
+                spec,
+                TABLES[spec.name],
+                slice_of(spec, self._school_id, semester_id, week),
+                message,
+            )
+            for spec in ATTENDANCE
+        ]

@@ -1,0 +1,220 @@
+"""Attendance of one semester into the lake, week by week, by the route that costs fewer requests."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import date
+
+import dagster as dg
+
+from assets.committing import STORAGE_ERRORS, Loaded, commit_slice, fail_slice
+from assets.loading import failures
+from assets.runtime import Cause, Runtime
+from assets.tables import TABLES, slice_of
+from assets.targets import Target, open_target
+from campus.attendance.by_sessions import ask_witnesses, read_by_sessions
+from campus.attendance.by_students import Following, read_by_students
+from campus.attendance.calendar import Session
+from campus.attendance.checks import Check, sample
+from campus.attendance.routes import Choice, choose
+from campus.attendance.semester import Semester
+from campus.attendance.week import Week
+from campus.attendance.wire import RECORDS, SESSIONS
+from campus.client import Client
+from campus.collect import Account, Collector
+from campus.errors import CampusError
+from campus.events import Event, Tally
+from campus.resources import ResourceSpec
+from warehouse.reading import Kept, Measure, Since
+from warehouse.tables import Slice
+
+# By students: so many sessions are asked for by the other route too.
+SAMPLED_SESSIONS = 10
+DAY_OF = {SESSIONS: "date", RECORDS: "checked_at"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for: the route, and for it the students who show sessions beyond the schedules, or the
+    sessions that are asked for besides."""
+
+    choice: Choice
+    witnesses: Sequence[int]
+    compared: Sequence[Session]
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A week that is being read."""
+
+    number: int
+    week: Week
+    targets: Mapping[ResourceSpec, Target]
+
+    def account(self, spec: ResourceSpec) -> Account:
+        return (self.week.sessions if spec is SESSIONS else self.week.records).account
+
+    def checks(self, spec: ResourceSpec) -> list[Check]:
+        return self.week.of_sessions if spec is SESSIONS else self.week.of_records
+
+
+class SemesterLoader:
+    """Loads weeks of one semester.
+
+    `since`: the weeks, each with the day from which on it is read (None: all of it). `trailing`: they are
+    held, and read again for late marks only."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        client: Client,
+        cause: Cause,
+        semester: Semester,
+        since: Mapping[int, date | None],
+        *,
+        trailing: bool,
+    ) -> None:
+        self._runtime, self._client, self._cause, self._semester = runtime, client, cause, semester
+        self._since = {number: self._whole_unless_later(number, day) for number, day in since.items()}
+        self.plan = self._planned(trailing)
+
+    async def load(self) -> AsyncIterator[Loaded]:
+        """Read the weeks and commit each of them; a failure is an outcome."""
+        self._tell()
+        reading = self._by_students if self.plan.choice.route == "students" else self._by_sessions
+        async for one in reading():
+            yield one
+
+    def described(self, one: Loaded) -> dict[str, dg.MetadataValue]:
+        """What is worth knowing of a loaded week beside its counts. Its requests are those of its own
+        sessions; what was asked for all weeks together is in the first of them."""
+        since = self._since[one.slice.week or 0]
+        told = {
+            "route": self.plan.choice.words,
+            "read from": str(since) if since > date.min else "the beginning of the week",
+            "cursor": str(self._semester.today),
+        }
+        counts = {"requests planned for the run's weeks of the semester": self.plan.choice.requests}
+        if one.outcome:
+            tally = one.outcome.tally
+            counts["dagster/partition_row_count"] = (
+                tally.were_alive + tally.new + tally.returned - tally.vanished
+            )
+        return {
+            **{name: dg.MetadataValue.text(text) for name, text in told.items()},
+            **{name: dg.MetadataValue.int(count) for name, count in counts.items()},
+        }
+
+    def _whole_unless_later(self, number: int, day: date | None) -> date:
+        return date.min if day is None or day <= self._semester.calendar.beginning_of(number) else day
+
+    def _planned(self, trailing: bool) -> Plan:
+        semester = self._semester
+        asked = {one for number, day in self._since.items() for one in semester.asked(number, day)}
+        witnesses = semester.witnesses(asked)
+        left = semester.members.keys() - semester.askable
+        uncovered = set(semester.attended(left, self._since))
+        # What is asked for anyway can be compared for nothing.
+        compared = sample(
+            sorted(uncovered if len(uncovered) >= SAMPLED_SESSIONS else asked), SAMPLED_SESSIONS
+        )
+        by_students = len(semester.students) + len(uncovered.union(compared))
+        choice = choose(by_students, len(asked) + len(witnesses), window_only=trailing)
+        return Plan(choice, witnesses, compared)
+
+    def _tell(self) -> None:
+        weeks = ", ".join(str(number) for number in self._since)
+        where = f"{self._semester.school_id}|{self._semester.calendar.semester_id}"
+        message = f"attendance {where}, weeks {weeks}: {self.plan.choice.words}"
+        if self._runtime.listener:
+            self._runtime.listener(Event("plan", message, self._semester.school_id))
+
+    async def _by_sessions(self) -> AsyncIterator[Loaded]:
+        tally = Tally()
+        witnessed = await ask_witnesses(self._client, self._semester, self.plan.witnesses, tally)
+        for number, since in self._since.items():
+            with self._open(number) as one:
+                # The first week answers for what was asked for all of them.
+                one.week.records.account.tally, tally = tally, Tally()
+                try:
+                    await read_by_sessions(self._client, self._semester, number, one.week, witnessed, since)
+                except (CampusError, *STORAGE_ERRORS) as error:
+                    loaded = self._failed(number, str(error))
+                else:
+                    failed = one.week.records.account.failed
+                    kept = (Kept("class_id", tuple(failed)),) if failed else ()
+                    words = failures("class", failed)
+                    since_then = since if since > date.min else None
+                    loaded = await asyncio.to_thread(self._commit, one, kept, words, since_then)
+            for each in loaded:
+                yield each
+
+    async def _by_students(self) -> AsyncIterator[Loaded]:
+        following = Following(self._follower("by students"), self._follower("sessions besides"))
+        students, sessions = following.students.account, following.sessions.account
+        sessions.tally = students.tally
+        with ExitStack() as stack:
+            opened = {number: stack.enter_context(self._open(number)) for number in self._since}
+            weeks = {number: one.week for number, one in opened.items()}
+            try:
+                await read_by_students(self._client, self._semester, weeks, following, self.plan.compared)
+            except (CampusError, *STORAGE_ERRORS) as error:
+                for number in opened:
+                    for each in self._failed(number, str(error)):
+                        yield each
+                return
+            # The first week answers for what was asked for all of them.
+            next(iter(weeks.values())).records.account.tally = students.tally
+            failed = {"student_id": students.failed, "class_id": sessions.failed}
+            kept = tuple(Kept(column, tuple(ids)) for column, ids in failed.items() if ids)
+            words = failures("student", students.failed) + failures("class", sessions.failed)
+            for one in opened.values():
+                for each in await asyncio.to_thread(self._commit, one, kept, words, None):
+                    yield each
+
+    @contextmanager
+    def _open(self, number: int) -> Iterator[_Open]:
+        with ExitStack() as stack:
+            targets = {spec: stack.enter_context(open_target(self._runtime, spec)) for spec in DAY_OF}
+            sessions, records = (
+                Collector(spec, str(self._slice(spec, number)), target.write, self._runtime.listener)
+                for spec, target in targets.items()
+            )
+            yield _Open(number, Week(sessions, records), targets)
+
+    def _follower(self, what: str) -> Collector:
+        label = f"{self._semester.school_id}|{self._semester.calendar.semester_id} {what}"
+        return Collector(RECORDS, label, lambda batch: None, self._runtime.listener)
+
+    def _slice(self, spec: ResourceSpec, number: int) -> Slice:
+        return slice_of(spec, self._semester.school_id, self._semester.calendar.semester_id, number)
+
+    def _commit(
+        self, one: _Open, kept: tuple[Kept, ...], words: tuple[str, ...], since: date | None
+    ) -> list[Loaded]:
+        return [
+            commit_slice(
+                self._runtime,
+                self._cause,
+                spec,
+                TABLES[spec.name],
+                self._slice(spec, one.number),
+                target.spool,
+                one.account(spec),
+                self._runtime.guard,
+                keep=tuple(each for each in kept if each.column in TABLES[spec.name].row_schema.names),
+                since=Since(DAY_OF[spec], since) if since else None,
+                failures=words,
+                measures=tuple(Measure(c.name, c.expected, c.actual) for c in one.checks(spec)),
+            )
+            for spec, target in one.targets.items()
+        ]
+
+    def _failed(self, number: int, message: str) -> list[Loaded]:
+        return [
+            fail_slice(
+                self._runtime, self._cause, spec, TABLES[spec.name], self._slice(spec, number), message
+            )
+            for spec in DAY_OF
+        ]

@@ -1,0 +1,115 @@
+"""Which teaching weeks a school has, which day it is there, and which weeks of attendance are due."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from assets.tables import TABLES, slice_of
+from campus.attendance.calendar import Calendar, WeekCondition, WeeksBegin, platform_day
+from campus.resources import ATTENDANCE, RESOURCES
+from warehouse.lake import Lake
+from warehouse.quality import now, standings
+
+
+@dataclass(frozen=True)
+class AttendanceSettings:
+    """How attendance is read. `window`: how long after a session a teacher may mark it and a night still
+    finds it. For the others see campus.attendance.calendar."""
+
+    window: timedelta = timedelta(days=14)
+    weeks_begin: WeeksBegin = "monday"
+    week_condition: WeekCondition = "within"
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A school's semesters that have dates, in the order of time, and today by the platform's clock."""
+
+    calendars: Mapping[int, Calendar]
+    today: date
+
+    @property
+    def weeks(self) -> list[tuple[int, int]]:
+        """All teaching weeks of all semesters, those to come too: semester and week."""
+        return [
+            (semester_id, week)
+            for semester_id, calendar in self.calendars.items()
+            for week in range(1, calendar.week_count + 1)
+        ]
+
+
+def timeline_of(lake: Lake, school_id: int, settings: AttendanceSettings) -> Timeline:
+    """What the lake holds of a school's time. The v1 interface tells teaching days and the current week;
+    semesters that it has not told of have their dates from v3."""
+    rows = lake.read(
+        TABLES["semesters"], slice_of(RESOURCES["semesters"], school_id), ["id", "start_at", "end_at"]
+    ).to_pylist()
+    v1_semesters = RESOURCES["v1_semesters"]
+    columns = ["id", "start_at", "end_in", "lesson_days", "is_current", "current_week"]
+    told = {
+        row["id"]: row
+        for row in lake.read(
+            TABLES[v1_semesters.name], slice_of(v1_semesters, school_id), columns
+        ).to_pylist()
+    }
+    calendars: dict[int, Calendar] = {}
+    for row in rows:
+        own = told.get(row["id"], {})
+        first, last = own.get("start_at") or row["start_at"], own.get("end_in") or row["end_at"]
+        if first and last and first <= last:
+            calendars[row["id"]] = Calendar(
+                row["id"],
+                first.date(),
+                last.date(),
+                frozenset(own.get("lesson_days") or ()),
+                settings.weeks_begin,
+                settings.week_condition,
+            )
+    ordered = dict(sorted(calendars.items(), key=lambda item: (item[1].first, item[0])))
+    current = next((row for row in told.values() if row["is_current"] and row["id"] in calendars), None)
+    if current is None:
+        return Timeline(ordered, now().date())
+    marked = _weekdays_of_today(lake, school_id, current["id"])
+    return Timeline(
+        ordered, platform_day(calendars[current["id"]], current["current_week"], marked, now().date())
+    )
+
+
+def due_weeks(
+    lake: Lake, school_id: int, timeline: Timeline, settings: AttendanceSettings
+) -> dict[tuple[int, int], date | None]:
+    """The weeks of a school that a night asks for, by semester and week: those that have begun and were never
+    loaded (None), and those of which somebody may since have marked a session: from which day on.
+
+    Sessions are settled once they were read later than the window after them, so a night that was missed is
+    made up for by the next one."""
+    read_on = _read_on(lake, school_id)
+    due: dict[tuple[int, int], date | None] = {}
+    for semester_id, calendar in timeline.calendars.items():
+        for week in calendar.weeks_until(timeline.today):
+            last_read = read_on.get(f"{school_id}|{semester_id}|{week}")
+            if last_read is None:
+                due[semester_id, week] = None
+                continue
+            since = timeline.today - (now().date() - last_read) - settings.window
+            if since < calendar.beginning_of(week + 1):
+                due[semester_id, week] = since
+    return due
+
+
+def _weekdays_of_today(lake: Lake, school_id: int, semester_id: int) -> list[int]:
+    spec = RESOURCES["timetable_days"]
+    days = lake.read(
+        TABLES[spec.name], slice_of(spec, school_id, semester_id), ["day", "is_current"]
+    ).to_pylist()
+    return [row["day"] for row in days if row["is_current"]]
+
+
+def _read_on(lake: Lake, school_id: int) -> dict[str, date]:
+    """On which day by our clock each week was last read with nothing missing, sessions and records."""
+    sessions, records = (standings(lake, TABLES[spec.name], school_id) for spec in ATTENDANCE)
+    both = {
+        slice: (sessions[slice].complete_at, records[slice].complete_at)
+        for slice in sessions.keys() & records.keys()
+    }
+    return {slice: min(one, other).date() for slice, (one, other) in both.items() if one and other}
