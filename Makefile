@@ -17,7 +17,7 @@ demo: setup
 	$(BIN)/campus demo
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2
 
 check: setup
 	$(BIN)/ruff check .

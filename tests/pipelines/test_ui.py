@@ -22,7 +22,7 @@ from pipelines.instance import open_instance
 CAMPUS = Path(sys.executable).parent / "campus"
 DAGSTER = Path(sys.executable).parent / "dagster"
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0  # seconds, for processes and runs on a busy machine
+PATIENCE = 300.0  # seconds, for processes and runs on a busy machine
 
 pytestmark = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium and chromedriver")
 

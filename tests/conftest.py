@@ -1,0 +1,31 @@
+"""How `make test` deals the tests to its two processes.
+
+A file is never divided: its tests share what is costly to make, such as a world or a browser. The files of
+tests/models count as one, since they share dbt's builds. What takes longest comes first, so that neither
+process waits long for the other at the end. A fixture of scope `session` is made once in each process.
+"""
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+
+UNDIVIDED = "tests/models/"
+LONGEST = ("models", "pipelines")
+
+
+class ByFile(LoadFileScheduling):
+    """Deals out files, and UNDIVIDED as if it were one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return UNDIVIDED if nodeid.startswith(UNDIVIDED) else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    """Files in the order of the collection, not by the number of their tests."""
+    config.option.loadscopereorder = False
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The folders that take longest come first."""
+    items.sort(key=lambda item: item.path.parent.name not in LONGEST)
