@@ -3,11 +3,11 @@
     python -m benchmarks.datasets [--rows 1000000] [--rest-rows 200000] [--values-rows 20000] [--rounds 3]
 
 dlt lives in .venv-bench (see README.md). The loads take turns, so that a slow spell of the machine meets all.
+What a load did in phases follows it, each as if its rows had taken no other time.
 """
 
 import argparse
 from collections import defaultdict
-from collections.abc import Iterable
 from statistics import median
 
 from benchmarks.datasets.loads import CONTENDERS, FLOOR, Figures, environment_of, load, truth
@@ -42,19 +42,23 @@ def main() -> None:
 def report(measured: dict[str, list[Figures]]) -> None:
     """Medians, and for each yardstick the median of the rounds' ratios in rows/s."""
     present = [name for name in YARDSTICKS if name in measured]
-    print(f"{'':24}{'rows':>10}{'s':>8}{'rows/s':>10}{'CPU s':>8}{'peak MB':>9}", end="")
+    print(f"{'':24}{'rows':>10}{'CPU s':>8}{'peak MB':>9}{'s':>8}{'rows/s':>10}", end="")
     print("".join(f"{'x ' + name:>13}" for name in present))
-    for name, rounds in measured.items():
-        seconds, cpu, peak = (median(one[figure] for one in rounds) for figure in ("seconds", "cpu", "peak"))
-        rows = rounds[0]["rows"]
-        print(f"{name:24}{rows:>10,}{seconds:>8.2f}{rows / seconds:>10,.0f}{cpu:>8.2f}{peak:>9.0f}", end="")
-        ratios = [median(_ratios(rounds, measured[yardstick])) for yardstick in present]
-        print("".join(f"{ratio:>13.3f}" for ratio in ratios))
+    for name, loads in measured.items():
+        rows, cpu, peak = loads[0].rows, median(one.cpu for one in loads), median(one.peak for one in loads)
+        rates = {name: [rows / one.seconds for one in loads]}
+        rates |= {f"  {phase}": [rows / one.phases[phase] for one in loads] for phase in loads[0].phases}
+        figures = f"{rows:>10,}{cpu:>8.2f}{peak:>9.0f}"
+        for what, rounds in rates.items():
+            rate = median(rounds)
+            print(f"{what:24}{figures:27}{rows / rate:>8.2f}{rate:>10,.0f}", end="")
+            print("".join(f"{_ratio(rounds, measured[yardstick]):>13.2f}" for yardstick in present))
+            figures = ""
 
 
-def _ratios(rounds: list[Figures], yardstick: list[Figures]) -> Iterable[float]:
-    for one, other in zip(rounds, yardstick, strict=True):
-        yield (one["rows"] / one["seconds"]) / (other["rows"] / other["seconds"])
+def _ratio(rates: list[float], yardstick: list[Figures]) -> float:
+    """The median over the rounds, each of which met the same spell of the machine."""
+    return median(rate / (one.rows / one.seconds) for rate, one in zip(rates, yardstick, strict=True))
 
 
 if __name__ == "__main__":

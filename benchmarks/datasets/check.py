@@ -9,7 +9,7 @@ from benchmarks.datasets.source import connect, headers, pages
 
 SUMS = """
     SELECT count(*), sum(id), sum(rank), sum(CAST(score AS DECIMAL(18, 2))), count(remark),
-           sum(length(student_name)), count(*) FILTER (passed), max(id) FROM
+           sum(length(student_name)) + sum(length(student_no)), count(*) FILTER (passed), max(id) FROM
 """
 LAST = 10**12  # beyond all ids
 CENT = Decimal("0.01")
@@ -39,7 +39,7 @@ def truth(rows: int) -> Sums:
                 ids, ranks, last_id = ids + row["id"], ranks + row["rank"], row["id"]
                 scores += Decimal(row["score"] or 0)
                 remarks += row["remark"] is not None
-                names += len(row["student_name"])
+                names += len(row["student_name"]) + len(row["student_no"] or "")
                 passed += row["passed"]
                 count += 1
             if count >= rows:

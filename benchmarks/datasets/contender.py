@@ -1,4 +1,5 @@
-"""One contender in a process of its own: its work is timed without the interpreter's start and the imports.
+"""One contender in a process of its own: its work is timed without the interpreter's start, the imports, and
+what its module has to `prepare` once for all loads.
 
 `python -m benchmarks.datasets.contender MODULE:FUNCTION JOB`, JOB as JSON; prints JSON.
 """
@@ -15,9 +16,12 @@ from benchmarks.datasets.source import Job
 
 def main() -> None:
     """Run it and print what it took and where the rows are."""
-    module, function = sys.argv[1].split(":")
-    work = getattr(importlib.import_module(f"benchmarks.datasets.{module}"), function)
+    name, function = sys.argv[1].split(":")
+    module = importlib.import_module(f"benchmarks.datasets.{name}")
+    work, prepare = getattr(module, function), getattr(module, "prepare", None)
     job = Job(**json.loads(sys.argv[2]))
+    if prepare:
+        prepare(job)
     started, cpu = time.monotonic(), cpu_seconds()
     loaded = work(job)
     took = {"seconds": time.monotonic() - started, "cpu": cpu_seconds() - cpu}

@@ -14,8 +14,18 @@ from simulator.process import RunningSimulator
 
 DLT = str(Path(__file__).parents[2] / ".venv-bench" / "bin" / "python")
 
-Figures = dict[str, float]  # rows, seconds, cpu (seconds), peak (MB)
 Sums = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a load took. `cpu`: seconds of all its processes; `peak`: MB; `phases`: seconds of each."""
+
+    rows: int
+    seconds: float
+    cpu: float
+    peak: float
+    phases: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,8 @@ class Contender:
 FLOOR = Contender("floor", "plain:floor")
 CONTENDERS = (
     FLOOR,
+    Contender("sync, lake", "by_sync:to_lake"),
+    Contender("sync, table", "by_sync:to_table"),
     Contender("loop", "plain:loop"),
     Contender("loop, typed", "plain:typed_loop"),
     Contender("dlt, Arrow", "by_dlt:arrow", DLT),
@@ -64,8 +76,9 @@ def load(contender: Contender, sums: Sums, in_flight: int, environment: dict[str
         command = [contender.python, "-m", "benchmarks.datasets.contender", contender.work]
         printed, peak = measure.run([*command, json.dumps(asdict(job))], inside)
         result: dict[str, Any] = json.loads(printed.splitlines()[-1])
-        if result["relation"]:
-            command = [contender.python, "-m", "benchmarks.datasets.check", "loaded"]
-            found = json.loads(measure.run([*command, result["database"], result["relation"]], inside)[0])
+        database, relation = result.pop("database"), result.pop("relation")
+        if relation:
+            command = [contender.python, "-m", "benchmarks.datasets.check", "loaded", database, relation]
+            found = json.loads(measure.run(command, inside)[0])
             assert found == sums, f"{contender.name}: {found}, but the platform has {sums}"
-    return {"rows": int(sums["rows"]), "seconds": result["seconds"], "cpu": result["cpu"], "peak": peak}
+    return Figures(rows=int(sums["rows"]), peak=peak, **result)

@@ -13,7 +13,7 @@ Schema = dict[str, pl.DataType | type[pl.DataType]]
 
 AS_SENT: Schema = {
     "id": pl.Int64,
-    "serial_no": pl.String,
+    "student_no": pl.String,
     "student_id": pl.Int64,
     "student_name": pl.String,
     "course": pl.String,

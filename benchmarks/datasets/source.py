@@ -6,7 +6,7 @@ For the project's environment and for dlt's alike, so it needs nothing but httpx
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import httpx
 
@@ -33,10 +33,12 @@ class Job:
 
 @dataclass(frozen=True)
 class Loaded:
-    """Where DuckDB finds the rows: a relation of a database; the floor has none."""
+    """Where DuckDB finds the rows: a relation of a database; the floor has none. `phases`: what a load of
+    several phases took for each, in seconds."""
 
     database: str = ":memory:"
     relation: str | None = None
+    phases: dict[str, float] = field(default_factory=dict)
 
 
 def base_url() -> str:

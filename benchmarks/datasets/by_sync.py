@@ -1,0 +1,68 @@
+"""This sync as `campus sync --select 'key:"datasets/records"'` runs it: discovery, then all by Dagster."""
+
+import os
+import time
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from assets.dataset_tables import planned_tables
+from benchmarks.datasets.source import DATASET, Job, Loaded, base_url
+from pipelines.definitions import load_definitions
+from pipelines.instance import open_instance
+from pipelines.options import DatasetOptions, Options
+from pipelines.resources import open_runtime
+from pipelines.settings import Settings
+from pipelines.sync import load, new_sync_id
+from warehouse.lake import Lake
+from warehouse.publish import FILE, build_raw
+
+
+def prepare(job: Job) -> None:
+    """An installation that has never loaded anything: Dagster's databases, and the lake's tables, empty."""
+    settings = _settings(job)
+    with open_instance(settings), open_runtime(settings) as runtime:
+        load_definitions(settings, runtime)
+
+
+def to_lake(job: Job) -> Loaded:
+    """Into the lake: segments side by side, decoded strictly, balanced, one ACID commit each."""
+    settings = _settings(job)
+    phases = _sync(settings)
+    files = f"{settings.lake_root}/datasets.{DATASET}/**/*.parquet"
+    return Loaded(relation=f"read_parquet('{files}')", phases=phases)
+
+
+def to_table(job: Job) -> Loaded:
+    """The same, and from the lake into a table of the DuckDB file that analysts open."""
+    settings = _settings(job)
+    phases = _sync(settings)
+    started = time.monotonic()
+    lake = Lake(str(settings.lake_root))
+    path = settings.home / FILE
+    build_raw(lake, [], path, datasets=planned_tables(lake))
+    return Loaded(str(path), f"datasets.{DATASET}", phases | {"table": time.monotonic() - started})
+
+
+def _settings(job: Job) -> Settings:
+    os.environ["DAGSTER_HOME"] = f"{job.folder}/dagster"
+    return Settings(
+        home=Path(job.folder),
+        base_url=base_url(),
+        client_id=os.environ["CAMPUS_CLIENT_ID"],
+        client_secret=SecretStr(os.environ["CAMPUS_CLIENT_SECRET"]),
+        options=Options(datasets=DatasetOptions(include=(DATASET,), segments_at_a_time=job.in_flight)),
+    )
+
+
+def _sync(settings: Settings) -> dict[str, float]:
+    """Run the jobs; how long each took, the first with what comes before it."""
+    phases = {}
+    started = time.monotonic()
+    with open_instance(settings) as instance, open_runtime(settings) as runtime:
+        definitions = load_definitions(settings, runtime)
+        for end in load(definitions, instance, new_sync_id(), selection='key:"datasets/records"'):
+            assert end.problem is None, end.problem
+            phases[end.job] = time.monotonic() - started
+            started = time.monotonic()
+    return phases
