@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simulator.rows import RESOURCES, Row, Values, ids_of, school_of, semester_of
 from simulator.school import users
 from simulator.school.calendar import Term
+from simulator.school.courses import credit
 from simulator.school.timetable import room_name
 from simulator.school.weeks import LESSON_DAYS, LESSON_TIMES, week_of
 
@@ -142,7 +143,6 @@ def _course_class(store: "Store", row: Row) -> Values:
     plan = store.attendance.plan(row.key)
     rooms = [{"id": room, "name": room_name(room)} for room in plan.rooms] if plan else []
     grades = [g for i in ids_of(v3["grade_ids"]) if (g := store.index("structures", school_id).get(i))]
-    credit = 1 + row.key % 3 if row.key % 7 else 0.5
     return {
         "id": row.key,
         "school_id": school_id,
@@ -151,8 +151,8 @@ def _course_class(store: "Store", row: Row) -> Values:
         "csin": v3["csin"],
         "class_name": v3["class_name"],
         "teachers": v3["teachers"],
-        "credit": credit,
-        "duration": str(int(credit * HOURS_A_CREDIT)),
+        "credit": credit(row.key),
+        "duration": str(int(credit(row.key) * HOURS_A_CREDIT)),
         "description": "" if row.key % 3 else "面向本年级开设。",
         "attribute": {
             "id": school_id * 1_000 + 990 + (v3["subject_id"] is None),

@@ -1,7 +1,7 @@
 """The assessment of a course class and its items, a tree of one to three levels."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from random import Random
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from simulator.school.courses import Course
 from simulator.school.points import text
 
 FULL_SCORE = 10_000  # hundredths of a point
+SCORED_AT, PUBLISHED_AT = 36_000, 43_200  # seconds after midnight
 
 
 class Plan(NamedTuple):
@@ -64,8 +65,9 @@ class Item:
 
     id: int
     plan: Plan
+    scored_at: str
+    published_at: str | None
     taken: bool  # false while its examination is still to come
-    published: bool
 
 
 @dataclass(frozen=True)
@@ -113,14 +115,11 @@ class _Items:
 
     def add(self, plan: Plan, parent: int) -> None:
         key = RESOURCES["assessment_items"].key(self.course.id, len(self.rows) + 1)
-        current = self.course.term.current
-        taken = not (current and plan.name == "期末考试")
-        published = not current or (taken and not plan.children and self.rng.random() < 0.5)
-        published_at = None
-        if published:
-            published_at = stamp(
-                max(self.course.last_day - timedelta(days=1), self.course.term.start), 43_200
-            )
+        is_final = plan.name == "期末考试"
+        taken = not (self.course.term.current and is_final)
+        scored_on, published_at = self._dates(plan, is_final=is_final)
+        if not taken:
+            published_at = None
         values: Values = {
             "id": key,
             "assessment_id": self.assessment_id,
@@ -140,6 +139,22 @@ class _Items:
         }
         self.rows.append(Row(key, values, published_at or stamp(self.course.term.start, 43_200)))
         if not plan.children:
-            self.leaves[key] = Item(key, plan, taken, published)
+            self.leaves[key] = Item(key, plan, stamp(scored_on, SCORED_AT), published_at, taken)
         for child in plan.children:
             self.add(child, key)
+
+    def _dates(self, plan: Plan, *, is_final: bool) -> tuple[date, str | None]:
+        """The day of an item's scores, and the time of its publication: days later, and some teachers are
+        slow. When a semester closes all is published; of the current one, only what its day has come for."""
+        course, rng = self.course, self.rng
+        first = course.term.start
+        if is_final:
+            first = max(first, course.last_day - timedelta(days=10))
+        scored_on = first + timedelta(days=rng.randrange(max((course.last_day - first).days, 1)))
+        slowness = 2 + course.teachers[0].id % 4
+        published_on = scored_on + timedelta(days=1 + min(int(rng.expovariate(1 / slowness)), 40))
+        if not course.term.current:
+            published_on = course.last_day if plan.children else min(published_on, course.last_day)
+        elif plan.children or published_on > course.last_day:
+            return scored_on, None
+        return scored_on, stamp(published_on, PUBLISHED_AT)

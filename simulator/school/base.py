@@ -12,7 +12,7 @@ from simulator.school.calendar import Term, moment, semesters, stamp
 from simulator.school.people import People, Person
 from simulator.settings import Size
 
-STUDENTS_PER_GRADE = 40  # fewer grades rather than tiny ones
+STUDENTS_PER_GRADE = 80  # fewer grades rather than lone classes, which have nobody to compare with
 STUDENTS_PER_CLASS = 40
 STUDENTS_PER_TEACHER = 13
 
@@ -77,10 +77,8 @@ def build(size: Size, school_id: int) -> School:
     }
     terms.add("system.graduates_in", str(last_year), archived=calendar[-1].start)
     subject_ids: dict[str, int] = {}
-    for name, code, _, parent in names.SUBJECTS:
-        subject_ids[name] = terms.add(
-            "course.subject", name, label=code, parent=subject_ids.get(parent or "", 0)
-        )
+    for name, _code, _, parent in names.SUBJECTS:
+        subject_ids[name] = terms.add("course.subject", name, parent=subject_ids.get(parent or "", 0))
     domain_ids = [terms.add("course.domain", name) for name in names.DOMAINS]
 
     structures = _Structures(school_id, rng, calendar[0].start, size.today)
@@ -135,16 +133,14 @@ class _Terms:
         self.school_id, self.rng, self.since = school_id, rng, since
         self.rows: list[Row] = []
 
-    def add(
-        self, type_: str, name: str, *, label: str = "", parent: int = 0, archived: date | None = None
-    ) -> int:
+    def add(self, type_: str, name: str, *, parent: int = 0, archived: date | None = None) -> int:
         key = RESOURCES["terms"].key(self.school_id, len(self.rows) + 1)
         values: Values = {
             "id": key,
             "school_id": self.school_id,
             "parent_id": parent,
             "name": name,
-            "label": label or name,
+            "label": name,
             "description": "",
             "type": type_,
             "weight": len(self.rows),

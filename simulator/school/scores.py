@@ -11,7 +11,7 @@ from simulator.rows import RESOURCES, Row, Values
 from simulator.school import names
 from simulator.school.assessments import FULL_SCORE, Assessment, Item
 from simulator.school.calendar import moment, stamp
-from simulator.school.courses import Course
+from simulator.school.courses import Course, credit
 from simulator.school.points import min_ranks, ratio, text
 
 NOT_SCORED_SHARE = 0.03
@@ -36,6 +36,7 @@ def marks(seed: int, course: Course, item: Item) -> list[Mark]:
     rng = Random(f"{seed}/scores/{item.id}")
     draw = rng.random
     plan = item.plan
+    ease = 0.46 + 0.08 * _hashed(course.id) + 0.08 * draw()
     found = []
     for owner in course.students:
         luck, fate = draw(), draw()
@@ -47,16 +48,23 @@ def marks(seed: int, course: Course, item: Item) -> list[Mark]:
         elif fate < NOT_SCORED_SHARE + ZERO_SHARE:
             found.append(Mark(owner, 0, True))
         else:
-            share = 0.55 + 0.45 * max(_ability(owner), luck) if luck > 0.1 else 0.35 + luck
+            share = min(ease + 0.5 * (0.65 * _form(owner, course.semester_id) + 0.35 * luck), 1)
             step = 100 if plan.scoring in ("star", "level") else 50
             points = int(share * plan.full * 100 / step + 0.5) * step
             found.append(Mark(owner, points, fate < 1 - INVALID_SHARE))
     return found
 
 
-def _ability(student: int) -> float:
-    """The same in all courses, so that good students are good; a multiplicative hash, for speed."""
-    return (student * 2_654_435_761 >> 7) % 1_000 / 1_000
+def _form(student: int, semester_id: int) -> float:
+    """0 to 1, the same in all courses of a semester, so that good students are good; from one semester to the
+    next it moves a little, and a few fall far."""
+    mood = _hashed(student * 31 + semester_id)
+    return max(0.9 * _hashed(student) + 0.1 * mood - (0.5 if mood < 0.04 else 0), 0)
+
+
+def _hashed(number: int) -> float:
+    """0 to 1; a multiplicative hash, for speed."""
+    return (number * 2_654_435_761 >> 7) % 1_000 / 1_000
 
 
 def scores(seed: int, course: Course, item: Item) -> list[Row]:
@@ -64,11 +72,10 @@ def scores(seed: int, course: Course, item: Item) -> list[Row]:
     found = marks(seed, course, item)
     rng = Random(f"{seed}/score rows/{item.id}")
     evaluator = course.teachers[0].id
-    scored_at = moment(rng, course.term.start, course.last_day)
-    published_at = max(scored_at, stamp(course.last_day, 43_200)) if item.published else None
+    scored_at, published_at = item.scored_at, item.published_at
     counted = [m.points if m.valid else None for m in found]
-    ranks = min_ranks(counted) if item.published else [None] * len(found)
-    rank_base = sum(c is not None for c in counted) if item.published else None
+    ranks = min_ranks(counted) if published_at else [None] * len(found)
+    rank_base = sum(c is not None for c in counted) if published_at else None
     common = (course.school_id, RESOURCES["assessments"].key(course.id, 0), item, published_at, scored_at)
     rows: list[Row] = []
     for mark, rank in zip(found, ranks, strict=True):
@@ -161,7 +168,7 @@ class _Grade(NamedTuple):
 
     @classmethod
     def of(cls, rng: Random, found: list[tuple[Item, Mark]], *, current: bool) -> "_Grade":
-        pairs = [((item.plan.full or 0) * 100, mark, item.published) for item, mark in found]
+        pairs = [((item.plan.full or 0) * 100, mark, item.published_at is not None) for item, mark in found]
         suggest = suggested([(full, mark) for full, mark, _ in pairs])
         gained = suggested([(full, mark) for full, mark, published in pairs if published])
         final, fate = None, rng.random()
@@ -213,7 +220,7 @@ def _grade_row(
         "gained_score": text(grade.gained),
         "gained_score_rate": None if grade.gained is None else f"{grade.gained / FULL_SCORE:.4f}",
         "level": level,
-        "credit": "2" if pass_status == "passed" else "0" if pass_status == "failed" else None,
+        "credit": f"{credit(course.id):g}",
         "gpa": gpa,
         "rank": rank,
         "rank_base": None if rank is None else base,
