@@ -1,4 +1,4 @@
-"""The `raw` schema as the models find it, made from plain rows: a dict a row, columns left out are null."""
+"""The file as the models find it, made from plain rows: a dict a row, columns left out are null."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,13 +8,14 @@ import duckdb
 import pyarrow as pa
 
 from assets.tables import TABLES
+from warehouse.logs import CHANGES
 from warehouse.tables import BOOKKEEPING, SCHOOL_ID
 
 Rows = Sequence[Mapping[str, Any]]
 
 
 def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
-    """Makes a DuckDB file with all raw tables, empty but for `rows` (table -> rows).
+    """Makes a DuckDB file with all raw tables and the change log, empty but for `rows` (table -> rows).
 
     Text is cast to the column's type, so that lists, structs and exact decimals are written the way DuckDB
     prints them. `_school_id` is 1 and `_synced_at` one fixed time where a row does not say otherwise."""
@@ -28,10 +29,16 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
                 f"create table raw.{table.name} as select * replace (_extra::json as _extra) from no_rows"
             )
             for row in rows.get(table.name, ()):
-                _insert(connection, table.name, {"_school_id": 1, "_synced_at": "2026-03-01 02:00:00", **row})
+                synced = {"_school_id": 1, "_synced_at": "2026-03-01 02:00:00"}
+                _insert(connection, f"raw.{table.name}", {**synced, **row})
+        connection.execute("create schema quality")
+        connection.register("no_changes", CHANGES.lake_schema.empty_table())
+        connection.execute("create table quality.changes as from no_changes")
+        for row in rows.get("changes", ()):
+            _insert(connection, "quality.changes", {"_school_id": 1, "slice": "1|20", **row})
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, row: Mapping[str, Any]) -> None:
     names = ", ".join(row)
     marks = ", ".join("?" for _ in row)
-    connection.execute(f"insert into raw.{table} ({names}) values ({marks})", list(row.values()))
+    connection.execute(f"insert into {table} ({names}) values ({marks})", list(row.values()))

@@ -93,7 +93,7 @@ def test_a_renamed_copy_opens_anywhere_and_every_relation_can_be_read(healthy: B
     relations = healthy.rows(
         "select table_schema, table_name from information_schema.tables where table_schema <> 'raw'"
     )
-    assert {schema for schema, _ in relations} == {"staging", "core", "marts", "seeds"}
+    assert {schema for schema, _ in relations} == {"staging", "core", "marts", "seeds", "quality"}
     for schema, name in relations:
         healthy.rows(f"select * from {schema}.{name}")
 

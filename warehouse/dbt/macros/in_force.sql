@@ -20,3 +20,25 @@
             )
         )
 {%- endmacro %}
+
+{#-
+    Steps in force for each school, each up to the next one, [lower, upper); the highest is open, and so is the
+    lowest where it is told to be. Null is open.
+-#}
+{% macro steps_in_force(seed, lower, upper, open_below=false) -%}
+with schools as (
+    select * from {{ ref('stg_schools') }}
+),
+
+steps as (
+    {{ in_force(seed) }}
+)
+
+select
+    * {% if open_below %}replace (
+        case when lag({{ lower }}) over in_school is not null then {{ lower }} end as {{ lower }}
+    ){% endif %},
+    lead({{ lower }}) over in_school as {{ upper }}
+from steps
+window in_school as (partition by school_id order by {{ lower }})
+{%- endmacro %}

@@ -5,6 +5,8 @@
 --   grade_points: the platform's gpa where given, else by the scale in force (seeds.gpa_scale).
 --   is_passed: the platform's verdict where it has one, else score_percent against pass_percent
 --     (seeds.grade_thresholds).
+--   band: of score_percent, by the bands in force (seeds.grade_bands); is_excellent: score_percent against
+--     excellent_percent (seeds.grade_thresholds). Both null where there is no percentage.
 --   weight: the credit where given, else weight_without_credit (seeds.grade_thresholds).
 --   counts_in_statistics: by status (seeds.grade_status_rules).
 -- Source: raw.grades; class and semester by the assessment.
@@ -20,6 +22,10 @@ gpa_scale as (
     select * from {{ ref('stg_gpa_scale') }}
 ),
 
+bands as (
+    select * from {{ ref('stg_grade_bands') }}
+),
+
 status_rules as (
     select * from {{ ref('grade_status_rules') }}
 ),
@@ -28,6 +34,7 @@ thresholds as (
     select
         school_id,
         max(value) filter (where threshold = 'pass_percent') as pass_percent,
+        max(value) filter (where threshold = 'excellent_percent') as excellent_percent,
         max(value) filter (where threshold = 'weight_without_credit') as weight_without_credit
     from {{ ref('stg_grade_thresholds') }}
     group by school_id
@@ -74,6 +81,8 @@ select
         when scored.pass_status = 'failed' then false
         else scored.score_percent >= thresholds.pass_percent
     end as is_passed,
+    scored.score_percent >= thresholds.excellent_percent as is_excellent,
+    bands.band,
     coalesce(status_rules.counts_in_statistics, true) as counts_in_statistics,
     scored.rank,
     scored.rank_base,
@@ -94,3 +103,8 @@ left join gpa_scale
     on gpa_scale.school_id = scored.school_id
     and scored.score_percent >= gpa_scale.lower_percent
     and (scored.score_percent < gpa_scale.upper_percent or gpa_scale.upper_percent is null)
+left join bands
+    on bands.school_id = scored.school_id
+    and scored.score_percent is not null
+    and (scored.score_percent >= bands.lower_percent or bands.lower_percent is null)
+    and (scored.score_percent < bands.upper_percent or bands.upper_percent is null)

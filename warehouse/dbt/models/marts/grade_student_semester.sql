@@ -8,7 +8,8 @@
 --     are.
 --   Ranks are min-ranks by weighted_mean as shown, 1 the best, within the administrative class
 --     (bridge_student_admin_class) and within the cohort; percent_rank = (rank - 1) / (n - 1), 0 the best,
---     null for n = 1.
+--     null for n = 1. z_score_in_cohort: how far weighted_mean is from the mean of the cohort's, in standard
+--     deviations (sample's, n - 1); null where these are 0.
 -- Source: core.fct_grade and dimensions.
 with grades as (
     select *
@@ -89,7 +90,9 @@ ranks as (
         rank() over (in_class order by weighted_mean desc nulls last) as rank_in_class,
         count(weighted_mean) over in_class as class_size,
         rank() over (in_cohort order by weighted_mean desc nulls last) as rank_in_cohort,
-        count(weighted_mean) over in_cohort as cohort_size
+        count(weighted_mean) over in_cohort as cohort_size,
+        (weighted_mean - avg(weighted_mean) over in_cohort)
+            / nullif(stddev_samp(weighted_mean) over in_cohort, 0) as z_score_in_cohort
     from rates
     window
         in_class as (partition by school_id, semester_id, admin_class_id),
@@ -106,7 +109,8 @@ ranked as (
             case
                 when weighted_mean is not null and cohort_id is not null then rank_in_cohort
             end as rank_in_cohort,
-            case when cohort_id is not null then cohort_size end as cohort_size
+            case when cohort_id is not null then cohort_size end as cohort_size,
+            case when cohort_id is not null then z_score_in_cohort end as z_score_in_cohort
         )
     from ranks
 )
@@ -146,7 +150,8 @@ select
     (ranked.rank_in_class - 1) / nullif(ranked.class_size - 1, 0) as percent_rank_in_class,
     ranked.rank_in_cohort,
     ranked.cohort_size,
-    (ranked.rank_in_cohort - 1) / nullif(ranked.cohort_size - 1, 0) as percent_rank_in_cohort
+    (ranked.rank_in_cohort - 1) / nullif(ranked.cohort_size - 1, 0) as percent_rank_in_cohort,
+    try_cast(ranked.z_score_in_cohort as decimal(9, 4)) as z_score_in_cohort
 from ranked
 left join semesters
     on semesters.school_id = ranked.school_id

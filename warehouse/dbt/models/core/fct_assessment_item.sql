@@ -1,0 +1,133 @@
+-- Grain: school, assessment item that is meant to have scores: a live leaf with a scoring type in points
+--   (seeds.scoring_type_rules), or of another type with a full score.
+-- Rules: scores are the item's own (score_type item_score), one a student.
+--   expected: members of the course class on known_on, the day of the item's publication, else of its last
+--     score, else now. Each of them is in one of scored (zeros included), invalid (is_valid false) and missing
+--     (no score, or null). Scores of others (who left before, or came after) are in others_scored.
+--   score_sum is over the valid scores of members and others.
+--   evaluator_id: who gave the scores, null where several did. last_scored_at: the creation of the last score
+--     that was given, since a publication moves updated_at.
+--   published_at: the item's, else the first of its scores'.
+-- Source: core.dim_assessment_item, core.fct_score, core.bridge_class_student.
+with scores as (
+    select *
+    from {{ ref('fct_score') }}
+    where score_type = 'item_score'
+),
+
+members as (
+    select * from {{ ref('bridge_class_student') }}
+),
+
+items as (
+    select
+        items.school_id,
+        items.assessment_item_id,
+        items.assessment_id,
+        assessments.course_class_id,
+        assessments.semester_id,
+        items.item_name,
+        items.scoring_type,
+        items.full_score,
+        items.published_at
+    from {{ ref('dim_assessment_item') }} as items
+    inner join {{ ref('dim_assessment') }} as assessments
+        on assessments.school_id = items.school_id
+        and assessments.assessment_id = items.assessment_id
+    left join {{ ref('scoring_type_rules') }} as rules
+        on rules.scoring_type = items.scoring_type
+    where
+        items.is_leaf
+        and not items.is_deleted
+        and not assessments.is_deleted
+        and coalesce(rules.is_scorable, items.full_score is not null)
+),
+
+given as (
+    select
+        school_id,
+        assessment_item_id,
+        count(*) filter (where score is not null and is_valid) as valid_scores,
+        sum(score) filter (where is_valid) as score_sum,
+        case when min(evaluator_id) = max(evaluator_id) then min(evaluator_id) end as evaluator_id,
+        min(created_at) filter (where score is not null) as first_scored_at,
+        max(created_at) filter (where score is not null) as last_scored_at,
+        min(published_at) as first_published_at,
+        max(updated_at) as last_changed_at
+    from scores
+    group by school_id, assessment_item_id
+),
+
+dated as (
+    select
+        items.* replace (coalesce(items.published_at, given.first_published_at) as published_at),
+        given.* exclude (school_id, assessment_item_id, first_published_at),
+        cast(coalesce(items.published_at, given.first_published_at, given.last_scored_at) as date) as known_on
+    from items
+    left join given
+        on given.school_id = items.school_id
+        and given.assessment_item_id = items.assessment_item_id
+),
+
+expected as (
+    select
+        dated.school_id,
+        dated.assessment_item_id,
+        count(*) as expected
+    from dated
+    inner join members
+        on members.school_id = dated.school_id
+        and members.course_class_id = dated.course_class_id
+        and {{ is_member('members', 'dated.known_on') }}
+    group by dated.school_id, dated.assessment_item_id
+),
+
+of_members as (
+    select
+        scores.school_id,
+        scores.assessment_item_id,
+        count(*) filter (where scores.score is not null and scores.is_valid) as scored,
+        count(*) filter (where scores.score = 0 and scores.is_valid) as zeros,
+        count(*) filter (where not scores.is_valid) as invalid
+    from scores
+    inner join dated
+        on dated.school_id = scores.school_id
+        and dated.assessment_item_id = scores.assessment_item_id
+    inner join members
+        on members.school_id = scores.school_id
+        and members.course_class_id = dated.course_class_id
+        and members.student_id = scores.student_id
+        and {{ is_member('members', 'dated.known_on') }}
+    group by scores.school_id, scores.assessment_item_id
+)
+
+select
+    dated.school_id,
+    dated.assessment_item_id,
+    dated.assessment_id,
+    dated.course_class_id,
+    dated.semester_id,
+    dated.item_name,
+    dated.scoring_type,
+    dated.full_score,
+    dated.evaluator_id,
+    dated.known_on,
+    coalesce(expected.expected, 0) as expected,
+    coalesce(of_members.scored, 0) as scored,
+    coalesce(of_members.zeros, 0) as zeros,
+    coalesce(of_members.invalid, 0) as invalid,
+    coalesce(expected.expected, 0) - coalesce(of_members.scored, 0) - coalesce(of_members.invalid, 0) as missing,
+    coalesce(dated.valid_scores, 0) - coalesce(of_members.scored, 0) as others_scored,
+    coalesce(dated.valid_scores, 0) as valid_scores,
+    dated.score_sum,
+    dated.first_scored_at,
+    dated.last_scored_at,
+    dated.published_at,
+    dated.last_changed_at
+from dated
+left join expected
+    on expected.school_id = dated.school_id
+    and expected.assessment_item_id = dated.assessment_item_id
+left join of_members
+    on of_members.school_id = dated.school_id
+    and of_members.assessment_item_id = dated.assessment_item_id

@@ -1,0 +1,78 @@
+-- Grain: school, semester, kind of group (course_class, course, subject, cohort, school), group.
+-- Rules: grades of source `class` whose status counts (seeds.grade_status_rules). Rates come from sums:
+--   pass_rate = 100 * passed / (passed + failed), excellent_rate = 100 * excellent / scored,
+--   score_rate = 100 * score_sum / full_score_sum. mean, median, quartiles, least, greatest and sd are of the
+--   grades' percentages of their full scores; sd is the sample's (n - 1), null for fewer than two.
+--   Courses are told apart by their names. Grades whose course, subject or cohort is unknown are the group with
+--   the key '', so that the groups of each kind make up the school. Over bands: grade_distribution_band.
+-- Source: core.fct_grade and dimensions.
+{%- set groups = grade_groups() %}
+with {{ grades_with_groups() }},
+
+sums as (
+    select
+        school_id,
+        semester_id,
+        {{ group_type(groups) }} as group_type,
+        {{ group_key(groups) }} as group_key,
+        any_value(nullif(concat_ws(' ', course, class_name), '')) as course_class_name,
+        any_value(course) as course_name,
+        any_value(subject_name) as subject_name,
+        any_value(cohort_name) as cohort_name,
+        count(*) as grades,
+        count(distinct student_id) as students,
+        count(score_percent) as scored,
+        count(*) filter (where is_passed) as passed,
+        count(*) filter (where not is_passed) as failed,
+        count(*) filter (where is_passed is null) as undecided,
+        count(*) filter (where is_excellent) as excellent,
+        sum(real_score) filter (where score_percent is not null) as score_sum,
+        sum(full_score) filter (where score_percent is not null) as full_score_sum,
+        sum(score_percent) as percent_sum,
+        stddev_samp(score_percent) as sd,
+        quantile_cont(score_percent, [0.25, 0.5, 0.75]) as quartiles,
+        min(score_percent) as least,
+        max(score_percent) as greatest
+    from grades
+    group by {{ group_sets(groups) }}
+)
+
+select
+    sums.school_id,
+    sums.semester_id,
+    semesters.semester_name,
+    sums.group_type,
+    sums.group_key,
+    case sums.group_type
+        when 'course_class' then sums.course_class_name
+        when 'course' then sums.course_name
+        when 'subject' then sums.subject_name
+        when 'cohort' then sums.cohort_name
+        else schools.school_name
+    end as group_name,
+    sums.grades,
+    sums.students,
+    sums.scored,
+    sums.passed,
+    sums.failed,
+    sums.undecided,
+    sums.excellent,
+    {{ rate('sums.passed', '(sums.passed + sums.failed)') }} as pass_rate,
+    {{ rate('sums.excellent', 'sums.scored') }} as excellent_rate,
+    sums.score_sum,
+    sums.full_score_sum,
+    try_cast({{ percent('sums.score_sum', 'sums.full_score_sum') }} as decimal(9, 4)) as score_rate,
+    sums.percent_sum,
+    try_cast(sums.percent_sum / nullif(sums.scored, 0) as decimal(9, 4)) as mean,
+    try_cast(sums.sd as decimal(9, 4)) as sd,
+    try_cast(sums.least as decimal(9, 4)) as least,
+    try_cast(sums.quartiles[1] as decimal(9, 4)) as lower_quartile,
+    try_cast(sums.quartiles[2] as decimal(9, 4)) as median,
+    try_cast(sums.quartiles[3] as decimal(9, 4)) as upper_quartile,
+    try_cast(sums.greatest as decimal(9, 4)) as greatest
+from sums
+left join {{ ref('dim_semester') }} as semesters
+    on semesters.school_id = sums.school_id
+    and semesters.semester_id = sums.semester_id
+left join {{ ref('dim_school') }} as schools
+    on schools.school_id = sums.school_id

@@ -1,0 +1,191 @@
+-- Grain: school, assessment item with a full score above 0 that is meant to have scores.
+-- Rules: classical test theory, of the item's own valid scores; an assessment's test is its items that have any.
+--   difficulty = mean / full score, over all students with a score: higher is easier.
+--   The rest is of complete students, those with a score on every item of the test, by their total:
+--   discrimination = mean share of the item's full score in the top group less that in the bottom group, each of
+--     discrimination_group_percent of the students, rounded, at least one; who ties at the edge of a group is in
+--     it with an equal share. Its label: seeds.discrimination_labels.
+--   item_rest_correlation: Pearson's r of the item with the total less the item (corrected item-total), null
+--     where either does not vary.
+--   alpha = k / (k - 1) * (1 - sum of the items' variances / variance of the total), Cronbach's, k items; null
+--     for a single item or totals that do not vary.
+--   All are null for fewer students than item_minimum_students (seeds.grade_thresholds).
+-- Source: core.fct_assessment_item, core.fct_score and dimensions.
+with thresholds as (
+    select
+        school_id,
+        max(value) filter (where threshold = 'item_minimum_students') as minimum_students,
+        max(value) filter (where threshold = 'discrimination_group_percent') as group_percent
+    from {{ ref('stg_grade_thresholds') }}
+    group by school_id
+),
+
+items as (
+    select * from {{ ref('fct_assessment_item') }} where full_score > 0
+),
+
+scores as (
+    select
+        scores.school_id,
+        scores.assessment_id,
+        scores.assessment_item_id,
+        scores.student_id,
+        scores.score,
+        items.full_score
+    from {{ ref('fct_score') }} as scores
+    inner join items
+        on items.school_id = scores.school_id
+        and items.assessment_item_id = scores.assessment_item_id
+    where
+        scores.score_type = 'item_score'
+        and scores.is_valid
+        and scores.score is not null
+),
+
+tests as (
+    select
+        school_id,
+        assessment_id,
+        count(*) as test_items
+    from items
+    where valid_scores > 0
+    group by school_id, assessment_id
+),
+
+totals as (
+    select
+        school_id,
+        assessment_id,
+        student_id,
+        count(*) as scored_items,
+        sum(score) as total
+    from scores
+    group by school_id, assessment_id, student_id
+),
+
+complete as (
+    select
+        totals.*,
+        tests.test_items,
+        thresholds.minimum_students,
+        count(*) over in_test as complete_students,
+        greatest(round(count(*) over in_test * thresholds.group_percent / 100), 1) as group_size,
+        rank() over (in_test order by total desc) as rank_from_top,
+        rank() over (in_test order by total) as rank_from_bottom,
+        count(*) over (partition by totals.school_id, totals.assessment_id, total) as tied
+    from totals
+    inner join tests
+        on tests.school_id = totals.school_id
+        and tests.assessment_id = totals.assessment_id
+        and tests.test_items = totals.scored_items
+    inner join thresholds
+        on thresholds.school_id = totals.school_id
+    window in_test as (partition by totals.school_id, totals.assessment_id)
+),
+
+-- The share with which each student is in either group.
+grouped as (
+    select
+        school_id,
+        assessment_id,
+        student_id,
+        total,
+        test_items,
+        complete_students,
+        minimum_students,
+        least(greatest((group_size - rank_from_top + 1) / tied, 0), 1) / group_size as top_share,
+        least(greatest((group_size - rank_from_bottom + 1) / tied, 0), 1) / group_size as bottom_share
+    from complete
+),
+
+of_items as (
+    select
+        scores.school_id,
+        scores.assessment_id,
+        scores.assessment_item_id,
+        var_samp(cast(scores.score as double)) as variance,
+        var_samp(cast(grouped.total as double)) as total_variance,
+        corr(cast(scores.score as double), cast(grouped.total - scores.score as double)) as item_rest_correlation,
+        sum((grouped.top_share - grouped.bottom_share) * scores.score / scores.full_score) as discrimination,
+        any_value(grouped.complete_students) as complete_students,
+        any_value(grouped.test_items) as test_items,
+        any_value(grouped.complete_students >= grouped.minimum_students) as is_told
+    from scores
+    inner join grouped
+        on grouped.school_id = scores.school_id
+        and grouped.assessment_id = scores.assessment_id
+        and grouped.student_id = scores.student_id
+    group by scores.school_id, scores.assessment_id, scores.assessment_item_id
+),
+
+told as (
+    select
+        *,
+        test_items / nullif(test_items - 1, 0)
+            * (1 - sum(variance) over in_test / nullif(total_variance, 0)) as alpha
+    from of_items
+    where is_told
+    window in_test as (partition by school_id, assessment_id)
+),
+
+analysed as (
+    select
+        items.*,
+        tests.test_items,
+        coalesce(of_items.complete_students, 0) as complete_students,
+        case
+            when items.valid_scores >= thresholds.minimum_students
+                then try_cast(items.score_sum / (items.valid_scores * items.full_score) as decimal(9, 4))
+        end as difficulty,
+        try_cast(told.discrimination as decimal(9, 4)) as discrimination,
+        -- Not a number where one of the two does not vary.
+        try_cast(told.item_rest_correlation as decimal(9, 4)) as item_rest_correlation,
+        try_cast(told.alpha as decimal(9, 4)) as alpha
+    from items
+    left join thresholds
+        on thresholds.school_id = items.school_id
+    left join tests
+        on tests.school_id = items.school_id
+        and tests.assessment_id = items.assessment_id
+    left join of_items
+        on of_items.school_id = items.school_id
+        and of_items.assessment_item_id = items.assessment_item_id
+    left join told
+        on told.school_id = items.school_id
+        and told.assessment_item_id = items.assessment_item_id
+)
+
+select
+    analysed.school_id,
+    analysed.semester_id,
+    semesters.semester_name,
+    analysed.course_class_id,
+    classes.course_name,
+    classes.class_name,
+    classes.teacher_names,
+    analysed.assessment_id,
+    coalesce(analysed.test_items, 0) as test_items,
+    analysed.assessment_item_id,
+    analysed.item_name,
+    analysed.full_score,
+    analysed.valid_scores as students,
+    analysed.score_sum,
+    try_cast(analysed.score_sum / nullif(analysed.valid_scores, 0) as decimal(18, 4)) as mean,
+    analysed.difficulty,
+    analysed.complete_students,
+    analysed.discrimination,
+    labels.label as discrimination_label,
+    analysed.item_rest_correlation,
+    analysed.alpha
+from analysed
+left join {{ ref('stg_discrimination_labels') }} as labels
+    on labels.school_id = analysed.school_id
+    and analysed.discrimination is not null
+    and (analysed.discrimination >= labels.lower_discrimination or labels.lower_discrimination is null)
+    and (analysed.discrimination < labels.upper_discrimination or labels.upper_discrimination is null)
+left join {{ ref('dim_semester') }} as semesters
+    on semesters.school_id = analysed.school_id
+    and semesters.semester_id = analysed.semester_id
+left join {{ ref('dim_course_class') }} as classes
+    on classes.school_id = analysed.school_id
+    and classes.course_class_id = analysed.course_class_id

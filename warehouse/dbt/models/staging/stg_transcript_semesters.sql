@@ -1,0 +1,10 @@
+-- Grain: school, student of the v1 interface, semester. Live rows only: the platform's own figures.
+select
+    _school_id as school_id,
+    student_id as v1_student_id,
+    semester_id,
+    {{ measure('grade_point_average') }} as platform_gpa,
+    {{ measure('total_credit') }} as platform_credits,
+    {{ measure('gained_credit') }} as platform_gained_credits
+from {{ source('raw', 'transcript_semesters') }}
+where _deleted_at is null
