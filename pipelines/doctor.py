@@ -8,15 +8,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from assets.users import STUDENT
 from campus.client import Client, segment
 from campus.datasets.metadata import PREFIXES
 from campus.errors import CampusError, Forbidden, NotFound, TornBody, UnexpectedAnswer
-from campus.resources import BASE_DATA, DATASETS, RESOURCES, SCHOOLS, ResourceSpec
+from campus.paging import V1_NAMES, V3_NAMES
+from campus.parts import SPLITTERS, unwrapped
+from campus.resources import BASE_DATA, DATASETS, RESOURCES, SCHOOLS, V1_DATA, ResourceSpec
 from pipelines.display import console
 from pipelines.resources import open_platform, term_types
 from pipelines.settings import Settings, SettingsError, check_home
 
-FIRST_ROWS = {"page": "1", "per_page": "5"}
+FIRST_ROWS = {names: {names.page: "1", names.per_page: "5"} for names in (V1_NAMES, V3_NAMES)}
+# In which a 404 is a normal answer: nothing there, or nothing bound.
+MAY_BE_ABSENT = ("by_class", "by_item", "by_term_type", "by_student", "by_device", "by_card")
 WRONG_ADDRESS = "Check that CAMPUS_BASE_URL is the platform's own address, and ask its operator."
 Row = dict[str, Any]
 # Tokens and Retry-After dates go by the clock; a skew below this harms nothing.
@@ -66,7 +71,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
             listed = await _schools(client, settings.school_ids)
             yield listed.finding
             for school_id in settings.school_ids or [row["id"] for row in listed.rows]:
-                async for finding in _school(client, school_id, term_types(settings)):
+                async for finding in _school(client, school_id, settings):
                     yield finding
             yield _skew(client.clock_skew)
     if settings.published.exists():
@@ -93,41 +98,59 @@ async def _schools(client: Client, school_ids: tuple[int, ...] | None) -> Asked:
     )
 
 
-async def _school(client: Client, school_id: int, kinds: tuple[str, ...]) -> AsyncIterator[Finding]:
+async def _school(client: Client, school_id: int, settings: Settings) -> AsyncIterator[Finding]:
     """One finding a resource. Later questions are made from the rows of earlier ones: a class, an item."""
     rows: dict[str, list[Row]] = {}
-    for spec in BASE_DATA:
-        for path, params in _questions(spec, rows, kinds):
+    for spec in (*BASE_DATA, *V1_DATA):
+        for path, params in _questions(spec, rows, settings, client.config.client_id):
             asked = await _ask(client, spec, school_id, path, params)
             rows[spec.name] = asked.rows
             yield asked.finding
             if asked.finding.good is False and spec is BASE_DATA[0]:
-                # Where not even semesters can be read, twelve more refusals would say no more.
+                # Where not even semesters can be read, thirty more refusals would say no more.
                 return
     yield await _datasets_prefix(client, school_id)
 
 
 def _questions(
-    spec: ResourceSpec, rows: dict[str, list[Row]], kinds: tuple[str, ...]
+    spec: ResourceSpec, rows: dict[str, list[Row]], settings: Settings, client_id: str
 ) -> list[tuple[str, dict[str, str]]]:
     """The path and parameters of a small question for a resource; none where there is nothing to ask with."""
-    semesters, classes, items = (rows.get(name, []) for name in ("semesters", "classes", "assessments"))
-    current = next((row for row in semesters if row.get("is_current")), next(iter(semesters), None))
+    first = FIRST_ROWS[V1_NAMES if spec.is_v1 else V3_NAMES] if spec.paged else {}
+    if spec.embedded_in:
+        return []
     match spec.asked:
         case "once":
-            return [(spec.path, FIRST_ROWS)]
+            return [(spec.path, first)]
+        case "by_role":
+            return [(spec.path, {"role": str(STUDENT), **first})]
+        case "by_app":
+            return [(spec.path, {"client_id": client_id})]
         case "by_term_type":
-            return [(spec.path.format(type=segment(kind)), FIRST_ROWS) for kind in kinds[:1]]
+            return [(_named(spec, kind), first) for kind in term_types(settings)[:1]]
+        case "by_device":
+            return [(_named(spec, one), {}) for one in settings.device_ids[:1]]
+        case "by_card":
+            return [(_named(spec, one), {}) for one in settings.card_ids[:1]]
         case "by_semester" | "members":
-            return [(spec.path, {"semester_id": str(current["id"]), **FIRST_ROWS})] if current else []
-        case "by_class" if spec.embedded_in is None:
-            return [(spec.path.format(id=row["id"]), spec.params) for row in classes[:1]]
+            semesters = rows.get("semesters", [])
+            current = next((row for row in semesters if row.get("is_current")), next(iter(semesters), None))
+            return [(spec.path, {"semester_id": str(current["id"]), **first})] if current else []
+        case "by_class" | "by_student":
+            parents = rows.get(spec.child_of or "", [])
+            return [(_named(spec, row["id"]), spec.params) for row in parents[:1]]
         case "by_item":
-            embedded = [item for row in items for item in _identified(row.get("items"))]
-            return [(spec.path.format(id=item["id"]), FIRST_ROWS) for item in embedded[:1]]
+            items = [item for row in rows.get("assessments", []) for item in _identified(row.get("items"))]
+            return [(_named(spec, item["id"]), first) for item in items[:1]]
         case "by_class_batch":
-            return [(spec.path, {"class_ids": str(row["id"]), **FIRST_ROWS}) for row in classes[:1]]
+            return [
+                (spec.path, {"class_ids": str(row["id"]), **first}) for row in rows.get("classes", [])[:1]
+            ]
     return []
+
+
+def _named(spec: ResourceSpec, one: str | int) -> str:
+    return spec.path.format(id=segment(one), type=segment(one))
 
 
 async def _ask(
@@ -141,9 +164,10 @@ async def _ask(
             school_id=school_id,
             scope=spec.scopes,
             parse=partial(_rows, spec),
+            anonymous=spec.anonymous,
         )
     except NotFound as error:
-        if spec.asked in ("by_class", "by_item", "by_term_type"):
+        if spec.asked in MAY_BE_ABSENT:
             return Asked(Finding(True, f"{label}: answers, with nothing there."), [])
         return Asked(Finding(False, f"{label}: {error}"), [])
     except CampusError as error:
@@ -152,11 +176,11 @@ async def _ask(
 
 
 def _rows(spec: ResourceSpec, body: bytes) -> list[Row]:
-    """The rows of an answer: a list of them, or for a question by class one or none.
+    """The rows of an answer: a list of them, or where one object is asked for, one or none.
 
     Raises TornBody for no JSON and UnexpectedAnswer for anything but rows."""
-    value = _decoded(body)
-    if spec.asked == "by_class":
+    value = _decoded(unwrapped(body) if spec.is_v1 else body)
+    if spec.single or spec.name in SPLITTERS:
         value = [value] if value else []
     rows = [] if value is None else value
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -185,7 +209,9 @@ async def _datasets_prefix(client: Client, school_id: int) -> Finding:
     paths = [prefix + DATASETS.path for prefix in PREFIXES]
     for path in paths:
         try:
-            await client.get(path, FIRST_ROWS, school_id=school_id, scope=DATASETS.scopes, parse=_decoded)
+            await client.get(
+                path, FIRST_ROWS[V3_NAMES], school_id=school_id, scope=DATASETS.scopes, parse=_decoded
+            )
         except NotFound:
             continue
         except Forbidden as error:

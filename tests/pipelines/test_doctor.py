@@ -1,5 +1,6 @@
 """The doctor has a finding in words for whatever a platform answers, and leaves nothing behind."""
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from campus.resources import BASE_DATA, V1_DATA
 from pipelines.doctor import run_doctor
 from pipelines.settings import Settings
 from simulator.process import running
@@ -82,8 +84,10 @@ def test_all_is_well_and_nothing_is_made(tmp_path: Path, capsys: pytest.CaptureF
         settings = settings_for(
             tmp_path / "home", platform.base_url, platform.client_id, platform.client_secret
         )
-        status = run_doctor(settings)
+        status = run_doctor(settings.model_copy(update={"device_ids": ("nobody's",), "card_ids": ("c/1",)}))
     output = capsys.readouterr().out
     assert status == 0, output
-    assert "scores: answers." in output and "grades: answers." in output
+    asked = {spec.name for spec in (*BASE_DATA, *V1_DATA) if not spec.embedded_in}
+    assert asked == set(re.findall(r"school 101, (\w+): answers[.,]", output)), output
+    assert "devices: answers, with nothing there." in output
     assert not settings.home.exists()
