@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 from assets.runtime import Runtime
-from assets.tables import TABLES, slice_of
+from assets.tables import TABLES, lake_table, slice_of
 from campus.resources import RESOURCES, ResourceSpec
-from campus.users import CustomField, with_custom_fields
+from campus.users import ID_NUMBER, CustomField, with_custom_fields
 from warehouse.evolve import held_columns
+from warehouse.forget import forget
 from warehouse.lake import Lake
 from warehouse.sql import folded
-from warehouse.tables import Table
+from warehouse.tables import Slice, Table
 
 USERS, FIELDS = RESOURCES["v1_users"], RESOURCES["user_fields"]
 STUDENT = 1
@@ -17,16 +18,29 @@ STUDENT = 1
 
 def users_spec(runtime: Runtime, school_id: int) -> ResourceSpec:
     """The resource with the custom fields that the lake holds of a school, as just read or last known."""
-    columns = ["name", "label", "options"]
-    rows = runtime.lake.read(TABLES[FIELDS.name], slice_of(FIELDS, school_id), columns)
-    custom = [CustomField(row["name"], row["label"], row["options"]) for row in rows.to_pylist()]
+    custom = _custom_fields(runtime.lake, slice_of(FIELDS, school_id))
     return with_custom_fields(USERS, custom, keep_id_numbers=runtime.keep_id_numbers)
 
 
 def users_table(lake: Lake) -> Table:
-    """The table with the custom fields of all schools, as the lake holds it."""
+    """The table with the custom fields of all schools, as the lake holds it, those of the past too."""
     table = TABLES[USERS.name]
+    now = lake_table(with_custom_fields(USERS, _custom_fields(lake), keep_id_numbers=False))
+    said = {folded(column.name): column.comment for column in now.columns}
     known = {folded(column.name) for column in table.columns}
     held = [each.column for each in held_columns(table, lake.open(table))]
-    custom = tuple(column for column in held if folded(column.name) not in known)
-    return replace(table, columns=(*table.columns, *custom))
+    custom = [column for column in held if folded(column.name) not in known]
+    described = [replace(each, comment=said.get(folded(each.name), each.comment)) for each in custom]
+    return replace(table, columns=(*table.columns, *described))
+
+
+def forget_id_numbers(lake: Lake) -> None:
+    """Take the national id numbers out of the lake, of rows that are gone and of schools that are no longer
+    read too."""
+    forget(lake, TABLES[USERS.name], ID_NUMBER)
+
+
+def _custom_fields(lake: Lake, slice: Slice | None = None) -> list[CustomField]:
+    rows = lake.read(TABLES[FIELDS.name], slice, ["_school_id", "role", "name", "label", "options"])
+    ordered = rows.sort_by([(column, "ascending") for column in ("_school_id", "role", "name")])
+    return [CustomField(row["name"], row["label"], row["options"]) for row in ordered.to_pylist()]

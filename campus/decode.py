@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 import pyarrow as pa
@@ -106,10 +106,11 @@ def row_key(row: Contract, key: tuple[str, ...]) -> Key:
 
 
 def row_text(row: Contract, extra: str | None) -> str:
-    """The JSON of a decoded row: its fields that are not null, and what `_extra` has of it verbatim."""
+    """A decoded row as the quarantine keeps it: the JSON of its fields that are not null, and what `_extra`
+    has of it verbatim."""
     sent = {f.wire: value for f in fields(type(row)) if (value := getattr(row, f.name)) is not None}
     verbatim = msgspec.json.decode(extra, type=dict[str, Raw]) if extra else {}
-    return msgspec.json.encode(sent | verbatim).decode()
+    return _as_text(msgspec.json.encode(sent | verbatim))
 
 
 def batch_schema(contract: type[Contract]) -> pa.Schema:
@@ -169,14 +170,9 @@ def _unknown_values(contract: type[Contract], rows: Sequence[Contract]) -> Count
     found: Counter[Drift] = Counter()
     for f in fields(contract):
         if f.known_values:
-            counts = Counter(getattr(row, f.name) for row in rows)
-            found.update(
-                {
-                    unknown_value(f, value): rows_with
-                    for value, rows_with in counts.items()
-                    if value is not None and str(value) not in f.known_values
-                }
-            )
+            for value, rows_with in Counter(getattr(row, f.name) for row in rows).items():
+                if value is not None and str(value) not in f.known_values:
+                    found[unknown_value(f, value)] += rows_with
     return found
 
 
@@ -193,7 +189,7 @@ def absent_fields(contract: type[Contract], sent: frozenset[str], rows: int) -> 
 
 def unknown_value(field: Field, value: str | int) -> Drift:
     """A value of an enum that the specification or the metadata does not list."""
-    return Drift("unknown_value", field.wire, str(value)[:50])
+    return Drift("unknown_value", field.wire, "" if field.personal else str(value)[:50])
 
 
 # Row by row: only a page with something unusual in it comes here.
@@ -327,7 +323,7 @@ def _row_decoder(contract: type[T]) -> "msgspec.json.Decoder[T]":
 @cache
 def _key_struct(contract: type[Contract], key: tuple[str, ...]) -> type[msgspec.Struct]:
     """A struct of the key fields alone, so that a broken row's key can still be read."""
-    annotations = contract.__annotations__
+    annotations = get_type_hints(contract, include_extras=True)
     own = {field.name: field for field in msgspec.structs.fields(contract)}
     parts = [
         (name, annotations[name]) if own[name].required else (name, annotations[name], None) for name in key

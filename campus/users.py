@@ -11,6 +11,9 @@ from campus.datasets.names import RESERVED, safe_names
 from campus.mend import WITHHELD
 from campus.resources import ResourceSpec
 
+# The column of national id numbers.
+ID_NUMBER = "idcard"
+
 
 @dataclass(frozen=True)
 class CustomField:
@@ -37,7 +40,7 @@ def with_custom_fields(
     members: list[Any] = [(names[name], _annotation(each), None) for name, each in by_name.items()]
     if keep_id_numbers:
         about = doc("National id number", personal=True, expected=False, any_json=True)
-        members.append(("idcard", Annotated[Text | None, about], None))
+        members.append((ID_NUMBER, Annotated[Text | None, about], None))
     if not members:
         return users
     contract = msgspec.defstruct(

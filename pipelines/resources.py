@@ -10,6 +10,7 @@ from assets.attendance_weeks import AttendanceSettings
 from assets.dataset_tables import DatasetSettings
 from assets.runtime import Runtime
 from assets.tables import TABLES
+from assets.users import forget_id_numbers
 from campus.config import ClientConfig
 from campus.events import Listener
 from campus.resources import TERM_TYPES
@@ -112,6 +113,8 @@ def _runtime(
     lake = Lake(str(settings.lake_root))
     # Before anything is loaded, since a change of schema fails the commits under way.
     lake.ensure(TABLES.values())
+    if not settings.keep_id_numbers:
+        forget_id_numbers(lake)
     return Runtime(
         client=client,
         lake=lake,

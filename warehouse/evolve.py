@@ -3,7 +3,8 @@
 The lake's table is the union of what all schools' definitions ever named. A field that is added is null in
 the rows that were there. One that is removed keeps its values, also in rows that are read again. One whose
 type changes gets a second column beside the first, such as `score__decimal_12_3`; a row that is read again
-fills the second and empties the first. A column's metadata says which `field` it is, and its `comment`.
+fills the second and empties the first. A column's metadata says which `field` it is, its `comment`, and
+whether it is `personal`.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ def held_columns(table: Table, opened: DeltaTable) -> list[Held]:
 
 def _held(field: pa.Field[pa.DataType]) -> Held:
     said = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
-    return Held(Column(field.name, field.type, said.get("comment", "")), said.get("field", field.name))
+    column = Column(field.name, field.type, said.get("comment", ""), personal="personal" in said)
+    return Held(column, said.get("field", field.name))
 
 
 def place(wanted: Table, held: Sequence[Held]) -> Placement:
@@ -174,7 +176,10 @@ def typed_name(field: str, type: pa.DataType, taken: Collection[str]) -> str:
 def _delta_field(held: Held) -> Field:
     column = pa.field(held.column.name, held.column.type)
     [field] = Schema.from_arrow(pa.schema([column])).fields
-    return Field(field.name, field.type, metadata={"field": held.field, "comment": held.column.comment})
+    said = {"field": held.field, "comment": held.column.comment}
+    return Field(
+        field.name, field.type, metadata=said | ({"personal": "yes"} if held.column.personal else {})
+    )
 
 
 def _lake_type(type: pa.DataType) -> pa.DataType:

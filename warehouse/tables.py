@@ -114,8 +114,11 @@ def dataset_table(table: str, columns: Sequence[Column], primary_key: tuple[str,
 
 
 def comments(columns: Iterable[Column]) -> dict[str, str]:
-    """What is said of each column."""
-    return {column.name: column.comment for column in columns}
+    """What is said of each column, with a mark on those that tell about one person."""
+    return {
+        column.name: f"{column.comment} (personal)" if column.personal else column.comment
+        for column in columns
+    }
 
 
 def file_schema(table: Stored) -> pa.Schema:

@@ -124,7 +124,8 @@ def _decode_fast(rows: Sequence[bytes | Raw], contract: type[Contract], key: tup
     batch.validate(full=True)
     if any(batch.column(name).null_count for name in key):
         raise NotPlain
-    drift.update(dict(_unknown_values(batch, contract)))
+    for unknown, count in _unknown_values(batch, contract):
+        drift[unknown] += count
     drift.update(absent_fields(contract, sent_names(rows[0]), len(rows)))
     return Records(batch, drift=drift)
 

@@ -166,7 +166,8 @@ class PageNumbers:
             self._finish(reading, True, "two readings show the same rows")
         elif again and done.total is not None:
             self._give_up(f"the platform counts {done.total} rows but shows {len(reading.keys)}")
-        elif done.page_ignored and not self._may_ask_whole():
+        elif done.page_ignored and self._passes > 1 and not self._may_ask_whole():
+            # One pass alone may have shown a single page, and its like for each one past the end.
             self._give_up("every page shows the same rows: the platform seems to ignore the page number")
         elif self._passes >= self._max_passes:
             self._give_up(f"no two of {self._passes} passes over the pages show the same rows")

@@ -4,8 +4,9 @@ import pyarrow as pa
 import pytest
 
 from campus.contract import DECIMAL, fields
-from campus.decode import decode_page, to_batch
+from campus.decode import Drift, decode_page, to_batch
 from campus.resources import ATTENDANCE, RESOURCES, V1_DATA
+from campus.users import CustomField, with_custom_fields
 
 WHO = pa.struct([("id", pa.int64()), ("name", pa.string()), ("usin", pa.string())])
 PERSON = pa.struct(
@@ -226,3 +227,32 @@ def test_a_national_id_number_is_dropped_and_its_column_is_null() -> None:
     assert row["idcard"] is None
     assert "110101" not in str(row) and '"p"' not in str(row)
     assert drift == ["unknown_field"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "row", "key"),
+    [
+        ("v1_users", '{"id":1,"usin":2,"idcard":"110101"}', (1,)),
+        ("v1_class_students", '{"student_id":1,"class_id":2,"usin":3}', (2, 1)),
+        ("cards", '{"card_id":"c","usin":3}', ("c",)),
+    ],
+)
+@pytest.mark.parametrize("keep_id_numbers", [False, True])
+def test_a_broken_row_is_known_by_its_key_whichever_contract_names_it(
+    resource: str, row: str, key: tuple[object, ...], keep_id_numbers: bool
+) -> None:
+    spec = RESOURCES[resource]
+    if resource == "v1_users":
+        spec = with_custom_fields(spec, [CustomField("club", None, None)], keep_id_numbers=keep_id_numbers)
+    [bad] = decode_page(f"[{row}]".encode(), spec.contract, spec.primary_key).bad
+    assert bad.key == key and "usin" in bad.reason and "110101" not in bad.raw
+
+
+def test_a_value_that_tells_about_a_person_is_no_sample_of_drift() -> None:
+    field = CustomField("boarding", "走读/住校", ["走读", "住校"])
+    spec = with_custom_fields(RESOURCES["v1_users"], [field], keep_id_numbers=False)
+    page = decode_page(
+        '[{"id":1,"boarding":"在家"},{"id":2,"boarding":"在校"}]'.encode(), spec.contract, ("id",)
+    )
+    _, _, drift = to_batch(spec.contract, page.rows, page.extras, [False] * 2, ("id",))
+    assert drift == {Drift("unknown_value", "boarding"): 2}

@@ -1,0 +1,151 @@
+"""What is true of a school in the v1 generation, asked for with plain HTTP and typed without `campus`."""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pyarrow as pa
+
+from assets.tables import TABLES
+from simulator.process import RunningSimulator
+
+Row = dict[str, Any]
+WITHHELD = ("idcard", "password")
+# Those whose rows the simulator tells as it would send them.
+OF_SCHOOL = ("v1_semesters", "v1_admin_classes", "user_fields", "v1_users", "attendance_settings")
+STUDENT = 1
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One school, what settings name of it, and the semester whose classes are looked at; None: all."""
+
+    platform: RunningSimulator
+    session: httpx.Client
+    school_id: int = 101
+    semester_id: int | None = None
+    devices: Sequence[str] = ()
+    cards: Sequence[str] = ()
+
+    def get(self, path: str) -> Any:
+        """An answer by Python's own JSON; None: 404."""
+        credentials = {"client_id": self.platform.client_id, "client_secret": self.platform.client_secret}
+        scope = f"school.{self.school_id} class.read user.read"
+        asked = {"grant_type": "client_credentials", "scope": scope, **credentials}
+        token = self.session.post("/api/v3/oauth/tokens", json=asked).raise_for_status().json()
+        headers = {
+            "authorization": f"Bearer {token['access_token']}",
+            "x-school-id": str(self.school_id),
+        }
+        answer = self.session.get(f"/api/v1/{path}", headers=headers)
+        return None if answer.status_code == 404 else answer.raise_for_status().json()
+
+    def rows(self, resource: str, semester_id: int | None = None) -> list[Row]:
+        entries = self.platform.rows(resource, self.school_id, semester_id)
+        return [entry["row"] for entry in entries if not entry["trashed"]]
+
+
+def truth(asked: Asked, *, id_numbers: bool = False) -> dict[str, list[Row]]:
+    """The rows of each table, typed, with `_extra`. `id_numbers`: as a setting keeps them."""
+    custom = {row["name"]: pa.string() for row in asked.rows("user_fields")}
+    found = {}
+    for resource, sent in _sent(asked).items():
+        columns = {column.name: column.type for column in TABLES[resource].columns}
+        columns |= custom if resource == "v1_users" else {}
+        found[resource] = [_typed(row, columns, id_numbers=id_numbers) for row in sent]
+    return found
+
+
+def _sent(asked: Asked) -> dict[str, list[Row]]:
+    """The rows as they are sent, with what only the question says."""
+    sent = {name: asked.rows(name) for name in OF_SCHOOL}
+    semesters = [row["id"] for row in sent["v1_semesters"] if asked.semester_id in (None, row["id"])]
+    sent["attendance_settings"] = [{"school_id": asked.school_id, **r} for r in sent["attendance_settings"]]
+    sent["app_updates"] = [asked.get("classroompad/check-updates?client_id=tests")]
+    sent["v1_classes"] = [row for semester in semesters for row in asked.rows("v1_classes", semester)]
+    sent["v1_class_students"] = [
+        {"class_id": one["id"], "student_id": student.get("rid") or student["id"], **student}
+        for one in sent["v1_classes"]
+        for student in asked.get(f"classes/{one['id']}/students")
+    ]
+    for name in ("days", "lessons"):
+        sent[f"timetable_{name}"] = [
+            {"semester_id": semester, **row}
+            for semester in semesters
+            for row in asked.get(f"timetable/structure?semester_id={semester}")[name]
+        ]
+    sent["devices"] = list(_bound(asked, "classroompad/devices", "device_id", asked.devices))
+    cards = _bound(asked, "studentcard/cards", "card_id", asked.cards)
+    sent["cards"] = [{**card, "student_id": card.get("rid")} for card in cards]
+    students = [row["id"] for row in sent["v1_users"] if row["role"] == STUDENT]
+    return sent | _transcripts({one: asked.get(f"students/{one}/transcripts") for one in students})
+
+
+def _bound(asked: Asked, path: str, name: str, ids: Sequence[str]) -> Iterator[Row]:
+    for one in ids:
+        answer = asked.get(f"{path}/{quote(one, safe='')}")
+        yield {name: one, "state": "unbound" if answer is None else "bound", **(answer or {})}
+
+
+def _transcripts(answers: Mapping[int, Any]) -> dict[str, list[Row]]:
+    levels: dict[str, list[Row]] = {"transcripts": [], "transcript_semesters": [], "transcript_courses": []}
+    for student, answer in answers.items():
+        groups = answer.pop("grade_list")
+        levels["transcripts"].append({"student_id": student, **answer})
+        for group in groups:
+            where = {"student_id": student, "semester_id": group.pop("semester")["id"]}
+            levels["transcript_courses"] += [{**where, **course} for course in group.pop("grade_list")]
+            levels["transcript_semesters"].append({**where, **group})
+    return levels
+
+
+def _typed(sent: Row, columns: Mapping[str, Any], *, id_numbers: bool) -> Row:
+    extra = {name: value for name, value in sent.items() if name not in columns}
+    row = {}
+    for name, kind in columns.items():
+        row[name], verbatim = _value(sent.get(name), kind)
+        if verbatim:
+            extra[name] = sent[name]
+    if not id_numbers and "idcard" in row:
+        row["idcard"] = None
+    return row | {"_extra": _without_withheld(extra) or None}
+
+
+def _without_withheld(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_withheld(part) for name, part in value.items() if name not in WITHHELD}
+    return [_without_withheld(part) for part in value] if isinstance(value, list) else value
+
+
+def _value(sent: Any, kind: Any) -> tuple[Any, bool]:
+    """What a column holds of a value, and whether `_extra` has the value verbatim besides."""
+    if sent is None:
+        return None, False
+    if pa.types.is_map(kind):
+        marks = [(name, None if value == "-" else value) for name, value in sent.items()]
+        return marks, any(value == "-" for value in sent.values())
+    if pa.types.is_struct(kind):
+        names = [field.name for field in kind]
+        parts = {name: _value(sent.get(name), kind.field(name).type) for name in names}
+        return {name: value for name, (value, _) in parts.items()}, not sent.keys() <= set(names)
+    if pa.types.is_list(kind):
+        items = [_value(item, kind.value_type) for item in sent]
+        return [value for value, _ in items], any(verbatim for _, verbatim in items)
+    if sent == "" and (pa.types.is_date(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        return None, True
+    make = (
+        dt.datetime.fromisoformat
+        if pa.types.is_timestamp(kind)
+        else dt.date.fromisoformat
+        if pa.types.is_date(kind)
+        else Decimal
+        if pa.types.is_decimal(kind)
+        else int
+        if pa.types.is_integer(kind)
+        else None
+    )
+    return (make(str(sent)) if make else sent), False

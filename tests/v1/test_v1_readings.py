@@ -1,0 +1,149 @@
+"""Whatever the platform made of what the specification leaves open in v1: what is read is what is there."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from in_process import client, platform
+from v1_truth import Asked, truth
+
+from campus.client import Client
+from campus.collect import Account, Collector
+from campus.decode import batch_schema
+from campus.errors import CampusError
+from campus.parts import SPLITTERS, together_with
+from campus.questions import Where
+from campus.read import read, read_together
+from campus.resources import RESOURCES, V1_DATA, ResourceSpec
+from campus.users import CustomField, with_custom_fields
+
+Row = dict[str, Any]
+Options = dict[str, Any]
+
+SCHOOL = 101
+SMALL: Options = {"schools": 1, "students": 8, "semesters": 1, "v1_max_per_page": 10}
+DEVICES = ("pad-101-1", "nobody's/pad")
+CARDS = ("card-101000019", "卡 1")
+NAMES = [spec.name for spec in V1_DATA]
+
+
+@dataclass
+class Found:
+    """What reading one resource came to. `told`: what an operator is told where it is not whole."""
+
+    rows: list[Row]
+    told: str
+    drift: set[str]
+
+
+def read_all(semester_id: int, **settings: Any) -> dict[str, Found]:
+    """Everything of v1 but attendance, in the order of the registry."""
+    return asyncio.run(_read_all(semester_id, settings))
+
+
+async def _read_all(semester_id: int, settings: Options) -> dict[str, Found]:
+    found: dict[str, Found] = {}
+    where = Where(SCHOOL, semester_id, devices=DEVICES, cards=CARDS)
+    async with client(**settings) as session:
+        for spec in V1_DATA:
+            if spec.name not in found:
+                parents = found[spec.child_of].rows if spec.child_of else []
+                ids = (row["id"] for row in parents if row.get("role", 1) == 1)
+                specs = [_with_fields(one, found) for one in together_with(spec, V1_DATA)]
+                found |= await _read(session, specs, replace(where, parents=tuple(sorted(ids))))
+    return found
+
+
+def _with_fields(spec: ResourceSpec, found: dict[str, Found]) -> ResourceSpec:
+    if spec.name != "v1_users":
+        return spec
+    fields = (CustomField(r["name"], r["label"], r["options"]) for r in found["user_fields"].rows)
+    return with_custom_fields(spec, fields, keep_id_numbers=False)
+
+
+async def _read(session: Client, specs: Sequence[ResourceSpec], where: Where) -> dict[str, Found]:
+    batches: dict[str, list[pa.RecordBatch]] = {spec.name: [] for spec in specs}
+    collectors = [Collector(spec, spec.name, batches[spec.name].append) for spec in specs]
+    error = ""
+    try:
+        if specs[0].name in SPLITTERS:
+            await read_together(session, where, *collectors)
+        else:
+            await read(session, specs[0], where, collectors[0])
+    except CampusError as raised:
+        error = str(raised)
+    return {
+        spec.name: Found(
+            pa.Table.from_batches(batches[spec.name], batch_schema(spec.contract)).to_pylist(),
+            error or _told(collector.account),
+            {drift.kind for drift in collector.account.drift},
+        )
+        for spec, collector in zip(specs, collectors, strict=True)
+    }
+
+
+def _told(account: Account) -> str:
+    assert account.bad == []
+    return "; ".join([*account.failed.values(), *([] if account.complete else account.notes)])
+
+
+def by_key(name: str, rows: list[Row]) -> dict[tuple[Any, ...], Row]:
+    """Rows by key, what no column holds as plain values; a row may come twice, but not in two versions."""
+    found: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        extra = row["_extra"]
+        plain = {column: value for column, value in row.items() if not column.startswith("_trashed")}
+        plain["_extra"] = json.loads(extra) if isinstance(extra, str) else extra
+        assert found.setdefault(tuple(row[part] for part in RESOURCES[name].primary_key), plain) == plain
+    return found
+
+
+# A choice of the platform, or several at once; and what can then not be read, or not provably as a whole.
+BY_PARENT = "transcripts transcript_semesters transcript_courses v1_class_students"
+READINGS: list[tuple[Options, str]] = [
+    ({}, ""),
+    ({"v1_scopes": "user.read"}, ""),
+    ({"v1_scopes": "each"}, ""),
+    ({"v1_class_ids": "other", "student_ids": "rid"}, ""),
+    ({"v1_pagination_headers": "absent", "student_ids": "both"}, ""),
+    ({"v1_pagination_headers": "absent", "page_past_end": "last"}, ""),
+    ({"per_page": "refused", "v1_max_per_page": 20}, ""),
+    ({"v1_without_semester": "current", "week_start": "start", "user_fields": "data"}, ""),
+    ({"left_users": "archived", "extra_fields": "some"}, ""),
+    ({"error_body": "empty", "unknown_ids": "empty", "schools_header": "required"}, ""),
+    ({"ignored": ["semester_id"], "semesters": 2}, "nothing"),
+    ({"ignored": ["$per-page"]}, ""),
+    # Guardians come only to those who ask for them.
+    ({"ignored": ["role"]}, "v1_users"),
+    ({"ignored": ["$page"], "v1_max_per_page": 7}, "v1_users v1_classes " + BY_PARENT),
+]
+
+
+@pytest.mark.parametrize(("options", "lost"), READINGS, ids=str)
+def test_v1_is_read_as_it_is(options: Options, lost: str) -> None:
+    with platform(**SMALL | options) as (simulator, session):
+        semester_id = simulator.rows("semesters", SCHOOL)[-1]["key"]
+        simulator.delete("reflections", simulator.rows("students", SCHOOL)[3]["key"])
+        found = read_all(semester_id)
+        expected = truth(
+            Asked(simulator, session, SCHOOL, semester_id=semester_id, devices=DEVICES, cards=CARDS)
+        )
+    assert {name for name, one in found.items() if one.told} <= set(lost.split())
+    assert bool(lost) == any(one.told or "ignored_parameter" in one.drift for one in found.values())
+    for name, one in found.items():
+        rows, true = by_key(name, one.rows), by_key(name, expected[name])
+        assert rows.items() <= true.items()
+        assert name in lost.split() or rows == true, name
+
+
+def test_a_scope_that_the_client_lacks_is_named_and_the_rest_is_read() -> None:
+    with platform(**SMALL, v1_scopes="each", scopes=["user.read"]) as (simulator, _):
+        found = read_all(simulator.rows("semesters", SCHOOL)[-1]["key"])
+    told = {name: one.told for name, one in found.items() if one.told}
+    assert {"v1_users", "user_fields", "cards", "app_updates"} & told.keys() == set()
+    assert "class.read" in told["v1_classes"] and "403" in told["v1_classes"]
+    assert found["v1_users"].rows and not found["v1_classes"].rows
