@@ -1,6 +1,6 @@
 """One build of the published file from a lake, in this process and dbt's: what each part of it takes.
 
-    python -m benchmarks.marts.build HOME      with the lake in HOME/lake; prints one line of JSON
+python -m benchmarks.marts.build HOME      with the lake in HOME/lake; prints one line of JSON
 """
 
 import json

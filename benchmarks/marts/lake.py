@@ -46,7 +46,8 @@ SCHOOL = {
         FROM range(50) AS classes (k)""",
     "classes": """
         SELECT $s * 100000 + k AS id, 'C' || k AS csin, 'Course ' || k % 11 AS name,
-            'Course ' || k % 11 || ', class ' || k // 11 AS class_name, [$s * 1000 + k // 11] AS admin_class_ids,
+            'Course ' || k % 11 || ', class ' || k // 11 AS class_name,
+            [$s * 1000 + k // 11] AS admin_class_ids,
             [{'id': $s * 1000000 + 500000 + k % 11 * 10 + k // 55, 'name': 'Teacher'}] AS teachers
         FROM range(550) AS classes (k)""",
     "v1_classes": """
@@ -54,13 +55,16 @@ SCHOOL = {
             [{'id': $s * 1000000 + 500000 + k % 11 * 10 + k // 55}] AS teachers
         FROM range(550) AS classes (k)""",
     "class_members": """
-        SELECT 'student' AS type, $s * 1000000 + k AS reflection_id, $s * 100000 + k // 40 * 11 + course AS class_id,
+        SELECT 'student' AS type, $s * 1000000 + k AS reflection_id,
+            $s * 100000 + k // 40 * 11 + course AS class_id,
             if(hash(k, course, $s) % 100 = 0, TIMESTAMP '2026-05-01', NULL) AS deleted_at
         FROM range(2000) AS students (k), range(11) AS courses (course)""",
     "assessments": """
-        SELECT $s * 100000 + k AS id, $s * 100000 + k AS class_id, 100 AS full_score FROM range(550) AS classes (k)""",
+        SELECT $s * 100000 + k AS id, $s * 100000 + k AS class_id, 100 AS full_score
+        FROM range(550) AS classes (k)""",
     "assessment_items": """
-        SELECT ($s * 100000 + k) * 10 + item AS id, $s * 100000 + k AS assessment_id, 0 AS pid, 'item' AS type,
+        SELECT ($s * 100000 + k) * 10 + item AS id, $s * 100000 + k AS assessment_id, 0 AS pid,
+            'item' AS type,
             'Item ' || item AS name, 12.5 AS full_score
         FROM range(550) AS classes (k), range(8) AS items (item)""",
     "scores": """
@@ -79,11 +83,13 @@ SCHOOL = {
             'published' AS status, TIMESTAMP '2026-07-01' AS published_at
         FROM range(2000) AS students (k), range(11) AS courses (course)""",
     "attendance_sessions": """
-        SELECT $s * 100000 + k * 11 + slot % 11 AS class_id, DATE '2026-03-02' + (7 * (week - 1) + slot // 7)::INT AS date,
+        SELECT $s * 100000 + k * 11 + slot % 11 AS class_id,
+            DATE '2026-03-02' + (7 * (week - 1) + slot // 7)::INT AS date,
             slot % 7 + 1 AS lesson, week, week AS _week, true AS scheduled
         FROM range(50) AS classes (k), range(1, 19) AS weeks (week), range(35) AS slots (slot)""",
     "attendance_records": """
-        SELECT $s * 10000000 + row_number() OVER () AS id, class_id, student_id, date AS checked_at, lesson, week AS _week,
+        SELECT $s * 10000000 + row_number() OVER () AS id, class_id, student_id, date AS checked_at, lesson,
+            week AS _week,
             CASE
                 WHEN day_luck % 1000 < care OR luck % 1000 < 8 THEN 'absent'
                 WHEN luck % 1000 < 33 THEN 'lated'
