@@ -14,6 +14,7 @@ from assets.runtime import Cause, Runtime
 from campus.client import Client
 from campus.datasets.records import RecordsRead, Span, Write, count, read_pages, read_segment
 from campus.errors import CampusError
+from campus.events import Tally
 from warehouse.evolve import evolve
 from warehouse.plans import Plan
 from warehouse.quality import Standing, record_load, standings
@@ -71,10 +72,11 @@ class DatasetLoader:
         """Load one segment; a failure is an outcome."""
         slice = self._slice(segment)
         read = RecordsRead()
+        tally = read.account.tally
         try:
             since = self._since(slice)
-            done = None if since is None else await self._load_changes(segment, slice, since)
-            loaded, read = done or await self._load_whole(segment, slice)
+            done = None if since is None else await self._load_changes(segment, slice, since, tally)
+            loaded, read = done or await self._load_whole(segment, slice, tally)
         except (CampusError, *STORAGE_ERRORS) as error:
             loaded = fail_slice(
                 self._runtime, self._cause, self._asked.spec, self._evolved.table, slice, str(error)
@@ -110,14 +112,14 @@ class DatasetLoader:
         return min(state.latest, known) - self._settings.overlap
 
     async def _load_changes(
-        self, segment: int, slice: Slice, since: datetime
+        self, segment: int, slice: Slice, since: datetime, tally: Tally
     ) -> tuple[Loaded, RecordsRead] | None:
         """Load what changed; None where the segment's count shows that rows are gone, or there is none."""
         span = self._span(segment)
         assert span is not None
         with self._spool() as spool:
             read = await read_segment(
-                self._client, self._asked.source, span, self._settings.limit, since, self._writer(spool)
+                self._client, self._asked.source, span, self._settings.limit, since, self._writer(spool), tally
             )
             total = await count(self._client, self._asked.source, span, read.account.tally)
             if total is None or not read.account.complete:
@@ -137,7 +139,7 @@ class DatasetLoader:
         table, runtime = self._evolved.table, self._runtime
         return await asyncio.to_thread(count_new, runtime.lake, table, slice, spool.finish(), runtime.scratch)
 
-    async def _load_whole(self, segment: int, slice: Slice) -> tuple[Loaded, RecordsRead]:
+    async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
         span = self._span(segment)
         source, limit = self._asked.source, self._settings.limit
         with self._spool() as spool:
@@ -145,7 +147,7 @@ class DatasetLoader:
             if span is None:
                 read = await read_pages(self._client, source, limit, write)
             else:
-                read = await read_segment(self._client, source, span, limit, None, write)
+                read = await read_segment(self._client, source, span, limit, None, write, tally)
                 read.account.server_total = await count(self._client, source, span, read.account.tally)
             return await self._commit(slice, spool, read), read
 

@@ -12,6 +12,7 @@ from msgspec import Raw
 
 from campus.contract import fields
 from campus.datasets.definition import (
+    UPDATED_AT,
     Definition,
     columns_of,
     contract_of,
@@ -19,7 +20,7 @@ from campus.datasets.definition import (
     parse_definition,
     primary_key,
 )
-from campus.datasets.records import UPDATED_AT, Source
+from campus.datasets.records import Source
 from campus.datasets.selection import Question, Selection, ask_for, targets
 from campus.resources import DATASETS, ResourceSpec
 from warehouse.lake import Lake

@@ -19,13 +19,13 @@ from campus.collect import Account
 from campus.collection import Collection, read_collection
 from campus.contract import Contract
 from campus.datasets.columnar import Records, RowNumbers, decode_records
+from campus.datasets.definition import UPDATED_AT
 from campus.decode import Drift, raw_rows
 from campus.errors import Refused
 from campus.events import Tally
 from campus.paging import IdCursor, PageNames, PageNumbers, PageRequest, PageSeen, Pagination
 from campus.resources import DATASETS
 
-UPDATED_AT = "updated_at"
 # As many pages are decoded at a time as there are processors: more would only take more memory.
 _DECODERS = ThreadPoolExecutor(os.cpu_count() or 1, "decode")
 Write = Callable[[pa.RecordBatch], None]
@@ -84,14 +84,20 @@ class RecordsRead:
 
 
 async def read_segment(
-    client: Client, source: Source, span: Span, limit: int, since: datetime | None, write: Write
+    client: Client,
+    source: Source,
+    span: Span,
+    limit: int,
+    since: datetime | None,
+    write: Write,
+    tally: Tally | None = None,
 ) -> RecordsRead:
     """Read the records of a segment by the procedure of the specification: ascending ids until none is left.
 
     since: only records updated then or later (the platform's wall clock). write: takes batches of the
-    contract's columns and `_extra`, one at a time, in other threads. While one page is decoded, the next is
-    on its way. Raises CampusError."""
-    read = RecordsRead(incremental=since is not None)
+    contract's columns and `_extra`, one at a time, in other threads. tally: of the requests that it took to
+    come here. While one page is decoded, the next is on its way. Raises CampusError."""
+    read = RecordsRead(Account(tally=tally or Tally()), incremental=since is not None)
     cursor = IdCursor(limit, span.first, span.last, key=source.key_fields[0])
     loop = asyncio.get_running_loop()
     decoding: asyncio.Future[None] | None = None
