@@ -119,7 +119,13 @@ class DatasetLoader:
         assert span is not None
         with self._spool() as spool:
             read = await read_segment(
-                self._client, self._asked.source, span, self._settings.limit, since, self._writer(spool), tally
+                self._client,
+                self._asked.source,
+                span,
+                self._settings.limit,
+                since,
+                self._writer(spool),
+                tally,
             )
             total = await count(self._client, self._asked.source, span, read.account.tally)
             if total is None or not read.account.complete:

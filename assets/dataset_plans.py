@@ -28,12 +28,13 @@ from campus.errors import CampusError
 from campus.events import Tally
 from campus.questions import Where
 from campus.resources import DATASET_FIELDS, DATASET_METADATA, DATASET_RELATIONS, DATASETS, ResourceSpec
-from warehouse.evolve import changes, evolve
+from warehouse.evolve import changes, evolve, type_name
 from warehouse.plans import Plan, read_plans, record_plans
 from warehouse.quality import now, record_drift
 from warehouse.reading import Drift
 from warehouse.slices import Guard
 from warehouse.spool import Spool
+from warehouse.tables import ROW_KEY, Table
 
 
 @dataclass
@@ -112,20 +113,36 @@ class _School:
             asked = ask_dataset(
                 settings.selection, self._school_id, table, path, self._definitions[name], self._definitions
             )
-            layout = await self._lay_out(asked, before, settings)
+            rekeyed = before is not None and _keyed(planned_table(before)) != _keyed(asked.table)
+            layout = await self._lay_out(asked, None if rekeyed else before, settings)
         except CampusError as error:
-            self._planned.problems.append(f"school {self._school_id}, dataset {name}: {error}")
-            if before is not None:
-                self._plans[name] = before
+            self._keep(name, str(error))
             return
         self._note_drift(asked, before)
         after = self._new_plan(asked, layout, before)
-        if before is not None and before.segments and (before.key, before.width) != (after.key, after.width):
+        if before is not None and before.segments and (rekeyed or before.width != after.width):
+            if rekeyed and not self._runtime.guard.allowed:
+                self._keep(name, self._of_other_key(before, asked))
+                return
             # Its slices are cut differently from now on: what the old ones hold comes back in the new ones.
             self._planned.loaded += self._retire(before, replace(self._runtime.guard, allowed=True))
             # Now, since the retirement is a load of these slices too, and none to go on from.
             after = replace(after, valid_since=now())
         self._plans[name] = after
+
+    def _keep(self, name: str, problem: str) -> None:
+        """Leave a dataset as it was planned last."""
+        self._planned.problems.append(f"school {self._school_id}, dataset {name}: {problem}")
+        if name in self._before:
+            self._plans[name] = self._before[name]
+
+    def _of_other_key(self, before: Plan, asked: Asked) -> str:
+        return (
+            f"its key is {_keyed(asked.table)} now and was {_keyed(planned_table(before))}, so its rows "
+            f"cannot be told from those that are held. It is read as before. If the platform means it so, "
+            f"{self._runtime.guard.override} and sync again: all rows load under the new key, and those that "
+            f"are held count as deleted."
+        )
 
     def _retire_dropped(self) -> None:
         """Let the rows of datasets vanish that the platform no longer has, as far as the guard lets them."""
@@ -149,14 +166,13 @@ class _School:
 
     async def _lay_out(self, asked: Asked, before: Plan | None, settings: DatasetSettings) -> Layout:
         """The segments that hold rows by now, and those that once did: what is gone from them shows there."""
-        known = before if before is not None and before.key == asked.source.key else None
-        width = known.width if known is not None and known.segments else None
+        width = before.width if before is not None and before.segments else None
         layout = await lay_out(
             self._client, asked.source, width, settings.segment_rows, settings.max_segments, Tally()
         )
-        if known is None or known.width != layout.width:
+        if before is None or before.width != layout.width:
             return layout
-        return replace(layout, segments=tuple(sorted({*known.segments, *layout.segments})))
+        return replace(layout, segments=tuple(sorted({*before.segments, *layout.segments})))
 
     def _new_plan(self, asked: Asked, layout: Layout, before: Plan | None) -> Plan:
         same = before is not None and before.signature == asked.signature and before.width == layout.width
@@ -177,7 +193,10 @@ class _School:
     def _note_drift(self, asked: Asked, before: Plan | None) -> None:
         drift = [Drift(one.kind, one.field, one.sample or None, 0) for one in asked.definition.drift]
         if before is not None:
-            drift += changes(planned_table(before), asked.table)
+            old, new = planned_table(before), asked.table
+            drift += [one for one in changes(old, new) if one.field != ROW_KEY.name]
+            if _keyed(old) != _keyed(new):
+                drift.append(Drift("key_changed", "", f"{_keyed(old)} -> {_keyed(new)}", 0))
             drift += _grown_enums(definitions_of(before)[before.dataset], asked.definition)
         record_drift(self._runtime.lake, asked.table, self._school_id, drift, self._cause.started_at)
         self._planned.notes += [
@@ -191,6 +210,14 @@ def partitions_of(plan: Plan) -> list[str]:
     if plan.retired_since is not None:
         return []
     return [segment_key(plan.school_id, plan.table, number) for number in plan.segments]
+
+
+def _keyed(table: Table) -> str:
+    """The key of a dataset's rows in words."""
+    if table.primary_key == (ROW_KEY.name,):
+        return "none"
+    types = {column.name: type_name(column.type) for column in table.columns}
+    return ", ".join(f"{name} ({types[name]})" for name in table.primary_key)
 
 
 def _grown_enums(before: Definition, after: Definition) -> list[Drift]:

@@ -76,9 +76,10 @@ def merge(
     if reading.since:
         values["first"] = reading.since.first
     merged: list[Path] = []
+    mates = _mates(con, table)
     for within, bounds in key_ranges(con, ["reading", "previous"], table.primary_key[0]):
         part = folder / f"merged-{len(merged):05}.parquet"
-        fates = con.sql(_fates(table, reading, within), params=values | bounds)
+        fates = con.sql(_fates(table, reading, within, mates), params=values | bounds)
         fates.write_parquet(str(part), compression="zstd", row_group_size=BATCH_ROWS)
         merged.append(part)
     return _tally(con, table, reading, merged), merged
@@ -122,6 +123,27 @@ def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> No
         con.register(f"spared_values_{number}", pa.table({"value": pa.array(keep.values, type)}))
 
 
+def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
+    """SQL that is true for those held rows that a reading is compared with: one of each key.
+
+    All of them, but where the table once had another key: tombstones of then may share one of now."""
+    keys = listed(table.primary_key)
+    [(shared,)] = con.execute(f"""
+        SELECT EXISTS (
+            SELECT 1
+            FROM previous
+            SEMI JOIN (SELECT {keys} FROM previous WHERE {DELETED_AT} IS NOT NULL) AS gone USING ({keys})
+            GROUP BY {keys}
+            HAVING count(*) > 1
+        )
+    """).fetchall()
+    return (
+        f"row_number() OVER (PARTITION BY {keys} ORDER BY {DELETED_AT} DESC NULLS FIRST) = 1"
+        if shared
+        else "true"
+    )
+
+
 def _updated(table: Table) -> str:
     return "updated_at" if "updated_at" in table.row_schema.names else "NULL::TIMESTAMP"
 
@@ -131,7 +153,7 @@ def _rank(table: Table) -> str:
     return f"row(NOT {TRASHED}, coalesce({_updated(table)}, '-infinity'::TIMESTAMP), file_row_number)"
 
 
-def _fates(table: Table, reading: Reading, within: str) -> str:
+def _fates(table: Table, reading: Reading, within: str, mates: str) -> str:
     """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range, in their order.
 
     A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start.
@@ -165,6 +187,7 @@ def _fates(table: Table, reading: Reading, within: str) -> str:
             SELECT
                 *,
                 true AS _held,
+                {mates} AS _mate,
                 coalesce({" OR ".join(spared)}, false) AS _spared,
                 coalesce({asked}, false) AS _asked
             FROM previous
@@ -189,7 +212,7 @@ def _fates(table: Table, reading: Reading, within: str) -> str:
             coalesce(o._held AND o._deleted_at IS NULL, false) AS _was_alive,
             CASE WHEN _fate IN ({moving}) THEN $started_at ELSE o._synced_at END AS {SYNCED_AT},
             CASE WHEN _fate = 'vanished' THEN $started_at ELSE _since END AS {DELETED_AT}
-        FROM n FULL JOIN o ON {matched}
+        FROM n FULL JOIN o ON {matched} AND o._mate
         ORDER BY {keys}
     """
 

@@ -182,5 +182,5 @@ async def _readings(
     for number in layout.segments:
         span = Span.of(number, layout.width)
         read = await read_segment(client, source, span, 10_000, None, batches.append)
-        read.account.server_total = await count(client, source, span, read.account)
+        read.account.server_total = await count(client, source, span, read.account.tally)
         yield read

@@ -53,6 +53,7 @@ class World:
         *,
         select: str | None = BASE_ONLY,
         accept_vanished: bool = False,
+        full: bool = False,
         **changes: Any,
     ) -> "Load":
         """Discover and load school by school, as `campus sync` does before it publishes. `select`: these
@@ -61,7 +62,7 @@ class World:
         settings = self.settings.model_copy(update=changes)
         with open_runtime(settings, accept_vanished=accept_vanished) as runtime:
             definitions = load_definitions(settings, runtime)
-            ends = list(load(definitions, self.instance, sync_id, selection=select))
+            ends = list(load(definitions, self.instance, sync_id, selection=select, full=full))
         return Load(sync_id, ends, [row for row in self.log("load_log") if row["sync_id"] == sync_id])
 
     def discover(self) -> dg.ExecuteInProcessResult:
