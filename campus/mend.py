@@ -54,9 +54,9 @@ def mend(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, R
     rewriters = _rewriters(contract)
     for name in _withheld(contract):
         members.pop(name, None)
-    for name, value in members.items():
-        rewrite = rewriters.get(name)
-        if rewrite and (mended := rewrite(bytes(value))):
+    for name, rewrite in rewriters.items():
+        value = members.get(name)
+        if value is not None and (mended := rewrite(bytes(value))):
             kind, replacement = mended
             members[name] = Raw(replacement)
             if kind:

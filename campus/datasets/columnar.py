@@ -20,6 +20,7 @@ import pyarrow.json as pj
 from msgspec import Raw
 
 from campus.contract import Contract, Field, fields
+from campus.datasets.zoned import is_zoned, verbatim, wall_clock
 from campus.decode import (
     UNFIT,
     BadRow,
@@ -114,10 +115,23 @@ def _decode_slowly(rows: Sequence[bytes | Raw], contract: type[Contract], key: t
 def _decode_fast(rows: Sequence[bytes | Raw], contract: type[Contract], key: tuple[str, ...]) -> Records:
     """Raises NotPlain, ArrowInvalid or one of UNFIT for a page that is not as plain as this takes it."""
     sent = _read(rows, contract)
-    columns = [_finish(sent.column(f.wire), f) for f in fields(contract)]
+    zoned = _zoned(rows, sent, contract)
+    columns = [
+        zoned[f.wire] if f.wire in zoned else _finish(sent.column(f.wire), f) for f in fields(contract)
+    ]
     extras: Any = pa.nulls(len(rows), pa.string())
     drift: Counter[Drift] = Counter()
+    if zoned:
+        extras = verbatim({wire: sent.column(wire) for wire in zoned})
+        drift = Counter(
+            {
+                Drift("zoned_timestamp", wire): len(column) - column.null_count
+                for wire, column in zoned.items()
+            }
+        )
     if sent.num_columns > len(columns):
+        if zoned:
+            raise NotPlain
         extras, drift = _unknown_fields(rows, contract)
     batch = pa.RecordBatch.from_arrays([*columns, extras], schema=records_schema(contract))
     # UTF-8, and decimals of more digits than their column has.
@@ -146,6 +160,22 @@ def _read(rows: Sequence[bytes | Raw], contract: type[Contract]) -> pa.RecordBat
     if table.num_rows != len(rows) or table.select(schema.names).schema != schema:
         raise NotPlain
     return table.combine_chunks().to_batches()[0]
+
+
+def _zoned(rows: Sequence[bytes | Raw], sent: pa.RecordBatch, contract: type[Contract]) -> dict[str, Any]:
+    """The columns of moments that were sent with their zone, by their names on the wire."""
+    texts = {
+        f.wire: sent.column(f.wire)
+        for f in fields(contract)
+        if pa.types.is_timestamp(f.arrow_type) and not f.withheld and is_zoned(sent.column(f.wire))
+    }
+    # What is kept verbatim was not escaped.
+    if texts and any(b"\\u00" in row for row in map(bytes, rows)):
+        raise NotPlain
+    columns = {wire: wall_clock(column) for wire, column in texts.items()}
+    if any(column is None for column in columns.values()):
+        raise NotPlain
+    return columns
 
 
 def _unknown_fields(rows: Sequence[bytes | Raw], contract: type[Contract]) -> tuple[Any, Counter[Drift]]:
