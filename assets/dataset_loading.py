@@ -12,7 +12,8 @@ from assets.committing import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, 
 from assets.dataset_tables import Asked, segment_slice
 from assets.runtime import Cause, Runtime
 from campus.client import Client
-from campus.datasets.records import RecordsRead, Span, Write, count, read_pages, read_segment
+from campus.datasets.paged import read_pages
+from campus.datasets.records import RecordsRead, Span, Write, count, read_segment
 from campus.errors import CampusError
 from campus.events import Tally
 from warehouse.evolve import evolve
@@ -151,7 +152,7 @@ class DatasetLoader:
         with self._spool() as spool:
             write = self._writer(spool)
             if span is None:
-                read = await read_pages(self._client, source, limit, write)
+                read = await read_pages(self._client, source, limit, write, self._runtime.scratch)
             else:
                 read = await read_segment(self._client, source, span, limit, None, write, tally)
                 read.account.server_total = await count(self._client, source, span, read.account.tally)

@@ -1,4 +1,4 @@
-"""Reading the records of a dataset: a segment of ids, or the whole by pages where ids are of no use."""
+"""Reading the records of a dataset by segments of their ids."""
 
 import asyncio
 import os
@@ -16,14 +16,13 @@ from msgspec import Raw
 
 from campus.client import Client
 from campus.collect import Account
-from campus.collection import Collection, read_collection
 from campus.contract import Contract
-from campus.datasets.columnar import Records, RowNumbers, decode_records
+from campus.datasets.columnar import Records, decode_records
 from campus.datasets.definition import UPDATED_AT
 from campus.decode import Drift, raw_rows
 from campus.errors import Refused
 from campus.events import Tally
-from campus.paging import IdCursor, PageNames, PageNumbers, PageRequest, PageSeen, Pagination
+from campus.paging import IdCursor, PageRequest, PageSeen, Pagination
 from campus.resources import DATASETS
 
 # As many pages are decoded at a time as there are processors: more would only take more memory.
@@ -198,51 +197,6 @@ async def count(client: Client, source: Source, span: Span | None, tally: Tally)
         tally=tally,
     )
     return None if answer.pagination is None else answer.pagination.total_count
-
-
-async def read_pages(client: Client, source: Source, limit: int, write: Write) -> RecordsRead:
-    """Read a whole dataset by numbered pages, sorted by its key, until the reading is proven.
-
-    write: takes batches of the contract's columns and `_extra`; without a key, `_row` stands before them.
-    Raises CampusError."""
-    read = RecordsRead(distinct=False)
-    params = {**source.params, **({"sort": source.key_fields[0]} if source.key_fields else {})}
-    paging = PageNumbers(
-        client.per_page,
-        limit,
-        names=PageNames(whole=(("paginated", 0), ("limit", limit))),
-        keyless=not source.key,
-    )
-    pages, outcome = await read_collection(
-        client,
-        Collection(source.path, params, source.school_id, DATASETS.scopes),
-        paging,
-        parse=lambda body: decode_records(raw_rows(body), source.contract, source.key),
-        keys=lambda records: _keys(records, source.key),
-        tally=read.account.tally,
-    )
-    client.per_page = min(client.per_page, paging.size)
-    numbers = RowNumbers()
-    for records in pages:
-        batch = records.batch
-        if not source.key:
-            batch = batch.add_column(0, "_row", numbers.column(batch))
-        read.take(Records(batch, records.bad, records.drift, None, False), write)
-    read.account.server_total = outcome.total
-    read.account.complete = outcome.complete
-    if not outcome.complete:
-        read.account.notes.append(outcome.note)
-    return read
-
-
-def _keys(records: Records, key: tuple[str, ...]) -> list[Any]:
-    """What tells rows apart: their keys, or all that is in them."""
-    batch = records.batch.select(key) if key else records.batch
-    columns = [column.to_pylist() for column in batch.columns]
-    keys: list[Any] = (
-        list(zip(*columns, strict=True)) if key else [repr(row) for row in zip(*columns, strict=True)]
-    )
-    return keys + [bad.key or (bad.raw,) for bad in records.bad]
 
 
 def _within(records: Records, key: str, span: Span) -> Records:

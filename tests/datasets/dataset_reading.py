@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -20,8 +22,9 @@ from campus.config import ClientConfig
 from campus.datasets.definition import Definition, columns_of, contract_of, key_fields, parse_definition
 from campus.datasets.definition import primary_key as key_columns
 from campus.datasets.metadata import Offered, read_datasets
+from campus.datasets.paged import read_pages
 from campus.datasets.plan import Layout, lay_out
-from campus.datasets.records import RecordsRead, Source, Span, count, read_pages, read_segment
+from campus.datasets.records import RecordsRead, Source, Span, count, read_segment
 from campus.decode import Drift
 from campus.errors import CampusError
 from campus.events import Tally
@@ -106,7 +109,7 @@ def client_of(local: Local, **settings: Any) -> Iterator[Client]:
 @dataclass
 class Found:
     """What reading a dataset came to. `segments`: None where it is read by pages. `told`: what an operator
-    would be told, or nothing. `requests`: those for its records."""
+    would be told, or nothing."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     segments: tuple[int, ...] | None = None
@@ -177,7 +180,8 @@ async def _readings(
     client: Client, source: Source, layout: Layout, batches: list[pa.RecordBatch]
 ) -> AsyncIterator[RecordsRead]:
     if layout.width is None:
-        yield await read_pages(client, source, 10_000, batches.append)
+        with TemporaryDirectory() as folder:
+            yield await read_pages(client, source, 10_000, batches.append, Path(folder))
         return
     for number in layout.segments:
         span = Span.of(number, layout.width)
