@@ -51,6 +51,7 @@ class Field:
     expected: bool
     any_json: bool
     digits: bool
+    assumed: bool
     withheld: bool
     nested: type[Contract] | None
 
@@ -64,6 +65,7 @@ def doc(
     expected: bool = True,
     any_json: bool = False,
     digits: bool = False,
+    assumed: bool = False,
     arrow: pa.DataType | None = None,
 ) -> Meta:
     """Documentation of a field.
@@ -71,8 +73,9 @@ def doc(
     `enum`: one of the specification's enums whose values are not shown; a platform may number them.
     `values`: those of an enum that are shown; others load and are reported as drift. `personal`: tells
     about one person. `expected`: False where only some platforms send the field. `any_json`: values of any
-    type, which load as text. `digits`: an integer that travels as text. `arrow`: the column's type where it
-    is not the usual one of the field's type."""
+    type, which load as text. `digits`: an integer that travels as text. `assumed`: the specification does not
+    show the type, and what is no integer stays in `_extra`. `arrow`: the column's type where it is not the
+    usual one of the field's type."""
     return Meta(
         description=description,
         extra={
@@ -82,6 +85,7 @@ def doc(
             "expected": expected,
             "any_json": any_json,
             "digits": digits,
+            "assumed": assumed,
             "arrow": arrow,
         },
     )
@@ -132,6 +136,7 @@ def _field(field: inspect.Field) -> Field:
         expected=extra.get("expected", True),
         any_json=extra.get("any_json", False),
         digits=extra.get("digits", False),
+        assumed=extra.get("assumed", False),
         withheld=documentation is not None and isinstance(documentation.type, inspect.NoneType),
         nested=_nested(field.type),
     )

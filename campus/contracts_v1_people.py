@@ -139,8 +139,8 @@ class TranscriptCourse(Contract):
     teachers: Annotated[Text | None, doc("Names of the teachers", personal=True)] = None
     subject: Annotated[Text | None, doc("Subject")] = None
     attribute: Annotated[Text | None, doc("Course attribute")] = None
-    start_at: Annotated[Int | None, doc("First week")] = None
-    end_in: Annotated[Int | None, doc("Last week")] = None
+    start_at: Annotated[Int | None, doc("First week; a date stays in `_extra`", assumed=True)] = None
+    end_in: Annotated[Int | None, doc("Last week; a date stays in `_extra`", assumed=True)] = None
     gained_credit: Annotated[Number | None, doc("Credit gained")] = None
     class_id: Annotated[Int | None, doc("Class id in the v1 generation")] = None
     published: Annotated[Flag | None, doc("Whether the grade is published")] = None

@@ -48,8 +48,9 @@ def mend(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, R
     Taken out: withheld fields, fields that no contract names, and both inside nested objects. Rewritten: ""
     where a decimal, a date or a timestamp belongs, and a zero date, become null; a timestamp with a zone
     becomes the platform's wall clock, one finer than a microsecond loses the rest; 0 and 1 become flags; a
-    numbered enum becomes text; an empty list where an object belongs, and a dash for a mark, become null. A
-    bare date is its midnight, a value of any type its JSON text, a number in text that number."""
+    numbered enum becomes text; an empty list where an object belongs, a dash for a mark, and what is of
+    another type than one that is assumed, become null. A bare date is its midnight, a value of any type its
+    JSON text, a number in text that number."""
     extra, drift = take_unknown(members, contract)
     rewriters = _rewriters(contract)
     for name in _withheld(contract):
@@ -112,6 +113,8 @@ def _rewriter(field: Field) -> Rewriter | None:
         return _json_text
     if field.digits:
         return _number_in_text
+    if field.assumed:
+        return lambda value: None if value == b"null" or INTEGER.fullmatch(value) else ("other_type", b"null")
     if field.nested:
         return partial(_objects if pa.types.is_list(kind) else _object, field.nested)
     if pa.types.is_map(kind):

@@ -206,6 +206,18 @@ def test_marks_that_are_no_dash_stay_as_they_are() -> None:
     assert (row["evaluation"], row["_extra"], drift) == ([("100", "-1"), ("abc", "A-")], None, [])
 
 
+def test_what_a_course_starts_and_ends_at_is_a_week_or_stays_as_it_was_sent() -> None:
+    key = '"source_id":1,"csin":"A"'
+    rows, drift = loaded(
+        "transcript_courses",
+        f'{{{key},"start_at":3,"end_in":null}}',
+        f'{{{key},"start_at":"2025-09-01","end_in":18}}',
+    )
+    assert [(row["start_at"], row["end_in"]) for row in rows] == [(3, None), (None, 18)]
+    assert [row["_extra"] for row in rows] == [None, '{"start_at":"2025-09-01"}']
+    assert drift == ["other_type"]
+
+
 def test_objects_inside_objects_lose_what_no_contract_names_and_extra_keeps_it() -> None:
     teachers = '[{"id":7,"name":"T","vip":true,"reflection":{"id":7,"name":"T","idcard":"1","x":2}}]'
     [row], drift = loaded("v1_classes", f'{{"id":1,"teachers":{teachers},"grade":[]}}')
