@@ -29,6 +29,7 @@ from campus.client import Client
 from campus.collect import Collector
 from campus.decode import batch_schema
 from campus.errors import CampusError
+from campus.events import Event
 from campus.questions import Where
 from campus.read import read
 from campus.resources import ATTENDANCE, DATASET_METADATA, DATASETS, RESOURCES, SCHOOLS, ResourceSpec
@@ -99,7 +100,8 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
     new_weeks = _partition(context.instance, ATTENDANCE_WEEKS, known.weeks, found.weeks)
     new_segments = _partition(context.instance, DATASET_SEGMENTS, known.segments, found.segments)
     for note in found.notes:
-        context.log.warning(note)
+        if runtime.listener:
+            runtime.listener(Event("note", note))
     for one in found.loaded:
         record(context, one, found.semesters.get(one.slice.school_id, []))
     yield dg.MaterializeResult(

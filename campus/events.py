@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-# The client reports retry, throttled and token; who reads with it reports plan and progress.
-EventKind = Literal["plan", "progress", "retry", "throttled", "token"]
+# The client reports retry, throttled and token; who reads with it reports note, plan and progress.
+EventKind = Literal["note", "plan", "progress", "retry", "throttled", "token"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def progress() -> Iterator[Listener]:
 def _plain(event: Event) -> None:
     if event.kind == "progress" and event.done >= event.total:
         console.print(f"  read {event.resource} {event.slice}: {event.rows:,} rows")
-    elif event.kind in ("plan", "throttled"):
+    elif event.kind in ("note", "plan", "throttled"):
         console.print(f"  {event.message}", markup=False, soft_wrap=True)
 
 
