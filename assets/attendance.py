@@ -153,7 +153,7 @@ class _School:
         classes = PARENTS[0]
         slice = slice_of(classes, self._school_id, semester_id)
         held = self._runtime.lake.read(TABLES[classes.name], slice, ["id"])
-        known = standings(self._runtime.lake, TABLES[classes.name], self._school_id)
+        known = standings(self._runtime.lake, self._school_id).get(classes.name, {})
         return bool(held.num_rows or known.get(str(slice), Standing()).complete_at)
 
     def _not_asked(self, semester_id: int, week: int) -> list[Loaded]:

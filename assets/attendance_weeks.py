@@ -107,7 +107,8 @@ def _weekdays_of_today(lake: Lake, school_id: int, semester_id: int) -> list[int
 
 def _read_on(lake: Lake, school_id: int) -> dict[str, date]:
     """On which day by our clock each week was last read with nothing missing, sessions and records."""
-    sessions, records = (standings(lake, TABLES[spec.name], school_id) for spec in ATTENDANCE)
+    known = standings(lake, school_id)
+    sessions, records = (known.get(spec.name, {}) for spec in ATTENDANCE)
     both = {
         slice: (sessions[slice].complete_at, records[slice].complete_at)
         for slice in sessions.keys() & records.keys()

@@ -18,7 +18,7 @@ from campus.errors import CampusError
 from campus.events import Tally
 from warehouse.evolve import evolve
 from warehouse.plans import Plan
-from warehouse.quality import Standing, record_load, standings
+from warehouse.quality import Standing, record_load
 from warehouse.spool import Spool
 from warehouse.state import count_new, held
 from warehouse.tables import Slice
@@ -37,8 +37,8 @@ class LoadedSegment:
 class DatasetLoader:
     """Loads segments of one dataset of one school.
 
-    `segments`: those of this run. `commits` lets one slice at a time be compared and committed, which bounds
-    the memory; the others go on reading meanwhile."""
+    `segments`: those of this run. `standings`: of the dataset's slices. `commits` lets one slice at a time be
+    compared and committed, which bounds the memory; the others go on reading meanwhile."""
 
     def __init__(
         self,
@@ -48,13 +48,14 @@ class DatasetLoader:
         plan: Plan,
         asked: Asked,
         segments: Sequence[int],
+        standings: Mapping[str, Standing],
         commits: asyncio.Lock,
     ) -> None:
         self._runtime, self._client, self._cause = runtime, client, cause
         self._plan, self._asked, self._commits = plan, asked, commits
         self._settings = runtime.datasets
         self._evolved = evolve(runtime.lake, asked.table)
-        self._standings = standings(runtime.lake, self._evolved.table, plan.school_id)
+        self._standings = standings
         updated_at = asked.source.updated_at
         self._held = held(
             runtime.lake,

@@ -6,7 +6,7 @@ run's cause has committed is not asked for again.
 
 import asyncio
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import dagster as dg
@@ -23,7 +23,7 @@ from campus.errors import CampusError
 from campus.events import Event
 from campus.resources import DATASETS
 from warehouse.plans import Plan, read_plans
-from warehouse.quality import committed
+from warehouse.quality import Standing, committed, standings
 
 RECORDS = dg.AssetKey(["datasets", "records"])
 
@@ -113,13 +113,14 @@ def _jobs(runtime: Runtime, client: Client, cause: Cause, keys: list[str]) -> tu
     commits = asyncio.Lock()
     for school_id, tables in segments_by_school(keys).items():
         plans = {plan.table: plan for plan in read_plans(runtime.lake, school_id)}
+        known = standings(runtime.lake, school_id)
         for table, segments in tables.items():
             plan = plans.get(table)
             if plan is None:
                 problems.append(f"school {school_id}: no dataset {table} is planned; run the discovery")
                 continue
             try:
-                loader = _loader(runtime, client, cause, plan, segments, commits)
+                loader = _loader(runtime, client, cause, plan, segments, known, commits)
             except CampusError as error:
                 problems.append(f"school {school_id}, dataset {plan.dataset}: {error}")
                 continue
@@ -128,7 +129,13 @@ def _jobs(runtime: Runtime, client: Client, cause: Cause, keys: list[str]) -> tu
 
 
 def _loader(
-    runtime: Runtime, client: Client, cause: Cause, plan: Plan, segments: list[int], commits: asyncio.Lock
+    runtime: Runtime,
+    client: Client,
+    cause: Cause,
+    plan: Plan,
+    segments: list[int],
+    known: Mapping[str, Mapping[str, Standing]],
+    commits: asyncio.Lock,
 ) -> DatasetLoader:
     definitions = definitions_of(plan)
     asked = ask_dataset(
@@ -139,7 +146,8 @@ def _loader(
         definitions[plan.dataset],
         definitions,
     )
-    return DatasetLoader(runtime, client, cause, plan, asked, segments, commits)
+    mine = known.get(asked.table.name, {})
+    return DatasetLoader(runtime, client, cause, plan, asked, segments, mine, commits)
 
 
 def record(context: dg.AssetExecutionContext, one: LoadedSegment) -> None:

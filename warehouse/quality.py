@@ -7,6 +7,7 @@ others hold the present state of a slice and are replaced with it.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -88,16 +89,20 @@ def record_drift(lake: Lake, table: Table, school_id: int, drift: Sequence[Drift
     until_committed(partial(_replace, lake, DRIFT, table, where, rows, DRIFT_IDENTITY, whole=False))
 
 
-def standings(lake: Lake, table: Table, school_id: int) -> dict[str, Standing]:
-    """How far each slice of a table (as text) that was ever loaded can be relied on, of one school."""
-    mine = f"resource = {literal(table.name)} AND _school_id = {school_id}"
+def standings(lake: Lake, school_id: int) -> dict[str, dict[str, Standing]]:
+    """How far each slice of a school that was ever loaded can be relied on, by table and slice (as text)."""
+    mine = f"_school_id = {school_id}"
     believed = f"{mine} AND complete AND status IN ('ok', 'warning')"
-    loads = scan(LOAD_LOG, lake.open(LOAD_LOG), ["slice", "started_at"], believed)
-    bad = {row["slice"] for row in scan(QUARANTINE, lake.open(QUARANTINE), ["slice"], mine).to_pylist()}
-    complete_at: dict[str, datetime] = {}
-    for load in loads.to_pylist():
-        complete_at[load["slice"]] = max(load["started_at"], complete_at.get(load["slice"], datetime.min))
-    return {slice: Standing(complete_at.get(slice), slice in bad) for slice in complete_at.keys() | bad}
+    where = ["resource", "slice"]
+    loads = scan(LOAD_LOG, lake.open(LOAD_LOG), [*where, "started_at"], believed)
+    last = loads.group_by(where).aggregate([("started_at", "max")])
+    complete_at = {_pick(row, where): row["started_at_max"] for row in last.to_pylist()}
+    held_back = scan(QUARANTINE, lake.open(QUARANTINE), where, mine)
+    bad = {_pick(row, where) for row in held_back.to_pylist()}
+    found: dict[str, dict[str, Standing]] = defaultdict(dict)
+    for table, slice in complete_at.keys() | bad:
+        found[table][slice] = Standing(complete_at.get((table, slice)), (table, slice) in bad)
+    return found
 
 
 def committed(lake: Lake, sync_id: str) -> dict[tuple[str, str], datetime]:

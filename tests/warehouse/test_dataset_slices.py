@@ -181,14 +181,14 @@ def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:
     load(lake, 2, SCORES, rows(1), incremental=True)
     load(lake, 1, SCORES, rows(1), slice=segment(1), quarantined=(bad,))
     load(lake, 1, SCORES, rows(1), slice=segment(school=102))
+    other = load(lake, 4, define(table="other"), rows(1))
     table = evolve(lake, SCORES).table
     cause = {"sync_id": "night", "run_id": "run", "started_at": at(5)}
     record_failure(lake, table, segment(2), message="403", **cause)
-    assert standings(lake, table, 101) == {
-        "101|0": Standing(at(2), False),
-        "101|1": Standing(at(1), True),
+    assert standings(lake, 101) == {
+        table.name: {"101|0": Standing(at(2), False), "101|1": Standing(at(1), True)},
+        other.table: {"101|0": Standing(at(4), False)},
     }
-    assert standings(lake, define(table="other"), 101) == {}
 
 
 def test_drift_of_metadata_outlives_the_loads(lake: Lake) -> None:
