@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, Self, TypeVar
@@ -61,6 +62,7 @@ class Client:
         school_id: int | None,
         scope: tuple[str, ...] = (),
         parse: Callable[[bytes], T],
+        executor: Executor | None = None,
         tally: Tally | None = None,
         anonymous: bool = False,
     ) -> Answer[T]:
@@ -68,7 +70,8 @@ class Client:
 
         path: percent-encoded where a segment comes from data (see `segment`); params are encoded here.
         scope: the scopes of which any one suffices, least first. parse: raises TornBody for a body to ask
-        for again and UnexpectedAnswer for one that no asking mends. anonymous: without a token.
+        for again and UnexpectedAnswer for one that no asking mends. executor: where to parse what takes long;
+        None: in the event loop, which waits. anonymous: without a token.
         Raises a CampusError for what went wrong for good.
         """
         question = Question("GET", path, school_id)
@@ -87,7 +90,7 @@ class Client:
         tries = self.config.max_attempts
         while True:
             try:
-                reply, value = await self._settle(question, send_with_token, parse, tally)
+                reply, value = await self._settle(question, send_with_token, parse, tally, executor)
             except Declined as declined:
                 tries -= 1
                 reply = declined.reply
@@ -125,6 +128,7 @@ class Client:
         send: Callable[[], Awaitable[Reply]],
         parse: Callable[[bytes], T],
         tally: Tally,
+        executor: Executor | None = None,
     ) -> tuple[Reply, T]:
         """Settle a business request, each attempt in one of the slots that bound the concurrency."""
 
@@ -132,7 +136,7 @@ class Client:
             async with self._slots:
                 return await self._exchange.once(send)
 
-        return await self._exchange.settle(question, send_in_slot, parse, tally)
+        return await self._exchange.settle(question, send_in_slot, parse, tally, executor)
 
     def _grant(self, school_id: int | None) -> Grant:
         grant = self._grants.get(school_id)

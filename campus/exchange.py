@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
@@ -87,8 +88,11 @@ class Exchange:
         send: Callable[[], Awaitable[Reply]],
         parse: Callable[[bytes], T],
         tally: Tally,
+        executor: Executor | None = None,
     ) -> tuple[Reply, T]:
-        """The first whole answer, parsed. Raises Declined, Transient, or what the parser makes of it."""
+        """The first whole answer, parsed: in the `executor` if there is one, else here and now.
+
+        Raises Declined, Transient, or what the parser makes of it."""
         attempt = 0
         while True:
             attempt += 1
@@ -98,7 +102,7 @@ class Exchange:
                 tally.bytes += len(reply.body)
                 fault_in_words = fault_of(reply.status, reply.headers, reply.body)
                 if fault_in_words is None:
-                    return reply, _parsed(reply, parse)
+                    return reply, await _parsed(reply, parse, executor)
                 trouble = self._trouble(fault_in_words, reply)
                 tally.throttled += trouble.throttled
             except Fault as fault:
@@ -153,9 +157,10 @@ def _pause_asked(reply: Reply) -> float:
     return retry_after(reply.headers.get("retry-after"), now) or 0.0
 
 
-def _parsed(reply: Reply, parse: Callable[[bytes], T]) -> T:
-    if reply.status == 204:
-        return parse(b"null")
-    if 200 <= reply.status < 300:
-        return parse(reply.body)
-    raise Declined(reply)
+async def _parsed(reply: Reply, parse: Callable[[bytes], T], executor: Executor | None) -> T:
+    if not 200 <= reply.status < 300:
+        raise Declined(reply)
+    body = b"null" if reply.status == 204 else reply.body
+    if executor is None:
+        return parse(body)
+    return await asyncio.get_running_loop().run_in_executor(executor, parse, body)

@@ -2,16 +2,20 @@
 
 Arrow's JSON reader is strict where it matters and releases the interpreter lock; what it would take wrongly
 is checked around it. A page that it refuses, or that holds anything unusual, goes the one slow way of
-`campus.decode`, and both ways agree on every row."""
+`campus.decode`, and both ways agree on every row.
+
+The reader wants an object a line. A page is one to it, whose only column is the list of rows: that costs less
+than to cut it into its rows.
+"""
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pyarrow as pa
@@ -27,6 +31,7 @@ from campus.decode import (
     Drift,
     absent_fields,
     decode_page,
+    raw_rows,
     sent_names,
     to_batch,
     unknown_value,
@@ -43,27 +48,36 @@ _FIRST_MOMENT = pa.scalar(datetime.min, pa.timestamp("us"))
 
 @dataclass
 class Records:
-    """A decoded page. `batch`: the columns of the contract and `_extra`. `last_key`: the greatest key that
-    can be read, of bad rows too; None unless the key is one integer. `ascending`: whether the keys of the
-    loaded rows are proven to ascend strictly; False as well where the key is not one integer."""
+    """A decoded page. `batch`: the columns of the contract and `_extra`. `first_key`, `last_key`: the least
+    and the greatest key that can be read, of bad rows too; None unless the key is one integer. `ascending`:
+    whether the keys of the loaded rows are proven to ascend strictly; False as well where the key is not one
+    integer."""
 
     batch: pa.RecordBatch
     bad: list[BadRow] = field(default_factory=list)
     drift: Counter[Drift] = field(default_factory=Counter)
+    first_key: int | None = None
     last_key: int | None = None
     ascending: bool = False
+
+    @property
+    def received(self) -> int:
+        """How many rows the page had."""
+        return self.batch.num_rows + len(self.bad)
 
 
 class NotPlain(Exception):
     """A page that the fast way does not take."""
 
 
-def decode_records(rows: Sequence[bytes | Raw], contract: type[Contract], key: tuple[str, ...]) -> Records:
-    """Decode the records of one page, as `campus.decode.raw_rows` gives them. `key`: columns."""
+def decode_records(body: bytes, contract: type[Contract], key: tuple[str, ...]) -> Records:
+    """Decode a page: a JSON array of objects; null is an empty one. `key`: columns.
+
+    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
     try:
-        records = _decode_fast(rows, contract, key)
+        records = _decode_fast(body, contract, key)
     except (NotPlain, pa.ArrowInvalid, *UNFIT):
-        records = _decode_slowly(rows, contract, key)
+        records = _decode_slowly(body, contract, key)
     if len(key) == 1 and pa.types.is_integer(records.batch.schema.field(key[0]).type):
         _note_keys(records, records.batch.column(key[0]))
     return records
@@ -101,27 +115,35 @@ class RowNumbers:
 def _note_keys(records: Records, keys: Any) -> None:
     known = [bad.key[0] for bad in records.bad if bad.key]
     if len(keys):
-        known.append(pc.max(keys).as_py())
-    records.last_key = max(known, default=None)
+        ends = pc.min_max(keys)
+        known += [ends["min"].as_py(), ends["max"].as_py()]
+    records.first_key, records.last_key = min(known, default=None), max(known, default=None)
     records.ascending = pc.all(pc.greater(keys[1:], keys[:-1]), min_count=0).as_py()
 
 
-def _decode_slowly(rows: Sequence[bytes | Raw], contract: type[Contract], key: tuple[str, ...]) -> Records:
-    page = decode_page(_as_page(rows), contract, key)
+def _decode_slowly(body: bytes, contract: type[Contract], key: tuple[str, ...]) -> Records:
+    page = decode_page(body, contract, key)
     batch, bad, drift = to_batch(contract, page.rows, page.extras, [False] * len(page.rows), key)
     return Records(batch.select(records_schema(contract).names), page.bad + bad, page.drift + drift)
 
 
-def _decode_fast(rows: Sequence[bytes | Raw], contract: type[Contract], key: tuple[str, ...]) -> Records:
+def _decode_fast(body: bytes, contract: type[Contract], key: tuple[str, ...]) -> Records:
     """Raises NotPlain, ArrowInvalid or one of UNFIT for a page that is not as plain as this takes it."""
-    sent = _read(rows, contract)
-    zoned = _zoned(rows, sent, contract)
+    drift: Counter[Drift] = Counter()
+    try:
+        sent = _read(body, contract, "error")
+        extras: Any = pa.nulls(sent.num_rows, pa.string())
+    except pa.ArrowInvalid:
+        # Before the reader sees them, since it would follow any nesting down to the end of the stack.
+        extras, drift = _unknown_fields(body, contract)
+        sent = _read(body, contract, "infer")
+    zoned = _zoned(body, sent, contract)
     columns = [
         zoned[f.wire] if f.wire in zoned else _finish(sent.column(f.wire), f) for f in fields(contract)
     ]
-    extras: Any = pa.nulls(len(rows), pa.string())
-    drift: Counter[Drift] = Counter()
     if zoned:
+        if sent.num_columns > len(columns):
+            raise NotPlain
         extras = verbatim({wire: sent.column(wire) for wire in zoned})
         drift = Counter(
             {
@@ -129,10 +151,6 @@ def _decode_fast(rows: Sequence[bytes | Raw], contract: type[Contract], key: tup
                 for wire, column in zoned.items()
             }
         )
-    if sent.num_columns > len(columns):
-        if zoned:
-            raise NotPlain
-        extras, drift = _unknown_fields(rows, contract)
     batch = pa.RecordBatch.from_arrays([*columns, extras], schema=records_schema(contract))
     # UTF-8, and decimals of more digits than their column has.
     batch.validate(full=True)
@@ -140,29 +158,38 @@ def _decode_fast(rows: Sequence[bytes | Raw], contract: type[Contract], key: tup
         raise NotPlain
     for unknown, count in _unknown_values(batch, contract):
         drift[unknown] += count
-    drift.update(absent_fields(contract, sent_names(rows[0]), len(rows)))
+    if batch.num_rows:
+        drift.update(absent_fields(contract, _first_names(body), batch.num_rows))
     return Records(batch, drift=drift)
 
 
-def _read(rows: Sequence[bytes | Raw], contract: type[Contract]) -> pa.RecordBatch:
-    # The reader crashes the process where a row is null.
-    if not rows or Raw(b"null") in rows or b"null" in rows:
-        raise NotPlain
+def _read(body: bytes, contract: type[Contract], unexpected: Literal["error", "infer"]) -> pa.RecordBatch:
+    """The fields as they are sent. `unexpected`: what fields are that the contract does not name; inferred
+    ones show as columns more, or as another type of the object that they are in."""
+    line = b'{"rows":%b}' % body
+    source: Any = pa.BufferReader(line)
     schema = _sent_schema(contract)
-    lines = b"\n".join(rows)
-    source: Any = pa.BufferReader(lines)
     table = pj.read_json(
         source,
-        read_options=pj.ReadOptions(use_threads=False, block_size=len(lines) + 1),
-        # Nothing is left out: an unknown field shows as one column more, or as another type of its object.
-        parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="infer"),
+        read_options=pj.ReadOptions(use_threads=False, block_size=len(line) + 1),
+        parse_options=pj.ParseOptions(
+            explicit_schema=pa.schema({"rows": pa.list_(pa.struct(schema))}),
+            unexpected_field_behavior=unexpected,
+        ),
     )
-    if table.num_rows != len(rows) or table.select(schema.names).schema != schema:
+    # More rows or columns than one: the body ends the list, and goes on.
+    if (table.num_rows, table.num_columns, table.column(0).null_count) != (1, 1, 0):
         raise NotPlain
-    return table.combine_chunks().to_batches()[0]
+    rows: Any = table.column(0).chunk(0)
+    if rows.values.null_count:
+        raise NotPlain
+    sent = pa.RecordBatch.from_struct_array(rows.values)
+    if sent.select(schema.names).schema != schema:
+        raise NotPlain
+    return sent
 
 
-def _zoned(rows: Sequence[bytes | Raw], sent: pa.RecordBatch, contract: type[Contract]) -> dict[str, Any]:
+def _zoned(body: bytes, sent: pa.RecordBatch, contract: type[Contract]) -> dict[str, Any]:
     """The columns of moments that were sent with their zone, by their names on the wire."""
     texts = {
         f.wire: sent.column(f.wire)
@@ -170,7 +197,7 @@ def _zoned(rows: Sequence[bytes | Raw], sent: pa.RecordBatch, contract: type[Con
         if pa.types.is_timestamp(f.arrow_type) and not f.withheld and is_zoned(sent.column(f.wire))
     }
     # What is kept verbatim was not escaped.
-    if texts and any(b"\\u00" in row for row in map(bytes, rows)):
+    if texts and b"\\u00" in body:
         raise NotPlain
     columns = {wire: wall_clock(column) for wire, column in texts.items()}
     if any(column is None for column in columns.values()):
@@ -178,11 +205,21 @@ def _zoned(rows: Sequence[bytes | Raw], sent: pa.RecordBatch, contract: type[Con
     return columns
 
 
-def _unknown_fields(rows: Sequence[bytes | Raw], contract: type[Contract]) -> tuple[Any, Counter[Drift]]:
+def _first_names(body: bytes) -> frozenset[str]:
+    """The names of the fields of the first row, without a look at the others unless it is a long one."""
+    beginning = body[:_BEGINNING].decode(errors="ignore")
+    try:
+        row, _ = _SCANNER.raw_decode(beginning, beginning.index("{"))
+    except ValueError:
+        return sent_names(raw_rows(body)[0])
+    return frozenset(row)
+
+
+def _unknown_fields(body: bytes, contract: type[Contract]) -> tuple[Any, Counter[Drift]]:
     """The column `_extra`, and drift, where the platform sends more than its metadata tell."""
     extras: list[str | None] = []
     drift: Counter[Drift] = Counter()
-    for members in _MEMBERS.decode(_as_page(rows)):
+    for members in _MEMBERS.decode(body):
         kept, odd = take_unknown(members, contract)
         extras.append(msgspec.json.encode(kept).decode() if kept else None)
         for kind, name in odd:
@@ -190,11 +227,9 @@ def _unknown_fields(rows: Sequence[bytes | Raw], contract: type[Contract]) -> tu
     return pa.array(extras, pa.string()), drift
 
 
-def _as_page(rows: Sequence[bytes | Raw]) -> bytes:
-    return b"[%b]" % b",".join(rows)
-
-
 _MEMBERS = msgspec.json.Decoder(list[dict[str, Raw]])
+_SCANNER = json.JSONDecoder()
+_BEGINNING = 1 << 14  # bytes
 
 
 @cache

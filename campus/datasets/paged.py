@@ -14,7 +14,7 @@ from campus.client import Client
 from campus.collection import Collection, read_collection
 from campus.datasets.columnar import Records, RowNumbers, decode_records, records_schema
 from campus.datasets.records import RecordsRead, Source, Write
-from campus.decode import BadRow, Drift, raw_rows
+from campus.decode import BadRow, Drift
 from campus.paging import PageNames, PageNumbers
 from campus.resources import DATASETS
 
@@ -37,9 +37,7 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
             client,
             Collection(source.path, params, source.school_id, DATASETS.scopes),
             paging,
-            parse=lambda body: stored.put(
-                decode_records(raw_rows(body), source.contract, source.key), source.key
-            ),
+            parse=lambda body: stored.put(decode_records(body, source.contract, source.key), source.key),
             keys=lambda page: page.keys,
             tally=read.account.tally,
         )

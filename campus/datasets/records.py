@@ -3,18 +3,18 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Raw
 
-from campus.client import Client
+from campus.client import Answer, Client
 from campus.collect import Account
 from campus.contract import Contract
 from campus.datasets.columnar import Records, decode_records
@@ -22,7 +22,7 @@ from campus.datasets.definition import UPDATED_AT
 from campus.decode import Drift, raw_rows
 from campus.errors import Refused
 from campus.events import Tally
-from campus.paging import IdCursor, PageRequest, PageSeen, Pagination
+from campus.paging import IdCursor, PageRequest, PageSeen
 from campus.resources import DATASETS
 
 # As many pages are decoded at a time as there are processors: more would only take more memory.
@@ -73,7 +73,7 @@ class RecordsRead:
     def take(self, records: Records, write: Write) -> None:
         """Account for decoded rows and hand them on."""
         account = self.account
-        account.received += records.batch.num_rows + len(records.bad)
+        account.received += records.received
         account.bad += records.bad
         account.drift.update(records.drift)
         self.distinct = self.distinct and records.ascending
@@ -95,14 +95,14 @@ async def read_segment(
 
     since: only records updated then or later (the platform's wall clock). write: takes batches of the
     contract's columns and `_extra`, one at a time, in other threads. tally: of the requests that it took to
-    come here. While one page is decoded, the next is on its way. Raises CampusError."""
+    come here. While one page is written, the next is on its way. Raises CampusError."""
     read = RecordsRead(Account(tally=tally or Tally()), incremental=since is not None)
     cursor = IdCursor(limit, span.first, span.last, key=source.key_fields[0])
     loop = asyncio.get_running_loop()
-    decoding: asyncio.Future[None] | None = None
+    writing: asyncio.Future[None] | None = None
 
-    def take(rows: Sequence[Raw | bytes]) -> None:
-        records = _within(decode_records(rows, source.contract, source.key), source.key[0], span)
+    def take(records: Records) -> None:
+        records = _within(records, source.key[0], span)
         if since is not None and source.updated_at is not None and read.incremental:
             read.incremental = not _has_older(records.batch.column(source.updated_at), since)
         read.take(records, write)
@@ -111,35 +111,25 @@ async def read_segment(
         while not cursor.done:
             [request] = cursor.pending()
             page = await _ask(client, source, since, cursor, request, read.account.tally)
-            if decoding is not None:
-                await decoding
             if page is None:
                 continue
-            ends, pagination, decoding = page.ends, page.pagination, None
-            if page.rows:
-                decoding = loop.run_in_executor(_DECODERS, take, page.rows)
-            # Pages are large: one goes when it is decoded, not when the next has come.
-            del page
-            if decoding is not None and None in ends:
-                await decoding
-                ends = [end for end in (*ends, read.cursor) if end is not None]
-            cursor.receive(request, PageSeen(ends, pagination))
-        if decoding is not None:
-            await decoding
+            if writing is not None:
+                await writing
+            cursor.receive(request, PageSeen(_ends(page.value), page.pagination))
+            writing = loop.run_in_executor(_DECODERS, take, page.value)
+        if writing is not None:
+            await writing
     finally:
-        if decoding is not None:
+        if writing is not None:
             # It writes where the caller will clean up.
-            await asyncio.wait([decoding])
+            await asyncio.wait([writing])
     _conclude(read, cursor)
     return read
 
 
-class _Page(NamedTuple):
-    """One answer: its rows, the first and the last id (None: unreadable), and its pagination headers."""
-
-    rows: Sequence[bytes | Raw]
-    ends: list[int | None]
-    pagination: Pagination | None
+def _ends(records: Records) -> list[int | None]:
+    """The least and the greatest id of a page; None where it has rows, but none whose id can be read."""
+    return [records.first_key, records.last_key] if records.received else []
 
 
 async def _ask(
@@ -149,9 +139,8 @@ async def _ask(
     cursor: IdCursor,
     request: PageRequest,
     tally: Tally,
-) -> _Page | None:
+) -> Answer[Records] | None:
     """The answer to what the cursor asks; None where it is refused and the cursor knows another way."""
-    [key_field] = source.key_fields
     changed = {} if since is None else {f"{UPDATED_AT}_egt": f"{since:%Y-%m-%d %H:%M:%S}"}
     try:
         answer = await client.get(
@@ -159,7 +148,8 @@ async def _ask(
             {**source.params, **changed, **dict(request.params)},
             school_id=source.school_id,
             scope=DATASETS.scopes,
-            parse=raw_rows,
+            parse=lambda body: decode_records(body, source.contract, source.key),
+            executor=_DECODERS,
             tally=tally,
         )
     except Refused:
@@ -167,9 +157,7 @@ async def _ask(
             return None
         raise
     tally.pages += 1
-    rows = answer.value
-    ends = [key_in(row, key_field) for row in (rows[0], rows[-1])] if rows else []
-    return _Page(rows, ends, answer.pagination)
+    return answer
 
 
 def _conclude(read: RecordsRead, cursor: IdCursor) -> None:
@@ -212,7 +200,7 @@ def _within(records: Records, key: str, span: Span) -> Records:
     inside = pc.and_(pc.greater_equal(keys, pa.scalar(span.first)), pc.less_equal(keys, pa.scalar(span.last)))
     batch = records.batch.filter(inside)
     drift = records.drift + Counter({Drift("ignored_parameter", f"{key}_elt"): len(keys) - batch.num_rows})
-    return Records(batch, bad, drift, records.last_key, records.ascending)
+    return replace(records, batch=batch, bad=bad, drift=drift)
 
 
 def _has_older(updated_at: "pa.Array[Any]", since: datetime) -> bool:

@@ -17,14 +17,15 @@ from campus.contract import Contract, fields
 from campus.datasets import columnar
 from campus.datasets.columnar import Records, RowNumbers, decode_records, records_schema
 from campus.datasets.definition import Definition, contract_of, primary_key
-from campus.decode import Drift, decode_page, raw_rows, to_batch
+from campus.decode import Drift, decode_page, to_batch
+from campus.errors import TornBody, UnexpectedAnswer
 
 CONTRACT = contract_of(EVERYTHING, expanded=EXPANDED)
 SECRET = "310101199901011234"
 
 
 def load(text: str | bytes, contract: type[Contract] = CONTRACT, key: tuple[str, ...] = ("id",)) -> Records:
-    return decode_records(raw_rows(text.encode() if isinstance(text, str) else text), contract, key)
+    return decode_records(text.encode() if isinstance(text, str) else text, contract, key)
 
 
 def row_of(text: str) -> dict[str, Any]:
@@ -358,14 +359,43 @@ def test_what_no_column_holds_is_quarantined_alone(name: str, value: str) -> Non
 
 
 @pytest.mark.parametrize("body", ["[null]", '[{"id": 1}, null]', '[{"id": 1},\n null ,{"id": 2}]'])
-def test_a_row_that_is_null_never_reaches_the_reader_it_would_crash(
-    body: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def crash(*_: Any, **__: Any) -> None:
-        raise AssertionError("this would end the process")
-
-    monkeypatch.setattr(columnar.pj, "read_json", crash)
+def test_a_row_that_is_null_is_quarantined(body: str) -> None:
     assert [bad.raw for bad in load(body).bad] == ["null"]
+
+
+@pytest.mark.parametrize(
+    "body", ['[{"id": 1}', '[{"id": 1}]}{"rows": [{"id": 2}]', '[{"id": 1}], "more": []', '[{"id": 1}]]', ""]
+)
+def test_a_body_that_is_not_one_list_is_torn(body: str) -> None:
+    with pytest.raises(TornBody):
+        load(body)
+
+
+@pytest.mark.parametrize("body", ["{}", '{"rows": [{"id": 1}]}', "1", "[" * 100_000])
+def test_a_body_that_is_no_list_of_rows_is_not_taken_for_one(body: str) -> None:
+    with pytest.raises((TornBody, UnexpectedAnswer)):
+        load(body)
+
+
+@pytest.mark.parametrize("name", ["id", "count", "student", "shoe"])
+def test_nesting_without_end_stays_in_python_that_ends_it(name: str) -> None:
+    """The columnar reader would follow it, and the process would run out of its stack."""
+    with pytest.raises((TornBody, UnexpectedAnswer)):
+        load(f'[{{"id": 1, "{name}": {"[" * 100_000}{"]" * 100_000}}}]')
+
+
+@pytest.mark.parametrize("body", ["[]", "null", " [ ] "])
+def test_a_page_without_rows(body: str) -> None:
+    records = load(body)
+    assert (records.received, records.batch.schema) == (0, records_schema(CONTRACT))
+    assert (records.first_key, records.last_key) == (None, None)
+
+
+@pytest.mark.usefixtures("_fast_only")
+def test_the_names_of_a_first_row_longer_than_what_is_looked_at_first() -> None:
+    records = load(json.dumps([{"remark text": "x" * 100_000, "id": 1, "term": 1}, {"id": 2}]))
+    absent = {drift.field for drift in records.drift if drift.kind == "absent_field"}
+    assert absent and not absent & {"remark text", "id", "term"}
 
 
 def test_text_that_is_no_utf_8_is_quarantined() -> None:
