@@ -64,8 +64,7 @@ SCHOOL = {
         FROM range(550) AS classes (k)""",
     "assessment_items": """
         SELECT ($s * 100000 + k) * 10 + item AS id, $s * 100000 + k AS assessment_id, 0 AS pid,
-            'item' AS type,
-            'Item ' || item AS name, 12.5 AS full_score
+            'item' AS type, 'score' AS scoring_type, 'Item ' || item AS name, 12.5 AS full_score
         FROM range(550) AS classes (k), range(8) AS items (item)""",
     "scores": """
         SELECT $s * 1000000 + row_number() OVER () AS id, assessment_id, assessment_id * 10 + item AS item_id,

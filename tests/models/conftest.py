@@ -106,9 +106,9 @@ TAMPERING = (
     "insert into marts.grade_student_semester from marts.grade_student_semester where student_id = 2",
     "update marts.attendance_student_day set late = present + 1, period_absence_rate = 101",
     "insert into marts.attendance_student_day from marts.attendance_student_day limit 1",
-    "update marts.attendance_student_semester set school_id = 9, unrecorded = expected + 1,"
-    " tier = 'unrecorded',"
-    " lateness_rate = -1, longest_absence_streak = days_absent + 1",
+    "update marts.attendance_student_semester set school_id = 9, unrecorded = expected + 1",
+    "update marts.attendance_student_semester set tier = 'unrecorded', lateness_rate = -1",
+    "update marts.attendance_student_semester set longest_absence_streak = 99",
     "insert into marts.attendance_student_semester from marts.attendance_student_semester limit 1",
     "update marts.attendance_class_session set school_id = 9, attendance_rate = 100.01, present = absent + 1"
     " where recorded > 0",
@@ -119,8 +119,7 @@ TAMPERING = (
     "insert into marts.attendance_heatmap from marts.attendance_heatmap",
     "update marts.attendance_unrecorded set due_sessions = 0, unrecorded_sessions = 9, unrecorded_rate = -1",
     "insert into marts.attendance_unrecorded from marts.attendance_unrecorded",
-    "update marts.attendance_group_week set average_daily_attendance = student_days + 1,"
-    " attendance_rate = 200",
+    "update marts.attendance_group_week set average_daily_attendance = student_days + 1, lateness_rate = 200",
     "insert into marts.attendance_group_week from marts.attendance_group_week",
 )
 

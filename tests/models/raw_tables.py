@@ -20,6 +20,8 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
     Text is cast to the column's type, so that lists, structs and exact decimals are written the way DuckDB
     prints them. `_school_id` is 1 and `_synced_at` one fixed time where a row does not say otherwise."""
     with duckdb.connect(str(path)) as connection:
+        # One commit: a commit an inserted row takes longer than the row.
+        connection.begin()
         connection.execute("create schema raw")
         for table in TABLES.values():
             columns = (*table.columns, SCHOOL_ID, *BOOKKEEPING)
@@ -36,6 +38,7 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
         connection.execute("create table quality.changes as from no_changes")
         for row in rows.get("changes", ()):
             _insert(connection, "quality.changes", {"_school_id": 1, "slice": "1|20", **row})
+        connection.commit()
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, row: Mapping[str, Any]) -> None:
