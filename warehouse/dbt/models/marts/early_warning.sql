@@ -1,0 +1,169 @@
+-- Grain: school, semester, student with attendance, grades or scores in the semester.
+-- Rules: seven indicators, each against the limits of seeds.early_warning_rules, as it is shown here: below or
+--   at_least `at_risk`, else `warning`. The level is the worst of them; none: all is well; unknown: there is
+--   nothing to tell by. An indicator that is null raises nothing. Reasons name each indicator beyond a limit,
+--   the worst first, in the seed's words.
+--   attendance_drop: earlier less recent attendance rate (marts.attendance_student_semester), 0 where it rose.
+--   score_drop: the z score of the weighted mean within the cohort (marts.grade_student_semester) in the
+--     student's last semester with one, less that of now; 0 where it rose.
+-- Source: marts.attendance_student_semester, grade_student_semester and score_student_semester.
+with attendance as (
+    select * from {{ ref('attendance_student_semester') }}
+),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
+),
+
+students as (
+    select * from {{ ref('dim_student') }}
+),
+
+student_classes as (
+    select * from {{ ref('bridge_student_admin_class') }}
+),
+
+admin_classes as (
+    select * from {{ ref('dim_admin_class') }}
+),
+
+scores as (
+    select * from {{ ref('score_student_semester') }}
+),
+
+rules as (
+    select * from {{ ref('stg_early_warning_rules') }}
+),
+
+grades as (
+    select
+        grades.*,
+        lag(grades.z_score_in_cohort ignore nulls) over (
+            partition by grades.school_id, grades.student_id
+            order by semesters.first_day, grades.semester_id
+        ) as earlier_z_score_in_cohort
+    from {{ ref('grade_student_semester') }} as grades
+    left join semesters
+        on semesters.school_id = grades.school_id
+        and semesters.semester_id = grades.semester_id
+),
+
+indicators as (
+    select
+        school_id,
+        semester_id,
+        student_id,
+        attendance.student_id is not null as has_attendance,
+        grades.student_id is not null as has_grades,
+        coalesce(attendance.tier, 'unrecorded') as tier,
+        attendance.attendance_rate,
+        {{ decline('-attendance.attendance_rate_change') }} as attendance_drop,
+        attendance.lateness_rate,
+        cast(grades.score_rate as decimal(9, 2)) as score_rate,
+        {{ decline('(grades.earlier_z_score_in_cohort - grades.z_score_in_cohort)') }} as score_drop,
+        grades.failed_courses,
+        scores.missing_rate
+    from attendance
+    full join grades using (school_id, semester_id, student_id)
+    full join scores using (school_id, semester_id, student_id)
+),
+
+{%- set names = [
+    'attendance_rate', 'attendance_drop', 'lateness_rate', 'score_rate', 'score_drop', 'failed_courses',
+    'missing_rate'
+] %}
+
+-- One row an indicator that is known.
+known as (
+    select
+        school_id,
+        semester_id,
+        student_id,
+        unnest(['{{ names | join("', '") }}']) as indicator,
+        unnest([{{ names | join(', ') }}]) as value
+    from indicators
+),
+
+judged as (
+    select
+        known.school_id,
+        known.semester_id,
+        known.student_id,
+        known.indicator,
+        known.value,
+        rules.reason_en,
+        rules.reason_zh,
+        case
+            when rules.worse = 'below' and known.value < rules.at_risk then 'at_risk'
+            when rules.worse = 'at_least' and known.value >= rules.at_risk then 'at_risk'
+            when rules.worse = 'below' and known.value < rules.warning then 'warning'
+            when rules.worse = 'at_least' and known.value >= rules.warning then 'warning'
+            else 'none'
+        end as level,
+        case when level = 'at_risk' then rules.at_risk else rules.warning end as beyond
+    from known
+    inner join rules
+        on rules.school_id = known.school_id
+        and rules.indicator = known.indicator
+    where known.value is not null
+),
+
+levels as (
+    select
+        school_id,
+        semester_id,
+        student_id,
+        case
+            when bool_or(level = 'at_risk') then 'at_risk'
+            when bool_or(level = 'warning') then 'warning'
+            else 'none'
+        end as level,
+        count(*) filter (where level <> 'none') as reason_count,
+        -- at_risk comes before warning.
+        string_agg({{ reason('reason_en') }}, '; ' order by level, indicator)
+            filter (where level <> 'none') as reasons_en,
+        string_agg({{ reason('reason_zh') }}, '；' order by level, indicator)
+            filter (where level <> 'none') as reasons_zh
+    from judged
+    group by school_id, semester_id, student_id
+)
+
+select
+    indicators.school_id,
+    indicators.semester_id,
+    semesters.semester_name,
+    indicators.student_id,
+    students.student_number,
+    students.student_name,
+    student_classes.admin_class_id,
+    admin_classes.admin_class_name,
+    students.cohort_id,
+    students.cohort_name,
+    coalesce(levels.level, 'unknown') as level,
+    coalesce(levels.reason_count, 0) as reason_count,
+    levels.reasons_en,
+    levels.reasons_zh,
+    indicators.has_attendance,
+    indicators.has_grades,
+    indicators.tier,
+    {%- for name in names %}
+    indicators.{{ name }}{{ ',' if not loop.last }}
+    {%- endfor %}
+from indicators
+left join levels
+    on levels.school_id = indicators.school_id
+    and levels.semester_id = indicators.semester_id
+    and levels.student_id = indicators.student_id
+left join semesters
+    on semesters.school_id = indicators.school_id
+    and semesters.semester_id = indicators.semester_id
+left join students
+    on students.school_id = indicators.school_id
+    and students.student_id = indicators.student_id
+left join student_classes
+    on student_classes.school_id = indicators.school_id
+    and student_classes.semester_id = indicators.semester_id
+    and student_classes.student_id = indicators.student_id
+left join admin_classes
+    on admin_classes.school_id = student_classes.school_id
+    and admin_classes.admin_class_id = student_classes.admin_class_id
