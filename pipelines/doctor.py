@@ -10,11 +10,14 @@ from typing import Any
 
 from assets.users import STUDENT
 from campus.client import Client, segment
-from campus.datasets.metadata import PREFIXES
+from campus.collect import Collector
+from campus.datasets.definition import parse_definition
+from campus.datasets.metadata import PREFIXES, read_datasets
+from campus.datasets.selection import Selection, SelectionError, ask_for, chosen, unmatched
 from campus.errors import CampusError, Forbidden, NotFound, TornBody, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.parts import SPLITTERS, unwrapped
-from campus.resources import BASE_DATA, DATASETS, RESOURCES, SCHOOLS, V1_DATA, ResourceSpec
+from campus.resources import BASE_DATA, DATASET_METADATA, DATASETS, RESOURCES, SCHOOLS, V1_DATA, ResourceSpec
 from pipelines.display import console
 from pipelines.resources import open_platform, term_types
 from pipelines.settings import Settings, SettingsError, check_home
@@ -109,7 +112,8 @@ async def _school(client: Client, school_id: int, settings: Settings) -> AsyncIt
             if asked.finding.good is False and spec is BASE_DATA[0]:
                 # Where not even semesters can be read, thirty more refusals would say no more.
                 return
-    yield await _datasets_prefix(client, school_id)
+    async for finding in _datasets(client, school_id, settings.options.datasets.selection):
+        yield finding
 
 
 def _questions(
@@ -204,22 +208,32 @@ def _identified(value: Any) -> list[Row]:
     return [row for row in rows if isinstance(row, dict) and isinstance(row.get("id"), int)]
 
 
-async def _datasets_prefix(client: Client, school_id: int) -> Finding:
-    """Under which prefix datasets live; a refusal for want of the scope tells too."""
-    paths = [prefix + DATASETS.path for prefix in PREFIXES]
-    for path in paths:
+async def _datasets(client: Client, school_id: int, selection: Selection) -> AsyncIterator[Finding]:
+    """How many datasets a school has and under which prefix, and what of campus.yaml does not fit them."""
+    label = f"school {school_id}, datasets"
+    try:
+        offered = await read_datasets(
+            client, school_id, *(Collector(spec, "", lambda _: None) for spec in DATASET_METADATA)
+        )
+    except CampusError as error:
+        yield Finding(None if isinstance(error, Forbidden) else False, f"{label}: {error}")
+        return
+    if offered.prefix is None:
+        paths = [prefix + DATASETS.path for prefix in PREFIXES]
+        yield Finding(None, f"{label}: under neither {' nor '.join(paths)}.")
+        return
+    definitions = {name: parse_definition(sent) for name, sent in offered.definitions.items()}
+    wanted = chosen(selection, definitions)
+    yield Finding(
+        True, f"{label}: {len(definitions)} under {offered.prefix}{DATASETS.path}, {len(wanted)} to be read."
+    )
+    for mistake in unmatched(selection, list(definitions)):
+        yield Finding(None, f"{label}: {mistake}.")
+    for name in wanted:
         try:
-            await client.get(
-                path, FIRST_ROWS[V3_NAMES], school_id=school_id, scope=DATASETS.scopes, parse=_decoded
-            )
-        except NotFound:
-            continue
-        except Forbidden as error:
-            return Finding(None, f"school {school_id}, datasets: under {path}, but {error}")
-        except CampusError as error:
-            return Finding(None, f"school {school_id}, datasets: {error}")
-        return Finding(True, f"school {school_id}, datasets: under {path}.")
-    return Finding(None, f"school {school_id}, datasets: under neither {' nor '.join(paths)}.")
+            ask_for(selection, definitions[name], definitions, school_id)
+        except SelectionError as error:
+            yield Finding(False, str(error))
 
 
 def _skew(seconds: float | None) -> Finding:

@@ -3,15 +3,17 @@
 Everything is checked as a whole at start; a mistake is one line that names the key and what is expected."""
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
 import yaml
 from pydantic import SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from pipelines.options import Options
+from campus.datasets.filters import nearest
+from pipelines.options import Options, Section
 
 
 class SettingsError(Exception):
@@ -171,12 +173,13 @@ def _load_options(settings: Settings) -> Options:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         return Options.model_validate({} if content is None else content)
-    except yaml.YAMLError as error:
-        raise SettingsError([f"{path} is no YAML: {' '.join(str(error).split())}"]) from error
     except ValidationError as error:
         raise SettingsError([f"{path}: {_line(problem)}" for problem in error.errors()]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError([f"{path} cannot be read: {error}"]) from error
+    except (yaml.YAMLError, ValueError) as error:
+        # ValueError: what looks like a date and is none, such as 2025-02-30.
+        raise SettingsError([f"{path} is no YAML: {' '.join(str(error).split())}"]) from error
 
 
 def _parts(value: str) -> list[str]:
@@ -197,5 +200,17 @@ def _reason(error: OSError | UnicodeDecodeError) -> str:
 
 def _line(problem: Any, prefix: str = "") -> str:
     """One line for one mistake. Never the value itself: it may be a secret."""
+    *section, key = problem["loc"] or ("",)
     name = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return f"{name}: there is no such key{nearest(str(key), _keys_of(section))}"
     return f"{prefix}{name.upper() if prefix else name}: {problem['msg'].removeprefix('Value error, ')}"
+
+
+def _keys_of(section: Sequence[int | str]) -> list[str]:
+    """The keys that campus.yaml may have in a section."""
+    kind: Any = Options
+    for part in section:
+        is_section = isinstance(kind, type) and issubclass(kind, Section)
+        kind = kind.model_fields[part].annotation if is_section else get_args(kind)[-1]
+    return list(kind.model_fields)

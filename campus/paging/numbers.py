@@ -9,7 +9,7 @@ already read, another inserted), so one pass over several pages proves nothing. 
 """
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from dataclasses import dataclass
 
 from campus.paging.passes import Pass, numbered
@@ -36,7 +36,7 @@ V1_NAMES = PageNames("$page", "$per-page", ())
 class _Reading:
     """The rows that one way of asking showed, and whether seeing them again would prove anything."""
 
-    keys: frozenset[Hashable]
+    keys: Set[Hashable]
     requests: frozenset[PageRequest]
     telling: bool = True
 
@@ -159,7 +159,7 @@ class PageNumbers:
 
     def _judge(self) -> None:
         done = self._pass
-        reading = _Reading(frozenset(done.keys), frozenset(done.answered), done.telling)
+        reading = _Reading(done.keys, frozenset(done.answered), done.telling)
         again = reading.telling and any(earlier.keys == reading.keys for earlier in self._readings)
         self._readings.append(reading)
         if again and (done.uncounted or done.total == len(reading.keys)):

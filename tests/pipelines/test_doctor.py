@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from campus.resources import BASE_DATA, V1_DATA
 from pipelines.doctor import run_doctor
+from pipelines.options import Options
 from pipelines.settings import Settings
 from simulator.process import running
 
@@ -90,4 +91,24 @@ def test_all_is_well_and_nothing_is_made(tmp_path: Path, capsys: pytest.CaptureF
     asked = {spec.name for spec in (*BASE_DATA, *V1_DATA) if not spec.embedded_in}
     assert asked == set(re.findall(r"school 101, (\w+): answers[.,]", output)), output
     assert "devices: answers, with nothing there." in output
+    assert "school 101, datasets: 13 under /v3/uds/datasets, 13 to be read." in output
     assert not settings.home.exists()
+
+
+def test_what_does_not_fit_the_datasets_is_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wishes = {
+        "include": ("course_*", "studnets"),
+        "tables": {"course_scores": {"fields": ["scor"], "filters": {"level_in": "优秀的"}}},
+    }
+    with running(schools=1, students=12, semesters=1, v3_prefix="/api/v3") as platform:
+        settings = settings_for(tmp_path, platform.base_url, platform.client_id, platform.client_secret)
+        options = Options.model_validate({"datasets": wishes})
+        status = run_doctor(settings.model_copy(update={"options": options}))
+    output = capsys.readouterr().out
+    assert status == 1
+    assert "datasets: 13 under /api/v3/uds/datasets, 2 to be read." in output
+    assert "no dataset matches 'studnets'; did you mean students?" in output
+    assert "there is no field 'scor'; did you mean score?" in output
+    assert "do not list '优秀的'; did you mean 优秀?" in output

@@ -68,7 +68,7 @@ def test_a_mistake_in_the_environment_is_one_line(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("platform: {concurency: 4}", "platform.concurency: Extra inputs are not permitted"),
+        ("platform: {concurency: 4}", "platform.concurency: there is no such key; did you mean concurrency?"),
         ("platform: {concurrency: many}", "platform.concurrency: Input should be a valid integer"),
         ("platform: {concurrency: 0}", "platform.concurrency: Input should be greater than or equal to 1"),
         ("publish: {memory_limit: lots}", "publish.memory_limit: String should match pattern"),
@@ -78,7 +78,12 @@ def test_a_mistake_in_the_environment_is_one_line(
             "datasets: {tables: {scores: {filters: {level_in: {a: 1}}}}}",
             "datasets.tables.scores.filters.level_in: expected text, a number",
         ),
-        ("datasets: {tables: {scores: {feilds: [a]}}}", "datasets.tables.scores.feilds: Extra inputs"),
+        (
+            "datasets: {tables: {scores: {feilds: [a]}}}",
+            "datasets.tables.scores.feilds: there is no such key; did you mean fields?",
+        ),
+        ("dataset: {}", "dataset: there is no such key; did you mean datasets?"),
+        ("datasets: {tables: {scores: {filters: {day_egt: 2025-02-30}}}}", "is no YAML: day is out of range"),
         ("[1, 2]", "Input should be a valid dictionary"),
         ("a: [", "is no YAML: "),
     ],
