@@ -75,7 +75,10 @@ def test_raw_has_each_resource_with_the_interfaces_names_and_comments(published:
     )
     for resource, spec in RESOURCES.items():
         columns = [(name, comment) for table, name, comment in rows if table == resource]
-        documented = [(field.name, field.description) for field in fields(spec.contract)]
+        documented = [
+            (field.name, field.description + " (personal)" * field.personal)
+            for field in fields(spec.contract)
+        ]
         assert columns[: len(documented)] == documented
         custom = {row["name"] for row in published.held("user_fields")} if resource == "v1_users" else set()
         more = [name for name, _ in columns[len(documented) :]]
