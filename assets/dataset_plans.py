@@ -119,6 +119,8 @@ class _School:
             self._keep(name, str(error))
             return
         self._note_drift(asked, before)
+        if layout.width is None and (before is None or before.width is not None):
+            self._planned.notes.append(f"dataset {name}: it is read by pages, as {layout.why}")
         after = self._new_plan(asked, layout, before)
         if before is not None and before.segments and (rekeyed or before.width != after.width):
             if rekeyed and not self._runtime.guard.allowed:

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,33 +15,45 @@ from campus.collection import Collection, read_collection
 from campus.datasets.columnar import Records, RowNumbers, decode_records, records_schema
 from campus.datasets.records import RecordsRead, Source, Write
 from campus.decode import BadRow, Drift
-from campus.paging import PageNames, PageNumbers
+from campus.errors import Refused
+from campus.paging import Outcome, PageNames, PageNumbers
 from campus.resources import DATASETS
 
 
 async def read_pages(client: Client, source: Source, limit: int, write: Write, scratch: Path) -> RecordsRead:
-    """Read a whole dataset by numbered pages, sorted by its key, until the reading is proven.
+    """Read a whole dataset by numbered pages, sorted by its key where it can be, until the reading is proven.
 
     write: takes batches of the contract's columns and `_extra`; without a key, `_row` stands before them.
     scratch: where the pages wait. Raises CampusError."""
     read = RecordsRead(distinct=False)
-    params = {**source.params, **({"sort": source.key_fields[0]} if source.key_fields else {})}
-    paging = PageNumbers(
-        client.per_page,
-        limit,
-        names=PageNames(whole=(("paginated", 0), ("limit", limit))),
-        keyless=not source.key,
-    )
     with _Pages(scratch, records_schema(source.contract)) as stored:
-        pages, outcome = await read_collection(
-            client,
-            Collection(source.path, params, source.school_id, DATASETS.scopes),
-            paging,
-            parse=lambda body: stored.put(decode_records(body, source.contract, source.key), source.key),
-            keys=lambda page: page.keys,
-            tally=read.account.tally,
-        )
-        client.per_page = min(client.per_page, paging.size)
+
+        async def ask(order: Mapping[str, str]) -> tuple[list[_Page], Outcome]:
+            paging = PageNumbers(
+                client.per_page,
+                limit,
+                names=PageNames(whole=(("paginated", 0), ("limit", limit))),
+                keyless=not source.key,
+            )
+            answer = await read_collection(
+                client,
+                Collection(source.path, {**source.params, **order}, source.school_id, DATASETS.scopes),
+                paging,
+                parse=lambda body: stored.put(decode_records(body, source.contract, source.key), source.key),
+                keys=lambda page: page.keys,
+                tally=read.account.tally,
+            )
+            client.per_page = min(client.per_page, paging.size)
+            return answer
+
+        order = {"sort": source.key_fields[0]} if source.key_fields else {}
+        try:
+            pages, outcome = await ask(order)
+        except Refused:
+            if not order:
+                raise
+            # An order helps, but the proof needs none.
+            pages, outcome = await ask({})
         numbers = RowNumbers()
         for records in stored.get(pages):
             if not source.key:

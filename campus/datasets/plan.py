@@ -45,10 +45,10 @@ async def lay_out(
             None, why="its primary key is not one integer" if source.key else "it has no primary key"
         )
     try:
-        least = await _first(client, source, {}, tally)
-        if least is None:
+        ends = await _ends(client, source, tally)
+        if ends is None:
             return Layout(width or segment_rows)
-        greatest = max(least, await _first(client, source, {}, tally, descending=True) or least)
+        least, greatest = ends
         if width is None:
             return await _cut(client, source, least, greatest, segment_rows, most_segments, tally)
         return Layout(width, await _segments(client, source, width, least, greatest, tally))
@@ -66,6 +66,22 @@ def _width(ids: int, segment_rows: int, most_segments: int) -> int:
     while ids > width * most_segments:
         width *= 2
     return width
+
+
+async def _ends(client: Client, source: Source, tally: Tally) -> tuple[int, int] | None:
+    """The least and the greatest id; None where there is no record.
+
+    Raises _Unseekable where the platform does not sort: then the next record of a leap may be any."""
+    least = await _first(client, source, {}, tally)
+    greatest = None if least is None else await _first(client, source, {}, tally, descending=True)
+    if least is None or greatest is None:
+        return None
+    if greatest <= least:
+        below = await _first(client, source, {f"{source.key_fields[0]}_elt": least - 1}, tally)
+        above = await _first(client, source, _from(source, least + 1), tally)
+        if {greatest, below, above} - {None, least}:
+            raise _Unseekable("the platform ignores sort")
+    return least, greatest
 
 
 async def _cut(

@@ -4,17 +4,21 @@ import asyncio
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
+import pytest
 from scripted_platform import Platform, Request, answer
 
 from campus.client import Client, segment
 from campus.collect import Collector
 from campus.datasets.definition import contract_of, parse_definition
 from campus.datasets.metadata import Offered, read_datasets
+from campus.datasets.paged import read_pages
 from campus.datasets.plan import Layout, lay_out
-from campus.datasets.records import Source
+from campus.datasets.records import RecordsRead, Source
 from campus.events import Tally
 from campus.resources import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
 
@@ -26,24 +30,31 @@ SCORES: dict[str, Any] = {
 }
 
 
-def planned(ids: Sequence[int]) -> tuple[Layout, int]:
-    """The layout of a new dataset with these ids, and how many requests it took."""
+SOURCE = Source(
+    101, "/v3/uds/datasets/scores/records", contract_of(parse_definition(SCORES)), ("id",), ("id",)
+)
+
+
+def planned(ids: Sequence[int], *, sorts: bool = True) -> tuple[Layout, int]:
+    """The layout of a new dataset with these ids, in this order where the platform does not sort, and how
+    many requests it took."""
 
     def records(request: Request) -> bytes:
         query = request.query
         if "per_page" in query:
             return answer([{"id": ids[0]}], x_pagination_total_count=str(len(ids)))
-        low = bisect_left(ids, int(query.get("id_egt", ids[0])))
-        high = bisect_right(ids, int(query.get("id_elt", ids[-1])))
-        found = ids[low:high][:: -1 if query["sort"].startswith("-") else 1]
+        if sorts:
+            low = bisect_left(ids, int(query.get("id_egt", ids[0])))
+            high = bisect_right(ids, int(query.get("id_elt", ids[-1])))
+            found = ids[low:high][:: -1 if query["sort"].startswith("-") else 1]
+        else:
+            low, high = int(query.get("id_egt", min(ids))), int(query.get("id_elt", max(ids)))
+            found = [one for one in ids if low <= one <= high]
         return answer([{"id": one} for one in found[: int(query["limit"])]])
-
-    contract = contract_of(parse_definition(SCORES))
-    source = Source(101, "/v3/uds/datasets/scores/records", contract, ("id",), ("id",))
 
     async def ask() -> tuple[Layout, int]:
         async with Platform(records) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
-            return await lay_out(client, source, None, 1000, 500, Tally()), len(platform.gets)
+            return await lay_out(client, SOURCE, None, 1000, 500, Tally()), len(platform.gets)
 
     return asyncio.run(ask())
 
@@ -84,6 +95,34 @@ def test_thinly_spread_ids_are_cut_into_few_segments() -> None:
     layout, requests = planned(range(10**18, 10**18 + 800 * 10**12, 10**12))
     assert layout.width and 8 <= len(layout.segments) <= 17
     assert requests < 45
+
+
+@pytest.mark.parametrize("ids", [[1, 2], [2, 1], [5000, 1, 5001], range(9000, 1, -1), [-3, 0]])
+def test_a_platform_that_does_not_sort_cannot_be_leaped_through(ids: Sequence[int]) -> None:
+    layout, _ = planned(ids, sorts=False)
+    assert layout == Layout(None, why="the platform ignores sort")
+
+
+@pytest.mark.parametrize("ids", [[0], [-7], [5000]])
+def test_a_single_record_needs_no_order(ids: list[int]) -> None:
+    assert planned(ids)[0] == Layout(1000, (ids[0] // 1000,))
+
+
+def test_a_platform_that_refuses_sort_is_read_by_pages_without(tmp_path: Path) -> None:
+    def records(request: Request) -> bytes:
+        if "sort" in request.query:
+            return answer({"message": "sort"}, 422)
+        return answer([{"id": 2}, {"id": 1}], x_pagination_total_count="2")
+
+    batches: list[pa.RecordBatch] = []
+
+    async def ask() -> RecordsRead:
+        async with Platform(records) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
+            return await read_pages(client, SOURCE, 10_000, batches.append, tmp_path)
+
+    read = asyncio.run(ask())
+    assert (read.account.complete, read.account.server_total) == (True, 2)
+    assert [row["id"] for batch in batches for row in batch.to_pylist()] == [2, 1]
 
 
 def test_a_list_whose_text_changes_while_it_is_read_has_each_dataset_once() -> None:
