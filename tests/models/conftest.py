@@ -14,6 +14,7 @@ import duckdb
 import pytest
 import worlds
 from raw_tables import Rows, create_raw
+from tampered_grades import TAMPERED_GRADES
 
 PROJECT = Path(__file__).parents[2] / "warehouse" / "dbt"
 NIGHTLY = ("build", "--exclude-resource-type", "unit_test")

@@ -64,7 +64,8 @@ HEALTHY: dict[str, list[dict[str, object]]] = {
     ],
     "assessment_items": [
         {"id": 71, "assessment_id": 7, "pid": 0, "name": "平时", "type": "dimension"},
-        {"id": 72, "assessment_id": 7, "pid": 71, "name": "作业", "type": "item", "tags": "[{'name': 优}]"},
+        {"id": 72, "assessment_id": 7, "pid": 71, "name": "作业", "type": "item", "tags": "[{'name': 优}]"}
+        | {"scoring_type": "score", "full_score": "10"},
     ],
     "scores": [
         {"id": 1, "assessment_id": 7, "item_id": 72, "owner_id": 1, "type": "item_score", "score": "9.5"},
@@ -90,6 +91,14 @@ HEALTHY: dict[str, list[dict[str, object]]] = {
         {"id": 5, "source_id": 8, "owner_id": 2, "full_score": "50", "score": "50", "_deleted_at": _LEFT},
         # School 2: nobody was scored yet.
         {"id": 1, "source_id": 7, "owner_id": 1, "full_score": "10", "_school_id": 2},
+    ],
+    # Student 1's first grade was 85 until 10 January; grade 5 was there until then.
+    "changes": [
+        {"resource": "grades", "op": "loaded", "seen_at": "2026-01-01 02:00:00", "slice_version": 1},
+        {"resource": "grades", "key": "1", "op": "updated", "field": "score", "before": "85", "after": "90"}
+        | {"seen_at": "2026-01-10 02:00:00", "slice_version": 2},
+        {"resource": "grades", "key": "5", "op": "deleted", "seen_at": "2026-01-10 02:00:00"}
+        | {"slice_version": 2},
     ],
     # v1: the same people and classes, but class 12 is 112 there.
     "v1_semesters": [
@@ -168,6 +177,8 @@ for _record in HEALTHY["attendance_records"]:
         | {"_synced_at": "2026-03-17 02:00:00"}
         | _record
     )
+for _score in HEALTHY["scores"]:
+    _score.update({"created_at": "2026-03-05 10:00:00", "updated_at": "2026-03-05 10:00:00"} | _score)
 for _grade in HEALTHY["grades"]:
     _grade.update({"source": "class", "semester_id": 20, "status": "published"})
 for _table, _rows in _MOVED.items():

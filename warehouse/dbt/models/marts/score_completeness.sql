@@ -9,7 +9,7 @@ with items as (
         *,
         case
             when expected = 0 then 'no_students'
-            when last_scored_at is null then 'not_started'
+            when scored + invalid + others_scored = 0 then 'not_started'
             when missing > 0 then 'partial'
             else 'complete'
         end as state
