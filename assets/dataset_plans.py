@@ -23,7 +23,7 @@ from campus.datasets.definition import Definition, contract_of, parse_definition
 from campus.datasets.metadata import Offered, read_datasets
 from campus.datasets.names import table_names
 from campus.datasets.plan import Layout, lay_out
-from campus.datasets.selection import chosen, unmatched
+from campus.datasets.selection import SelectionError, chosen, unmatched
 from campus.errors import CampusError
 from campus.events import Tally
 from campus.questions import Where
@@ -115,8 +115,11 @@ class _School:
             )
             rekeyed = before is not None and _keyed(planned_table(before)) != _keyed(asked.table)
             layout = await self._lay_out(asked, None if rekeyed else before, settings)
-        except CampusError as error:
+        except SelectionError as error:
             self._keep(name, str(error))
+            return
+        except CampusError as error:
+            self._keep(name, f"{self._where(name)}{error}")
             return
         self._note_drift(asked, before)
         if layout.width is None and (before is None or before.width is not None):
@@ -134,16 +137,19 @@ class _School:
 
     def _keep(self, name: str, problem: str) -> None:
         """Leave a dataset as it was planned last."""
-        self._planned.problems.append(f"school {self._school_id}, dataset {name}: {problem}")
+        self._planned.problems.append(problem)
         if name in self._before:
             self._plans[name] = self._before[name]
 
+    def _where(self, name: str) -> str:
+        return f"school {self._school_id}, dataset {name!r}: "
+
     def _of_other_key(self, before: Plan, asked: Asked) -> str:
         return (
-            f"its key is {_keyed(asked.table)} now and was {_keyed(planned_table(before))}, so its rows "
-            f"cannot be told from those that are held. It is read as before. If the platform means it so, "
-            f"{self._runtime.guard.override} and sync again: all rows load under the new key, and those that "
-            f"are held count as deleted."
+            f"{self._where(before.dataset)}its key is {_keyed(asked.table)} now and was "
+            f"{_keyed(planned_table(before))}, so its rows cannot be told from those that are held. It is "
+            f"read as before. If the platform means it so, {self._runtime.guard.override} and sync again: "
+            f"all rows load under the new key, and those that are held count as deleted."
         )
 
     def _retire_dropped(self) -> None:

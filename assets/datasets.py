@@ -19,7 +19,7 @@ from assets.partitions import DATASET_SEGMENTS, segment_key, segments_by_school
 from assets.resource_assets import LOADED_WHOLE
 from assets.runtime import Cause, Runtime, cause_of, told
 from campus.client import Client
-from campus.errors import CampusError
+from campus.datasets.selection import SelectionError
 from campus.events import Event
 from campus.resources import DATASETS
 from warehouse.plans import Plan, read_plans
@@ -121,8 +121,8 @@ def _jobs(runtime: Runtime, client: Client, cause: Cause, keys: list[str]) -> tu
                 continue
             try:
                 loader = _loader(runtime, client, cause, plan, segments, known, commits)
-            except CampusError as error:
-                problems.append(f"school {school_id}, dataset {plan.dataset}: {error}")
+            except SelectionError as error:
+                problems.append(str(error))
                 continue
             jobs.extend(Job(loader, one) for one in segments if not loader.is_done(one, done))
     return jobs, problems

@@ -84,7 +84,7 @@ def ask_for(
         with _noting(problems, f"filters.{name}"):
             params[name] = _parameter(definition, operators, name, value)
     if problems:
-        where = f"School {school_id}, dataset {definition.name!r}: campus.yaml, datasets.tables.{place}"
+        where = f"school {school_id}, dataset {definition.name!r}: campus.yaml, datasets.tables.{place}"
         raise SelectionError("\n".join(f"{where}.{problem}" for problem in problems))
     selected = _with_needed(definition, wishes.fields) if wishes.fields else None
     if selected is not None:

@@ -128,7 +128,7 @@ def test_a_filter_that_cannot_be_is_told_before_anything_is_asked(
     name: str, value: Any, problem: str
 ) -> None:
     (line,) = problems(TableSelection(filters={name: value}))
-    start = f"School 101, dataset 'scores': campus.yaml, datasets.tables.scores.filters.{name}: "
+    start = f"school 101, dataset 'scores': campus.yaml, datasets.tables.scores.filters.{name}: "
     assert line.startswith(start) and problem in line
 
 
@@ -145,7 +145,7 @@ def test_a_filter_that_cannot_be_is_told_before_anything_is_asked(
 )
 def test_a_name_that_is_not_there_is_told_with_the_nearest(wishes: TableSelection, problem: str) -> None:
     (line,) = problems(wishes)
-    assert line == f"School 101, dataset 'scores': campus.yaml, datasets.tables.scores.{problem}"
+    assert line == f"school 101, dataset 'scores': campus.yaml, datasets.tables.scores.{problem}"
 
 
 def test_what_the_interface_cannot_be_asked_for_is_told() -> None:
