@@ -1,9 +1,10 @@
 """Which teaching weeks a school has, which day it is there, and which weeks of attendance are due."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from assets.partitions import keys_by_school, week_key
 from assets.tables import TABLES, slice_of
 from campus.attendance.calendar import Calendar, WeekCondition, WeeksBegin, platform_day
 from campus.resources import ATTENDANCE, RESOURCES
@@ -35,6 +36,15 @@ class Timeline:
             (semester_id, week)
             for semester_id, calendar in self.calendars.items()
             for week in range(1, calendar.week_count + 1)
+        ]
+
+    @property
+    def begun(self) -> list[tuple[int, int]]:
+        """Those of them that have begun."""
+        return [
+            (semester_id, week)
+            for semester_id, week in self.weeks
+            if week in self.calendars[semester_id].weeks_until(self.today)
         ]
 
 
@@ -85,16 +95,27 @@ def due_weeks(
     made up for by the next one."""
     read_on = _read_on(lake, school_id)
     due: dict[tuple[int, int], date | None] = {}
-    for semester_id, calendar in timeline.calendars.items():
-        for week in calendar.weeks_until(timeline.today):
-            last_read = read_on.get(f"{school_id}|{semester_id}|{week}")
-            if last_read is None:
-                due[semester_id, week] = None
-                continue
-            since = timeline.today - (now().date() - last_read) - settings.window
-            if since < calendar.beginning_of(week + 1):
-                due[semester_id, week] = since
+    for semester_id, week in timeline.begun:
+        last_read = read_on.get(f"{school_id}|{semester_id}|{week}")
+        if last_read is None:
+            due[semester_id, week] = None
+            continue
+        since = timeline.today - (now().date() - last_read) - settings.window
+        if since < timeline.calendars[semester_id].beginning_of(week + 1):
+            due[semester_id, week] = since
     return due
+
+
+def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], *, full: bool) -> list[str]:
+    """The partition keys among `keys` that a night asks for: those of due weeks; `full`: of all that have
+    begun."""
+    asked: list[str] = []
+    for school_id, own in keys_by_school(keys).items():
+        timeline = timeline_of(lake, school_id, settings)
+        weeks = timeline.begun if full else due_weeks(lake, school_id, timeline, settings)
+        wanted = {week_key(school_id, *each) for each in weeks}
+        asked += [key for key in own if key in wanted]
+    return asked
 
 
 def _weekdays_of_today(lake: Lake, school_id: int, semester_id: int) -> list[int]:

@@ -61,7 +61,7 @@ def load() -> dict[str, Any]:
     with open_instance(settings) as instance, open_runtime(settings) as runtime:
         definitions = load_definitions(settings, runtime)
         started, cpu = time.monotonic(), time.process_time()
-        for end in load_lake(definitions, instance, new_sync_id()):
+        for end in load_lake(runtime, definitions, instance, new_sync_id(), selection='group:"base_data"'):
             assert end.problem is None, end.problem
         seconds, cpu = time.monotonic() - started, time.process_time() - cpu
         log = runtime.lake.read(LOAD_LOG).to_pylist()

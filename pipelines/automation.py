@@ -12,11 +12,13 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from assets import base_data as base_assets
 from assets import v1 as v1_assets
-from assets.partitions import DATASET_SEGMENTS, SCHOOL_SEMESTERS, partition_key
+from assets.attendance_weeks import weeks_to_ask
+from assets.partitions import ATTENDANCE_WEEKS, DATASET_SEGMENTS, SCHOOL_SEMESTERS, partition_key
 from assets.resource_assets import asset_key
 from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG
 from assets.tables import TABLES
-from pipelines.due import due_keys, of_schools, school_ranges
+from pipelines.due import RANGE_START, due_keys, of_schools, school_of, school_ranges
+from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
 from warehouse.lake import Lake
 from warehouse.logs import LOAD_LOG
@@ -80,7 +82,9 @@ def loads_after_discovery(
     def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest]:
         instance, run = context.instance, context.dagster_run
         every_semester = run.tags.get(EVERY_SEMESTER_TAG, "false")
-        tags = {SYNC_ID_TAG: run.tags.get(SYNC_ID_TAG, run.run_id)}
+        # Once a week in full: neither a change that moves no updated_at nor a mark that is very late shows
+        # otherwise.
+        tags = {SYNC_ID_TAG: run.tags.get(SYNC_ID_TAG, run.run_id), FULL_TAG: every_semester}
         keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
         mine, current = of_schools(keys, settings.school_ids), current_keys(settings)
         for job, specs in by_semester:
@@ -90,20 +94,64 @@ def loads_after_discovery(
             yield from _requests(run.run_id, job, keys, wanted, tags)
         segments = instance.get_dynamic_partitions(DATASET_SEGMENTS.name or "")
         wanted = of_schools(segments, settings.school_ids)
-        # Once a week in full, since a change that moves no updated_at shows nowhere else.
-        yield from _requests(run.run_id, datasets, segments, wanted, tags | {FULL_TAG: every_semester})
+        yield from _requests(run.run_id, datasets, segments, wanted, tags)
+
+    return sensor
+
+
+def attendance_after_classes(
+    settings: Settings, base_data: AssetJob, v1: AssetJob, attendance: AssetJob, status: dg.DagsterRunStatus
+) -> dg.SensorDefinition:
+    """The sensor that asks for a school's attendance once its classes and students are loaded, which the
+    questions name. Also when that has failed: what the lake holds of them is good enough to ask with."""
+    before = (base_data.name, v1.name)
+
+    @dg.run_status_sensor(
+        name=f"attendance_after_classes_{status.value.lower()}",
+        run_status=status,
+        monitored_jobs=[base_data, v1],
+        request_jobs=[attendance],
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=15,
+        description="The attendance of each school: weeks never loaded and the trailing window, on one night "
+        "a week all of it.",
+    )
+    def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
+        instance, tags = context.instance, context.dagster_run.tags
+        sync_id, start = tags.get(SYNC_ID_TAG), tags.get(RANGE_START)
+        if sync_id is None or start is None:
+            yield dg.SkipReason("Not a night's load: who asks for classes alone gets them alone.")
+            return
+        school_id = school_of(start)
+        runs = [
+            run
+            for run in instance.get_runs(dg.RunsFilter(tags={SYNC_ID_TAG: sync_id}))
+            if run.job_name in before and school_of(run.tags.get(RANGE_START, start)) == school_id
+        ]
+        if {run.job_name for run in runs} != set(before) or any(run.status in UNFINISHED for run in runs):
+            yield dg.SkipReason(f"School {school_id} is still being loaded.")
+            return
+        keys = instance.get_dynamic_partitions(ATTENDANCE_WEEKS.name or "")
+        full = tags.get(FULL_TAG, "false")
+        wanted = weeks_to_ask(
+            Lake(str(settings.lake_root)),
+            attendance_settings(settings),
+            of_schools(keys, [school_id]),
+            full=full == "true",
+        )
+        yield from _requests(sync_id, attendance, keys, wanted, {SYNC_ID_TAG: sync_id, FULL_TAG: full})
 
     return sensor
 
 
 def _requests(
-    discovered_by: str, job: AssetJob, keys: Sequence[str], wanted: Iterable[str], tags: Mapping[str, str]
+    asked_by: str, job: AssetJob, keys: Sequence[str], wanted: Iterable[str], tags: Mapping[str, str]
 ) -> Iterator[dg.RunRequest]:
     """One run a school of the job, as far as the wanted ones of its partition keys stand together.
-    `discovered_by`: the id of the run that discovery was."""
+    `asked_by`: what none of these runs is asked for twice by."""
     for stretch in school_ranges(keys, wanted):
         yield dg.RunRequest(
-            run_key=f"{discovered_by}|{job.name}|{stretch.start}",
+            run_key=f"{asked_by}|{job.name}|{stretch.start}",
             job_name=job.name,
             tags={**stretch.tags, **tags},
         )

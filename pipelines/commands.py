@@ -31,7 +31,9 @@ def run_sync(
     ):
         loads = load_definitions(settings, runtime)
         try:
-            for end in load(loads, instance, sync_id, schools=schools, selection=selection, full=full):
+            for end in load(
+                runtime, loads, instance, sync_id, schools=schools, selection=selection, full=full
+            ):
                 _report(end)
                 failed = failed or end.problem is not None
         except SelectionError as error:

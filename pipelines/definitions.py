@@ -2,17 +2,20 @@
 
 import dagster as dg
 
+from assets.attendance import attendance
 from assets.base_data import base_data
 from assets.datasets import dataset_records
 from assets.runtime import Runtime
 from assets.schools import discovery
 from assets.v1 import v1_data
-from pipelines.automation import loads_after_discovery, nightly, publish_after_loads
+from pipelines.automation import attendance_after_classes, loads_after_discovery, nightly, publish_after_loads
 from pipelines.resources import build_of, campus_resource
 from pipelines.settings import Settings, load_settings
 from warehouse.models import manifest
 
-DISCOVERY, BASE_DATA, V1, DATASETS, PUBLISH = "discovery", "base_data", "v1", "datasets", "publish"
+DISCOVERY, BASE_DATA, V1, PUBLISH = "discovery", "base_data", "v1", "publish"
+ATTENDANCE, DATASETS = "attendance", "datasets"
+ENDS = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE)
 
 
 def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
@@ -34,6 +37,11 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
         description="The v1 generation: users, classes, timetables, transcripts and devices, for any schools "
         "and semesters.",
     )
+    weeks = dg.define_asset_job(
+        ATTENDANCE,
+        dg.AssetSelection.assets(attendance),
+        description="Any teaching weeks of attendance, by whichever way takes fewer requests.",
+    )
     records = dg.define_asset_job(
         DATASETS,
         dg.AssetSelection.assets(dataset_records),
@@ -41,12 +49,12 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
     )
     campus = dg.ResourceDefinition.hardcoded_resource(runtime) if runtime else campus_resource(settings)
     return dg.Definitions(
-        assets=[discovery, base_data, v1_data, dataset_records],
-        jobs=[finding, loads, v1, records],
+        assets=[discovery, base_data, v1_data, attendance, dataset_records],
+        jobs=[finding, loads, v1, weeks, records],
         schedules=[nightly(settings, finding)],
         sensors=[
-            loads_after_discovery(settings, finding, loads, v1, records, dg.DagsterRunStatus.SUCCESS),
-            loads_after_discovery(settings, finding, loads, v1, records, dg.DagsterRunStatus.FAILURE),
+            *(loads_after_discovery(settings, finding, loads, v1, records, end) for end in ENDS),
+            *(attendance_after_classes(settings, loads, v1, weeks, end) for end in ENDS),
         ],
         resources={"campus": campus},
         executor=dg.in_process_executor,

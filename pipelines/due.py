@@ -22,9 +22,14 @@ class PartitionRange:
         return {RANGE_START: self.start, RANGE_END: self.end}
 
 
+def school_of(key: str) -> int:
+    """The school of a partition key of any kind."""
+    return int(key.split("|")[0])
+
+
 def of_schools(keys: Sequence[str], school_ids: Sequence[int] | None) -> list[str]:
     """The keys of these schools; None or none: of all."""
-    return [key for key in keys if not school_ids or int(key.split("|")[0]) in school_ids]
+    return [key for key in keys if not school_ids or school_of(key) in school_ids]
 
 
 def due_keys(keys: Sequence[str], current: Set[str], loaded: Set[str], *, every_semester: bool) -> list[str]:
@@ -40,7 +45,7 @@ def school_ranges(keys: Sequence[str], wanted: Iterable[str]) -> Iterator[Partit
     position = {key: index for index, key in enumerate(keys)}
     schools: dict[int, list[str]] = defaultdict(list)
     for key in sorted(wanted, key=position.__getitem__):
-        schools[int(key.split("|")[0])].append(key)
+        schools[school_of(key)].append(key)
     for school_id, school_keys in schools.items():
         stretch: list[str] = []
         for key in school_keys:

@@ -10,13 +10,19 @@ from typing import Any
 
 import dagster as dg
 
-from assets.partitions import DATASET_SEGMENTS, SCHOOL_SEMESTERS
-from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG
-from pipelines.definitions import BASE_DATA, DATASETS, DISCOVERY, PUBLISH, V1
+from assets.attendance_weeks import weeks_to_ask
+from assets.partitions import ATTENDANCE_WEEKS, DATASET_SEGMENTS, SCHOOL_SEMESTERS
+from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG, Runtime
+from pipelines.definitions import ATTENDANCE, BASE_DATA, DATASETS, DISCOVERY, PUBLISH, V1
 from pipelines.due import of_schools, school_ranges
 
 # What is loaded, in this order: the jobs and their partitions.
-LOADS = ((BASE_DATA, SCHOOL_SEMESTERS), (V1, SCHOOL_SEMESTERS), (DATASETS, DATASET_SEGMENTS))
+LOADS = (
+    (BASE_DATA, SCHOOL_SEMESTERS),
+    (V1, SCHOOL_SEMESTERS),
+    (ATTENDANCE, ATTENDANCE_WEEKS),
+    (DATASETS, DATASET_SEGMENTS),
+)
 # The run's own words reach the terminal as events and failures; Dagster's log of it is in the UI.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -35,6 +41,7 @@ class JobEnd:
 
 
 def load(
+    runtime: Runtime,
     definitions: dg.Definitions,
     instance: dg.DagsterInstance,
     sync_id: str,
@@ -45,8 +52,9 @@ def load(
 ) -> Iterator[JobEnd]:
     """Discover, then load school by school; yields how each run ended, whatever became of it.
 
-    `sync_id`: names the cause in quality.load_log. `schools`: only the partitions of these. `selection`:
-    only these assets, in Dagster's selection syntax. `full`: read everything again.
+    `runtime`: what the definitions' assets run with. `sync_id`: names the cause in quality.load_log.
+    `schools`: only the partitions of these. `selection`: only these assets, in Dagster's selection syntax.
+    `full`: read everything again.
     Raises SelectionError."""
     selected = None if selection is None else _select(definitions, selection)
     tags = {SYNC_ID_TAG: sync_id, FULL_TAG: str(full).lower()}
@@ -56,7 +64,10 @@ def load(
         if mine is not None and not mine:
             continue
         keys = instance.get_dynamic_partitions(partitions.name or "")
-        for stretch in school_ranges(keys, of_schools(keys, schools)):
+        wanted = of_schools(keys, schools)
+        if job == ATTENDANCE:
+            wanted = weeks_to_ask(runtime.lake, runtime.attendance, wanted, full=full)
+        for stretch in school_ranges(keys, wanted):
             yield _execute(definitions, instance, job, tags | stretch.tags, mine)
 
 

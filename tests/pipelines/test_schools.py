@@ -54,7 +54,7 @@ def test_a_school_that_the_client_may_not_read_is_named(make_world: Callable[...
 def select(world: World, sync_id: str, selection: str) -> list[JobEnd]:
     with open_runtime(world.settings) as runtime:
         definitions = load_definitions(world.settings, runtime)
-        return list(load(definitions, world.instance, sync_id, selection=selection))
+        return list(load(runtime, definitions, world.instance, sync_id, selection=selection))
 
 
 def test_a_selection_loads_only_what_it_names(district: World) -> None:

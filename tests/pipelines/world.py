@@ -62,7 +62,7 @@ class World:
         settings = self.settings.model_copy(update=changes)
         with open_runtime(settings, accept_vanished=accept_vanished) as runtime:
             definitions = load_definitions(settings, runtime)
-            ends = list(load(definitions, self.instance, sync_id, selection=select, full=full))
+            ends = list(load(runtime, definitions, self.instance, sync_id, selection=select, full=full))
         return Load(sync_id, ends, [row for row in self.log("load_log") if row["sync_id"] == sync_id])
 
     def discover(self) -> dg.ExecuteInProcessResult:
