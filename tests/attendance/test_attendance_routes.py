@@ -1,0 +1,251 @@
+"""Attendance by either route: what is read is what is there, and both show the same."""
+
+import asyncio
+import datetime as dt
+from collections import Counter
+from typing import Any
+
+import httpx
+import pytest
+from attended import SCHOOL, TODAY, Found, School
+
+from campus.attendance.calendar import Session
+from campus.attendance.semester import Semester
+
+# Whatever the platform made of what the specification leaves open about attendance and what it is asked with.
+READINGS: list[dict[str, Any]] = [
+    {},
+    {"v1_class_ids": "other"},
+    {"student_ids": "rid"},
+    {"student_ids": "both"},
+    {"left_users": "archived"},
+    {"unrecorded": "404"},
+    {"rate_decimals": "0"},
+    {"absent_from_duty": "apart"},
+    {"week_start": "start"},
+    {"v1_without_semester": "current"},
+    {"v1_scopes": "each"},
+    {"v1_pagination_headers": "absent", "v1_max_per_page": 7},
+    {"extra_fields": "some", "error_body": "empty"},
+]
+
+
+@pytest.fixture(scope="module")
+def school() -> School:
+    """A school that nobody has left."""
+    return School()
+
+
+@pytest.fixture(scope="module")
+def semester(school: School) -> Semester:
+    return school.semester()
+
+
+@pytest.fixture(scope="module")
+def by_sessions(school: School, semester: Semester) -> Found:
+    return school.by_sessions(semester)
+
+
+@pytest.mark.parametrize("readings", READINGS, ids=lambda one: " ".join(map(str, one.values())) or "plain")
+def test_either_route_reads_what_is_there(readings: dict[str, Any]) -> None:
+    school = School(**readings)
+    left = school.leave()
+    begin = "first_day" if readings.get("week_start") == "start" else "monday"
+    semester = school.semester(weeks_begin=begin)
+    weeks = school.weeks(semester)[-6:]
+    true = {
+        key: row
+        for key, row in school.true_records().items()
+        if semester.calendar.week_of(row["checked_at"]) in weeks
+    }
+    assert left in {row["student_id"] for row in true.values()}
+    for found in (school.by_students(semester, weeks), school.by_sessions(semester, weeks)):
+        assert found.records == true
+        assert found.disagreeing == []
+        assert not any(account.failed or account.bad for account in found.accounts.values())
+
+
+def test_both_routes_have_the_same_sessions(school: School, semester: Semester, by_sessions: Found) -> None:
+    by_students = school.by_students(semester)
+    assert by_students.records == by_sessions.records == school.true_records()
+    plain = [
+        {key: (row["scheduled"], row["week"], row["semester_id"]) for key, row in found.sessions.items()}
+        for found in (by_students, by_sessions)
+    ]
+    assert plain[0] == plain[1]
+    assert {row["attendance_rate"] for row in by_students.sessions.values()} == {None}
+    assert None not in {row["attendance_rate"] for row in by_sessions.sessions.values()}
+
+
+def test_the_requests_are_known_beforehand(school: School, semester: Semester, by_sessions: Found) -> None:
+    weeks = school.weeks(semester)
+    asked = {session for number in weeks for session in semester.asked(number)}
+    moved = by_sessions.sessions.keys() - asked
+    witnesses = semester.witnesses(asked)
+    assert by_sessions.requests == len(asked) + len(moved) + len(witnesses)
+    assert len(witnesses) < len(semester.students) / 2
+    compared = sorted(asked)[:3]
+    found = school.by_students(semester, weeks, compared)
+    assert found.requests == len(semester.students) + len(compared)
+    assert [check.name for check in found.checks if "both routes" in check.name] != []
+
+
+def test_a_lesson_that_was_moved_is_found_by_those_who_were_there(
+    school: School, semester: Semester, by_sessions: Found
+) -> None:
+    moved = [key for key, row in by_sessions.sessions.items() if not row["scheduled"]]
+    assert moved and {key.class_id for key in moved} < {times.class_id for times in semester.classes}
+    blind = school.by_sessions(semester, witnesses=False)
+    assert by_sessions.sessions.keys() - blind.sessions.keys() == set(moved)
+
+
+def test_classes_meet_as_their_weeks_and_times_say(semester: Semester, by_sessions: Found) -> None:
+    recorded = {
+        Session(row["class_id"], row["checked_at"], row["lesson"]) for row in by_sessions.records.values()
+    }
+    scheduled = {session for number in range(1, 14) for session in semester.scheduled(number)}
+    beyond = {key for key, row in by_sessions.sessions.items() if not row["scheduled"]}
+    assert recorded - scheduled == beyond
+    parities = {
+        times.class_id: {
+            semester.calendar.week_of(s.day) % 2 for s in recorded if s.class_id == times.class_id
+        }
+        for times in semester.classes
+    }
+    types = {times.class_id: times.week_type for times in semester.classes}
+    assert {types[key]: found for key, found in parities.items() if types[key]} == {1: {1}, 2: {0}}
+    timeless = [times.class_id for times in semester.classes if not times.meetings]
+    assert timeless and not any(session.class_id in timeless for session in scheduled | recorded)
+
+
+def test_a_session_that_nobody_marked_has_a_row_and_no_record(
+    school: School, semester: Semester, by_sessions: Found
+) -> None:
+    marked = {
+        Session(row["class_id"], row["checked_at"], row["lesson"]) for row in by_sessions.records.values()
+    }
+    unmarked = by_sessions.sessions.keys() - marked
+    assert len(unmarked) > 5
+    for session in unmarked:
+        row = by_sessions.sessions[session]
+        assert row["scheduled"] and session.day < TODAY
+        assert (row["normal"], row["late"], row["absent"]) == (0, 0, 0)
+    # Nobody is made absent by it.
+    assert Counter(row["status"] for row in by_sessions.records.values())["absent"] == sum(
+        row["absent"] for row in by_sessions.sessions.values()
+    ) - sum(row["status"] == "absent_from_duty" for row in by_sessions.records.values())
+
+
+def test_who_has_left_is_in_the_sessions_alone() -> None:
+    other = School()
+    left = other.leave()
+    semester = other.semester()
+    assert left in semester.members and left not in semester.askable
+    found = other.by_students(semester, [3])
+    uncovered = set(semester.attended([left], [3]))
+    assert found.requests == len(semester.students) + len(uncovered)
+    own = [row for row in found.records.values() if row["student_id"] == left]
+    assert own == [
+        row
+        for row in other.true_records().values()
+        if row["student_id"] == left and semester.calendar.week_of(row["checked_at"]) == 3
+    ]
+    # One of whom we learn only by asking, too.
+    unaware = Semester(**{**vars(semester), "askable": semester.askable | {left}})
+    assert other.by_students(unaware, [3]).records == found.records
+
+
+def test_the_word_now_is_today_and_never_sent(school: School) -> None:
+    async def details() -> list[Any]:
+        transport = httpx.ASGITransport(school.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://platform") as session:
+            credentials = {"client_id": "demo-client", "client_secret": "demo-secret"}
+            body = {"grant_type": "client_credentials", "scope": "school.101", **credentials}
+            token = (await session.post("/api/v3/oauth/tokens", json=body)).json()["access_token"]
+            headers = {"authorization": f"Bearer {token}", "x-school-id": str(SCHOOL)}
+            path = f"/api/v1/classes/{today.class_id}/attendances"
+            days = [{"date": day, "lesson": today.lesson} for day in ("now", TODAY.isoformat())]
+            answers = [await session.get(path, params=day, headers=headers) for day in days]
+            log = (await session.get("/_simulator/log")).json()
+            return [*(answer.json() for answer in answers), log]
+
+    semester = school.semester()
+    found = school.by_sessions(semester, [semester.calendar.week_of(TODAY)])
+    today = next(
+        Session(r["class_id"], r["checked_at"], r["lesson"])
+        for r in found.records.values()
+        if r["checked_at"] == TODAY
+    )
+    now, dated, log = asyncio.run(details())
+    assert now == dated and {record["id"] for record in now["list"]} <= found.records.keys()
+    sent = [one["query"]["date"] for one in log if "date" in one["query"]]
+    assert len(sent) > 100 and sent.count("now") == 1, "our own question above"
+
+
+def test_the_literal_week_condition_schedules_nothing_but_loses_nothing(school: School) -> None:
+    literal = school.semester(week_condition="as_specified")
+    assert not any(literal.scheduled(number) for number in range(2, 13))
+    found = school.by_students(literal)
+    assert found.records == school.true_records()
+    assert not any(row["scheduled"] for row in found.sessions.values() if row["week"] in range(2, 13))
+
+
+def test_a_record_that_breaks_its_contract_is_set_aside_by_either_route() -> None:
+    school = School()
+    semester = school.semester()
+    [first, *others] = [
+        row for row in school.true_records().values() if semester.calendar.week_of(row["checked_at"]) == 3
+    ]
+    school.store.update("attendance_records", first["id"], {"lesson": "two"})
+    for read in (school.by_students, school.by_sessions):
+        found = read(semester, [2, 3])
+        [bad] = found.accounts[3].bad
+        assert bad.key == (first["id"],) and "lesson" in bad.reason
+        assert not found.accounts[2].bad
+        assert [found.records.get(row["id"]) for row in others] == others
+        assert first["id"] not in found.records
+
+
+def test_statistics_that_are_not_those_of_the_records_are_told() -> None:
+    school = School()
+    semester = school.semester()
+    session = school.store.rows("attendance_sessions", semester.classes[0].class_id)[0]
+    wrong = {"attendance_rate": 50, "normal": 1, "late": 0, "absent": 1}
+    school.store.update("attendance_sessions", session.key, {"statistics": wrong})
+    number = semester.calendar.week_of(dt.date.fromisoformat(session.values["date"]))
+    found = school.by_sessions(semester, [number])
+    whole, counts, one = found.disagreeing
+    assert whole.expected - whole.actual == 1
+    assert (one.expected, one.actual) == (2, counts.actual - counts.expected + 2)
+    key = Session(
+        session.values["class_id"], dt.date.fromisoformat(session.values["date"]), session.values["lesson"]
+    )
+    assert found.sessions[key]["normal"] == 1, "as sent"
+
+
+def test_what_is_marked_late_is_there_when_it_is_read_again() -> None:
+    school = School()
+    before = school.by_sessions(school.semester(), [13])
+    school.store.let_days_pass(9)
+    after = school.by_sessions(school.semester(), [13])
+    assert after.records.keys() > before.records.keys()
+    assert (
+        before.sessions.keys()
+        < after.sessions.keys()
+        == before.sessions.keys()
+        | {
+            Session(row["class_id"], row["checked_at"], row["lesson"])
+            for row in after.records.values()
+            if row["checked_at"] == TODAY
+        }
+    )
+    late = [after.records[key] for key in after.records.keys() - before.records.keys()]
+    assert all(row["created_date"] > TODAY >= row["checked_at"] for row in late)
+
+
+def test_only_sessions_from_a_day_on_are_asked_for(school: School, semester: Semester) -> None:
+    since = TODAY - dt.timedelta(days=9)
+    whole = school.by_sessions(semester, [12])
+    found = school.by_sessions(semester, [12], since)
+    assert found.records == {key: row for key, row in whole.records.items() if row["checked_at"] >= since}
+    assert 0 < len(found.records) < len(whole.records)
