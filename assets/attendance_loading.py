@@ -114,7 +114,7 @@ class SemesterLoader:
         asked = {one for number, day in self._since.items() for one in semester.asked(number, day)}
         witnesses = semester.witnesses(asked)
         left = semester.members.keys() - semester.askable
-        uncovered = set(semester.attended(left, self._since))
+        uncovered = semester.attended(left, {one for number in self._since for one in semester.asked(number)})
         # What is asked for anyway can be compared for nothing.
         compared = sample(
             sorted(uncovered if len(uncovered) >= SAMPLED_SESSIONS else asked), SAMPLED_SESSIONS

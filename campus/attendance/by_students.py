@@ -80,7 +80,8 @@ async def read_by_students(
     await read_all(client, units, read_student, [following.students])
     failed = following.students.account.failed.keys()
     silent = semester.members.keys() - read.answered - failed
-    uncovered = set(semester.attended(silent, weeks))
+    sessions = {one for number in weeks for one in semester.asked(number)} | read.statuses.keys()
+    uncovered = semester.attended(silent, sessions)
     await _read_sessions(client, semester, weeks, read, uncovered, following.sessions)
     for number, week in weeks.items():
         _add_sessions(semester, number, week, read, whole=not following.any_failed)

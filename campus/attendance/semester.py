@@ -1,6 +1,6 @@
 """What a reading of one semester's attendance has to know beforehand."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -39,16 +39,13 @@ class Semester:
         every = self.scheduled(week) | self.known.get(week, {}).keys()
         return {session for session in every if session.day >= since}
 
-    def attended(self, students: Collection[int], weeks: Iterable[int]) -> Iterator[Session]:
-        """The sessions of some weeks that any of these students may have attended."""
+    def attended(self, students: Collection[int], sessions: Iterable[Session]) -> set[Session]:
+        """Those of some sessions that any of these students may have attended."""
         until: dict[int, date] = {}
         for student in students:
             for class_id, last_day in self.members[student].items():
                 until[class_id] = max(last_day, until.get(class_id, date.min))
-        for week in weeks:
-            for session in self.asked(week):
-                if session.day <= until.get(session.class_id, date.min):
-                    yield session
+        return {one for one in sessions if one.day <= until.get(one.class_id, date.min)}
 
     def witnesses(self, sessions: Iterable[Session]) -> list[int]:
         """A few students who together are in all classes of these sessions that have any students. What they

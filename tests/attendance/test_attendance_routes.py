@@ -142,7 +142,7 @@ def test_who_has_left_is_in_the_sessions_alone() -> None:
     semester = other.semester()
     assert left in semester.members and left not in semester.askable
     found = other.by_students(semester, [3])
-    uncovered = set(semester.attended([left], [3]))
+    uncovered = semester.attended([left], semester.asked(3))
     assert found.requests == len(semester.students) + len(uncovered)
     own = [row for row in found.records.values() if row["student_id"] == left]
     assert own == [
