@@ -61,7 +61,7 @@ def _sync(settings: Settings) -> dict[str, float]:
     started = time.monotonic()
     with open_instance(settings) as instance, open_runtime(settings) as runtime:
         definitions = load_definitions(settings, runtime)
-        for end in load(definitions, instance, new_sync_id(), selection='key:"datasets/records"'):
+        for end in load(runtime, definitions, instance, new_sync_id(), selection='key:"datasets/records"'):
             assert end.problem is None, end.problem
             phases[end.job] = time.monotonic() - started
             started = time.monotonic()

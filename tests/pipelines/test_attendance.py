@@ -19,7 +19,6 @@ from pipelines.definitions import ATTENDANCE, load_definitions
 from pipelines.due import PartitionRange
 from pipelines.options import AttendanceOptions, Options, PlatformOptions
 from pipelines.resources import open_runtime
-from pipelines.sync import load
 
 TODAY = date(2025, 5, 16)  # the simulator's, a Friday of week 13
 FIRST = date(2025, 2, 17)  # a Monday
@@ -98,14 +97,6 @@ def backfill(world: World, first: int, last: int) -> dg.ExecuteInProcessResult:
         job = load_definitions(world.settings, runtime).resolve_job_def(ATTENDANCE)
         tags = PartitionRange(SCHOOL, *keys).tags
         return job.execute_in_process(instance=world.instance, tags=tags, raise_on_error=False)
-
-
-def full(world: World) -> list[str | None]:
-    """Read all of it again."""
-    with open_runtime(world.settings) as runtime:
-        definitions = load_definitions(world.settings, runtime)
-        ends = list(load(runtime, definitions, world.instance, "full", selection=ALONE, full=True))
-    return [end.problem for end in ends]
 
 
 def metadata(result: dg.ExecuteInProcessResult) -> dict[str, dict[str, Any]]:
@@ -193,7 +184,7 @@ def test_late_marks_within_the_window_are_found_and_older_ones_by_a_full_load(sc
     assert sync(school).problems == []
     assert held(school)[young] == truth(school)[young]
     assert held(school)[old] != truth(school)[old]
-    assert full(school) == [None, None]
+    assert sync(school, full=True).problems == []
     assert held(school) == truth(school)
 
 
