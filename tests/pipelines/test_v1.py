@@ -76,6 +76,23 @@ def test_every_table_is_what_is_true(district: World) -> None:
         assert by_key(name, held(district, name)) == by_key(name, rows)
 
 
+def test_what_is_odd_in_v1_is_among_it(district: World) -> None:
+    """So that the comparison with the truth is no comparison of nothing."""
+    courses, classes = held(district, "transcript_courses"), held(district, "v1_classes")
+    assert any(("abc", None) in row["evaluation"] and "-" in str(row["_extra"]) for row in courses)
+    assert any(("abc", "A") in row["evaluation"] and row["published_at"] for row in courses)
+    meetings = [meeting for row in classes for meeting in row["schedules"]]
+    assert {meeting["day"] for meeting in meetings} >= {0, 1, 5}
+    assert all(row["locations"] for row in classes) and any(row["teachers"] for row in classes)
+    by_school = {row["_school_id"]: row for row in held(district, "v1_semesters")}
+    assert (by_school[101]["lesson_names"], len(by_school[102]["lesson_names"])) == ([], 9)
+    assert by_school[101]["lesson_days"] == [1, 2, 3, 4, 5]
+    assert all(grade and year > 2000 for grade, year in by_school[101]["grade_maps"])
+    assert {row["role"] for row in held(district, "v1_users")} == {1, 2, 8}
+    minutes = held(district, "attendance_settings")[0]
+    assert minutes["after_start_lated"] < minutes["after_start_stop"]
+
+
 def test_each_school_has_its_own_fields_and_no_column_is_lost(district: World) -> None:
     columns = {column.name: column for column in users_table(district.lake).columns}
     assert {"boarding", "dormRoom", "remark", "title", "Bus"} <= columns.keys()
