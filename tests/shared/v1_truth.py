@@ -1,7 +1,7 @@
 """What is true of a school in the v1 generation, asked for with plain HTTP and typed without `campus`."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -18,6 +18,12 @@ WITHHELD = ("idcard", "password")
 # Those whose rows the simulator tells as it would send them.
 OF_SCHOOL = ("v1_semesters", "v1_admin_classes", "user_fields", "v1_users", "attendance_settings")
 STUDENT = 1
+MAKERS: tuple[tuple[Callable[[Any], bool], Callable[[str], Any]], ...] = (
+    (pa.types.is_timestamp, dt.datetime.fromisoformat),
+    (pa.types.is_date, dt.date.fromisoformat),
+    (pa.types.is_decimal, Decimal),
+    (pa.types.is_integer, int),
+)
 
 
 @dataclass(frozen=True)
@@ -137,15 +143,5 @@ def _value(sent: Any, kind: Any) -> tuple[Any, bool]:
         return [value for value, _ in items], any(verbatim for _, verbatim in items)
     if sent == "" and (pa.types.is_date(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
         return None, True
-    make = (
-        dt.datetime.fromisoformat
-        if pa.types.is_timestamp(kind)
-        else dt.date.fromisoformat
-        if pa.types.is_date(kind)
-        else Decimal
-        if pa.types.is_decimal(kind)
-        else int
-        if pa.types.is_integer(kind)
-        else None
-    )
+    make = next((make for is_kind, make in MAKERS if is_kind(kind)), None)
     return (make(str(sent)) if make else sent), False

@@ -1,7 +1,7 @@
 """A simulated platform in this process: quicker to set up than one of its own, with the same hand in it."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
@@ -12,7 +12,7 @@ import httpx
 from campus.client import Client
 from campus.config import ClientConfig
 from campus.resources import V1_DATA
-from campus.transport import Reply
+from campus.transport import Transport
 from simulator.app import Application
 from simulator.faults import FaultPlan
 from simulator.process import RunningSimulator
@@ -39,35 +39,18 @@ class _Plain(httpx.BaseTransport):
         return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
 
 
-class _Transport:
-    """Stands in for `campus.transport.Transport`; all else is the client as it is."""
-
-    def __init__(self, app: Application) -> None:
-        self._session = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=ADDRESS)
-
-    async def get(self, target: str, headers: Mapping[str, str]) -> Reply:
-        return _reply(await self._session.get(target, headers=dict(headers)))
-
-    async def post_json(self, target: str, body: bytes) -> Reply:
-        headers = {"content-type": "application/json"}
-        return _reply(await self._session.post(target, content=body, headers=headers))
-
-    async def close(self) -> None:
-        await self._session.aclose()
-
-
-def _reply(answer: httpx.Response) -> Reply:
-    return Reply(answer.status_code, answer.headers, answer.content)
-
-
 @contextmanager
 def platform(**options: Any) -> Iterator[tuple[RunningSimulator, httpx.Client]]:
     """A platform with these options of `simulator.process.running`, and a plain session with it. While the
     block lasts, every client of the project asks it."""
+
+    def lane(_: Transport) -> httpx.AsyncClient:
+        return httpx.AsyncClient(transport=httpx.ASGITransport(app))
+
     defaults = {one.name: one.default for kind in (Size, Access, Readings) for one in fields(kind)}
     app = Application(Settings.of(CLIENT_ID, CLIENT_SECRET, **defaults | options), FaultPlan())
     with (
-        patch("campus.client.Transport", lambda _: _Transport(app)),
+        patch.object(Transport, "_open_lane", lane),
         httpx.Client(base_url=ADDRESS, transport=_Plain(app)) as session,
     ):
         yield RunningSimulator(ADDRESS, CLIENT_ID, CLIENT_SECRET, session), session

@@ -1,6 +1,7 @@
 """Whatever the platform made of what the specification leaves open in v1: what is read is what is there."""
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from campus.questions import Where
 from campus.read import read, read_together
 from campus.resources import RESOURCES, V1_DATA, ResourceSpec
 from campus.users import CustomField, with_custom_fields
+from simulator.settings import Readings
 
 Row = dict[str, Any]
 Options = dict[str, Any]
@@ -102,7 +104,8 @@ def by_key(name: str, rows: list[Row]) -> dict[tuple[Any, ...], Row]:
     return found
 
 
-# A choice of the platform, or several at once; and what can then not be read, or not provably as a whole.
+# A choice of the platform, or several at once; and where an operator is told that something is amiss, which
+# may be missing.
 BY_PARENT = "transcripts transcript_semesters transcript_courses v1_class_students"
 READINGS: list[tuple[Options, str]] = [
     ({}, ""),
@@ -115,7 +118,7 @@ READINGS: list[tuple[Options, str]] = [
     ({"v1_without_semester": "current", "week_start": "start", "user_fields": "data"}, ""),
     ({"left_users": "archived", "extra_fields": "some"}, ""),
     ({"error_body": "empty", "unknown_ids": "empty", "schools_header": "required"}, ""),
-    ({"ignored": ["semester_id"], "semesters": 2}, "nothing"),
+    ({"ignored": ["semester_id"], "semesters": 2}, "v1_classes"),
     ({"ignored": ["$per-page"]}, ""),
     # Guardians come only to those who ask for them.
     ({"ignored": ["role"]}, "v1_users"),
@@ -132,12 +135,23 @@ def test_v1_is_read_as_it_is(options: Options, lost: str) -> None:
         expected = truth(
             Asked(simulator, session, SCHOOL, semester_id=semester_id, devices=DEVICES, cards=CARDS)
         )
-    assert {name for name, one in found.items() if one.told} <= set(lost.split())
-    assert bool(lost) == any(one.told or "ignored_parameter" in one.drift for one in found.values())
+    told = {name for name, one in found.items() if one.told or "ignored_parameter" in one.drift}
+    assert told <= set(lost.split()) and bool(told) == bool(lost)
     for name, one in found.items():
         rows, true = by_key(name, one.rows), by_key(name, expected[name])
         assert rows.items() <= true.items()
         assert name in lost.split() or rows == true, name
+
+
+def test_each_choice_is_among_them() -> None:
+    tried = {(name, value) for options, _ in READINGS for name, value in options.items() if name != "ignored"}
+    about_v1 = ("v1_", "week_start", "left_users", "student_ids", "user_fields")
+    assert tried >= {
+        (field.name, choice)
+        for field in dataclasses.fields(Readings)
+        for choice in field.metadata.get("choices", ())
+        if field.name.startswith(about_v1) and choice != field.default
+    }
 
 
 def test_a_scope_that_the_client_lacks_is_named_and_the_rest_is_read() -> None:
