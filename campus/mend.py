@@ -38,6 +38,8 @@ FINER_THAN_MICROSECONDS = re.compile(rb"\.(?<=:\d\d\.)(\d{6})\d+")
 ZERO_MOMENTS = frozenset({b'"0000-00-00 00:00:00"', b'"0000-00-00"'})
 EMPTY = ("empty_text", b"null")
 ZERO_DATE = ("zero_date", b"null")
+# Kept verbatim, but no drift: the specification has it so.
+DASH_FOR_NOTHING = "dash"
 # How PHP writes an object that has nothing in it.
 EMPTY_LIST = ("empty_list", b"null")
 
@@ -61,8 +63,9 @@ def mend(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, R
             kind, replacement = mended
             members[name] = Raw(replacement)
             if kind:
-                drift.append((kind, name))
                 extra[name] = Raw(redacted(value))
+            if kind not in ("", DASH_FOR_NOTHING):
+                drift.append((kind, name))
     return extra, drift
 
 
@@ -169,13 +172,13 @@ def _map(value: bytes, *, texts: bool) -> tuple[str, bytes] | None:
     mended = {name: found for name, member in members.items() if (found := _mark(bytes(member)))}
     if not mended:
         return None
-    kind, _ = next(iter(mended.values()))
+    kind = next((kind for kind, _ in mended.values() if kind != DASH_FOR_NOTHING), DASH_FOR_NOTHING)
     return kind, msgspec.json.encode(members | {name: Raw(text) for name, (_, text) in mended.items()})
 
 
 def _mark(value: bytes) -> tuple[str, bytes] | None:
     if DASH.fullmatch(value.decode(errors="replace")):
-        return "dash", b"null"
+        return DASH_FOR_NOTHING, b"null"
     return ("number_for_text", b'"%b"' % value) if NUMBER.fullmatch(value) else None
 
 

@@ -196,7 +196,13 @@ def test_a_dash_among_marks_is_null_and_the_original_is_kept() -> None:
     [row], drift = loaded("transcript_courses", f'{{"source_id":1,"csin":"A","evaluation":{marks}}}')
     assert row["evaluation"] == [("100", "92.5"), ("abc", None), ("gpa", None), ("rank", "3")]
     assert row["_extra"] == f'{{"evaluation":{marks}}}'
-    assert drift == ["dash"]
+    assert drift == ["number_for_text"]
+
+
+def test_a_dash_alone_is_no_drift() -> None:
+    [row], drift = loaded("transcript_courses", '{"source_id":1,"csin":"A","evaluation":{"abc":"-"}}')
+    assert (row["evaluation"], row["_extra"]) == ([("abc", None)], '{"evaluation":{"abc":"-"}}')
+    assert drift == []
 
 
 def test_marks_that_are_no_dash_stay_as_they_are() -> None:
