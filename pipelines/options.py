@@ -129,7 +129,7 @@ class PublishOptions(Section):
 
     keep_generations: int = Field(3, ge=1, description="Published files kept for going back")
     memory_limit: str = Field(
-        "4GB", pattern=r"^\d+(\.\d+)?[KMGT]B$", description="Memory that DuckDB may use for a build"
+        "3GB", pattern=r"^\d+(\.\d+)?[KMGT]B$", description="Memory that DuckDB may use for a build"
     )
     threads: int = Field(2, ge=1, description="Threads that DuckDB may use for a build")
 

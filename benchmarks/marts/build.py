@@ -36,6 +36,7 @@ def main() -> None:
         "publication": time.monotonic() - models,
         "bytes": generation.path.stat().st_size,
         "nodes": nodes,
+        "marts": sorted(path.stem for path in (PROJECT / "models" / "marts").glob("*.sql")),
     }
     print(json.dumps(figures))
 

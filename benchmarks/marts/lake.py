@@ -69,7 +69,7 @@ SCHOOL = {
     "scores": """
         SELECT $s * 1000000 + row_number() OVER () AS id, assessment_id, assessment_id * 10 + item AS item_id,
             'item_score' AS type, owner_id, if(luck % 20 = 0, NULL, 7 + luck % 12 / 2) AS score,
-            TIMESTAMP '2026-06-01' + to_hours((luck % 500)::INT) AS published_at
+            TIMESTAMP '2026-06-01' + to_hours((luck % 500)::INT) AS created_at, created_at AS published_at
         FROM (
             SELECT $s * 100000 + k // 40 * 11 + course AS assessment_id, item, $s * 1000000 + k AS owner_id,
                 hash(k, course, item, $s) % 1000 AS luck

@@ -39,3 +39,20 @@
     count(*) filter (where state = 'unrecorded') as unrecorded_sessions,
     count(*) filter (where state not in ('recorded', 'unrecorded')) as other_sessions
 {%- endmacro %}
+
+{#- The CTE `classes`: what v3 calls a course class and who teaches it, else what v1 does. -#}
+{% macro classes_with_names() -%}
+    classes as (
+        select
+            school_id,
+            course_class_id,
+            coalesce(course_classes.class_code, teaching_classes.class_code) as class_code,
+            coalesce(course_classes.course_name, teaching_classes.course_name) as course_name,
+            coalesce(course_classes.class_name, teaching_classes.class_name) as class_name,
+            coalesce(course_classes.subject_name, teaching_classes.subject_name) as subject_name,
+            coalesce(nullif(course_classes.teacher_ids, []), teaching_classes.teacher_ids) as teacher_ids,
+            coalesce(course_classes.teacher_names, teaching_classes.teacher_names) as teacher_names
+        from {{ ref('dim_teaching_class') }} as teaching_classes
+        left join {{ ref('dim_course_class') }} as course_classes using (school_id, course_class_id)
+    )
+{%- endmacro %}

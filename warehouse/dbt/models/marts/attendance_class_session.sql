@@ -7,14 +7,6 @@ with sessions as (
     select * from {{ ref('fct_class_session') }} where semester_id is not null
 ),
 
-course_classes as (
-    select * from {{ ref('dim_course_class') }}
-),
-
-teaching_classes as (
-    select * from {{ ref('dim_teaching_class') }}
-),
-
 semesters as (
     select * from {{ ref('dim_semester') }}
 ),
@@ -23,19 +15,7 @@ lessons as (
     select * from {{ ref('dim_lesson') }}
 ),
 
-classes as (
-    select
-        school_id,
-        course_class_id,
-        coalesce(course_classes.class_code, teaching_classes.class_code) as class_code,
-        coalesce(course_classes.course_name, teaching_classes.course_name) as course_name,
-        coalesce(course_classes.class_name, teaching_classes.class_name) as class_name,
-        coalesce(course_classes.subject_name, teaching_classes.subject_name) as subject_name,
-        coalesce(nullif(course_classes.teacher_ids, []), teaching_classes.teacher_ids) as teacher_ids,
-        coalesce(course_classes.teacher_names, teaching_classes.teacher_names) as teacher_names
-    from teaching_classes
-    left join course_classes using (school_id, course_class_id)
-)
+{{ classes_with_names() }}
 
 select
     sessions.school_id,

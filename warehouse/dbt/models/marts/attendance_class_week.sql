@@ -2,22 +2,22 @@
 -- Rules: rates come from sums. recorded_sessions and unrecorded_sessions are those whose roll was taken or
 --   should have been; other_sessions were moved, fell on a day without school, or are not due yet.
 --   recording_rate = 100 * recorded_sessions / (recorded_sessions + unrecorded_sessions).
--- Source: marts.attendance_class_session.
+-- Source: marts.attendance_class_session and dimensions.
 with sessions as (
     select * from {{ ref('attendance_class_session') }}
 ),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
+),
+
+{{ classes_with_names() }},
 
 weeks as (
     select
         school_id,
         semester_id,
-        any_value(semester_name) as semester_name,
         course_class_id,
-        any_value(class_code) as class_code,
-        any_value(course_name) as course_name,
-        any_value(class_name) as class_name,
-        any_value(subject_name) as subject_name,
-        any_value(teacher_names) as teacher_names,
         week,
         {{ session_counts() }},
         {{ attendance_sums() }}
@@ -26,8 +26,29 @@ weeks as (
 )
 
 select
-    *,
-    {{ rate('recorded_sessions', '(recorded_sessions + unrecorded_sessions)') }} as recording_rate,
-    {{ rate('present', 'recorded') }} as attendance_rate,
-    {{ rate('late', 'present') }} as lateness_rate
+    weeks.school_id,
+    weeks.semester_id,
+    semesters.semester_name,
+    weeks.course_class_id,
+    classes.class_code,
+    classes.course_name,
+    classes.class_name,
+    classes.subject_name,
+    classes.teacher_names,
+    weeks.week,
+    weeks.sessions,
+    weeks.recorded_sessions,
+    weeks.unrecorded_sessions,
+    weeks.other_sessions,
+    {{ attendance_columns('weeks') }},
+    {{ rate('weeks.recorded_sessions', '(weeks.recorded_sessions + weeks.unrecorded_sessions)') }}
+        as recording_rate,
+    {{ rate('weeks.present', 'weeks.recorded') }} as attendance_rate,
+    {{ rate('weeks.late', 'weeks.present') }} as lateness_rate
 from weeks
+left join classes
+    on classes.school_id = weeks.school_id
+    and classes.course_class_id = weeks.course_class_id
+left join semesters
+    on semesters.school_id = weeks.school_id
+    and semesters.semester_id = weeks.semester_id

@@ -1,12 +1,16 @@
 -- Grain: school, semester, weekday, lesson with sessions.
 -- Rules: rates come from sums, over all classes and weeks. Sessions without a record are on neither side.
--- Source: marts.attendance_class_session, core.dim_lesson, raw.timetable_days.
+-- Source: marts.attendance_class_session, raw.timetable_days and dimensions.
 with sessions as (
     select * from {{ ref('attendance_class_session') }}
 ),
 
 weekdays as (
     select * from {{ ref('stg_timetable_days') }}
+),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
 ),
 
 lessons as (
@@ -17,7 +21,6 @@ cells as (
     select
         school_id,
         semester_id,
-        any_value(semester_name) as semester_name,
         weekday,
         lesson,
         {{ session_counts() }},
@@ -29,7 +32,7 @@ cells as (
 select
     cells.school_id,
     cells.semester_id,
-    cells.semester_name,
+    semesters.semester_name,
     cells.weekday,
     weekdays.weekday_name,
     cells.lesson,
@@ -44,6 +47,9 @@ select
     {{ rate('cells.present', 'cells.recorded') }} as attendance_rate,
     {{ rate('cells.late', 'cells.present') }} as lateness_rate
 from cells
+left join semesters
+    on semesters.school_id = cells.school_id
+    and semesters.semester_id = cells.semester_id
 left join weekdays
     on weekdays.school_id = cells.school_id
     and weekdays.semester_id = cells.semester_id

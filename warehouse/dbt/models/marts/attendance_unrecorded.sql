@@ -4,7 +4,7 @@
 --   core.fct_class_session). A session of two teachers is due of each, so sums over teachers may exceed those
 --   over classes. unrecorded_rate = 100 * unrecorded_sessions / due_sessions. The sessions themselves are
 --   those of marts.attendance_class_session with state unrecorded.
--- Source: marts.attendance_class_session, core.dim_teacher.
+-- Source: marts.attendance_class_session and dimensions.
 with sessions as (
     select *
     from {{ ref('attendance_class_session') }}
@@ -13,6 +13,10 @@ with sessions as (
 
 teachers as (
     select * from {{ ref('dim_teacher') }}
+),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
 ),
 
 due as (
@@ -26,7 +30,6 @@ weeks as (
     select
         school_id,
         semester_id,
-        any_value(semester_name) as semester_name,
         week,
         teacher_id,
         count(*) as due_sessions,
@@ -43,7 +46,7 @@ weeks as (
 select
     weeks.school_id,
     weeks.semester_id,
-    weeks.semester_name,
+    semesters.semester_name,
     weeks.week,
     weeks.teacher_id,
     teachers.staff_number,
@@ -56,6 +59,9 @@ select
     weeks.first_unrecorded_on,
     weeks.last_unrecorded_on
 from weeks
+left join semesters
+    on semesters.school_id = weeks.school_id
+    and semesters.semester_id = weeks.semester_id
 left join teachers
     on teachers.school_id = weeks.school_id
     and teachers.teacher_id = weeks.teacher_id

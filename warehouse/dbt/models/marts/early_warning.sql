@@ -73,7 +73,7 @@ indicators as (
     'missing_rate'
 ] %}
 
--- One row an indicator that is known.
+-- One row an indicator.
 known as (
     select
         school_id,
@@ -84,28 +84,23 @@ known as (
     from indicators
 ),
 
-judged as (
+reasons as (
     select
         known.school_id,
         known.semester_id,
         known.student_id,
         known.indicator,
         known.value,
+        case rules.worse when 'below' then known.value < rules.at_risk else known.value >= rules.at_risk end
+            as is_at_risk,
+        if(is_at_risk, rules.at_risk, rules.warning) as beyond,
         rules.reason_en,
-        rules.reason_zh,
-        case
-            when rules.worse = 'below' and known.value < rules.at_risk then 'at_risk'
-            when rules.worse = 'at_least' and known.value >= rules.at_risk then 'at_risk'
-            when rules.worse = 'below' and known.value < rules.warning then 'warning'
-            when rules.worse = 'at_least' and known.value >= rules.warning then 'warning'
-            else 'none'
-        end as level,
-        case when level = 'at_risk' then rules.at_risk else rules.warning end as beyond
+        rules.reason_zh
     from known
     inner join rules
         on rules.school_id = known.school_id
         and rules.indicator = known.indicator
-    where known.value is not null
+        and case rules.worse when 'below' then known.value < rules.warning else known.value >= rules.warning end
 ),
 
 levels as (
@@ -113,18 +108,11 @@ levels as (
         school_id,
         semester_id,
         student_id,
-        case
-            when bool_or(level = 'at_risk') then 'at_risk'
-            when bool_or(level = 'warning') then 'warning'
-            else 'none'
-        end as level,
-        count(*) filter (where level <> 'none') as reason_count,
-        -- at_risk comes before warning.
-        string_agg({{ reason('reason_en') }}, '; ' order by level, indicator)
-            filter (where level <> 'none') as reasons_en,
-        string_agg({{ reason('reason_zh') }}, '；' order by level, indicator)
-            filter (where level <> 'none') as reasons_zh
-    from judged
+        if(bool_or(is_at_risk), 'at_risk', 'warning') as level,
+        count(*) as reason_count,
+        string_agg({{ reason('reason_en') }}, '; ' order by is_at_risk desc, indicator) as reasons_en,
+        string_agg({{ reason('reason_zh') }}, '；' order by is_at_risk desc, indicator) as reasons_zh
+    from reasons
     group by school_id, semester_id, student_id
 )
 
@@ -139,7 +127,11 @@ select
     admin_classes.admin_class_name,
     students.cohort_id,
     students.cohort_name,
-    coalesce(levels.level, 'unknown') as level,
+    case
+        when levels.level is not null then levels.level
+        when coalesce(indicators.{{ names | join(', indicators.') }}) is not null then 'none'
+        else 'unknown'
+    end as level,
     coalesce(levels.reason_count, 0) as reason_count,
     levels.reasons_en,
     levels.reasons_zh,

@@ -1,0 +1,17 @@
+SELECT items.school_id, items.semester_id, members.student_id, count(*) AS expected,
+    count(*) FILTER (WHERE scores.score IS NOT NULL) AS scored,
+    count(*) FILTER (WHERE scores.score IS NULL) AS missing
+FROM core.fct_assessment_item AS items
+JOIN core.bridge_class_student AS members
+    ON members.school_id = items.school_id
+    AND members.course_class_id = items.course_class_id
+    AND (members.joined_on IS NULL OR members.joined_on <= items.known_on)
+    AND (members.left_on IS NULL OR members.left_on > items.known_on)
+LEFT JOIN core.fct_score AS scores
+    ON scores.school_id = items.school_id
+    AND scores.assessment_item_id = items.assessment_item_id
+    AND scores.student_id = members.student_id
+    AND scores.score_type = 'item_score'
+    AND scores.is_valid
+WHERE items.last_scored_at IS NOT NULL
+GROUP BY ALL
