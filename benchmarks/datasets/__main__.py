@@ -7,6 +7,7 @@ What a load did in phases follows it, each as if its rows had taken no other tim
 """
 
 import argparse
+import sys
 from collections import defaultdict
 from statistics import median
 
@@ -35,7 +36,9 @@ def main() -> None:
         load(FLOOR, sums[options.rows], options.in_flight, environment)  # the simulator keeps what it made
         for _ in range(options.rounds):
             for each, rows in chosen:
-                measured[each.name].append(load(each, sums[rows], options.in_flight, environment))
+                one = load(each, sums[rows], options.in_flight, environment)
+                measured[each.name].append(one)
+                print(f"{each.name}: {one.seconds:.2f} s, {one.cpu:.2f} CPU s", file=sys.stderr)
     report(measured)
 
 

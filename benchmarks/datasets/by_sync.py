@@ -29,7 +29,7 @@ def to_lake(job: Job) -> Loaded:
     """Into the lake: segments side by side, decoded strictly, balanced, one ACID commit each."""
     settings = _settings(job)
     phases = _sync(settings)
-    files = f"{settings.lake_root}/datasets.{DATASET}/**/*.parquet"
+    files = f"{settings.lake_root}/datasets.{DATASET}/_school_id=*/*/*.parquet"
     return Loaded(relation=f"read_parquet('{files}')", phases=phases)
 
 
