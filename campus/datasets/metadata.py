@@ -10,8 +10,9 @@ from campus.client import Client, segment
 from campus.collect import Collector, Gathered
 from campus.collection import Collection, read_collection, together
 from campus.decode import Page, decode_page, raw_rows
-from campus.errors import NotFound, UnexpectedAnswer
-from campus.paging import PageNumbers
+from campus.errors import CampusError, NotFound, UnexpectedAnswer
+from campus.events import Tally
+from campus.paging import Outcome, PageNumbers
 from campus.resources import DATASETS
 
 # The paths are written with /v3 while the token's is /api/v3; which of them it is, is not shown.
@@ -36,28 +37,11 @@ async def read_datasets(
 
     Raises CampusError where the list, or one dataset of it, cannot be read: what is missing from half a list
     would look like a dataset that is gone."""
-    for prefix in PREFIXES:
-        try:
-            return await _read_below(client, school_id, prefix, datasets, fields, relations)
-        except NotFound:
-            continue
-    return Offered(None, {})
-
-
-async def _read_below(
-    client: Client, school_id: int, prefix: str, datasets: Collector, fields: Collector, relations: Collector
-) -> Offered:
     tally = datasets.account.tally
-    paging = PageNumbers(client.per_page, client.config.unpaged_limit)
-    pages, outcome = await read_collection(
-        client,
-        Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
-        paging,
-        parse=raw_rows,
-        keys=lambda rows: [_identity(row) for row in rows],
-        tally=tally,
-    )
-    listed = list({_identity(row): bytes(row) for page in pages for row in page}.values())
+    found = await _find(client, school_id, tally)
+    if found is None:
+        return Offered(None, {})
+    prefix, listed, outcome = found
     whole: dict[int, bytes] = {}
 
     async def complete(position: int, row: bytes) -> None:
@@ -87,6 +71,35 @@ async def _read_below(
         collector.account.complete = outcome.complete
         collector.flush()
     return Offered(prefix, definitions, outcome.complete)
+
+
+async def _find(client: Client, school_id: int, tally: Tally) -> tuple[str, list[bytes], Outcome] | None:
+    """The prefix that lists datasets, what it lists, and how that ended; None where neither is there.
+
+    What stands at the other prefix may answer anything, a web page for one: an error counts only where no
+    prefix answers."""
+    errors: list[CampusError] = []
+    for prefix in PREFIXES:
+        try:
+            return prefix, *await _list(client, school_id, prefix, tally)
+        except CampusError as error:
+            errors.append(error)
+    for failure in errors:
+        if not isinstance(failure, NotFound):
+            raise failure
+    return None
+
+
+async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tuple[list[bytes], Outcome]:
+    pages, outcome = await read_collection(
+        client,
+        Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
+        PageNumbers(client.per_page, client.config.unpaged_limit),
+        parse=raw_rows,
+        keys=lambda rows: [_identity(row) for row in rows],
+        tally=tally,
+    )
+    return list({_identity(row): bytes(row) for page in pages for row in page}.values()), outcome
 
 
 def _gather(row: bytes, fields: Collector, relations: Collector) -> tuple[Page[Any], str | None]:

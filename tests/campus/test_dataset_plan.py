@@ -1,9 +1,8 @@
 """Finding out what datasets there are and how each can be read, from platforms with habits of their own."""
 
 import asyncio
-import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,13 @@ import pytest
 from scripted_platform import Platform, Request, answer
 
 from campus.client import Client, segment
-from campus.collect import Collector
+from campus.collect import Account, Collector
 from campus.datasets.definition import contract_of, parse_definition
-from campus.datasets.metadata import Offered, read_datasets
+from campus.datasets.metadata import PREFIXES, Offered, read_datasets
 from campus.datasets.paged import read_pages
 from campus.datasets.plan import Layout, lay_out
 from campus.datasets.records import RecordsRead, Source
+from campus.errors import CampusError, NotFound
 from campus.events import Tally
 from campus.resources import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
 
@@ -59,18 +59,16 @@ def planned(ids: Sequence[int], *, sorts: bool = True) -> tuple[Layout, int]:
     return asyncio.run(ask())
 
 
-def offered(*answers: bytes) -> tuple[Offered, list[Any]]:
-    """What a platform offers whose list of datasets is each of these answers in turn, then the last one."""
-    left = list(answers)
+def offered(listing: Callable[[Request], bytes]) -> tuple[Offered, list[Account]]:
+    """What a platform offers that answers so, and the accounts of the three tables."""
 
-    def listing(request: Request) -> bytes:
-        assert request.path == "/v3/uds/datasets"
-        return left.pop(0) if len(left) > 1 else left[0]
-
-    async def ask() -> tuple[Offered, list[Any]]:
+    async def ask() -> tuple[Offered, list[Account]]:
         specs = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
         collectors = [Collector(spec, "", lambda batch: None) for spec in specs]
-        async with Platform(listing) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
+        async with (
+            Platform(listing) as platform,
+            Client(platform.config(max_attempts=2), [DATASETS.scopes]) as client,
+        ):
             found = await read_datasets(client, 101, *collectors)
         return found, [collector.account for collector in collectors]
 
@@ -126,12 +124,35 @@ def test_a_platform_that_refuses_sort_is_read_by_pages_without(tmp_path: Path) -
 
 
 def test_a_list_whose_text_changes_while_it_is_read_has_each_dataset_once() -> None:
-    first = answer(json.dumps([SCORES | {"last_updated_at": None}]).encode())
-    later = answer(json.dumps([SCORES | {"last_updated_at": "2025-09-01 08:00:00"}]).encode())
-    found, (datasets, fields, _) = offered(first, later)
+    updates = iter([None])
+    found, (datasets, fields, _) = offered(
+        lambda request: answer([SCORES | {"last_updated_at": next(updates, "2025-09-01 08:00:00")}])
+    )
     assert msgspec.json.decode(found.definitions["scores"])["last_updated_at"] is not None
     assert (datasets.received, fields.received) == (1, 1)
     assert found.complete
+
+
+@pytest.mark.parametrize("other", [answer(b"<html>", content_type="text/html"), answer({}), answer({}, 401)])
+@pytest.mark.parametrize("prefix", ["/v3", "/api/v3"])
+def test_the_prefix_is_the_one_that_lists_whatever_the_other_answers(prefix: str, other: bytes) -> None:
+    found, _ = offered(
+        lambda request: answer([SCORES]) if request.path == f"{prefix}/uds/datasets" else other
+    )
+    assert (found.prefix, list(found.definitions)) == (prefix, ["scores"])
+
+
+@pytest.mark.parametrize("statuses", [(404, 500), (500, 404), (403, 404)])
+def test_a_platform_whose_list_fails_has_not_none(statuses: tuple[int, int]) -> None:
+    status = dict(zip(PREFIXES, statuses, strict=True))
+    with pytest.raises(CampusError, match=str(max(statuses, key=lambda one: one != 404))):
+        offered(lambda request: answer({}, status[request.path.removesuffix("/uds/datasets")]))
+
+
+def test_a_listed_dataset_that_cannot_be_asked_for_is_no_empty_platform() -> None:
+    brief = {name: value for name, value in SCORES.items() if name not in ("fields", "relations")}
+    with pytest.raises(NotFound):
+        offered(lambda request: answer({}, 404) if "scores" in request.path else answer([brief]))
 
 
 def test_a_name_of_dots_leads_nowhere_else() -> None:
