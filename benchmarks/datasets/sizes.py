@@ -1,13 +1,15 @@
-"""Whether the cost of a load is linear in its rows, and its memory bounded.
+"""Whether the cost of a load is linear in its rows beyond what it costs to begin, and its memory bounded.
 
 python -m benchmarks.datasets.sizes [--millions 1 2 4 5] [--rounds 3] [--of "sync, lake"]
 """
 
 import argparse
+import sys
+from contextlib import AbstractContextManager, ExitStack
 from statistics import median
 
 from benchmarks.datasets.loads import CONTENDERS, Figures, environment_of, load, truth
-from simulator.process import running
+from simulator.process import RunningSimulator, running
 
 
 def main() -> None:
@@ -20,20 +22,30 @@ def main() -> None:
     parser.add_argument("--of", choices=contenders, default="sync, lake")
     options = parser.parse_args()
     sizes = [int(millions * 1_000_000) for millions in options.millions]
-    measured: dict[int, list[Figures]] = {}
-    for rows in sizes:
-        with running(schools=1, dataset_rows=rows, log=False) as platform:
-            environment = environment_of(platform)
-            sums = truth(rows, environment)
-            of = contenders[options.of]
-            measured[rows] = [load(of, sums, options.in_flight, environment) for _ in range(options.rounds)]
-    print(f"{options.of}, medians of {options.rounds}")
-    print(f"{'rows':>10}{'s':>8}{'CPU s':>8}{'rows/s':>10}{'peak MB':>9}{'s a row':>10}{'CPU a row':>11}")
-    first = {figure: _median(measured[sizes[0]], figure) / sizes[0] for figure in ("seconds", "cpu")}
+    measured: dict[int, list[Figures]] = {rows: [] for rows in sizes}
+    of = contenders[options.of]
+    with ExitStack() as stack:
+        environments = {rows: environment_of(stack.enter_context(_platform(rows))) for rows in sizes}
+        sums = {rows: truth(rows, environments[rows]) for rows in sizes}
+        for _ in range(options.rounds):
+            for rows in sizes:
+                one = load(of, sums[rows], options.in_flight, environments[rows])
+                measured[rows].append(one)
+                print(f"{rows:,}: {one.seconds:.2f} s, {one.cpu:.2f} CPU s", file=sys.stderr)
+    print(f"{options.of}, medians of {options.rounds}; µs and CPU µs of each row beyond the first size")
+    print(f"{'rows':>10}{'s':>8}{'CPU s':>8}{'rows/s':>10}{'peak MB':>9}{'µs':>8}{'CPU µs':>8}")
+    fewest = measured[sizes[0]]
     for rows, loads in measured.items():
         seconds, cpu, peak = (_median(loads, figure) for figure in ("seconds", "cpu", "peak"))
-        relative = f"{seconds / rows / first['seconds']:>10.2f}{cpu / rows / first['cpu']:>11.2f}"
-        print(f"{rows:>10,}{seconds:>8.2f}{cpu:>8.2f}{rows / seconds:>10,.0f}{peak:>9.0f}{relative}")
+        print(f"{rows:>10,}{seconds:>8.2f}{cpu:>8.2f}{rows / seconds:>10,.0f}{peak:>9.0f}", end="")
+        if more := rows - sizes[0]:
+            print(f"{(seconds - _median(fewest, 'seconds')) / more * 1e6:>8.2f}", end="")
+            print(f"{(cpu - _median(fewest, 'cpu')) / more * 1e6:>8.2f}", end="")
+        print()
+
+
+def _platform(rows: int) -> AbstractContextManager[RunningSimulator]:
+    return running(schools=1, dataset_rows=rows, log=False)
 
 
 def _median(loads: list[Figures], figure: str) -> float:
