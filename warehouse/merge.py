@@ -21,6 +21,8 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from warehouse.reading import Reading
 from warehouse.sql import BATCH_ROWS, key_ranges, listed, quoted, view
@@ -29,6 +31,7 @@ from warehouse.tables import DELETED_AT, SYNCED_AT, TRASHED, TRASHED_AT, Table, 
 #: Fates of rows that the reading holds, and those that change the slice.
 READ = ("new", "changed", "unchanged", "returned", "deleted")
 MOVING = ("new", "changed", "returned", "deleted", "vanished")
+UPDATED_AT = "updated_at"
 
 
 @dataclass(frozen=True)
@@ -85,10 +88,12 @@ def merge(
     return _tally(con, table, reading, merged), merged
 
 
-def tally_all(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading, fate: str) -> Tally:
+def tally_all(table: Table, reading: Reading, fate: str) -> Tally:
     """The tally of a reading of distinct keys whose rows all meet one fate: `new` or `unchanged`."""
-    _show(con, table, reading)
-    [(rows, mark)] = con.execute(f"SELECT count(*), max({_updated(table)}) FROM reading").fetchall()
+    with pq.ParquetFile(reading.spool) as spool:
+        updates = spool.read([UPDATED_AT] if _is_dated(table) else [], use_threads=False)
+    rows = updates.num_rows
+    mark = pc.max(updates.column(UPDATED_AT)).as_py() if updates.num_columns else None
     return Tally(
         **{fate: rows},
         were_alive=rows if fate == "unchanged" else 0,
@@ -144,8 +149,14 @@ def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
     )
 
 
+def _is_dated(table: Table) -> bool:
+    """Whether rows say when they were updated. A dataset may call anything so."""
+    schema = table.row_schema
+    return UPDATED_AT in schema.names and pa.types.is_timestamp(schema.field(UPDATED_AT).type)
+
+
 def _updated(table: Table) -> str:
-    return "updated_at" if "updated_at" in table.row_schema.names else "NULL::TIMESTAMP"
+    return UPDATED_AT if _is_dated(table) else "NULL::TIMESTAMP"
 
 
 def _rank(table: Table) -> str:

@@ -120,12 +120,12 @@ def _commit_rows(
     table = dataclasses.replace(table, retired=_retired(table, opened))
     as_it_is = reading.distinct and not held
     merged: list[Path] = []
-    with closing(connect(scratch=workspace)) as con:
-        if as_it_is:
-            tally = tally_all(con, table, reading, "new")
-        elif reading.distinct and is_unchanged(lake, table, slice, opened, reading):
-            tally = tally_all(con, table, reading, "unchanged")
-        else:
+    if as_it_is:
+        tally = tally_all(table, reading, "new")
+    elif reading.distinct and is_unchanged(lake, table, slice, opened, reading):
+        tally = tally_all(table, reading, "unchanged")
+    else:
+        with closing(connect(scratch=workspace)) as con:
             tally, merged = merge(con, table, held, reading, workspace)
     where = f"school {slice.school_id}, {table.name}, slice {slice}"
     _check_balance(reading, tally, where)

@@ -4,12 +4,14 @@ import multiprocessing
 import os
 import signal
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dataset_kit import SCORE, UPDATED, define, everything, load, segment
@@ -26,7 +28,7 @@ from warehouse.reading import BadRow, Drift
 from warehouse.slices import Guard, VanishedTooMany
 from warehouse.spool import Spool
 from warehouse.state import Held, held
-from warehouse.tables import ROW_KEY, Table, dataset_table
+from warehouse.tables import ROW_KEY, Column, Table, dataset_table
 
 SPAWN = multiprocessing.get_context("spawn")
 SCORES = define(SCORE, UPDATED)
@@ -39,6 +41,21 @@ def rows(*ids: int, score: int = 1, updated_at: Any = None) -> list[dict[str, An
 def alive(lake: Lake, table: Table = SCORES) -> list[tuple[int, int, Decimal]]:
     found = [row for row in everything(lake, evolve(lake, table)) if row["_deleted_at"] is None]
     return sorted((row["_segment"], row["id"], row["score"]) for row in found)
+
+
+@pytest.mark.parametrize("distinct", [True, False])
+@pytest.mark.parametrize(
+    ("type", "value"), [(pa.string(), "soon"), (pa.date32(), date(2025, 1, 1)), (pa.int64(), 5)]
+)
+def test_an_updated_at_that_is_no_moment_is_a_field_like_others(
+    lake: Lake, type: pa.DataType, value: Any, distinct: bool
+) -> None:
+    table = define(Column("updated_at", type, "Not a moment"))
+    read = [{"id": 1, "updated_at": value}, {"id": 2, "updated_at": None}]
+    for number in (1, 2):
+        tally = load(lake, number, table, read, distinct=distinct).tally
+        assert tally.high_water is None and tally.loaded == 2
+    assert tally.unchanged == 2
 
 
 def test_the_first_reading_of_a_slice_is_taken_as_it_is(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
