@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check bench-setup lock
+.PHONY: setup demo test check dictionary bench-setup lock
 
 setup: .venv/installed
 
@@ -24,6 +24,10 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# After a change of contracts or models: the page that tests/models/test_dictionary.py compares with.
+dictionary: setup
+	CAMPUS_WRITE_DICTIONARY=1 $(BIN)/pytest tests/models/test_dictionary.py
 
 # What benchmarks/datasets measures this project against has an environment of its own.
 bench-setup: .venv-bench/installed

@@ -11,8 +11,9 @@ from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtC
 
 from assets.dataset_tables import planned_tables
 from assets.runtime import Runtime
-from assets.tables import TABLES
+from assets.tables import ENDPOINTS, TABLES
 from assets.users import users_table
+from warehouse.dictionary import record_dictionary
 from warehouse.models import EXECUTABLE, PROJECT, Build, alone
 from warehouse.publish import build_raw, publish, record_checks
 
@@ -98,6 +99,7 @@ def _run_dbt(context: dg.AssetExecutionContext, build: Build) -> Iterator[Any]:
         )
     results = _results(build.target)
     record_checks(build.file, results)
+    record_dictionary(build.file, build.target / "manifest.json", ENDPOINTS)
     broken = [result for result in results if result["status"] in ("fail", "error")]
     if broken or not invocation.is_successful():
         raise dg.Failure(_why(broken), allow_retries=False)

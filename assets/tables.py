@@ -31,6 +31,8 @@ def lake_table(spec: ResourceSpec) -> Table:
 
 
 TABLES: dict[str, Table] = {name: lake_table(spec) for name, spec in RESOURCES.items()}
+#: Where each table's rows come from.
+ENDPOINTS: dict[str, str] = {name: spec.path for name, spec in RESOURCES.items()}
 
 
 def slice_of(

@@ -8,14 +8,16 @@ import duckdb
 import pyarrow as pa
 
 from assets.tables import TABLES
-from warehouse.logs import CHANGES
-from warehouse.tables import BOOKKEEPING, SCHOOL_ID
+from warehouse.logs import LOGS
+from warehouse.publish import CHECK_RESULTS
+from warehouse.sql import create_table
+from warehouse.tables import BOOKKEEPING, SCHOOL_ID, comments
 
 Rows = Sequence[Mapping[str, Any]]
 
 
 def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
-    """Makes a DuckDB file with all raw tables and the change log, empty but for `rows` (table -> rows).
+    """Makes a DuckDB file with all tables of `raw` and `quality`, empty but for `rows` (table -> rows).
 
     Text is cast to the column's type, so that lists, structs and exact decimals are written the way DuckDB
     prints them. `_school_id` is 1 and `_synced_at` one fixed time where a row does not say otherwise."""
@@ -27,15 +29,16 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
             columns = (*table.columns, SCHOOL_ID, *BOOKKEEPING)
             no_rows = pa.schema([(column.name, column.type) for column in columns]).empty_table()
             connection.register("no_rows", no_rows)
-            connection.execute(
-                f"create table raw.{table.name} as select * replace (_extra::json as _extra) from no_rows"
-            )
+            query = "select * replace (_extra::json as _extra) from no_rows"
+            create_table(connection, f"raw.{table.name}", query, table.comment, comments(columns))
             for row in rows.get(table.name, ()):
                 synced = {"_school_id": 1, "_synced_at": "2026-03-01 02:00:00"}
                 _insert(connection, f"raw.{table.name}", {**synced, **row})
         connection.execute("create schema quality")
-        connection.register("no_changes", CHANGES.lake_schema.empty_table())
-        connection.execute("create table quality.changes as from no_changes")
+        for log in (*LOGS, CHECK_RESULTS):
+            connection.register("no_rows", log.lake_schema.empty_table())
+            name, notes = f"quality.{log.name}", comments(log.columns)
+            create_table(connection, name, "from no_rows", log.comment, notes)
         for row in rows.get("changes", ()):
             _insert(connection, "quality.changes", {"_school_id": 1, "slice": "1|20", **row})
         connection.commit()

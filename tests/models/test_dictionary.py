@@ -1,0 +1,69 @@
+"""The dictionary of a built file is whole, and the page of the docs is that of the models as they are."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from conftest import Build
+
+from assets.tables import ENDPOINTS
+from warehouse.dictionary import page, record_dictionary
+
+PAGE = Path(__file__).parents[2] / "docs" / "dictionary.md"
+
+
+@pytest.fixture(scope="module")
+def file(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A built file with its dictionary, as the pipeline writes it after dbt."""
+    copy = shutil.copy(healthy.file, tmp_path_factory.mktemp("dictionary") / "campus.duckdb")
+    record_dictionary(Path(copy), healthy.file.parent / "target" / "manifest.json", ENDPOINTS)
+    return Path(copy)
+
+
+def rows(file: Path, query: str) -> list[tuple[Any, ...]]:
+    with duckdb.connect(str(file), read_only=True) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_every_table_and_column_is_in_it(file: Path) -> None:
+    missing = rows(
+        file,
+        "select schema_name, table_name, column_name from duckdb_columns() where not internal"
+        " except select schema_name, table_name, column_name from quality.dictionary",
+    )
+    assert missing == []
+
+
+def test_all_of_them_have_a_type_a_meaning_a_source_and_a_name_in_chinese(file: Path) -> None:
+    incomplete = rows(
+        file,
+        "select schema_name, table_name, column_name from quality.dictionary"
+        " where data_type is null or coalesce(description, '') = '' or source is null"
+        " or (label_zh is null and schema_name <> 'staging') order by all",
+    )
+    assert incomplete == [], "say it in the contract or the yml; Chinese names may go to warehouse/labels.csv"
+
+
+def test_what_is_said_in_yml_header_and_contract_arrives(file: Path) -> None:
+    said = rows(
+        file,
+        "select data_type, description, label_zh, unit, source from quality.dictionary"
+        " where (table_name, column_name) in (('grade_distribution', 'median'), ('grades', 'owner_id'))"
+        " or (table_name = 'score_completeness' and column_name is null) order by schema_name, position",
+    )
+    whole = "One row an assessment item: whose scores are given, zero, invalid or missing."
+    median = "Median, the mean of the middle two where their number is even"
+    assert said == [
+        ("table", whole, "评分完成情况", None, "core.fct_assessment_item and dimensions"),
+        ("DECIMAL(9,4)", median, "中位数", "percent", "core.fct_grade and dimensions"),
+        ("BIGINT", "Student id", "学生ID", None, "/api/v3/class-assessment/class/grades"),
+    ]
+
+
+def test_the_page_is_current(file: Path) -> None:
+    if os.environ.get("CAMPUS_WRITE_DICTIONARY"):
+        PAGE.write_text(page(file), encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == page(file), "run: make dictionary"
