@@ -102,8 +102,8 @@ def page(path: Path) -> str:
     lines = [
         "# Dictionary",
         "",
-        "Every table and column that all installations have; `make dictionary` writes this page. A file has its",
-        "own, with the datasets, reports and custom fields of the schools: `FROM quality.dictionary`.",
+        "Every table and column that all installations have; `make dictionary` writes this page. A file has",
+        "its own, with the datasets, reports and custom fields of the schools: `FROM quality.dictionary`.",
     ]
     for schema in EVERYWHERE:
         lines += ["", f"## {schema}"]
