@@ -95,4 +95,4 @@ def permission_advice(school_id: int | None, scope: str) -> str:
 
 def answered(status: int, said: str) -> str:
     """A status with the platform's own words, as the end of a sentence."""
-    return f"status {status}, the platform says: {said}." if said else f"status {status}."
+    return f"status {status}, the platform says: {said.rstrip('.')}." if said else f"status {status}."

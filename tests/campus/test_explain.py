@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.explain import LONGEST_QUOTE, quoted
+from campus.explain import LONGEST_QUOTE, answered, quoted
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,8 @@ def test_what_looks_like_a_token_is_hidden_although_it_is_not_ours(text: str) ->
 
 def test_a_secret_at_the_cut_is_hidden_as_a_whole() -> None:
     assert "secr" not in quoted(b"x" * (LONGEST_QUOTE - 5) + b" secret-value", {"secret-value"})
+
+
+@pytest.mark.parametrize("said", ["No such scope", "No such scope.", "No such scope..."])
+def test_a_sentence_of_the_platform_ends_once(said: str) -> None:
+    assert answered(403, said) == "status 403, the platform says: No such scope."
