@@ -1,7 +1,7 @@
 """Attendance of one semester into the lake, week by week, by the route that costs fewer requests."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -124,7 +124,7 @@ class SemesterLoader:
         return Plan(choice, witnesses, compared)
 
     def _tell(self) -> None:
-        weeks = ", ".join(str(number) for number in self._since)
+        weeks = in_spans(self._since)
         where = f"{self._semester.school_id}|{self._semester.calendar.semester_id}"
         message = f"attendance {where}, weeks {weeks}: {self.plan.choice.words}"
         if self._runtime.listener:
@@ -218,3 +218,14 @@ class SemesterLoader:
             )
             for spec in DAY_OF
         ]
+
+
+def in_spans(weeks: Iterable[int]) -> str:
+    """Weeks in words, e.g. `1-5, 7`."""
+    spans: list[tuple[int, int]] = []
+    for week in sorted(weeks):
+        if spans and week == spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], week)
+        else:
+            spans.append((week, week))
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)

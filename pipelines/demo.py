@@ -42,38 +42,36 @@ SEMESTERS = """
     GROUP BY ALL
     ORDER BY ALL
 """
-COHORTS = """
+ATTENDANCE = """
     SELECT
         school_name AS school,
-        cohort_name AS "leaving in",
+        semester_name AS semester,
         count(*) AS students,
-        round(100 * sum(score_sum) / sum(full_score_sum), 1) AS "score rate %",
-        round(sum(grade_points_sum) / sum(gpa_credits), 2) AS gpa
-    FROM marts.grade_student_semester
+        round(100 * sum(present) / sum(recorded), 1) AS "attendance %",
+        round(100 * sum(late) / sum(present), 1) AS "late %",
+        count_if(is_chronic) AS "chronically absent"
+    FROM marts.attendance_student_semester
     JOIN core.dim_school USING (school_id)
-    JOIN core.dim_semester USING (school_id, semester_id)
-    WHERE is_current
     GROUP BY ALL
     ORDER BY ALL
 """
-STRUGGLING = """
+WARNINGS = """
     SELECT
         admin_class_name AS class,
         student_name AS student,
-        failed_courses AS "courses failed",
-        counted_courses AS "of",
-        round(weighted_mean, 1) AS "weighted mean %",
-        rank_in_cohort AS "rank in cohort"
-    FROM marts.grade_student_semester
+        attendance_rate AS "attendance %",
+        score_rate AS "score rate %",
+        reasons_en AS why
+    FROM marts.early_warning
     JOIN core.dim_semester USING (school_id, semester_id)
-    WHERE is_current AND failed_courses > 0
-    ORDER BY failed_courses DESC, weighted_mean
+    WHERE is_current AND level = 'at_risk'
+    ORDER BY reason_count DESC, attendance_rate, student_id
     LIMIT 5
 """
 RESULTS = (
     Result("How the schools did, semester by semester", SEMESTERS),
-    Result("This semester, cohort by cohort", COHORTS),
-    Result("Who needs help now (made-up names)", STRUGGLING),
+    Result("Who was there", ATTENDANCE),
+    Result("Who needs help now, and why (made-up names)", WARNINGS),
 )
 
 
@@ -97,7 +95,7 @@ def run_demo(settings: Settings) -> int:
     )
     console.print(
         "Next:\n"
-        '  .venv/bin/campus sql "FROM marts.grade_student_semester LIMIT 5"\n'
+        '  .venv/bin/campus sql "FROM marts.early_warning LIMIT 5"\n'
         '  .venv/bin/campus sql "SELECT * FROM quality.load_log" --format csv\n'
         "  .venv/bin/campus ui        the Dagster UI with this run in it\n"
         "  .venv/bin/campus doctor    once CAMPUS_BASE_URL names your platform, see README.md",

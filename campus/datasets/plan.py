@@ -52,7 +52,9 @@ async def lay_out(
         if width is None:
             return await _cut(client, source, least, greatest, segment_rows, most_segments, tally)
         return Layout(width, await _segments(client, source, width, least, greatest, tally))
-    except (Refused, _Unseekable) as error:
+    except Refused as error:
+        return Layout(None, why=error.message)
+    except _Unseekable as error:
         return Layout(None, why=str(error))
 
 
