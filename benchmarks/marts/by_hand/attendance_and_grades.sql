@@ -26,4 +26,4 @@ SELECT school_id, semester_id, semester_name, tier, band, count(*) AS students, 
 FROM students
 JOIN correlations USING (school_id, semester_id)
 JOIN core.dim_semester USING (school_id, semester_id)
-GROUP BY ALL
+GROUP BY school_id, semester_id, semester_name, tier, band

@@ -2,11 +2,16 @@
 -- Rules: seven indicators, each against the limits of seeds.early_warning_rules, as it is shown here: below or
 --   at_least `at_risk`, else `warning`. The level is the worst of them; none: all is well; unknown: there is
 --   nothing to tell by. An indicator that is null raises nothing. Reasons name each indicator beyond a limit,
---   the worst first, in the seed's words.
+--   those at risk first, in the seed's words.
 --   attendance_drop: earlier less recent attendance rate (marts.attendance_student_semester), 0 where it rose.
 --   score_drop: the z score of the weighted mean within the cohort (marts.grade_student_semester) in the
 --     student's last semester with one, less that of now; 0 where it rose.
 -- Source: marts.attendance_student_semester, grade_student_semester and score_student_semester.
+{%- set names = [
+    'attendance_rate', 'attendance_drop', 'lateness_rate', 'score_rate', 'score_drop', 'failed_courses',
+    'missing_rate'
+] %}
+{%- set levels = names | join('_level, ') ~ '_level' %}
 with attendance as (
     select * from {{ ref('attendance_student_semester') }}
 ),
@@ -31,8 +36,15 @@ scores as (
     select * from {{ ref('score_student_semester') }}
 ),
 
+-- One row a school, one column an indicator: its rule.
 rules as (
-    select * from {{ ref('stg_early_warning_rules') }}
+    select
+        school_id,
+        {%- for name in names %}
+        any_value(rule) filter (where indicator = '{{ name }}') as {{ name }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from {{ ref('stg_early_warning_rules') }} as rule
+    group by school_id
 ),
 
 grades as (
@@ -68,59 +80,26 @@ indicators as (
     full join scores using (school_id, semester_id, student_id)
 ),
 
-{%- set names = [
-    'attendance_rate', 'attendance_drop', 'lateness_rate', 'score_rate', 'score_drop', 'failed_courses',
-    'missing_rate'
-] %}
-
--- One row an indicator.
-known as (
+-- 2 at risk, 1 a warning, 0 neither; null: not known, or no rule for it.
+judged as (
     select
-        school_id,
-        semester_id,
-        student_id,
-        unnest(['{{ names | join("', '") }}']) as indicator,
-        unnest([{{ names | join(', ') }}]) as value
+        indicators.*,
+        rules,
+        {%- for name in names %}
+        {{ is_beyond('indicators.' ~ name, 'rules.' ~ name, 'warning') }}
+            + coalesce({{ is_beyond('indicators.' ~ name, 'rules.' ~ name, 'at_risk') }}, 0)
+            as {{ name }}_level{{ ',' if not loop.last }}
+        {%- endfor %}
     from indicators
-),
-
-reasons as (
-    select
-        known.school_id,
-        known.semester_id,
-        known.student_id,
-        known.indicator,
-        known.value,
-        case rules.worse when 'below' then known.value < rules.at_risk else known.value >= rules.at_risk end
-            as is_at_risk,
-        if(is_at_risk, rules.at_risk, rules.warning) as beyond,
-        rules.reason_en,
-        rules.reason_zh
-    from known
-    inner join rules
-        on rules.school_id = known.school_id
-        and rules.indicator = known.indicator
-        and case rules.worse when 'below' then known.value < rules.warning else known.value >= rules.warning end
-),
-
-levels as (
-    select
-        school_id,
-        semester_id,
-        student_id,
-        if(bool_or(is_at_risk), 'at_risk', 'warning') as level,
-        count(*) as reason_count,
-        string_agg({{ reason('reason_en') }}, '; ' order by is_at_risk desc, indicator) as reasons_en,
-        string_agg({{ reason('reason_zh') }}, '；' order by is_at_risk desc, indicator) as reasons_zh
-    from reasons
-    group by school_id, semester_id, student_id
+    left join rules
+        on rules.school_id = indicators.school_id
 )
 
 select
-    indicators.school_id,
-    indicators.semester_id,
+    judged.school_id,
+    judged.semester_id,
     semesters.semester_name,
-    indicators.student_id,
+    judged.student_id,
     students.student_number,
     students.student_name,
     student_classes.admin_class_id,
@@ -128,34 +107,31 @@ select
     students.cohort_id,
     students.cohort_name,
     case
-        when levels.level is not null then levels.level
-        when coalesce(indicators.{{ names | join(', indicators.') }}) is not null then 'none'
+        when 2 in ({{ levels }}) then 'at_risk'
+        when 1 in ({{ levels }}) then 'warning'
+        when coalesce(judged.{{ names | join(', judged.') }}) is not null then 'none'
         else 'unknown'
     end as level,
-    coalesce(levels.reason_count, 0) as reason_count,
-    levels.reasons_en,
-    levels.reasons_zh,
-    indicators.has_attendance,
-    indicators.has_grades,
-    indicators.tier,
+    len(list_filter([{{ levels }}], lambda level: level > 0)) as reason_count,
+    {{ reasons(names, 'reason_en', '; ') }} as reasons_en,
+    {{ reasons(names, 'reason_zh', '；') }} as reasons_zh,
+    judged.has_attendance,
+    judged.has_grades,
+    judged.tier,
     {%- for name in names %}
-    indicators.{{ name }}{{ ',' if not loop.last }}
+    judged.{{ name }}{{ ',' if not loop.last }}
     {%- endfor %}
-from indicators
-left join levels
-    on levels.school_id = indicators.school_id
-    and levels.semester_id = indicators.semester_id
-    and levels.student_id = indicators.student_id
+from judged
 left join semesters
-    on semesters.school_id = indicators.school_id
-    and semesters.semester_id = indicators.semester_id
+    on semesters.school_id = judged.school_id
+    and semesters.semester_id = judged.semester_id
 left join students
-    on students.school_id = indicators.school_id
-    and students.student_id = indicators.student_id
+    on students.school_id = judged.school_id
+    and students.student_id = judged.student_id
 left join student_classes
-    on student_classes.school_id = indicators.school_id
-    and student_classes.semester_id = indicators.semester_id
-    and student_classes.student_id = indicators.student_id
+    on student_classes.school_id = judged.school_id
+    and student_classes.semester_id = judged.semester_id
+    and student_classes.student_id = judged.student_id
 left join admin_classes
     on admin_classes.school_id = student_classes.school_id
     and admin_classes.admin_class_id = student_classes.admin_class_id
