@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from scripted_platform import Platform, Request, answer
 
 from campus.client import Client, segment
@@ -16,7 +18,7 @@ from campus.collect import Account, Collector
 from campus.datasets.definition import contract_of, parse_definition
 from campus.datasets.metadata import PREFIXES, Offered, read_datasets
 from campus.datasets.paged import read_pages
-from campus.datasets.plan import Layout, lay_out
+from campus.datasets.plan import FEW, Layout, lay_out
 from campus.datasets.records import RecordsRead, Source
 from campus.errors import CampusError, NotFound
 from campus.events import Tally
@@ -93,6 +95,25 @@ def test_thinly_spread_ids_are_cut_into_few_segments() -> None:
     layout, requests = planned(range(10**18, 10**18 + 800 * 10**12, 10**12))
     assert layout.width and 8 <= len(layout.segments) <= 17
     assert requests < 45
+
+
+clusters = st.lists(
+    st.tuples(st.integers(-(10**6), 10**12), st.integers(1, 300), st.integers(1, 3)), min_size=1, max_size=4
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(clusters)
+@example([(0, 1, 1), (10**18, 1, 1)])
+def test_every_record_is_in_a_segment_and_holes_cost_nothing(clusters: list[tuple[int, int, int]]) -> None:
+    ids = sorted({start + step * n for start, count, step in clusters for n in range(count)})
+    layout, requests = planned(ids)
+    assert layout.width is not None
+    assert set(layout.segments) == {one // layout.width for one in ids}
+    assert list(layout.segments) == sorted(set(layout.segments))
+    # The ends, whether there is more beyond, a count; and a leap a segment, at two widths at most.
+    assert requests <= 7 + 2 * len(ids)
+    assert requests <= 7 + 2 * (FEW + len(layout.segments))
 
 
 @pytest.mark.parametrize("ids", [[1, 2], [2, 1], [5000, 1, 5001], range(9000, 1, -1), [-3, 0]])
