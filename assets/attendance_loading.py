@@ -22,7 +22,7 @@ from campus.attendance.semester import Semester
 from campus.attendance.week import Week
 from campus.attendance.wire import RECORDS, SESSIONS
 from campus.client import Client
-from campus.collect import Account, Collector
+from campus.collect import BATCH_ROWS, Account, Collector
 from campus.errors import CampusError
 from campus.events import Event, Tally
 from campus.resources import ResourceSpec
@@ -175,10 +175,12 @@ class SemesterLoader:
 
     @contextmanager
     def _open(self, number: int) -> Iterator[_Open]:
+        # Rows wait as objects, of all open weeks together no more than of one slice elsewhere.
+        rows = BATCH_ROWS // len(self._since)
         with ExitStack() as stack:
             targets = {spec: stack.enter_context(open_target(self._runtime, spec)) for spec in DAY_OF}
             sessions, records = (
-                Collector(spec, str(self._slice(spec, number)), target.write, self._runtime.listener)
+                Collector(spec, str(self._slice(spec, number)), target.write, self._runtime.listener, rows)
                 for spec, target in targets.items()
             )
             yield _Open(number, Week(sessions, records), targets)

@@ -56,12 +56,14 @@ class Collector:
         label: str,
         write: Callable[[pa.RecordBatch], None],
         listener: Listener | None = None,
+        batch_rows: int = BATCH_ROWS,
     ) -> None:
         self.spec = spec
         self.label = label
         self.account = Account()
         self._write = write
         self._listener = listener
+        self._batch_rows = batch_rows
         self._rows: list[Contract] = []
         self._extras: list[str | None] = []
         self._trashed: list[bool] = []
@@ -80,7 +82,7 @@ class Collector:
         self._rows += gathered.rows
         self._extras += gathered.extras
         self._trashed += gathered.trashed
-        if len(self._rows) >= BATCH_ROWS:
+        if len(self._rows) >= self._batch_rows:
             self.flush()
 
     def fail(self, ids: Sequence[int | str], reason: str) -> None:
