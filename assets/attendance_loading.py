@@ -26,6 +26,7 @@ from campus.collect import BATCH_ROWS, Account, Collector
 from campus.errors import CampusError
 from campus.events import Event, Tally
 from campus.resources import ResourceSpec
+from warehouse.parquet import GROUP_BYTES
 from warehouse.reading import Kept, Measure, Since
 from warehouse.tables import Slice
 
@@ -175,10 +176,12 @@ class SemesterLoader:
 
     @contextmanager
     def _open(self, number: int) -> Iterator[_Open]:
-        # Rows wait as objects, of all open weeks together no more than of one slice elsewhere.
-        rows = BATCH_ROWS // len(self._since)
+        # All open weeks together hold no more in memory than one slice does elsewhere.
+        rows, group_bytes = BATCH_ROWS // len(self._since), GROUP_BYTES // len(self._since)
         with ExitStack() as stack:
-            targets = {spec: stack.enter_context(open_target(self._runtime, spec)) for spec in DAY_OF}
+            targets = {
+                spec: stack.enter_context(open_target(self._runtime, spec, group_bytes)) for spec in DAY_OF
+            }
             sessions, records = (
                 Collector(spec, str(self._slice(spec, number)), target.write, self._runtime.listener, rows)
                 for spec, target in targets.items()

@@ -10,6 +10,7 @@ from assets.runtime import Runtime
 from assets.tables import TABLES, lake_table
 from campus.resources import RESOURCES, ResourceSpec
 from warehouse.evolve import evolve
+from warehouse.parquet import GROUP_BYTES
 from warehouse.spool import Spool
 from warehouse.tables import Table
 
@@ -24,13 +25,14 @@ class Target:
 
 
 @contextmanager
-def open_target(runtime: Runtime, spec: ResourceSpec) -> Iterator[Target]:
-    """A spool for one slice; the lake's table grows by what a school's own contract has more."""
+def open_target(runtime: Runtime, spec: ResourceSpec, group_bytes: int = GROUP_BYTES) -> Iterator[Target]:
+    """A spool for one slice, that holds so much in memory; the lake's table grows by what a school's own
+    contract has more."""
     if spec.contract is RESOURCES[spec.name].contract:
         table = TABLES[spec.name]
-        with Spool(table, runtime.scratch) as spool:
+        with Spool(table, runtime.scratch, group_bytes=group_bytes) as spool:
             yield Target(table, spool, spool.write)
     else:
         evolved = evolve(runtime.lake, lake_table(spec))
-        with Spool(evolved.table, runtime.scratch) as spool:
+        with Spool(evolved.table, runtime.scratch, group_bytes=group_bytes) as spool:
             yield Target(evolved.table, spool, lambda batch: spool.write(evolved.shaped(batch)))

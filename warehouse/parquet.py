@@ -38,10 +38,12 @@ class GroupedWriter:
         schema: pa.Schema,
         keys: Sequence[str] = (),
         filesystem: pa_fs.FileSystem | None = None,
+        group_bytes: int = GROUP_BYTES,
     ) -> None:
         self.rows = 0
         self._held: list[pa.RecordBatch] = []
         self._held_rows = self._held_bytes = 0
+        self._group_bytes = group_bytes
         self._writer = pq.ParquetWriter(path, schema, filesystem=filesystem, **_options(schema, keys))
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -50,7 +52,7 @@ class GroupedWriter:
         self._held.append(batch)
         self._held_rows += batch.num_rows
         self._held_bytes += batch.nbytes
-        if self._held_rows >= GROUP_ROWS or self._held_bytes >= GROUP_BYTES:
+        if self._held_rows >= GROUP_ROWS or self._held_bytes >= self._group_bytes:
             self._flush()
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from warehouse.parquet import GroupedWriter
+from warehouse.parquet import GROUP_BYTES, GroupedWriter
 from warehouse.tables import DELETED_AT, SYNCED_AT, TIMESTAMP, Table
 
 
@@ -19,10 +19,18 @@ class Spool:
     """Takes batches of `table.spool_schema`; the file lives as long as the `with` block.
 
     With `synced_at` the file is such as the lake's own, its rows stamped with that time, so that a slice that
-    holds nothing yet can take it as it is (`Reading.distinct`).
+    holds nothing yet can take it as it is (`Reading.distinct`). `group_bytes` are held in memory; the more
+    are open together, the fewer each should hold.
     """
 
-    def __init__(self, table: Table, directory: Path, *, synced_at: datetime | None = None) -> None:
+    def __init__(
+        self,
+        table: Table,
+        directory: Path,
+        *,
+        synced_at: datetime | None = None,
+        group_bytes: int = GROUP_BYTES,
+    ) -> None:
         self._table = table
         self._synced_at = synced_at
         directory.mkdir(parents=True, exist_ok=True)
@@ -32,7 +40,7 @@ class Spool:
         schema = table.spool_schema
         if synced_at:
             schema = schema.append(pa.field(SYNCED_AT, TIMESTAMP)).append(pa.field(DELETED_AT, TIMESTAMP))
-        self._writer = GroupedWriter(name, schema, table.primary_key)
+        self._writer = GroupedWriter(name, schema, table.primary_key, group_bytes=group_bytes)
 
     @property
     def rows(self) -> int:
