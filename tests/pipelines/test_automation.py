@@ -10,13 +10,15 @@ from world import World, publications
 
 from assets.datasets import RECORDS
 from assets.models import PUBLISHED
-from assets.partitions import DATASET_SEGMENTS
+from assets.partitions import DATASET_SEGMENTS, week_key
 from assets.resource_assets import asset_key
-from assets.runtime import SYNC_ID_TAG
+from assets.runtime import FULL_TAG, SYNC_ID_TAG
+from campus.resources import ATTENDANCE as ATTENDANCE_RESOURCES
 from campus.resources import BASE_DATA as BASE_RESOURCES
 from campus.resources import DATASET_METADATA, SCHOOLS, V1_DATA
 from pipelines.automation import EVERY_SEMESTER_TAG
 from pipelines.definitions import (
+    ATTENDANCE,
     BASE_DATA,
     DATASETS,
     DISCOVERY,
@@ -25,6 +27,7 @@ from pipelines.definitions import (
     build_definitions,
     load_definitions,
 )
+from pipelines.due import PartitionRange, school_of
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 
@@ -54,9 +57,9 @@ def test_the_definitions_that_dagster_loads_are_whole(definitions: dg.Definition
 def test_each_asset_has_a_group_and_a_description(definitions: dg.Definitions) -> None:
     graph = definitions.resolve_asset_graph()
     nodes = {key: graph.get(key) for key in graph.materializable_asset_keys}
-    resources = (SCHOOLS, *BASE_RESOURCES, *V1_DATA, *DATASET_METADATA)
+    resources = (SCHOOLS, *BASE_RESOURCES, *V1_DATA, *ATTENDANCE_RESOURCES, *DATASET_METADATA)
     assert {asset_key(spec.name) for spec in resources} | {RECORDS, PUBLISHED} <= nodes.keys()
-    groups = {"base_data", "v1", "datasets", "staging", "core", "marts", "seeds", "published"}
+    groups = {"base_data", "v1", "attendance", "datasets", "staging", "core", "marts", "seeds", "published"}
     assert {node.group_name for node in nodes.values()} >= groups
     assert [key for key, node in nodes.items() if not node.description] == []
     assert len(graph.asset_check_keys) > 70
@@ -127,6 +130,49 @@ def test_every_night_loads_the_datasets_of_each_school_in_one_run(district: Worl
     schools = [[key for key in keys if key.startswith(f"{school_id}|")] for school_id in (101, 102)]
     found = requested_loads(district, district.discover(), weekly=False, job=DATASETS)
     assert found == [(school[0], school[-1]) for school in schools]
+
+
+def requested_weeks(world: World, run: dg.DagsterRun, event: dg.DagsterEvent) -> list[dict[str, str]]:
+    """The tags of the runs of attendance that are asked for once `run`, of classes, has ended."""
+    sensor = load_definitions(world.settings).resolve_sensor_def("attendance_after_classes_success")
+    context = dg.build_run_status_sensor_context(
+        sensor.name, dagster_event=event, dagster_instance=world.instance, dagster_run=run
+    )
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    requests = [one for one in sensor(context) if isinstance(one, dg.RunRequest)]
+    assert all(request.job_name == ATTENDANCE for request in requests)
+    return [dict(request.tags) for request in requests]
+
+
+def test_attendance_is_asked_for_once_the_classes_of_its_school_are_loaded(district: World) -> None:
+    assert district.load(select='key:"raw/v1_semesters" or key:"raw/timetable_days"').problems == []
+    definitions = load_definitions(district.settings)
+    event = next(event for event in district.discover().all_events if event.is_job_event)
+    night = {SYNC_ID_TAG: "a night", FULL_TAG: "false"}
+
+    def run(job: str, key: str, status: dg.DagsterRunStatus, tags: dict[str, str] = night) -> dg.DagsterRun:
+        return district.instance.create_run_for_job(
+            definitions.resolve_job_def(job),
+            status=status,
+            tags=tags | PartitionRange(school_of(key), key, key).tags,
+        )
+
+    base = run(BASE_DATA, "101|10101", dg.DagsterRunStatus.SUCCESS)
+    assert requested_weeks(district, base, event) == [], "the v1 generation is still to come"
+    under_way = run(V1, "101|10101", dg.DagsterRunStatus.STARTED)
+    run(V1, "102|10201", dg.DagsterRunStatus.SUCCESS)
+    assert requested_weeks(district, base, event) == []
+    district.instance.report_run_failed(under_way)
+    first, last = week_key(101, 10101, 1), week_key(101, 10102, 13)
+    weeks = PartitionRange(101, first, last).tags
+    assert requested_weeks(district, base, event) == [night | weeks], "what has begun and was never loaded"
+
+    by_hand = run(V1, "101|10101", dg.DagsterRunStatus.SUCCESS, {})
+    assert requested_weeks(district, by_hand, event) == []
+    sunday = {SYNC_ID_TAG: "a Sunday", FULL_TAG: "true"}
+    run(BASE_DATA, "101|10101", dg.DagsterRunStatus.SUCCESS, sunday)
+    ended = run(V1, "101|10101", dg.DagsterRunStatus.SUCCESS, sunday)
+    assert requested_weeks(district, ended, event) == [sunday | weeks]
 
 
 def test_a_failed_discovery_holds_no_school_back(district: World) -> None:
