@@ -69,7 +69,7 @@ def parse_session(body: bytes) -> SessionDetail:
     [whole] = raw_rows(b"[%b]" % body)
     try:
         members = _MEMBERS.decode(whole)
-        statistics = _STATISTICS.decode(members.get("statistics", b"null"))
+        statistics = _statistics(bytes(members.get("statistics", b"null")))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnexpectedAnswer(f"expected the statistics and the list of a session: {error}.") from error
     return SessionDetail(statistics, decode_page(bytes(members.get("list", b"null")), SentRecord, KEY))
@@ -125,5 +125,10 @@ def _gathered(page: Page[SentRecord], rows: list[AttendanceRecord]) -> Gathered:
     return Gathered(rows, page.extras, [False] * len(rows), page.bad, page.drift, total=None)
 
 
+def _statistics(sent: bytes) -> Mapping[str, Raw] | None:
+    """None where there are none, for which PHP writes an empty list too."""
+    return None if sent == b"[]" else _STATISTICS.decode(sent)
+
+
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
-_STATISTICS = msgspec.json.Decoder(dict[str, Raw] | None)
+_STATISTICS: msgspec.json.Decoder[dict[str, Raw] | None] = msgspec.json.Decoder(dict[str, Raw] | None)
