@@ -1,4 +1,4 @@
-"""Attendance marts on a school made by chance, beside the same numbers counted by polars from the raw rows.
+"""Attendance marts on a school made by chance, beside the same numbers by polars and scipy from the raw rows.
 
 Nothing is shared with the models but the platform's rows and the definitions of seeds' defaults.
 """
@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from conftest import Build, Builder
 from raw_tables import Rows
+from scipy import stats
 
 FIRST_DAY = date(2026, 3, 2)  # a Monday
 DAYS = [FIRST_DAY + timedelta(7 * week + day) for week in range(9) for day in range(5)]
@@ -60,11 +61,13 @@ def _records(luck: Random) -> Iterator[dict[str, object]]:
 
 
 RECORDS = list(_records(Random(5)))
+# Points of 100: who misses more has fewer, more or less.
+SCORES = {student: 92 - 3 * (student % 8) - Random(student).randint(0, 20) for student in STUDENTS}
 SESSIONS = [(class_id, day, lesson) for day in DAYS for class_id in CLASSES for lesson in CLASSES[class_id]]
 
 COMMAND = (
     *("build", "--exclude-resource-type", "unit_test", "--exclude-resource-type", "test"),
-    *("--select", "+attendance_student_semester", "+attendance_group_week"),
+    *("--select", "+attendance_group_week", "+attendance_and_grades"),
 )
 
 
@@ -99,6 +102,20 @@ def by_chance(run_dbt: Builder) -> Build:
             for class_id, day, lesson in SESSIONS
         ],
         "attendance_records": RECORDS,
+        "assessments": [{"id": 7, "class_id": 11, "semester_id": 20, "full_score": "100"}],
+        "grades": [
+            {
+                "id": student,
+                "semester_id": 20,
+                "source": "class",
+                "source_id": 7,
+                "owner_id": student,
+                "full_score": "100",
+                "score": str(score),
+                "status": "published",
+            }
+            for student, score in SCORES.items()
+        ],
     }
     build = run_dbt("by chance", COMMAND, school)
     assert build.exit_code == 0, build.output
@@ -259,3 +276,17 @@ def test_average_daily_attendance_is_a_headcount_of_attended_days(
     assert len(shown) == 9
     for row, wanted in zip(shown, expected.rows(), strict=True):
         assert row == pytest.approx(wanted, abs=0.005001)
+
+
+def test_attendance_and_grades_go_together_as_scipy_finds(by_chance: Build, counted: pl.DataFrame) -> None:
+    sums = counted.group_by("student_id").agg(pl.col("recorded", "present").sum())
+    shares = {student: present / recorded for student, recorded, present in sums.rows()}
+    expected = stats.pearsonr(list(shares.values()), [SCORES[student] for student in shares]).statistic
+    assert 0.3 < expected < 0.95
+    ((correlation, students, cells),) = _mart(
+        by_chance,
+        "select any_value(correlation)::double, sum(students), count(*) from marts.attendance_and_grades",
+    )
+    assert correlation == pytest.approx(expected, abs=0.00005001)
+    assert students == len(STUDENTS)
+    assert cells > 5
