@@ -24,15 +24,23 @@ from pipelines.definitions import build_definitions
 
 CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "correct-horse-battery-staple"
+GUIDE = Path(__file__).parents[2] / "docs" / "analysts.md"
+QUESTIONS = re.findall(r"```sql\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+SNIPPETS = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
+CORRECTED = "99.5"
 OURS = ["_school_id", "_synced_at", "_deleted_at", "_extra"]
 
 
 @pytest.fixture(scope="module")
 def published(make_world: Callable[..., World]) -> World:
-    """A school that is loaded and published, with the same name for all its teachers."""
+    """A school that is loaded and published, with the same name for all its teachers. One of its published
+    grades was corrected between the first load and the second."""
     world = make_world(client_secret=SECRET)
     _name_all(world, "before")
     assert world.load(select=None).problems == []
+    grade = next(row["id"] for row in world.held("grades") if row["published_at"])
+    world.platform.update("grades", grade, score=CORRECTED, real_score=CORRECTED)
+    assert world.load(select='key:"raw/grades"').problems == []
     assert world.publish().problem is None
     return world
 
@@ -124,6 +132,34 @@ def test_no_further_publication_is_asked_for(published: World) -> None:
 def test_each_check_has_its_result_in_quality(published: World) -> None:
     statuses = dict(query(published, "SELECT status, count(*) FROM quality.check_results GROUP BY status"))
     assert statuses["pass"] > 50 and not statuses.keys() & {"fail", "error"}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_guides_questions_have_answers(published: World, question: str) -> None:
+    assert len(QUESTIONS) == 22
+    assert query(published, question) or "-- None is good news." in question
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS)
+def test_the_guides_ways_of_opening_the_file_work(published: World, snippet: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", snippet], cwd=published.home, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_correction_after_publication_is_told_and_the_grade_before_it_is_known(published: World) -> None:
+    corrections = query(
+        published,
+        "SELECT record_id, kind, after, is_after_publication, seen_at FROM marts.grade_change"
+        " WHERE field = 'real_score'",
+    )
+    [(grade, kind, after, is_after_publication, seen_at)] = corrections
+    assert (kind, after, is_after_publication) == ("changed", CORRECTED, True)
+    known = f"FROM marts.grades_known_on(TIMESTAMP '{seen_at}' - INTERVAL {{}}) WHERE grade_id = {grade}"
+    [(before,)] = query(published, "SELECT real_score::VARCHAR " + known.format("1 MICROSECOND"))
+    [(now,)] = query(published, "SELECT real_score::DOUBLE " + known.format("0 SECOND"))
+    assert now == float(CORRECTED) != float(before)
 
 
 def test_a_sync_beside_an_analyst_and_faults_shows_no_half_and_no_secret(
