@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import dagster as dg
 
@@ -139,7 +140,7 @@ class DatasetLoader:
                 return None
             elif not read.account.received:
                 return self._confirm(slice, read, total), read
-            return await self._commit(slice, spool, read), read
+            return await self._commit(slice, spool, read, server_total=total), read
 
     async def _count_new(self, slice: Slice, spool: Spool, read: RecordsRead) -> int:
         if not read.account.received:
@@ -165,7 +166,7 @@ class DatasetLoader:
     def _writer(self, spool: Spool) -> Write:
         return lambda batch: spool.write(self._evolved.shaped(batch))
 
-    async def _commit(self, slice: Slice, spool: Spool, read: RecordsRead) -> Loaded:
+    async def _commit(self, slice: Slice, spool: Spool, read: RecordsRead, **more: Any) -> Loaded:
         async with self._commits:
             return await asyncio.to_thread(
                 commit_slice,
@@ -180,6 +181,7 @@ class DatasetLoader:
                 distinct=read.distinct,
                 incremental=read.incremental,
                 failures=tuple(read.account.notes),
+                **more,
             )
 
     def _confirm(self, slice: Slice, read: RecordsRead, total: int) -> Loaded:

@@ -98,11 +98,12 @@ def _wanted_table(
         Column(each.name, each.arrow_type, each.description, each.personal) for each in fields(contract)
     ]
     key = primary_key(definition)
+    named = "" if definition.name == table else f". Named “{definition.name}” by the platform"
     return dataset_table(
         table,
         columns if key else [ROW_KEY, *columns],
         key or (ROW_KEY.name,),
-        " ".join((contract.__doc__ or "").split()),
+        " ".join(f"{contract.__doc__}{named}".split()),
     )
 
 

@@ -177,7 +177,9 @@ def _contract(
         "_",
         members,
         bases=(Contract,),
-        namespace={"__doc__": _comment(definition.label, definition.description, definition.name, "")},
+        namespace={
+            "__doc__": _comment(definition.label, definition.description, definition.name, definition.name)
+        },
         rename={column: name for name, column in columns.items()},
         kw_only=True,
     )

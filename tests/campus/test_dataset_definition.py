@@ -157,7 +157,7 @@ def test_the_metadata_become_comments() -> None:
     assert made["term"].description == "学期. One of 1, 2"
     assert made["plain"].description == "plain"
     contract = contract_of(dataset(name="成绩 2025", label="成绩", description="每名学生"))
-    assert contract.__doc__ == "成绩. 每名学生. Named “成绩 2025” by the platform"
+    assert contract.__doc__ == "成绩. 每名学生"
 
 
 def test_what_tells_about_a_person_is_marked_and_withheld_fields_hold_nothing() -> None:

@@ -80,6 +80,12 @@ def test_every_segment_is_a_partition_that_says_what_it_took(synced: World) -> N
 def test_comments_tell_what_the_columns_are(synced: World) -> None:
     comments = Published(synced).comments("家长_问卷_2025")
     assert comments["意见_建议"] == "意见与建议. Named “意见 建议” by the platform"
+    about = Published(synced).query(
+        "SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = 'datasets'"
+    )
+    told = {row["table_name"]: row["comment"] for row in about.to_pylist()}
+    assert told["家长_问卷_2025"] == "家长问卷. Named “家长 问卷: 2025” by the platform"
+    assert told["course_scores"] == "课程成绩. 每名学生每门课程的成绩"
     assert comments["满意度"] == "对学校的满意度. One of 1, 2, 3, 4, 5"
     assert all(comments[name] for name in ("_school_id", "_synced_at", "_deleted_at", "_extra"))
     assert comments.keys() > {"family", "created_at"}
@@ -114,6 +120,7 @@ def test_changes_are_taken_over_and_only_they_are_asked_for(synced: World) -> No
     assert moved == {0: (0, 0), 1: (0, 1), 2: (0, 0), 3: (1, 0)}
     assert new == ROWS + 1
     assert sum(row["received"] for row in entries.values()) < 10, "what lies within the overlap comes again"
+    assert [entries[number]["server_total"] for number in range(4)] == [99, 100, 100, 2]
     assert in_full(synced, "big_scores") == []
     assert all(row["received"] == sum(row[part] or 0 for part in PARTS) for row in load.log)
 
