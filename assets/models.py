@@ -2,12 +2,15 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtCliResource, dbt_assets
+from dagster_dbt.compat import DBT_PYTHON_VERSION
+from packaging.version import Version
 
 from assets.dataset_tables import planned_tables
 from assets.runtime import Runtime
@@ -31,6 +34,18 @@ class Translator(DagsterDbtTranslator):
     def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str | None:
         """staging, core, marts or seeds."""
         return str(dbt_resource_props["schema"])
+
+
+class Dbt(DbtCliResource):
+    """dbt as a process and no more. Before a command dagster-dbt would run `dbt --version`, which asks PyPI
+    for the latest, and load an adapter for the file into this process, which nothing here uses."""
+
+    @cached_property
+    def _cli_version(self) -> Version:
+        return DBT_PYTHON_VERSION
+
+    def _initialize_dbt_core_adapter(self, args: Sequence[str]) -> Any:
+        return None
 
 
 def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
@@ -88,7 +103,7 @@ def _run_dbt(context: dg.AssetExecutionContext, build: Build) -> Iterator[Any]:
     results_file = build.target / "run_results.json"
     results_file.unlink(missing_ok=True)
     os.environ.update(build.environment)
-    dbt = DbtCliResource(
+    dbt = Dbt(
         project_dir=os.fspath(PROJECT), profiles_dir=os.fspath(PROJECT), dbt_executable=os.fspath(EXECUTABLE)
     )
     invocation = dbt.cli(BUILD, context=context, target_path=build.target, raise_on_error=False)

@@ -13,10 +13,12 @@ from typing import Any
 
 import duckdb
 import pytest
+from dagster_dbt import DbtCliResource
 from deltalake import write_deltalake
 from tap import tapped
 from world import World, differences, publications
 
+from assets.models import Dbt
 from assets.tables import TABLES
 from campus.contract import fields
 from campus.resources import RESOURCES
@@ -66,7 +68,7 @@ def campus(world: World, *arguments: str, **environment: str) -> "subprocess.Com
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
 
 
@@ -125,6 +127,11 @@ def test_the_file_is_read_only_and_a_copy_opens_anywhere(published: World, tmp_p
     assert int(counts["marts grade_student_semester"]) > 0
 
 
+def test_dagster_dbt_still_has_what_is_put_aside() -> None:
+    """Else each build would ask PyPI for the latest dbt again, without a word."""
+    assert {"_cli_version", "_initialize_dbt_core_adapter"} <= vars(DbtCliResource).keys() & vars(Dbt).keys()
+
+
 def test_no_further_publication_is_asked_for(published: World) -> None:
     assert publications(build_definitions(published.settings), published.instance) == []
 
@@ -180,7 +187,7 @@ def test_a_sync_beside_an_analyst_and_faults_shows_no_half_and_no_secret(
             done = campus(published, "sync", CAMPUS_BASE_URL=tap.base_url)
     finally:
         stop.touch()
-        seen, errors = analyst.communicate(timeout=30)
+        seen, errors = analyst.communicate(timeout=120)
         published.platform.set_faults()
 
     assert done.returncode == 0, done.stdout + done.stderr
