@@ -134,7 +134,9 @@ class DatasetLoader:
             if total is None or not read.account.complete:
                 return None
             if not read.incremental:
-                # The platform sent everything, as it does not know the filter.
+                # Older records came as well. All there are, or does the platform take the filter otherwise?
+                if total != read.account.received:
+                    return None
                 read.account.server_total = total
             elif total != self._held[slice].alive + await self._count_new(slice, spool, read):
                 return None

@@ -68,7 +68,7 @@ async def plan_datasets(
 
     planned = Planned(await loader.load_by(read, DATASET_METADATA, Where(school_id), again=True))
     before = {plan.dataset: plan for plan in read_plans(runtime.lake, school_id)}
-    if any(one.status == "failed" for one in planned.loaded):
+    if not offered.complete or any(one.outcome is None for one in planned.loaded):
         planned.partitions = [key for plan in before.values() for key in partitions_of(plan)]
         return planned
     school = _School(client, runtime, cause, school_id, offered, planned, before)
@@ -122,17 +122,18 @@ class _School:
             self._keep(name, f"{self._where(name)}{error}")
             return
         self._note_drift(asked, before)
-        if layout.width is None and (before is None or before.width is not None):
-            self._planned.notes.append(f"dataset {name}: it is read by pages, as {layout.why}")
         after = self._new_plan(asked, layout, before)
         if before is not None and before.segments and (rekeyed or before.width != after.width):
-            if rekeyed and not self._runtime.guard.allowed:
-                self._keep(name, self._of_other_key(before, asked))
+            if (rekeyed or after.width is None) and not self._runtime.guard.allowed:
+                why = self._of_other_key(before, asked) if rekeyed else self._of_no_segments(before, layout)
+                self._keep(name, why)
                 return
             # Its slices are cut differently from now on: what the old ones hold comes back in the new ones.
             self._planned.loaded += self._retire(before, replace(self._runtime.guard, allowed=True))
             # Now, since the retirement is a load of these slices too, and none to go on from.
             after = replace(after, valid_since=now())
+        if after.width is None and (before is None or before.width is not None):
+            self._planned.notes.append(f"dataset {name}: it is read by pages, as {layout.why}")
         self._plans[name] = after
 
     def _keep(self, name: str, problem: str) -> None:
@@ -150,6 +151,13 @@ class _School:
             f"{_keyed(planned_table(before))}, so its rows cannot be told from those that are held. It is "
             f"read as before. If the platform means it so, {self._runtime.guard.override} and sync again: "
             f"all rows load under the new key, and those that are held count as deleted."
+        )
+
+    def _of_no_segments(self, before: Plan, layout: Layout) -> str:
+        return (
+            f"{self._where(before.dataset)}its segments cannot be asked for, as {layout.why.rstrip('.')}. "
+            f"That may pass, so it is planned as before. If it does not, {self._runtime.guard.override} and "
+            f"sync again: it is read by pages from then on."
         )
 
     def _retire_dropped(self) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from campus.contract import DECIMAL, Contract, Flag, Int, Number, Text, WallClock, doc
+from campus.contract import DECIMAL, Contract, Flag, Int, Number, Text, WallClock, doc, fields
 from campus.datasets.names import safe_names
 from campus.decode import Drift
 from campus.errors import UnexpectedAnswer
@@ -170,7 +170,8 @@ def _contract(
     for name, target in expanded:
         # of what is embedded even the key may be missing
         embedded = _contract(target, None, (), keyed=False)
-        about = doc(_comment(labels[name], "", name, columns[name]))
+        personal = any(field.personal for field in fields(embedded))
+        about = doc(_comment(labels[name], "", name, columns[name]), personal=personal)
         members.append((columns[name], Annotated[embedded | None, about], None))
     contract = msgspec.defstruct(
         # A name of underscores alone, with which Python leaves attributes like __v their names.

@@ -62,9 +62,9 @@ async def read_datasets(
     definitions: dict[str, bytes] = {}
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     for _, row in sorted(whole.items()):
-        own, name = _gather(row, fields, relations)
-        _add(gathered, own)
-        if name is not None and own.rows:
+        _add(gathered, _gather(row, fields, relations))
+        if name := _name(row):
+            # Also where another of its members breaks the contract: its records can be read all the same.
             definitions[name] = row
     datasets.add(gathered)
     for collector in (datasets, fields, relations):
@@ -102,19 +102,20 @@ async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tu
     return list({_identity(row): bytes(row) for page in pages for row in page}.values()), outcome
 
 
-def _gather(row: bytes, fields: Collector, relations: Collector) -> tuple[Page[Any], str | None]:
-    """Decode one dataset: its own row and name; its fields and relations go to their collectors."""
+def _gather(row: bytes, fields: Collector, relations: Collector) -> Page[Any]:
+    """Decode one dataset: its own row; its fields and relations go to their collectors."""
     members = _members(row)
     if members is None:
-        return decode_page(b"[%b]" % row, DATASETS.contract, DATASETS.primary_key), None
+        return decode_page(b"[%b]" % row, DATASETS.contract, DATASETS.primary_key)
     embedded = {name: _rows_of(members.pop(name, None)) for name in ("fields", "relations")}
     own: Page[Any] = decode_page(
         b"[%b]" % msgspec.json.encode(members), DATASETS.contract, DATASETS.primary_key
     )
-    for dataset in own.rows:
+    ids = [dataset.id for dataset in own.rows] + [bad.key[0] for bad in own.bad if bad.key]
+    for dataset_id in ids:
         for collector, name in ((fields, "fields"), (relations, "relations")):
-            collector.add(_children(collector, embedded[name], dataset.id))
-    return own, own.rows[0].name if own.rows else None
+            collector.add(_children(collector, embedded[name], dataset_id))
+    return own
 
 
 def _children(collector: Collector, rows: list[Raw], dataset_id: int) -> Gathered:

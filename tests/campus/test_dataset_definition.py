@@ -85,6 +85,11 @@ def test_any_name_may_be_that_of_a_field_or_of_the_key(name: str) -> None:
     assert [bad.key for bad in page.bad] == [(6,)]
 
 
+def test_an_embedded_record_is_personal_where_any_field_of_it_is() -> None:
+    [student] = [f for f in fields(contract_of(EVERYTHING, expanded=EXPANDED)) if f.name == "student"]
+    assert student.personal
+
+
 def test_each_type_has_its_column() -> None:
     contract = contract_of(EVERYTHING, expanded=EXPANDED)
     assert {f.name: f.arrow_type for f in fields(contract)} == {

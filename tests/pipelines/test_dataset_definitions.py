@@ -152,6 +152,18 @@ def test_another_key_waits_for_the_operators_word(synced: World) -> None:
     assert again(synced).problems == []
 
 
+def test_metadata_that_break_their_contract_stop_no_dataset(synced: World) -> None:
+    [entry] = [e for e in synced.platform.rows("datasets", 101) if e["row"]["name"] == "places"]
+    synced.platform.update("datasets", entry["key"], parent=101, is_custom="vielleicht")
+    synced.platform.insert("dataset_fields", 101, dataset="places", name="floor", type="integer")
+    [problem] = again(synced).problems
+    assert "datasets 101: 1 of" in problem and "quality.quarantine" in problem
+    assert ("field_added", "floor", "integer") in drift(synced)
+    assert differences(synced) == {}
+    synced.platform.update("datasets", entry["key"], parent=101, is_custom=False)
+    assert again(synced).problems == []
+
+
 def test_wishes_that_do_not_fit_are_told_before_anything_is_asked(synced: World) -> None:
     synced.platform.clear_log()
     wishes = {"fields": ["studnt_id"], "expand": ["stuent"], "filters": {"level_in": "优", "scor_egt": 1}}

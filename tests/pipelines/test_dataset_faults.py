@@ -113,6 +113,27 @@ def test_a_segment_that_always_fails_is_named_and_the_others_load(made: World) -
     assert differences(made) == {}
 
 
+def test_a_platform_that_refuses_for_a_while_loses_nobody_any_row(made: World) -> None:
+    assert again(made).problems == []
+    made.platform.set_faults({"kind": "status", "status": 422, "path": "*/records"})
+    load = again(made)
+    made.platform.set_faults()
+    told = "\n".join(load.problems)
+    assert "'big_scores': its segments cannot be asked for" in told and "--accept-vanished" in told
+    assert differences(made) == {}
+    assert again(made).problems == []
+
+
+def test_older_records_in_an_answer_are_no_proof_that_all_came(
+    made: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert again(made).problems == []
+    made.platform.update("datasets/big_scores", 9, parent=101, remark="spät")
+    monkeypatch.setattr("campus.datasets.records._has_older", lambda *_: True)
+    assert again(made).problems == []
+    assert differences(made) == {}
+
+
 @contextmanager
 def changing(world: World) -> Iterator[list[str]]:
     """Rows of all datasets come, go and change while the block lasts."""
