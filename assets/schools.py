@@ -152,7 +152,9 @@ def _semester_keys(semesters: dict[int, list[int]]) -> dict[int, list[str]]:
 
 async def _discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
     found = Found()
-    scopes = [SCHOOLS.scopes, SEMESTERS.scopes, DATASETS.scopes]
+    scopes = [SCHOOLS.scopes, SEMESTERS.scopes]
+    if runtime.datasets.selection.include:
+        scopes.append(DATASETS.scopes)
     async with Client(runtime.client, scopes, runtime.listener) as client:
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
         listed = await _list_schools(client, runtime, found)
@@ -208,7 +210,12 @@ def _plan_weeks(loader: Loader, school_id: int, known: list[str], found: Found) 
 async def _discover_datasets(
     loader: Loader, client: Client, cause: Cause, school_id: int, found: Found
 ) -> None:
-    """Load the metadata of a school's datasets and plan their segments."""
+    """Load the metadata of a school's datasets and plan their segments.
+
+    Where the settings want none of them, nothing is asked: the credentials may not cover datasets."""
+    found.segments[school_id] = []
+    if not loader.runtime.datasets.selection.include:
+        return
     names = {plan.dataset: plan.table for plan in read_plans(loader.runtime.lake)}
     planned = await plan_datasets(loader, client, loader.runtime, cause, school_id, names)
     found.loaded += planned.loaded

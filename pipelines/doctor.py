@@ -112,8 +112,10 @@ async def _school(client: Client, school_id: int, settings: Settings) -> AsyncIt
             if asked.finding.good is False and spec is BASE_DATA[0]:
                 # Where not even semesters can be read, thirty more refusals would say no more.
                 return
-    async for finding in _datasets(client, school_id, settings.options.datasets.selection):
-        yield finding
+    selection = settings.options.datasets.selection
+    if selection.include:
+        async for finding in _datasets(client, school_id, selection):
+            yield finding
 
 
 def _questions(

@@ -199,3 +199,12 @@ def test_some_segments_can_be_loaded_alone(synced: World) -> None:
     assert segments(load, "big_scores").keys() == {1, 2}
     paths = {one["path"].split("/")[-2] for one in synced.platform.log() if one["path"].endswith("/records")}
     assert paths == {"big_scores"}
+
+
+def test_where_no_datasets_are_wanted_nothing_is_asked_and_no_row_is_lost(synced: World) -> None:
+    held = {row["id"] for row in Published(synced).rows("big_scores")}
+    synced.platform.clear_log()
+    assert sync(synced, include=()).problems == []
+    assert not [one for one in synced.platform.log() if "/uds/" in one["path"]]
+    assert partitions(synced) == []
+    assert {row["id"] for row in Published(synced).rows("big_scores")} == held != set()
