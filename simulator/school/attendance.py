@@ -105,7 +105,7 @@ def record(seed: int, made: Session, common: Values, today: date, student: int, 
     draw = mix(made.draw, student)
     if draw % PER < FORGOTTEN_STUDENTS:
         return None
-    absent_chance, late_chance = _habits(seed, student)
+    absent_chance, late_chance = habits(seed, student)
     day_draw = mix(seed, student, made.day.toordinal())
     percent = WEEKDAY_PERCENT.get(made.day.isoweekday(), 100)
     leave = ""
@@ -140,7 +140,7 @@ def _status(draw: int, late_chance: int) -> str:
 
 
 @lru_cache(maxsize=100_000)
-def _habits(seed: int, student: int) -> tuple[int, int]:
+def habits(seed: int, student: int) -> tuple[int, int]:
     """How likely a student is absent for a day, and late for a lesson."""
     draw = mix(seed, student)
     absent = CHRONIC_ABSENT_DAYS if draw % PER < CHRONIC_STUDENTS else ABSENT_DAYS

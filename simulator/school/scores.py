@@ -10,6 +10,7 @@ from typing import NamedTuple
 from simulator.rows import RESOURCES, Row, Values
 from simulator.school import names
 from simulator.school.assessments import FULL_SCORE, Assessment, Item
+from simulator.school.attendance import ABSENT_DAYS, LATE, habits
 from simulator.school.calendar import moment, stamp
 from simulator.school.courses import Course, credit
 from simulator.school.points import min_ranks, ratio, text
@@ -48,18 +49,20 @@ def marks(seed: int, course: Course, item: Item) -> list[Mark]:
         elif fate < NOT_SCORED_SHARE + ZERO_SHARE:
             found.append(Mark(owner, 0, True))
         else:
-            share = min(ease + 0.5 * (0.65 * _form(owner, course.semester_id) + 0.35 * luck), 1)
+            share = min(ease + 0.5 * (0.65 * _form(seed, owner, course.semester_id) + 0.35 * luck), 1)
             step = 100 if plan.scoring in ("star", "level") else 50
             points = int(share * plan.full * 100 / step + 0.5) * step
             found.append(Mark(owner, points, fate < 1 - INVALID_SHARE))
     return found
 
 
-def _form(student: int, semester_id: int) -> float:
+def _form(seed: int, student: int, semester_id: int) -> float:
     """0 to 1, the same in all courses of a semester, so that good students are good; from one semester to the
-    next it moves a little, and a few fall far."""
+    next it moves a little, and a few fall far. Who is often absent or late does worse."""
     mood = _hashed(student * 31 + semester_id)
-    return max(0.9 * _hashed(student) + 0.1 * mood - (0.5 if mood < 0.04 else 0), 0)
+    absent, late = habits(seed, student)
+    missed = 0.5 * (absent > ABSENT_DAYS) + 0.15 * (late > LATE)
+    return max(0.9 * _hashed(student) + 0.1 * mood - (0.5 if mood < 0.04 else 0) - missed, 0)
 
 
 def _hashed(number: int) -> float:
