@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from campus.datasets import columnar
 from campus.datasets.columnar import decode_records
 from campus.datasets.definition import contract_of
-from campus.decode import Drift, raw_rows
+from campus.decode import Drift
 
 CONTRACT = contract_of(
     dataset(
@@ -70,7 +70,7 @@ odd_rows = st.fixed_dictionaries(
 
 
 def both_ways(text: str) -> tuple[Any, Any]:
-    page = raw_rows(text.encode())
+    page = text.encode()
     return decode_records(page, CONTRACT, ("id",)), columnar._decode_slowly(page, CONTRACT, ("id",))
 
 
@@ -88,7 +88,7 @@ def test_a_column_becomes_what_each_moment_becomes(page: list[dict[str, Any]]) -
 def test_the_usual_forms_are_taken_a_column_at_a_time(page: list[dict[str, Any]]) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(columnar, "_decode_slowly", lambda *_: pytest.fail("one at a time"))
-        found = decode_records(raw_rows(json.dumps(page).encode()), CONTRACT, ("id",))
+        found = decode_records(json.dumps(page).encode(), CONTRACT, ("id",))
     for sent, row in zip(page, found.batch.to_pylist(), strict=True):
         kept = json.loads(row["_extra"]) if row["_extra"] else {}
         for name, column in (("created_at", "created_at"), ("a b", "a_b")):
