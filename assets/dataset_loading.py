@@ -14,7 +14,7 @@ from assets.dataset_tables import Asked, segment_slice
 from assets.runtime import Cause, Runtime
 from campus.client import Client
 from campus.datasets.paged import read_pages
-from campus.datasets.records import RecordsRead, Span, Write, count, read_segment
+from campus.datasets.records import RecordsRead, Span, Write, count, read_segment, read_whole_segment
 from campus.errors import CampusError
 from campus.events import Tally
 from warehouse.evolve import evolve
@@ -158,8 +158,7 @@ class DatasetLoader:
             if span is None:
                 read = await read_pages(self._client, source, limit, write, self._runtime.scratch)
             else:
-                read = await read_segment(self._client, source, span, limit, None, write, tally)
-                read.account.server_total = await count(self._client, source, span, read.account.tally)
+                read = await read_whole_segment(self._client, source, span, limit, write, tally)
             return await self._commit(slice, spool, read), read
 
     def _spool(self) -> Spool:

@@ -19,8 +19,9 @@ from scripted_platform import Platform, Request, answer
 from campus.client import Client
 from campus.datasets.definition import contract_of
 from campus.datasets.paged import read_pages
-from campus.datasets.records import RecordsRead, Source, Span, count, read_segment
+from campus.datasets.records import RecordsRead, Source, Span, read_segment, read_whole_segment
 from campus.decode import Drift
+from campus.events import Tally
 from campus.resources import DATASETS
 
 DEFINITION = dataset(
@@ -66,9 +67,9 @@ def segment(script: Callable[[Request], bytes], span: Span, since: dt.datetime |
     batches: list[pa.RecordBatch] = []
 
     async def read(client: Client) -> RecordsRead:
-        found = await read_segment(client, BY_ID, span, 10_000, since, batches.append)
-        found.account.server_total = await count(client, BY_ID, span, found.account.tally)
-        return found
+        if since is not None:
+            return await read_segment(client, BY_ID, span, 10_000, since, batches.append)
+        return await read_whole_segment(client, BY_ID, span, 10_000, batches.append, Tally())
 
     found = ask(script, read)
     return found, [row for batch in batches for row in batch.to_pylist()]
@@ -95,6 +96,61 @@ def test_a_segment_is_its_rows_whatever_an_answer_holds(
     if not ignored:
         assert read.account.server_total == len(inside)
         assert read.cursor == (inside[-1]["id"] if inside else None)
+
+
+EMPTY = {"list": answer([]), "null": answer(None), "nothing": answer(b"", 204)}
+
+
+def empty_at(*starts: int, times: int, empty: bytes = EMPTY["list"]) -> Callable[[Request], bytes]:
+    """Twenty rows, at most seven an answer; the first `times` answers from each of these ids on are empty."""
+    rows: Rows = [{"id": key, "score": 1} for key in range(20)]
+    whole = serving(rows, 7)
+    strikes = Counter(dict.fromkeys(starts, times))
+
+    def records(request: Request) -> bytes:
+        start = int(request.query["id_egt"])
+        if "per_page" not in request.query and strikes[start]:
+            strikes[start] -= 1
+            return empty
+        return whole(request)
+
+    return records
+
+
+@pytest.mark.parametrize("empty", EMPTY.values(), ids=EMPTY)
+@pytest.mark.parametrize("starts", [(0,), (7,), (14,), (0, 7, 14)], ids=str)
+def test_an_empty_answer_by_mistake_ends_no_segment(starts: tuple[int, ...], empty: bytes) -> None:
+    read, loaded = segment(empty_at(*starts, times=1, empty=empty), Span(0, 19))
+    assert [row["id"] for row in loaded] == list(range(20))
+    assert (read.account.received, read.account.server_total, read.cursor) == (20, 20, 19)
+    assert read.account.complete and read.distinct
+
+
+def test_rows_that_are_counted_and_never_come_are_no_deletions() -> None:
+    read, loaded = segment(empty_at(14, times=99), Span(0, 19))
+    assert len(loaded) == 14 and not read.account.complete
+    assert read.account.notes == ["the platform counts 6 rows from id 14 on and sends none"]
+
+
+@pytest.mark.parametrize("blind", [("id_egt",), ("id_egt", "id_elt")], ids=str)
+def test_a_count_that_heeds_no_ids_stops_no_segment(blind: tuple[str, ...]) -> None:
+    rows: Rows = [{"id": key, "score": 1} for key in range(20)]
+    heeding, counting = serving(rows), serving(rows, 10_000, *blind)
+    read, loaded = segment(
+        lambda request: (counting if "per_page" in request.query else heeding)(request), Span(10, 30)
+    )
+    assert len(loaded) == 10 and read.account.complete
+    assert read.account.server_total == 20
+
+
+def test_a_row_that_comes_before_it_is_counted_stops_no_segment() -> None:
+    """It has a lower id than what was read last."""
+    rows: Rows = [{"id": key, "score": 1} for key in range(0, 20, 2)]
+    before, after = serving(rows), serving([*rows, {"id": 3, "score": 1}])
+    read, loaded = segment(
+        lambda request: (after if "per_page" in request.query else before)(request), Span(0, 19)
+    )
+    assert len(loaded) == 10 and read.account.complete and read.account.server_total == 11
 
 
 def test_a_row_without_a_readable_id_is_quarantined_and_the_segment_is_read_on() -> None:

@@ -24,7 +24,7 @@ from campus.datasets.definition import primary_key as key_columns
 from campus.datasets.metadata import Offered, read_datasets
 from campus.datasets.paged import read_pages
 from campus.datasets.plan import Layout, lay_out
-from campus.datasets.records import RecordsRead, Source, Span, count, read_segment
+from campus.datasets.records import RecordsRead, Source, Span, read_whole_segment
 from campus.decode import Drift
 from campus.errors import CampusError
 from campus.events import Tally
@@ -185,6 +185,4 @@ async def _readings(
         return
     for number in layout.segments:
         span = Span.of(number, layout.width)
-        read = await read_segment(client, source, span, 10_000, None, batches.append)
-        read.account.server_total = await count(client, source, span, read.account.tally)
-        yield read
+        yield await read_whole_segment(client, source, span, 10_000, batches.append, Tally())
