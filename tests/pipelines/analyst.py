@@ -22,7 +22,7 @@ if __name__ == "__main__":
     last = None
     reads = 0
     while not stop.exists():
-        time.sleep(0.02)
+        time.sleep(0.05)
         with duckdb.connect(file, read_only=True) as connection:
             seen = connection.execute(QUERY).fetchone()
         reads += 1
