@@ -96,9 +96,12 @@ class _School:
 
     async def plan(self, names: Mapping[str, str]) -> None:
         settings = self._runtime.datasets
+        listed = [*self._definitions, *self._offered.unread]
+        if listed:
+            self._planned.notes += unmatched(settings.selection, listed)
+        for name in chosen(settings.selection, self._offered.unread):
+            self._keep(name, f"{self._where(name)}{self._offered.unread[name]}")
         wanted = chosen(settings.selection, self._definitions)
-        if self._definitions:
-            self._planned.notes += unmatched(settings.selection, list(self._definitions))
         new = [name for name in wanted if name not in names]
         tables = {**names, **dict(zip(new, table_names(new, names.values()), strict=True))}
         await together(self._plan_one(name, tables[name], settings) for name in wanted)
@@ -164,7 +167,7 @@ class _School:
         """Let the rows of datasets vanish that the platform no longer has, as far as the guard lets them."""
         if self._offered.complete:
             for name, plan in self._before.items():
-                if name not in self._definitions:
+                if name not in self._definitions and name not in self._offered.unread:
                     self._planned.loaded += self._retire(plan, self._runtime.guard)
 
     def _retire(self, plan: Plan, guard: Guard) -> list[Loaded]:

@@ -28,6 +28,8 @@ from warehouse.tables import Slice
 IDS_SHOWN = 20
 # What one question asks for, in words, where it is no class.
 UNITS = {
+    # Of what comes in one list, only datasets are asked for one by one besides.
+    "once": "dataset",
     "by_item": "item",
     "by_term_type": "term type",
     "by_student": "student",

@@ -224,12 +224,14 @@ async def _datasets(client: Client, school_id: int, selection: Selection) -> Asy
         paths = [prefix + DATASETS.path for prefix in PREFIXES]
         yield Finding(None, f"{label}: under neither {' nor '.join(paths)}.")
         return
+    for name, reason in offered.unread.items():
+        yield Finding(False, f"{label}: {name}: {reason}")
     definitions = {name: parse_definition(sent) for name, sent in offered.definitions.items()}
     wanted = chosen(selection, definitions)
     yield Finding(
         True, f"{label}: {len(definitions)} under {offered.prefix}{DATASETS.path}, {len(wanted)} to be read."
     )
-    for mistake in unmatched(selection, list(definitions)):
+    for mistake in unmatched(selection, [*definitions, *offered.unread]):
         yield Finding(None, f"{label}: {mistake}.")
     for name in wanted:
         try:

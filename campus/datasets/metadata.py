@@ -1,6 +1,6 @@
 """What datasets a school has: their metadata, read into three tables, and the definitions to load by."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -23,11 +23,13 @@ PREFIXES = ("/v3", "/api/v3")
 class Offered:
     """The datasets of a school by name, each as the JSON object that was sent, and where they are.
 
-    `prefix` is None where the platform has no datasets at all. `complete`: the list is provably whole."""
+    `prefix` is None where the platform has no datasets at all. `complete`: the list is provably whole.
+    `unread`: why, by name, those could not be asked for that are listed without their fields."""
 
     prefix: str | None
     definitions: dict[str, bytes]
     complete: bool = True
+    unread: dict[str, str] = field(default_factory=dict)
 
 
 async def read_datasets(
@@ -35,42 +37,48 @@ async def read_datasets(
 ) -> Offered:
     """Read the metadata of all datasets of a school into the three collectors.
 
-    Raises CampusError where the list, or one dataset of it, cannot be read: what is missing from half a list
-    would look like a dataset that is gone."""
+    One that is listed but cannot be asked for keeps the fields and relations that it had. Raises CampusError
+    where the list cannot be read: what is missing from half a list would look like a dataset that is gone."""
     tally = datasets.account.tally
     found = await _find(client, school_id, tally)
     if found is None:
         return Offered(None, {})
     prefix, listed, outcome = found
     whole: dict[int, bytes] = {}
+    unread: dict[str, str] = {}
 
     async def complete(position: int, row: bytes) -> None:
         members, name = _members(row), _name(row)
         if members and name and not {"fields", "relations"} <= members.keys():
-            answer = await client.get(
-                f"{prefix}{DATASETS.path}/{segment(name)}",
-                {},
-                school_id=school_id,
-                scope=DATASETS.scopes,
-                parse=_one,
-                tally=tally,
-            )
-            row = answer.value
+            try:
+                answer = await client.get(
+                    f"{prefix}{DATASETS.path}/{segment(name)}",
+                    {},
+                    school_id=school_id,
+                    scope=DATASETS.scopes,
+                    parse=_one,
+                    tally=tally,
+                )
+            except CampusError as error:
+                unread[name] = str(error)
+            else:
+                row = answer.value
         whole[position] = row
 
     await together(complete(position, row) for position, row in enumerate(listed))
     definitions: dict[str, bytes] = {}
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     for _, row in sorted(whole.items()):
-        _add(gathered, _gather(row, fields, relations))
-        if name := _name(row):
+        name = _name(row)
+        _add(gathered, _gather(row, fields, relations, unread.get(name or "")))
+        if name and name not in unread:
             # Also where another of its members breaks the contract: its records can be read all the same.
             definitions[name] = row
     datasets.add(gathered)
     for collector in (datasets, fields, relations):
         collector.account.complete = outcome.complete
         collector.flush()
-    return Offered(prefix, definitions, outcome.complete)
+    return Offered(prefix, definitions, outcome.complete, unread)
 
 
 async def _find(client: Client, school_id: int, tally: Tally) -> tuple[str, list[bytes], Outcome] | None:
@@ -102,8 +110,9 @@ async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tu
     return list({_identity(row): bytes(row) for page in pages for row in page}.values()), outcome
 
 
-def _gather(row: bytes, fields: Collector, relations: Collector) -> Page[Any]:
-    """Decode one dataset: its own row; its fields and relations go to their collectors."""
+def _gather(row: bytes, fields: Collector, relations: Collector, unread: str | None) -> Page[Any]:
+    """Decode one dataset: its own row; its fields and relations go to their collectors, or why they are
+    `unread`."""
     members = _members(row)
     if members is None:
         return decode_page(b"[%b]" % row, DATASETS.contract, DATASETS.primary_key)
@@ -112,8 +121,11 @@ def _gather(row: bytes, fields: Collector, relations: Collector) -> Page[Any]:
         b"[%b]" % msgspec.json.encode(members), DATASETS.contract, DATASETS.primary_key
     )
     ids = [dataset.id for dataset in own.rows] + [bad.key[0] for bad in own.bad if bad.key]
-    for dataset_id in ids:
-        for collector, name in ((fields, "fields"), (relations, "relations")):
+    for collector, name in ((fields, "fields"), (relations, "relations")):
+        if unread is not None:
+            collector.fail(ids, unread)
+            continue
+        for dataset_id in ids:
             collector.add(_children(collector, embedded[name], dataset_id))
     return own
 

@@ -20,7 +20,7 @@ from campus.datasets.metadata import PREFIXES, Offered, read_datasets
 from campus.datasets.paged import read_pages
 from campus.datasets.plan import FEW, Layout, lay_out
 from campus.datasets.records import RecordsRead, Source
-from campus.errors import CampusError, NotFound
+from campus.errors import CampusError
 from campus.events import Tally
 from campus.resources import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
 
@@ -170,10 +170,18 @@ def test_a_platform_whose_list_fails_has_not_none(statuses: tuple[int, int]) -> 
         offered(lambda request: answer({}, status[request.path.removesuffix("/uds/datasets")]))
 
 
-def test_a_listed_dataset_that_cannot_be_asked_for_is_no_empty_platform() -> None:
+@pytest.mark.parametrize("refusal", [answer({}, 404), answer({}, 403), answer({}, 422), answer([])])
+def test_a_listed_dataset_that_cannot_be_asked_for_is_told_and_the_others_are_read(refusal: bytes) -> None:
     brief = {name: value for name, value in SCORES.items() if name not in ("fields", "relations")}
-    with pytest.raises(NotFound):
-        offered(lambda request: answer({}, 404) if "scores" in request.path else answer([brief]))
+    other = SCORES | {"id": 2, "name": "other"}
+    found, (datasets, *children) = offered(
+        lambda request: refusal if "scores" in request.path else answer([brief, other])
+    )
+    assert (list(found.definitions), list(found.unread)) == (["other"], ["scores"])
+    assert found.complete and datasets.received == 2
+    for account in children:
+        assert account.complete and account.failed == {1: found.unread["scores"]}
+    assert children[0].received == 1
 
 
 def test_a_name_of_dots_leads_nowhere_else() -> None:

@@ -33,8 +33,9 @@ FAULTS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A platform of many small segments, never synced before."""
-    with world(tmp_path_factory.mktemp("home"), students=8, dataset_rows=ROWS, max_per_page=20) as made:
+    """A platform of many small segments, never synced before; it lists datasets without their fields."""
+    options = {"students": 8, "dataset_rows": ROWS, "max_per_page": 20, "dataset_list_fields": "bare"}
+    with world(tmp_path_factory.mktemp("home"), **options) as made:
         config = f"datasets: {{include: {list(INCLUDE)}, segment_rows: {WIDTH}, segments_at_a_time: 2}}"
         (made.home / "campus.yaml").write_text(config)
         yield made
@@ -121,6 +122,26 @@ def test_a_platform_that_refuses_for_a_while_loses_nobody_any_row(made: World) -
     told = "\n".join(load.problems)
     assert "'big_scores': its segments cannot be asked for" in told and "--accept-vanished" in told
     assert differences(made) == {}
+    assert again(made).problems == []
+
+
+def test_a_dataset_whose_metadata_are_refused_is_read_as_it_was_planned_last(made: World) -> None:
+    assert again(made).problems == []
+    [about] = [row for row in made.held("datasets") if row["name"] == "course_catalog"]
+
+    def fields() -> list[str]:
+        return [row["name"] for row in made.held("dataset_fields") if row["dataset_id"] == about["id"]]
+
+    before = fields()
+    made.platform.update("datasets/course_catalog", 1002, parent=101, title="anders")
+    made.platform.update("datasets/big_scores", 8, parent=101, remark="anders")
+    made.platform.set_faults({"kind": "status", "status": 404, "path": "*/datasets/course_catalog"})
+    [problem] = again(made).problems
+    made.platform.set_faults()
+    assert "school 101, dataset 'course_catalog': " in problem and "status 404" in problem
+    assert f"dataset_fields 101: dataset {about['id']}: " in problem
+    assert differences(made) == {}
+    assert fields() == before != []
     assert again(made).problems == []
 
 
