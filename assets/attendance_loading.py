@@ -97,11 +97,6 @@ class SemesterLoader:
             "cursor": str(self._semester.today),
         }
         counts = {"requests planned for the run's weeks of the semester": self.plan.choice.requests}
-        if one.outcome:
-            tally = one.outcome.tally
-            counts["dagster/partition_row_count"] = (
-                tally.were_alive + tally.new + tally.returned - tally.vanished
-            )
         return {
             **{name: dg.MetadataValue.text(text) for name, text in told.items()},
             **{name: dg.MetadataValue.int(count) for name, count in counts.items()},

@@ -209,19 +209,16 @@ class DatasetLoader:
 
     def _metadata(self, loaded: Loaded, read: RecordsRead, slice: Slice) -> dict[str, dg.MetadataValue]:
         seconds = loaded.seconds or time.monotonic() - read.account.began
-        alive = self._held[slice].alive
-        if loaded.outcome is not None:
-            tally = loaded.outcome.tally
-            alive = tally.were_alive + tally.new + tally.returned - tally.vanished
+        outcome = loaded.outcome
         counts: dict[str, int] = {
-            "dagster/row_count": alive,
+            "dagster/row_count": self._held[slice].alive if outcome is None else outcome.tally.are_alive,
             "received": read.account.received,
             "rows/s": round(read.account.received / seconds) if seconds else 0,
             **traffic_of(read.account),
             "quarantined": len(read.account.bad),
         }
-        if loaded.outcome is not None:
-            tally = loaded.outcome.tally
+        if outcome is not None:
+            tally = outcome.tally
             counts |= {"new": tally.new, "changed": tally.changed, "vanished": tally.vanished}
         if read.cursor is not None:
             counts["cursor"] = read.cursor

@@ -204,7 +204,7 @@ def _metadata(one: Loaded) -> dict[str, dg.MetadataValue]:
         return {"status": dg.MetadataValue.text(one.message)}
     tally = one.outcome.tally
     counts = {
-        "dagster/partition_row_count": tally.loaded,
+        "dagster/partition_row_count": tally.are_alive,
         "received": one.outcome.received,
         "new": tally.new,
         "changed": tally.changed,

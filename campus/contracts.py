@@ -88,7 +88,7 @@ class Reflection(Contract):
     usin: Annotated[Text | None, doc("Student or staff number", personal=True)] = None
     phone: Annotated[Text | None, doc("Phone", personal=True)] = None
     structure_ids: Annotated[list[Int] | None, doc("Ids of the user's structures")] = None
-    outer_id: Annotated[Text | None, doc("Id in an external system")] = None
+    outer_id: Annotated[Text | None, doc("Id in an external system", personal=True)] = None
     status: Annotated[Text | None, doc("Status; the values are not specified", enum=True)] = None
     deleted_at: Annotated[WallClock | None, doc("When the user was deleted; null: alive")] = None
 
@@ -104,7 +104,7 @@ class Student(Contract):
     structure_ids: Annotated[list[Int] | None, doc("Ids of the student's structures")] = None
     pupil_id: Annotated[Int | None, doc("Pupil id")] = None
     graduates_in_id: Annotated[Int | None, doc("Cohort term id")] = None
-    outer_id: Annotated[Text | None, doc("Id in an external system")] = None
+    outer_id: Annotated[Text | None, doc("Id in an external system", personal=True)] = None
     status: Annotated[Text | None, doc("Status; the values are not specified", enum=True)] = None
     deleted_at: Annotated[
         WallClock | None, doc("When the student was deleted, where the platform shows it", expected=False)
@@ -121,7 +121,7 @@ class Teacher(Contract):
     usin: Annotated[Text | None, doc("Staff number", personal=True)] = None
     phone: Annotated[Text | None, doc("Phone", personal=True)] = None
     structure_ids: Annotated[list[Int] | None, doc("Ids of the teacher's structures")] = None
-    outer_id: Annotated[Text | None, doc("Id in an external system")] = None
+    outer_id: Annotated[Text | None, doc("Id in an external system", personal=True)] = None
     department_names: Annotated[list[Text] | None, doc("Names of the teacher's departments")] = None
     status: Annotated[Text | None, doc("Status; the values are not specified", enum=True)] = None
     deleted_at: Annotated[

@@ -57,7 +57,7 @@ class User(Contract):
     email: Annotated[Text | None, doc("Email", personal=True)] = None
     phone: Annotated[Text | None, doc("Phone", personal=True)] = None
     graduates_in: Annotated[Int | None, doc("Graduating year of a student")] = None
-    outer_id: Annotated[Text | None, doc("Id in an external system")] = None
+    outer_id: Annotated[Text | None, doc("Id in an external system", personal=True)] = None
     duration: Annotated[Int | None, doc("Years of schooling")] = None
     entered_at: Annotated[dt.date | None, doc("Date of enrolment")] = None
     idcard: Annotated[
@@ -101,7 +101,9 @@ class ClassStudent(StudentProfile):
 class Card(StudentProfile):
     """A student card that CAMPUS_CARD_IDS names, and the student it is bound to."""
 
-    card_id: Annotated[Text | None, doc("Card id, as the setting has it", expected=False)] = None
+    card_id: Annotated[Text | None, doc("Card id, as the setting has it", personal=True, expected=False)] = (
+        None
+    )
     state: Annotated[Text | None, doc("bound, or unbound (the platform answers 404)", expected=False)] = None
 
 

@@ -39,7 +39,7 @@ class Tally:
     """How many rows met which fate.
 
     A row of `duplicates` was beaten by a better one of its key; `were_alive` rows the slice held alive
-    before; `high_water` is the latest updated_at of the reading, never past its start.
+    before, `are_alive` it holds alive now; `high_water` is the latest updated_at of the reading, never past its start.
     """
 
     new: int = 0
@@ -52,6 +52,7 @@ class Tally:
     kept: int = 0
     duplicates: int = 0
     were_alive: int = 0
+    are_alive: int = 0
     high_water: datetime | None = None
 
     @property
@@ -97,6 +98,7 @@ def tally_all(table: Table, reading: Reading, fate: str) -> Tally:
     return Tally(
         **{fate: rows},
         were_alive=rows if fate == "unchanged" else 0,
+        are_alive=rows,
         high_water=min(mark, reading.started_at) if mark else None,
     )
 
@@ -232,17 +234,23 @@ def _tally(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading, merge
     keys = listed(table.primary_key)
     con.read_parquet([str(path) for path in merged]).create_view("merged")
     counts = con.execute(f"""
-        SELECT _fate, count(*), count(*) FILTER (_was_alive), max({_updated(table)})
+        SELECT
+            _fate,
+            count(*),
+            count(*) FILTER (_was_alive),
+            count(*) FILTER ({DELETED_AT} IS NULL),
+            max({_updated(table)})
         FROM merged
         GROUP BY _fate
     """).fetchall()
     [(duplicates,)] = con.execute(f"""
         SELECT (SELECT count(*) FROM reading) - (SELECT count(*) FROM (SELECT DISTINCT {keys} FROM reading))
     """).fetchall()
-    marks = [mark for fate, _, _, mark in counts if fate in READ and mark]
+    marks = [mark for fate, _, _, _, mark in counts if fate in READ and mark]
     return Tally(
-        **{fate: rows for fate, rows, _, _ in counts},
+        **{fate: rows for fate, rows, *_ in counts},
         duplicates=duplicates,
-        were_alive=sum(alive for _, _, alive, _ in counts),
+        were_alive=sum(before for _, _, before, _, _ in counts),
+        are_alive=sum(after for _, _, _, after, _ in counts),
         high_water=min(max(marks), reading.started_at) if marks else None,
     )

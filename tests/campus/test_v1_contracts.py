@@ -145,8 +145,8 @@ SPECIFIED: dict[str, dict[str, str]] = {
 }
 PERSONAL = {
     "v1_admin_classes": "director teachers students",
-    "v1_users": "usin name avatar_url email phone idcard student_id guardian_role",
-    "cards": "name usin pinyin avatar_url",
+    "v1_users": "usin name outer_id avatar_url email phone idcard student_id guardian_role",
+    "cards": "card_id name usin pinyin avatar_url",
     "transcript_courses": "teachers",
     "v1_classes": "teachers",
     "v1_class_students": "name usin pinyin avatar_url",

@@ -111,6 +111,8 @@ def test_slice_follows_the_model(sequence: list[dict[str, Any]]) -> None:
                 for key, one in model.items()
             ]
             assert held(lake, names, alive=False) == sorted(expected, key=repr)
+            alive = [one for one in model.values() if one["_deleted_at"] is None]
+            assert outcome.tally.are_alive == len(alive)
             history.append({key: one["score"] for key, one in model.items() if one["_deleted_at"] is None})
         for number, scores in enumerate(history):
             found = known_on(lake, MARKS, SLICE, "score", at(number), Path(folder)).to_pylist()
