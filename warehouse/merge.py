@@ -39,7 +39,8 @@ class Tally:
     """How many rows met which fate.
 
     A row of `duplicates` was beaten by a better one of its key; `were_alive` rows the slice held alive
-    before, `are_alive` it holds alive now; `high_water` is the latest updated_at of the reading, never past its start.
+    before, and `are_alive` with this reading; `high_water` is the latest updated_at of the reading, never
+    past its start.
     """
 
     new: int = 0

@@ -188,7 +188,7 @@ def test_what_tells_about_a_person_is_marked() -> None:
     people = {
         (resource, field)
         for resource in ("reflections", "students", "teachers")
-        for field in ("name", "usin")
+        for field in ("name", "usin", "outer_id")
     }
     assert personal == people | {
         ("reflections", "phone"),
