@@ -95,13 +95,13 @@ class _School:
     async def load(
         self, semester_id: int, weeks: Sequence[int]
     ) -> AsyncIterator[tuple[Loaded, Mapping[str, dg.MetadataValue]]]:
-        """Load weeks of a semester; a week that has not begun has nothing to ask for."""
+        """Load weeks of a semester. A week that has not begun has nothing to ask for, unless it is due."""
         calendar = self._timeline.calendars.get(semester_id)
         begun = calendar.weeks_until(self._timeline.today) if calendar else ()
         asked = [
             week
             for week in weeks
-            if week in begun and not (self._cause.only_due and (semester_id, week) not in self._due)
+            if (semester_id, week) in self._due or (week in begun and not self._cause.only_due)
         ]
         skipped = [week for week in asked if self._is_done(semester_id, week)]
         for week in skipped:
@@ -120,7 +120,7 @@ class _School:
             self._runtime,
             self._client,
             self._cause,
-            read_semester(self._runtime.lake, self._school_id, calendar, self._timeline.today, asked),
+            read_semester(self._runtime.lake, self._school_id, calendar, self._timeline.today),
             {week: self._since(semester_id, week) for week in asked},
             trailing=self._is_trailing(calendar, asked),
         )

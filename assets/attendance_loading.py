@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import dagster as dg
@@ -11,7 +11,7 @@ import dagster as dg
 from assets.committing import STORAGE_ERRORS, Loaded, commit_slice, fail_slice
 from assets.loading import failures
 from assets.runtime import Cause, Runtime
-from assets.tables import TABLES, slice_of
+from assets.tables import TABLES, slice_of, values
 from assets.targets import Target, open_target
 from campus.attendance.by_sessions import ask_witnesses, read_by_sessions
 from campus.attendance.by_students import Following, read_by_students
@@ -202,7 +202,7 @@ class SemesterLoader:
                 self._slice(spec, one.number),
                 target.spool,
                 one.account(spec),
-                self._runtime.guard,
+                replace(self._runtime.guard, leaving=self._leaving(spec, one.number)),
                 keep=tuple(each for each in kept if each.column in TABLES[spec.name].row_schema.names),
                 since=Since(DAY_OF[spec], since) if since else None,
                 failures=words,
@@ -210,6 +210,12 @@ class SemesterLoader:
             )
             for spec, target in one.targets.items()
         ]
+
+    def _leaving(self, spec: ResourceSpec, number: int) -> int:
+        """How many rows of a week count as another one, since the dates of the semester have moved."""
+        held = self._runtime.lake.read(TABLES[spec.name], self._slice(spec, number), [DAY_OF[spec]])
+        days = values(held, DAY_OF[spec])
+        return sum(day is not None and self._semester.calendar.week_of(day) != number for day in days)
 
     def _failed(self, number: int, message: str) -> list[Loaded]:
         return [

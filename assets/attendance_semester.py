@@ -13,14 +13,13 @@ from campus.contract import column_names
 from campus.contracts_v1_attendance import AttendanceSession
 from campus.resources import RESOURCES
 from warehouse.lake import Lake
+from warehouse.tables import Slice
 
 Row = dict[str, Any]
 
 
-def read_semester(
-    lake: Lake, school_id: int, calendar: Calendar, today: date, weeks: Iterable[int]
-) -> Semester:
-    """One semester as far as the lake holds it. `weeks`: those whose known sessions matter."""
+def read_semester(lake: Lake, school_id: int, calendar: Calendar, today: date) -> Semester:
+    """One semester as far as the lake holds it."""
     here = _Here(lake, school_id, calendar.semester_id)
     classes = here.rows("v1_classes", ["id", "start_at", "end_in", "week_type", "schedules"])
     users = here.rows("v1_users", ["id", "usin", "role"])
@@ -35,7 +34,7 @@ def read_semester(
         askable=frozenset(students | {row["student_id"] for row in enrolled if row["_deleted_at"] is None}),
         usins={row["student_id"]: row["usin"] for row in enrolled}
         | {row["id"]: row["usin"] for row in users if row["usin"]},
-        known={week: here.sessions(week) for week in weeks},
+        known=here.sessions(calendar),
     )
 
 
@@ -45,20 +44,21 @@ class _Here:
     def __init__(self, lake: Lake, school_id: int, semester_id: int) -> None:
         self._lake, self._school_id, self._semester_id = lake, school_id, semester_id
 
-    def rows(
-        self, name: str, columns: list[str], week: int | None = None, *, alive: bool = True
-    ) -> list[Row]:
-        slice = slice_of(RESOURCES[name], self._school_id, self._semester_id, week)
+    def rows(self, name: str, columns: list[str], *, alive: bool = True) -> list[Row]:
+        slice = slice_of(RESOURCES[name], self._school_id, self._semester_id)
         return list(self._lake.read(TABLES[name], slice, columns, alive=alive).to_pylist())
 
-    def sessions(self, week: int) -> dict[Session, AttendanceSession]:
-        columns = list(column_names(AttendanceSession))
-        held = (AttendanceSession(**row) for row in self.rows("attendance_sessions", columns, week))
-        return {
-            Session(row.class_id, row.date, row.lesson): row
-            for row in held
-            if row.class_id is not None and row.date is not None and row.lesson is not None
-        }
+    def sessions(self, calendar: Calendar) -> dict[int, dict[Session, AttendanceSession]]:
+        """The sessions by the week that they count as. Where the dates of the semester have moved, that is
+        not the week that they were loaded as."""
+        semester = Slice.of(_school_id=self._school_id, _semester_id=self._semester_id)
+        columns = column_names(AttendanceSession)
+        known: dict[int, dict[Session, AttendanceSession]] = defaultdict(dict)
+        for sent in self._lake.read(TABLES["attendance_sessions"], semester, columns).to_pylist():
+            row = AttendanceSession(**sent)
+            if row.class_id is not None and row.date is not None and row.lesson is not None:
+                known[calendar.week_of(row.date)][Session(row.class_id, row.date, row.lesson)] = row
+        return known
 
 
 def _times(row: Row) -> ClassTimes:

@@ -10,6 +10,7 @@ from campus.attendance.calendar import Calendar, WeekCondition, WeeksBegin, plat
 from campus.resources import ATTENDANCE, RESOURCES
 from warehouse.lake import Lake
 from warehouse.quality import now, standings
+from warehouse.tables import Slice
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,16 @@ def due_weeks(
     lake: Lake, school_id: int, timeline: Timeline, settings: AttendanceSettings
 ) -> dict[tuple[int, int], date | None]:
     """The weeks of a school that a night asks for, by semester and week: those that have begun and were never
-    loaded (None), and those of which somebody may since have marked a session: from which day on.
+    loaded, or whose semester has moved (None), and those of which somebody may since have marked a session:
+    from which day on.
 
     Sessions are settled once they were read later than the window after them, so a night that was missed is
     made up for by the next one."""
     read_on = _read_on(lake, school_id)
-    due: dict[tuple[int, int], date | None] = {}
+    due: dict[tuple[int, int], date | None] = dict.fromkeys(_moved(lake, school_id, timeline))
     for semester_id, week in timeline.begun:
+        if (semester_id, week) in due:
+            continue
         last_read = read_on.get(f"{school_id}|{semester_id}|{week}")
         if last_read is None:
             due[semester_id, week] = None
@@ -112,7 +116,8 @@ def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], 
     asked: list[str] = []
     for school_id, own in keys_by_school(keys).items():
         timeline = timeline_of(lake, school_id, settings)
-        weeks = timeline.begun if full else due_weeks(lake, school_id, timeline, settings)
+        due = due_weeks(lake, school_id, timeline, settings)
+        weeks = [*due, *timeline.begun] if full else due
         wanted = {week_key(school_id, *each) for each in weeks}
         asked += [key for key in own if key in wanted]
     return asked
@@ -124,6 +129,22 @@ def _weekdays_of_today(lake: Lake, school_id: int, semester_id: int) -> list[int
         TABLES[spec.name], slice_of(spec, school_id, semester_id), ["day", "is_current"]
     ).to_pylist()
     return [row["day"] for row in days if row["is_current"]]
+
+
+def _moved(lake: Lake, school_id: int, timeline: Timeline) -> set[tuple[int, int]]:
+    """The weeks of the semesters whose dates have moved, so that sessions count as other weeks now than those
+    that they are held as: weeks that have begun, and others that hold any."""
+    columns = ["_semester_id", "_week", "date"]
+    sessions = lake.read(TABLES["attendance_sessions"], Slice.of(_school_id=school_id), columns)
+    days = sessions.group_by(columns).aggregate([]).to_pylist()
+    held = {(row["_semester_id"], row["_week"], row["date"]) for row in days}
+    planned = set(timeline.weeks)
+    moved = {
+        semester_id
+        for semester_id, week, day in held
+        if (semester_id, week) in planned and timeline.calendars[semester_id].week_of(day) != week
+    }
+    return {each for each in {*timeline.begun, *(one[:2] for one in held)} & planned if each[0] in moved}
 
 
 def _read_on(lake: Lake, school_id: int) -> dict[str, date]:

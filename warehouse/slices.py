@@ -33,7 +33,8 @@ class Guard:
 
     More than `share` of the rows alive before, and more than `handful` of them, gone: nothing is committed,
     unless `allowed`; `override` tells people how to allow it. More than `quarantine_share` of the received
-    rows in quarantine: the slice counts as failed, though its other rows load.
+    rows in quarantine: the slice counts as failed, though its other rows load. `leaving`: so many of the rows
+    belong to another slice by now, and may go.
     """
 
     share: float = 0.20
@@ -41,6 +42,7 @@ class Guard:
     allowed: bool = False
     override: str = "allow it once"
     quarantine_share: float = 0.01
+    leaving: int = 0
 
 
 class SliceError(Exception):
@@ -211,11 +213,12 @@ def _check_balance(reading: Reading, tally: Tally, where: str) -> None:
 
 
 def _check_vanished(tally: Tally, guard: Guard, where: str) -> None:
-    gone = tally.vanished + tally.deleted
-    if gone <= guard.handful or gone <= guard.share * tally.were_alive or guard.allowed:
+    gone = tally.vanished + tally.deleted - guard.leaving
+    staying = tally.were_alive - guard.leaving
+    if gone <= guard.handful or gone <= guard.share * staying or guard.allowed:
         return
     raise VanishedTooMany(
-        f"{where}: {gone} of {tally.were_alive} rows would be gone ({tally.vanished} no longer sent, "
+        f"{where}: {gone} of {staying} rows would be gone ({tally.vanished} no longer sent, "
         f"{tally.deleted} shown as deleted), more than the {guard.share:.0%} that pass unasked. Nothing was "
         f"committed. If the platform really dropped them, {guard.override} and sync the slice again."
     )

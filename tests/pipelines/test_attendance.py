@@ -284,3 +284,16 @@ def test_the_weeks_of_a_semester_that_is_gone_are_retired(school: World) -> None
     school.platform.destroy("semesters", added)
     assert sync(school, accept_vanished=True).problems == []
     assert len(school.instance.get_dynamic_partitions(name)) == WEEKS
+
+
+def test_a_semester_whose_dates_move_is_filed_by_its_new_weeks(school: World) -> None:
+    begins = (FIRST + timedelta(days=7)).isoformat()
+    school.platform.update("semesters", SEMESTER, start_at=begins)
+    assert school.load(select=f"{CLASSES} or {ALONE}").problems == []
+    assert held(school) == truth(school)
+    for name, day in ((RECORDS, "checked_at"), ("attendance_sessions", "date")):
+        # The days before its beginning count as the first week.
+        assert all(row["_week"] == max((row[day] - FIRST).days // 7, 1) for row in school.held(name))
+    sync(school)
+    students, days = asked(school)
+    assert len(students) < 6 and min(days) >= TODAY - timedelta(days=14)

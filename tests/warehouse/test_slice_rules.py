@@ -58,6 +58,8 @@ def test_other_slices_are_left_alone(lake: Lake) -> None:
         (29, 29, Guard(allowed=True), False),
         (29, 6, Guard(share=0.5), False),
         (4, 3, Guard(handful=2), True),
+        (29, 29, Guard(leaving=29), False),  # another slice has them now
+        (29, 16, Guard(leaving=10), True),
     ],
 )
 def test_too_many_vanished_stop_the_commit(
@@ -66,8 +68,9 @@ def test_too_many_vanished_stop_the_commit(
     sync(lake, 0, [row(id) for id in range(were)])
     version = lake.version(MARKS)
     remaining = [row(id) for id in range(gone, were)]
+    of_them = f"{gone - guard.leaving} of {were - guard.leaving}"
     if stops:
-        with pytest.raises(VanishedTooMany, match=f"school 101, marks, slice 101.20: {gone} of {were} rows"):
+        with pytest.raises(VanishedTooMany, match=f"school 101, marks, slice 101.20: {of_them} rows"):
             sync(lake, 1, remaining, guard=guard)
         assert lake.version(MARKS) == version
         assert set(committed(lake, "night-1")) == set()
