@@ -108,7 +108,7 @@ class Loader:
     def retire(self, spec: ResourceSpec, slice: Slice) -> Loaded:
         """Empty the slice of a semester that is gone, as far as the guard lets it."""
         with open_target(self.runtime, spec) as target:
-            return self._commit(spec, slice, target, Account())
+            return self._commit(spec, slice, target, Account(), retires=True)
 
     def _guard(self, spec: ResourceSpec) -> Guard:
         """A school has few semesters and everything hangs on them: none of them is a mere handful."""
@@ -140,6 +140,8 @@ class Loader:
         slice: Slice,
         target: Target,
         account: Account,
+        *,
+        retires: bool = False,
     ) -> Loaded:
         return commit_slice(
             self.runtime,
@@ -151,6 +153,7 @@ class Loader:
             account,
             self._guard(spec),
             keep=self._kept(spec, slice, account),
+            retires=retires,
             failures=failures(UNITS.get(spec.asked, "class"), account.failed),
         )
 

@@ -22,6 +22,7 @@ from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
 from warehouse.lake import Lake
 from warehouse.logs import LOAD_LOG
+from warehouse.quality import retired
 
 # What define_asset_job gives; Dagster does not export its name.
 AssetJob = UnresolvedAssetJobDefinition
@@ -87,9 +88,11 @@ def loads_after_discovery(
         tags = {SYNC_ID_TAG: run.tags.get(SYNC_ID_TAG, run.run_id), FULL_TAG: every_semester}
         keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
         mine, current = of_schools(keys, settings.school_ids), current_keys(settings)
+        returned = retired(Lake(str(settings.lake_root)))
         for job, specs in by_semester:
             loaded = [instance.get_materialized_partitions(asset_key(spec.name)) for spec in specs]
-            everywhere = set.intersection(*loaded)
+            # A semester that comes back after it was retired is as good as new.
+            everywhere = set.intersection(*loaded) - returned
             wanted = due_keys(mine, current, everywhere, every_semester=every_semester == "true")
             yield from _requests(run.run_id, job, keys, wanted, tags)
         segments = instance.get_dynamic_partitions(DATASET_SEGMENTS.name or "")

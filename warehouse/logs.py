@@ -37,6 +37,8 @@ _SEEN = (
     Column("first_seen", TIMESTAMP, "Start of the sync that met it first"),
     Column("last_seen", TIMESTAMP, "Start of the sync that met it last"),
 )
+#: Status of a slice that was emptied, as what it was of is gone from the platform.
+RETIRED = "retired"
 #: What the reading side may count, beside rows.
 TRAFFIC = ("requests", "pages", "retries", "bytes")
 
@@ -49,7 +51,7 @@ LOAD_LOG = Log(
         Column("run_id", pa.string(), "Run that carried it out"),
         Column("started_at", TIMESTAMP, "When the reading began"),
         Column("finished_at", TIMESTAMP, "When the slice was written down"),
-        Column("status", pa.string(), "ok, warning (loaded, but look at the message) or failed"),
+        Column("status", pa.string(), "ok, warning (loaded, but look at the message), failed or retired"),
         Column("message", pa.string(), "What is wrong and what to do; empty where all is well"),
         Column("complete", pa.bool_(), "Whether the reading provably missed nothing"),
         Column("received", pa.int64(), "Rows sent: loaded + quarantined + duplicates"),

@@ -19,7 +19,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from warehouse.lake import Lake, scan, until_committed
-from warehouse.logs import DRIFT, LOAD_LOG, QUARANTINE, RECONCILIATION, Log
+from warehouse.logs import DRIFT, LOAD_LOG, QUARANTINE, RECONCILIATION, RETIRED, Log
 from warehouse.reading import BadRow, Drift, Reading
 from warehouse.sql import literal
 from warehouse.tables import Slice, Table
@@ -92,17 +92,31 @@ def record_drift(lake: Lake, table: Table, school_id: int, drift: Sequence[Drift
 def standings(lake: Lake, school_id: int) -> dict[str, dict[str, Standing]]:
     """How far each slice of a school that was ever loaded can be relied on, by table and slice (as text)."""
     mine = f"_school_id = {school_id}"
-    believed = f"{mine} AND complete AND status IN ('ok', 'warning')"
-    where = ["resource", "slice"]
-    loads = scan(LOAD_LOG, lake.open(LOAD_LOG), [*where, "started_at"], believed)
-    last = loads.group_by(where).aggregate([("started_at", "max")])
-    complete_at = {_pick(row, where): row["started_at_max"] for row in last.to_pylist()}
-    held_back = scan(QUARANTINE, lake.open(QUARANTINE), where, mine)
-    bad = {_pick(row, where) for row in held_back.to_pylist()}
+    complete_at = {
+        (row["resource"], row["slice"]): row["started_at_last"]
+        for row in _last_complete(lake, mine)
+        if row["status_last"] != RETIRED
+    }
+    held_back = scan(QUARANTINE, lake.open(QUARANTINE), ["resource", "slice"], mine)
+    bad = {(row["resource"], row["slice"]) for row in held_back.to_pylist()}
     found: dict[str, dict[str, Standing]] = defaultdict(dict)
     for table, slice in complete_at.keys() | bad:
         found[table][slice] = Standing(complete_at.get((table, slice)), (table, slice) in bad)
     return found
+
+
+def retired(lake: Lake) -> set[str]:
+    """The slices (as text) of which some table was emptied, as they were gone, and not loaded since."""
+    return {row["slice"] for row in _last_complete(lake, "true") if row["status_last"] == RETIRED}
+
+
+def _last_complete(lake: Lake, condition: str) -> list[dict[str, Any]]:
+    """The last load of each slice that missed nothing, or its retirement, which came later."""
+    believed = f"{condition} AND complete AND status IN ('ok', 'warning', '{RETIRED}')"
+    where, told = ["resource", "slice"], ["started_at", "status"]
+    loads = scan(LOAD_LOG, lake.open(LOAD_LOG), [*where, *told, "finished_at"], believed)
+    slices = loads.sort_by("finished_at").group_by(where, use_threads=False)
+    return list(slices.aggregate([(name, "last") for name in told]).to_pylist())
 
 
 def committed(lake: Lake, sync_id: str) -> dict[tuple[str, str], datetime]:

@@ -71,6 +71,7 @@ class Reading:
     was asked for, so that a row that is missing is no news.
     `distinct`: every key is proven to come once. `sync_id` is the cause (a night, a command, a backfill),
     `run_id` the attempt, `started_at` the platform's wall clock.
+    `retires`: the slice is gone from the platform, and nothing was asked for.
     `failures` name the parts that failed. `traffic` counts requests, pages and retries under those names.
     """
 
@@ -81,6 +82,7 @@ class Reading:
     run_id: str
     started_at: datetime
     incremental: bool = False
+    retires: bool = False
     distinct: bool = False
     quarantined: tuple[BadRow, ...] = ()
     server_total: int | None = None

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 
 from warehouse import changes, quality
 from warehouse.lake import Lake, held_schema, until_committed
-from warehouse.logs import TRAFFIC
+from warehouse.logs import RETIRED, TRAFFIC
 from warehouse.merge import MOVING, READ, Tally, merge, tally_all
 from warehouse.reading import Reading
 from warehouse.replace import adopt, replace
@@ -245,7 +245,8 @@ def _verdict(reading: Reading, tally: Tally, guard: Guard) -> tuple[str, str]:
         for each in reading.measures
         if each.expected != each.actual
     ]
-    status = "failed" if failures else "warning" if warnings else "ok"
+    fine = RETIRED if reading.retires else "ok"
+    status = "failed" if failures else "warning" if warnings else fine
     return status, "; ".join(failures + warnings)
 
 

@@ -13,7 +13,7 @@ from warehouse.care import maintain
 from warehouse.changes import known_on
 from warehouse.lake import Lake, SchemaConflict
 from warehouse.logs import CHANGES, DRIFT, LOAD_LOG, QUARANTINE, RECONCILIATION
-from warehouse.quality import committed, record_failure
+from warehouse.quality import committed, record_failure, retired, standings
 from warehouse.reading import BadRow, Drift, Kept, Measure, Since
 from warehouse.slices import Guard, Unbalanced, VanishedTooMany
 from warehouse.spool import Spool
@@ -145,6 +145,19 @@ def test_status_and_message(lake: Lake, said: dict[str, object], status: str, wo
     assert (logged["status"], logged["message"]) == (status, outcome.message)
     assert logged["received"] == logged["loaded"] + logged["quarantined"] + logged["duplicates"]
     assert set(committed(lake, "night-0")) == ({("marks", "101|20")} if status == "ok" else set())
+
+
+def test_a_slice_that_comes_back_after_it_was_retired_is_as_good_as_new(lake: Lake) -> None:
+    rows, text = [row(1), row(2)], str(SLICE)
+    sync(lake, 0, rows)
+    assert (standings(lake, 101)["marks"][text].complete_at, retired(lake)) == (at(0), set())
+    assert sync(lake, 1, [], retires=True).status == "retired"
+    assert (standings(lake, 101), retired(lake), committed(lake, "night-1")) == ({}, {text}, {})
+    # An attempt that misses something is no return.
+    sync(lake, 2, [row(1)], complete=False)
+    assert retired(lake) == {text}
+    assert sync(lake, 3, rows).tally.returned == 1
+    assert (standings(lake, 101)["marks"][text].complete_at, retired(lake)) == (at(3), set())
 
 
 def test_the_load_log_says_what_the_reading_took(lake: Lake) -> None:
