@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from assets.committing import Loaded, commit_slice
+from assets.committing import STORAGE_ERRORS, Loaded, commit_slice
 from assets.dataset_tables import (
     Asked,
     DatasetSettings,
@@ -104,26 +104,27 @@ class _School:
         wanted = chosen(settings.selection, self._definitions)
         new = [name for name in wanted if name not in names]
         tables = {**names, **dict(zip(new, table_names(new, names.values()), strict=True))}
-        await together(self._plan_one(name, tables[name], settings) for name in wanted)
+        await together(self._plan_or_keep(name, tables[name], settings) for name in wanted)
         self._retire_dropped()
         record_plans(self._runtime.lake, self._school_id, [self._plans[name] for name in sorted(self._plans)])
         self._planned.partitions = [key for plan in self._plans.values() for key in partitions_of(plan)]
 
+    async def _plan_or_keep(self, name: str, table: str, settings: DatasetSettings) -> None:
+        try:
+            await self._plan_one(name, table, settings)
+        except SelectionError as error:
+            self._keep(name, str(error))
+        except (CampusError, *STORAGE_ERRORS) as error:
+            self._keep(name, f"{self._where(name)}{error}")
+
     async def _plan_one(self, name: str, table: str, settings: DatasetSettings) -> None:
         before = self._before.get(name)
         path = f"{self._offered.prefix}{DATASETS.path}/{segment(name)}/records"
-        try:
-            asked = ask_dataset(
-                settings.selection, self._school_id, table, path, self._definitions[name], self._definitions
-            )
-            rekeyed = before is not None and _keyed(planned_table(before)) != _keyed(asked.table)
-            layout = await self._lay_out(asked, None if rekeyed else before, settings)
-        except SelectionError as error:
-            self._keep(name, str(error))
-            return
-        except CampusError as error:
-            self._keep(name, f"{self._where(name)}{error}")
-            return
+        asked = ask_dataset(
+            settings.selection, self._school_id, table, path, self._definitions[name], self._definitions
+        )
+        rekeyed = before is not None and _keyed(planned_table(before)) != _keyed(asked.table)
+        layout = await self._lay_out(asked, None if rekeyed else before, settings)
         self._note_drift(asked, before)
         after = self._new_plan(asked, layout, before)
         if before is not None and before.segments and (rekeyed or before.width != after.width):
@@ -165,10 +166,11 @@ class _School:
 
     def _retire_dropped(self) -> None:
         """Let the rows of datasets vanish that the platform no longer has, as far as the guard lets them."""
-        if self._offered.complete:
-            for name, plan in self._before.items():
-                if name not in self._definitions and name not in self._offered.unread:
-                    self._planned.loaded += self._retire(plan, self._runtime.guard)
+        for name in sorted(self._before.keys() - self._definitions.keys() - self._offered.unread.keys()):
+            try:
+                self._planned.loaded += self._retire(self._before[name], self._runtime.guard)
+            except STORAGE_ERRORS as error:
+                self._planned.problems.append(f"{self._where(name)}{error}")
 
     def _retire(self, plan: Plan, guard: Guard) -> list[Loaded]:
         table = evolve(self._runtime.lake, planned_table(plan)).table

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import dagster as dg
 import uvloop
 
-from assets.committing import Loaded, in_words
+from assets.committing import STORAGE_ERRORS, Loaded, in_words
 from assets.dataset_loading import DatasetLoader, LoadedSegment
 from assets.dataset_tables import ask_dataset, definitions_of
 from assets.partitions import DATASET_SEGMENTS, segment_key, segments_by_school
@@ -123,6 +123,9 @@ def _jobs(runtime: Runtime, client: Client, cause: Cause, keys: list[str]) -> tu
                 loader = _loader(runtime, client, cause, plan, segments, known, commits)
             except SelectionError as error:
                 problems.append(str(error))
+                continue
+            except STORAGE_ERRORS as error:
+                problems.append(f"school {school_id}: datasets.{table} of the lake cannot be read: {error}")
                 continue
             jobs.extend(Job(loader, one) for one in segments if not loader.is_done(one, done))
     return jobs, problems

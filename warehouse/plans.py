@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import DeltaError
 
 from warehouse.evolve import held_columns
 from warehouse.lake import Lake, scan, until_committed
@@ -112,7 +113,11 @@ def _replace(lake: Lake, school_id: int, plans: Sequence[Plan]) -> None:
 
 def _holds_rows(lake: Lake, plan: Plan) -> bool:
     table = _table(plan.table)
-    return lake.holds(table) and bool(lake.files(table, Slice.of(_school_id=plan.school_id)))
+    try:
+        return lake.holds(table) and bool(lake.files(table, Slice.of(_school_id=plan.school_id)))
+    except DeltaError:
+        # What cannot be opened may hold some.
+        return True
 
 
 def _table(name: str) -> Table:

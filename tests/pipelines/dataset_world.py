@@ -1,7 +1,9 @@
 """The datasets of a world: synced alone, and compared as an analyst sees them."""
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -22,6 +24,7 @@ from pipelines.resources import open_runtime
 from pipelines.sync import JobEnd
 from warehouse.plans import Plan, read_plans
 from warehouse.publish import build_raw
+from warehouse.tables import dataset_table
 
 SCHOOL = 101
 # Nothing else is asked for, so that a sync takes a second or two.
@@ -72,6 +75,18 @@ def asked(world: World, name: str) -> list[dict[str, Any]]:
     return [
         entry for entry in world.platform.log() if entry["path"].endswith(f"/uds/datasets/{name}/records")
     ]
+
+
+@contextmanager
+def damaged(world: World, table: str) -> Iterator[None]:
+    """The lake's table of a dataset cannot be opened while the block lasts."""
+    held = dataset_table(table, (), (), "")
+    commit = Path(world.lake.uri(held)) / "_delta_log" / f"{world.lake.version(held) + 1:020}.json"
+    commit.write_text("no commit")
+    try:
+        yield
+    finally:
+        commit.unlink()
 
 
 class Published:

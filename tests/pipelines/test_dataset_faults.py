@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from dataset_world import ONLY_DATASETS, asked, differences, segments, shown, sync
+from dataset_world import ONLY_DATASETS, asked, damaged, differences, segments, shown, sync
 from world import Load, World, world
 
 from warehouse.logs import LOAD_LOG
@@ -123,6 +123,18 @@ def test_a_platform_that_refuses_for_a_while_loses_nobody_any_row(made: World) -
     assert "'big_scores': its segments cannot be asked for" in told and "--accept-vanished" in told
     assert differences(made) == {}
     assert again(made).problems == []
+
+
+def test_a_table_that_is_damaged_is_named_and_the_others_load(made: World) -> None:
+    assert again(made).problems == []
+    made.platform.update("datasets/course_catalog", 1003, parent=101, title="später")
+    made.platform.update("datasets/big_scores", 10, parent=101, remark="jetzt")
+    with damaged(made, "course_catalog"):
+        [problem] = again(made).problems
+    assert "school 101: datasets.course_catalog of the lake cannot be read: " in problem
+    assert differences(made).keys() == {"course_catalog"}
+    assert again(made).problems == []
+    assert differences(made) == {}
 
 
 def test_a_dataset_whose_metadata_are_refused_is_read_as_it_was_planned_last(made: World) -> None:

@@ -9,6 +9,7 @@ from dataset_world import (
     Published,
     asked,
     backfill,
+    damaged,
     differences,
     partitions,
     planned,
@@ -186,6 +187,13 @@ def test_a_dataset_that_becomes_empty_or_is_new(synced: World) -> None:
 def test_a_dataset_that_is_gone_keeps_its_rows_as_tombstones(synced: World) -> None:
     [entry] = [e for e in synced.platform.rows("datasets", 101) if e["row"]["name"] == "新的 数据"]
     synced.platform.destroy("datasets", entry["key"], parent=101)
+    synced.platform.update("datasets/big_scores", 2, parent=101, remark="daneben")
+    with damaged(synced, "新的_数据"):
+        [problem] = again(synced).problems
+    assert "school 101, dataset '新的 数据': " in problem
+    assert differences(synced) == {}, "the others load all the same"
+    assert Published(synced).rows("新的_数据") != []
+
     assert again(synced).problems == []
     assert [row["内容"] for row in Published(synced).rows("新的_数据", alive=False)] == ["一"]
     assert Published(synced).rows("新的_数据") == []
