@@ -30,10 +30,11 @@ from campus.questions import Where
 from campus.resources import DATASET_FIELDS, DATASET_METADATA, DATASET_RELATIONS, DATASETS, ResourceSpec
 from warehouse.evolve import changes, evolve, type_name
 from warehouse.plans import Plan, read_plans, record_plans
-from warehouse.quality import now, record_drift
+from warehouse.quality import Standing, now, record_drift, standings
 from warehouse.reading import Drift
 from warehouse.slices import Guard
 from warehouse.spool import Spool
+from warehouse.state import held
 from warehouse.tables import ROW_KEY, Table
 
 
@@ -173,13 +174,18 @@ class _School:
                 self._planned.problems.append(f"{self._where(name)}{error}")
 
     def _retire(self, plan: Plan, guard: Guard) -> list[Loaded]:
+        """Empty those slices that still have something."""
         table = evolve(self._runtime.lake, planned_table(plan)).table
         contract = contract_of(definitions_of(plan)[plan.dataset])
         spec = ResourceSpec(table.name, plan.path, contract, DATASETS.scopes, primary_key=table.primary_key)
+        slices = [segment_slice(self._school_id, number) for number in plan.segments]
+        rows = held(self._runtime.lake, table, slices, None, self._runtime.scratch)
+        known = standings(self._runtime.lake, self._school_id).get(table.name, {})
         retired = []
-        for number in plan.segments:
+        for slice in slices:
+            if not rows[slice].alive and not known.get(str(slice), Standing()).quarantined:
+                continue
             with Spool(table, self._runtime.scratch, synced_at=self._cause.started_at) as spool:
-                slice = segment_slice(self._school_id, number)
                 retired.append(
                     commit_slice(self._runtime, self._cause, spec, table, slice, spool, Account(), guard)
                 )
@@ -242,11 +248,11 @@ def _keyed(table: Table) -> str:
 
 
 def _grown_enums(before: Definition, after: Definition) -> list[Drift]:
-    held = {each.name: set(each.enum or ()) for each in before.fields if each.type == "enum"}
+    known = {each.name: set(each.enum or ()) for each in before.fields if each.type == "enum"}
     return [
         Drift("enum_grown", each.name, str(value), 0)
         for each in after.fields
-        if each.name in held
+        if each.name in known
         for value in each.enum or ()
-        if value not in held[each.name]
+        if value not in known[each.name]
     ]

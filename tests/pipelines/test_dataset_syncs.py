@@ -194,10 +194,12 @@ def test_a_dataset_that_is_gone_keeps_its_rows_as_tombstones(synced: World) -> N
     assert differences(synced) == {}, "the others load all the same"
     assert Published(synced).rows("新的_数据") != []
 
-    assert again(synced).problems == []
+    load = again(synced)
+    assert load.problems == [] and segments(load, "新的_数据")[0]["vanished"] == 1
     assert [row["内容"] for row in Published(synced).rows("新的_数据", alive=False)] == ["一"]
     assert Published(synced).rows("新的_数据") == []
     assert not [key for key in partitions(synced) if "新的" in key]
+    assert segments(again(synced), "新的_数据") == {}, "once is enough"
 
 
 def test_some_segments_can_be_loaded_alone(synced: World) -> None:
