@@ -127,8 +127,9 @@ class SemesterLoader:
             self._runtime.listener(Event("plan", message, self._semester.school_id))
 
     async def _by_sessions(self) -> AsyncIterator[Loaded]:
-        tally = Tally()
-        witnessed = await ask_witnesses(self._client, self._semester, self.plan.witnesses, tally)
+        following = self._follower("students beside the sessions")
+        witnessed = await ask_witnesses(self._client, self._semester, self.plan.witnesses, following)
+        tally, unheard = following.account.tally, failures("student", following.account.failed)
         for number, since in self._since.items():
             with self._open(number) as one:
                 # The first week answers for what was asked for all of them.
@@ -140,7 +141,8 @@ class SemesterLoader:
                 else:
                     failed = one.week.records.account.failed
                     kept = (Kept("class_id", tuple(failed)),) if failed else ()
-                    words = failures("class", failed)
+                    # A session that no schedule has may be missing in any week.
+                    words = failures("class", failed) + unheard
                     since_then = since if since > date.min else None
                     loaded = await asyncio.to_thread(self._commit, one, kept, words, since_then)
             for each in loaded:

@@ -9,17 +9,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 
-from campus.attendance.asking import ask_session, ask_student, records_in, row_of
+from campus.attendance.asking import OF_STUDENT, ask_session, ask_student, records_in, row_of
 from campus.attendance.calendar import Session
 from campus.attendance.checks import Agreement, both_routes, session_of
 from campus.attendance.semester import Semester
 from campus.attendance.week import Week
 from campus.attendance.wire import SESSIONS
 from campus.client import Client
-from campus.collection import together
+from campus.collect import Collector
 from campus.contracts_v1_attendance import AttendanceRecord
-from campus.errors import CampusError
-from campus.events import Tally
 from campus.questions import Unit
 from campus.read import read_all
 
@@ -33,23 +31,23 @@ class Witnessed:
 
 
 async def ask_witnesses(
-    client: Client, semester: Semester, students: Iterable[int], tally: Tally
+    client: Client, semester: Semester, students: Iterable[int], following: Collector
 ) -> Witnessed:
-    """Ask for some students. One who cannot be asked for tells nothing."""
+    """Ask for some students. One whom the platform does not know tells nothing. `following`: a collector that
+    takes no rows, but is told how far the asking is and what failed."""
     witnessed = Witnessed()
 
-    async def ask(student_id: int) -> None:
-        try:
-            found = await ask_student(client, semester, student_id, tally)
-        except CampusError:
-            return
+    async def ask(unit: Unit) -> None:
+        student_id = int(unit.ids[0])
+        found = await ask_student(client, semester, student_id, following.account.tally)
         witnessed.students.add(student_id)
         for record in found.rows:
             session = session_of(record)
             if session is not None:
                 witnessed.records[session].append(record)
 
-    await together(ask(student) for student in students)
+    units = [Unit(OF_STUDENT, ids=(student,), may_be_absent=True) for student in students]
+    await read_all(client, units, ask, [following])
     return witnessed
 
 

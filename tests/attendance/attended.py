@@ -23,7 +23,6 @@ from campus.collect import Account, Collector
 from campus.config import ClientConfig
 from campus.contract import column_names
 from campus.decode import batch_schema
-from campus.events import Tally
 from campus.questions import Where
 from campus.read import read
 from campus.resources import ATTENDANCE, RESOURCES
@@ -59,7 +58,8 @@ class School:
 
     def __init__(self, students: int = 8, **readings: Any) -> None:
         size = Size(schools=1, students=students, semesters=1)
-        self.app = Application(Settings(size, Access(), Readings(**readings)), FaultPlan())
+        self.faults = FaultPlan()
+        self.app = Application(Settings(size, Access(), Readings(**readings)), self.faults)
         self.store = self.app.platform.store
 
     def run(self, use: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
@@ -166,13 +166,15 @@ class School:
         async def use(client: Client) -> Found:
             reading = _Reading(weeks or self.weeks(semester))
             asked = {one for number in reading.weeks for one in semester.asked(number, since)}
-            tally = Tally()
+            following = Collector(RECORDS, "", lambda _: None)
             students = semester.witnesses(asked) if witnesses else []
-            witnessed = await ask_witnesses(client, semester, students, tally)
+            witnessed = await ask_witnesses(client, semester, students, following)
             for number, week in reading.weeks.items():
                 await read_by_sessions(client, semester, number, week, witnessed, since)
             found = reading.found()
-            found.requests += tally.requests
+            found.requests += following.account.tally.requests
+            for account in found.accounts.values():
+                account.failed |= following.account.failed
             return found
 
         return self.run(use)

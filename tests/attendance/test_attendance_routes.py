@@ -11,6 +11,7 @@ from attended import SCHOOL, TODAY, Found, School
 
 from campus.attendance.calendar import Session
 from campus.attendance.semester import Semester
+from simulator.faults import Fault
 
 # Whatever the platform made of what the specification leaves open about attendance and what it is asked with.
 READINGS: list[dict[str, Any]] = [
@@ -204,6 +205,14 @@ def test_a_record_that_breaks_its_contract_is_set_aside_by_either_route() -> Non
         assert not found.accounts[2].bad
         assert [found.records.get(row["id"]) for row in others] == others
         assert first["id"] not in found.records
+
+
+def test_a_student_beside_the_sessions_who_fails_is_told() -> None:
+    school = School()
+    semester = school.semester()
+    witness = semester.witnesses(semester.asked(3))[0]
+    school.faults.faults.append(Fault(kind="status", path=f"/api/v1/students/{witness}/attendances"))
+    assert list(school.by_sessions(semester, [3]).accounts[3].failed) == [witness]
 
 
 def test_statistics_that_are_not_those_of_the_records_are_told() -> None:

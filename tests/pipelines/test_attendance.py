@@ -235,6 +235,18 @@ def test_a_class_that_fails_keeps_its_rows(school: World) -> None:
     assert sync(school).problems == []
 
 
+def test_a_student_beside_the_sessions_who_fails_is_told(school: World) -> None:
+    sync(school)
+    student = asked(school)[0][0]
+    path = f"/api/v1/students/{student}/attendances"
+    school.platform.set_faults({"kind": "status", "status": 403, "path": path})
+    [problem] = sync(school).problems
+    school.platform.set_faults()
+    assert f"student {student}" in problem
+    # What he did not tell is asked for again.
+    assert sync(school).problems == []
+
+
 def test_a_run_that_is_cut_off_is_gone_on_with(school: World) -> None:
     commit, committed = attendance_loading.commit_slice, []
 
