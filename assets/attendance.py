@@ -120,7 +120,7 @@ class _School:
             self._runtime,
             self._client,
             self._cause,
-            read_semester(self._runtime.lake, self._school_id, calendar, self._timeline.today),
+            read_semester(self._runtime.lake, self._school_id, self._timeline, semester_id),
             {week: self._since(semester_id, week) for week in asked},
             trailing=self._is_trailing(calendar, asked),
         )

@@ -24,7 +24,7 @@ from campus.attendance.wire import RECORDS, SESSIONS
 from campus.client import Client
 from campus.collect import BATCH_ROWS, Account, Collector
 from campus.errors import CampusError
-from campus.events import Event, Tally
+from campus.events import Event
 from campus.resources import ResourceSpec
 from warehouse.parquet import GROUP_BYTES
 from warehouse.reading import Kept, Measure, Since
@@ -129,11 +129,12 @@ class SemesterLoader:
     async def _by_sessions(self) -> AsyncIterator[Loaded]:
         following = self._follower("students beside the sessions")
         witnessed = await ask_witnesses(self._client, self._semester, self.plan.witnesses, following)
-        tally, unheard = following.account.tally, failures("student", following.account.failed)
+        beside, unheard = following.account, failures("student", following.account.failed)
         for number, since in self._since.items():
             with self._open(number) as one:
                 # The first week answers for what was asked for all of them.
-                one.week.records.account.tally, tally = tally, Tally()
+                one.week.records.account.tally, one.week.records.account.drift = beside.tally, beside.drift
+                beside = Account()
                 try:
                     await read_by_sessions(self._client, self._semester, number, one.week, witnessed, since)
                 except (CampusError, *STORAGE_ERRORS) as error:
@@ -163,7 +164,9 @@ class SemesterLoader:
                         yield each
                 return
             # The first week answers for what was asked for all of them.
-            next(iter(weeks.values())).records.account.tally = students.tally
+            first = next(iter(weeks.values())).records.account
+            first.tally = students.tally
+            first.drift.update(students.drift)
             failed = {"student_id": students.failed, "class_id": sessions.failed}
             kept = tuple(Kept(column, tuple(ids)) for column, ids in failed.items() if ids)
             words = failures("student", students.failed) + failures("class", sessions.failed)

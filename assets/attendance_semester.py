@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
+from assets.attendance_weeks import Timeline
 from assets.tables import TABLES, slice_of
 from assets.users import STUDENT
 from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
@@ -18,9 +19,10 @@ from warehouse.tables import Slice
 Row = dict[str, Any]
 
 
-def read_semester(lake: Lake, school_id: int, calendar: Calendar, today: date) -> Semester:
+def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: int) -> Semester:
     """One semester as far as the lake holds it."""
-    here = _Here(lake, school_id, calendar.semester_id)
+    calendar = timeline.calendars[semester_id]
+    here = _Here(lake, school_id, semester_id)
     classes = here.rows("v1_classes", ["id", "start_at", "end_in", "week_type", "schedules"])
     users = here.rows("v1_users", ["id", "usin", "role"])
     enrolled = here.rows("v1_class_students", ["class_id", "student_id", "usin", "_deleted_at"], alive=False)
@@ -28,13 +30,14 @@ def read_semester(lake: Lake, school_id: int, calendar: Calendar, today: date) -
     return Semester(
         school_id=school_id,
         calendar=calendar,
-        today=today,
+        today=timeline.today,
         classes=[_times(row) for row in classes],
         members=_members(here, enrolled, users),
         askable=frozenset(students | {row["student_id"] for row in enrolled if row["_deleted_at"] is None}),
         usins={row["student_id"]: row["usin"] for row in enrolled}
         | {row["id"]: row["usin"] for row in users if row["usin"]},
         known=here.sessions(calendar),
+        others=[(one.first, one.last) for one in timeline.calendars.values() if one is not calendar],
     )
 
 

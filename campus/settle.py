@@ -43,6 +43,14 @@ def keep_only(gathered: Gathered, indexes: list[int]) -> None:
     gathered.trashed = [gathered.trashed[index] for index in indexes]
 
 
+def leave_out(gathered: Gathered, own: list[int], parameter: str) -> None:
+    """Drop all rows but one's own: those that a platform sends because it ignores a parameter."""
+    if strangers := len(gathered.rows) - len(own):
+        keep_only(gathered, own)
+        gathered.total = None
+        gathered.drift[Drift("ignored_parameter", parameter)] += strangers
+
+
 def _leave_out_strangers(gathered: Gathered, belongs: Mapping[str, int | date]) -> None:
     """Drop the rows that a platform sends because it ignores a parameter."""
     own = [
@@ -50,10 +58,7 @@ def _leave_out_strangers(gathered: Gathered, belongs: Mapping[str, int | date]) 
         for index, row in enumerate(gathered.rows)
         if all(getattr(row, name) in (None, value) for name, value in belongs.items())
     ]
-    if strangers := len(gathered.rows) - len(own):
-        keep_only(gathered, own)
-        gathered.total = None
-        gathered.drift[Drift("ignored_parameter", ", ".join(belongs))] += strangers
+    leave_out(gathered, own, ", ".join(belongs))
 
 
 def _set_keyless_aside(gathered: Gathered, spec: ResourceSpec) -> None:

@@ -25,13 +25,14 @@ from campus.errors import NotFound
 from campus.events import Tally
 from campus.paging import V1_NAMES, Unpaged
 from campus.questions import Unit
-from campus.settle import settle
+from campus.settle import leave_out, settle
 
 OF_STUDENT = "/api/v1/students/{id}/attendances"
 
 
 async def ask_student(client: Client, semester: Semester, student_id: int, tally: Tally) -> Gathered:
-    """All records of a student in a semester.
+    """All records of a student in a semester. Those of another one, which a platform sends that ignores the
+    semester, are left out.
 
     Raises NotFound for a student whom the platform does not know."""
     pages, outcome = await read_collection(
@@ -57,6 +58,8 @@ async def ask_student(client: Client, semester: Semester, student_id: int, tally
         found.trashed += part.trashed
         found.bad += part.bad
         found.drift.update(part.drift)
+    own = [i for i, row in enumerate(found.rows) if not semester.is_of_another(row.checked_at)]
+    leave_out(found, own, "semester_id")
     return found
 
 

@@ -40,6 +40,7 @@ async def ask_witnesses(
     async def ask(unit: Unit) -> None:
         student_id = int(unit.ids[0])
         found = await ask_student(client, semester, student_id, following.account.tally)
+        following.account.drift.update(found.drift)
         witnessed.students.add(student_id)
         for record in found.rows:
             session = session_of(record)

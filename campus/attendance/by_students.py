@@ -68,6 +68,7 @@ async def read_by_students(
         student_id = int(unit.ids[0])
         found = await ask_student(client, semester, student_id, following.students.account.tally)
         following.students.account.received += len(found.rows)
+        following.students.account.drift.update(found.drift)
         read.answered.add(student_id)
         for record in found.rows:
             session = session_of(record)
@@ -121,8 +122,6 @@ def _by_week(
     for bad in found.bad:
         for number in _weeks_of(semester, bad, weeks):
             part(number).bad.append(bad)
-    if parts:
-        next(iter(parts.values())).drift = found.drift
     return parts.items()
 
 

@@ -14,7 +14,8 @@ class Semester:
 
     `today`: by the platform's clock. `members`: by student the classes that he is or was in, each with his
     last day in it (date.max where he has not left). `askable`: students that the platform still knows, as far
-    as we do. `usins`: student numbers. `known`: sessions that are held already, by week."""
+    as we do. `usins`: student numbers. `known`: sessions that are held already, by week. `others`: first and
+    last day of each other semester of the school."""
 
     school_id: int
     calendar: Calendar
@@ -24,11 +25,18 @@ class Semester:
     askable: frozenset[int]
     usins: Mapping[int, str]
     known: Mapping[int, Mapping[Session, AttendanceSession]]
+    others: Sequence[tuple[date, date]]
 
     @property
     def students(self) -> list[int]:
         """Whom to ask for by students."""
         return sorted(self.members.keys() & self.askable)
+
+    def is_of_another(self, day: date | None) -> bool:
+        """Whether a day lies in another semester. One that lies in none may be of this one."""
+        if day is None or self.calendar.first <= day <= self.calendar.last:
+            return False
+        return any(first <= day <= last for first, last in self.others)
 
     def scheduled(self, week: int) -> set[Session]:
         """The sessions of a week by the present schedules, up to today."""

@@ -114,6 +114,7 @@ class School:
             frozenset(row["id"] for row in users if row["role"] == 1),
             {row["id"]: row["usin"] for row in users},
             {},
+            [],
         )
 
     def _add_who_left(self, members: dict[int, dict[int, dt.date]]) -> None:

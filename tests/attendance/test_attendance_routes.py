@@ -3,14 +3,18 @@
 import asyncio
 import datetime as dt
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 from attended import SCHOOL, TODAY, Found, School
 
+from campus.attendance.asking import ask_student
 from campus.attendance.calendar import Session
 from campus.attendance.semester import Semester
+from campus.decode import Drift
+from campus.events import Tally
 from simulator.faults import Fault
 
 # Whatever the platform made of what the specification leaves open about attendance and what it is asked with.
@@ -154,6 +158,19 @@ def test_who_has_left_is_in_the_sessions_alone() -> None:
     # One of whom we learn only by asking, too.
     unaware = Semester(**{**vars(semester), "askable": semester.askable | {left}})
     assert other.by_students(unaware, [3]).records == found.records
+
+
+def test_records_of_another_semester_are_left_out(school: School, semester: Semester) -> None:
+    """As of a platform that heeds no semester_id."""
+    last = semester.calendar.first + dt.timedelta(days=20)
+    after = (last + dt.timedelta(days=1), semester.calendar.last)
+    third = replace(semester, calendar=replace(semester.calendar, last=last), others=[after])
+    own = {key: row for key, row in school.true_records().items() if row["checked_at"] <= last}
+    assert school.by_students(third).records == school.by_sessions(third).records == own
+    student = third.students[0]
+    found = school.run(lambda client: ask_student(client, third, student, Tally()))
+    strangers = sum(row["student_id"] == student for row in school.true_records().values()) - len(found.rows)
+    assert found.drift[Drift("ignored_parameter", "semester_id")] == strangers > 0
 
 
 def test_the_word_now_is_today_and_never_sent(school: School) -> None:
