@@ -92,7 +92,7 @@ def records_in(semester: Semester, session: Session, detail: SessionDetail | Non
     if detail is None:
         return Gathered(total=None)
     when: dict[str, int | date] = {"checked_at": session.day, "lesson": session.lesson}
-    found = records_of_session(detail.records, session.class_id, semester.usins)
+    found = records_of_session(detail.records, session.class_id, semester.usins, semester.ids)
     return settle(found, RECORDS, Unit(SESSIONS.path, known=when, belongs=when))
 
 

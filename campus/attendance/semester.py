@@ -1,8 +1,10 @@
 """What a reading of one semester's attendance has to know beforehand."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 from campus.attendance.calendar import Calendar, ClassTimes, Session
 from campus.contracts_v1_attendance import AttendanceSession
@@ -26,6 +28,12 @@ class Semester:
     usins: Mapping[int, str]
     known: Mapping[int, Mapping[Session, AttendanceSession]]
     others: Sequence[tuple[date, date]]
+
+    @cached_property
+    def ids(self) -> Mapping[str, int]:
+        """Students by number, as far as no two have the same."""
+        times = Counter(self.usins.values())
+        return {usin: student for student, usin in self.usins.items() if usin and times[usin] == 1}
 
     @property
     def students(self) -> list[int]:

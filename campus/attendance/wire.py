@@ -82,12 +82,16 @@ def records_of_student(page: Page[SentRecord], student_id: int, usins: Mapping[i
     return _gathered(page, rows)
 
 
-def records_of_session(page: Page[SentRecord], class_id: int, usins: Mapping[int, str]) -> Gathered:
-    """The rows of one session of a class."""
+def records_of_session(
+    page: Page[SentRecord], class_id: int, usins: Mapping[int, str], ids: Mapping[str, int]
+) -> Gathered:
+    """The rows of one session of a class. `usins`: student numbers; `ids`: whose they are, for a student who
+    is sent with his number alone."""
     rows = []
     for sent in page.rows:
         who = sent.student or Ref()
-        student_id = who.id if who.rid is None else who.rid
+        sent_id = who.id if who.rid is None else who.rid
+        student_id = ids.get(who.usin or "") if sent_id is None else sent_id
         usin = who.usin if student_id is None else usins.get(student_id, who.usin)
         rows.append(_row(sent, class_id, student_id, usin))
     return _gathered(page, rows)

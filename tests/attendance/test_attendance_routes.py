@@ -156,7 +156,7 @@ def test_who_has_left_is_in_the_sessions_alone() -> None:
         if row["student_id"] == left and semester.calendar.week_of(row["checked_at"]) == 3
     ]
     # One of whom we learn only by asking, too.
-    unaware = Semester(**{**vars(semester), "askable": semester.askable | {left}})
+    unaware = replace(semester, askable=semester.askable | {left})
     assert other.by_students(unaware, [3]).records == found.records
 
 
