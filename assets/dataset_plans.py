@@ -129,7 +129,7 @@ class _School:
         self._note_drift(asked, before)
         after = self._new_plan(asked, layout, before)
         if before is not None and before.segments and (rekeyed or before.width != after.width):
-            if (rekeyed or after.width is None) and not self._runtime.guard.allowed:
+            if not self._runtime.guard.allowed:
                 why = self._of_other_key(before, asked) if rekeyed else self._of_no_segments(before, layout)
                 self._keep(name, why)
                 return
@@ -192,13 +192,22 @@ class _School:
         return retired
 
     async def _lay_out(self, asked: Asked, before: Plan | None, settings: DatasetSettings) -> Layout:
-        """The segments that hold rows by now, and those that once did: what is gone from them shows there."""
+        """The segments that hold rows by now, and those that once did: what is gone from them shows there.
+
+        What is read by pages stays so until the operator wants it otherwise: its one slice has to go before
+        the segments come, and if the platform failed in between, no row would be left to publish."""
         width = before.width if before is not None and before.segments else None
         layout = await lay_out(
             self._client, asked.source, width, settings.segment_rows, settings.max_segments, Tally()
         )
         if before is None or before.width != layout.width:
-            return layout
+            if before is None or before.width is not None or self._runtime.guard.allowed:
+                return layout
+            self._planned.notes.append(
+                f"dataset {before.dataset}: it is read by pages as before, though its segments can be asked "
+                f"for by now; to have it so, {self._runtime.guard.override}"
+            )
+            return Layout(None)
         return replace(layout, segments=tuple(sorted({*before.segments, *layout.segments})))
 
     def _new_plan(self, asked: Asked, layout: Layout, before: Plan | None) -> Plan:

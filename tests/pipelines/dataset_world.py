@@ -15,6 +15,7 @@ from world import Load, World
 from assets.dataset_tables import definitions_of, planned_tables
 from assets.datasets import RECORDS
 from assets.partitions import DATASET_SEGMENTS
+from assets.resource_assets import asset_key
 from assets.runtime import SYNC_ID_TAG
 from campus.datasets.definition import columns_of
 from pipelines.definitions import DATASETS, load_definitions
@@ -68,6 +69,13 @@ def shown(world: World, partition: str) -> dict[str, Any]:
     metadata = records[0].asset_materialization
     assert metadata is not None
     return {name: value.value for name, value in metadata.metadata.items()}
+
+
+def discovered(world: World) -> dict[str, Any]:
+    """What the asset of the metadata shows of its last materialization."""
+    event = world.instance.get_latest_materialization_event(asset_key("datasets"))
+    assert event is not None and event.asset_materialization is not None
+    return {name: value.value for name, value in event.asset_materialization.metadata.items()}
 
 
 def asked(world: World, name: str) -> list[dict[str, Any]]:

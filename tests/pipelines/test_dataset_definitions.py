@@ -6,10 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from dataset_world import Published, asked, differences, field_key, segments, sync
+from dataset_world import Published, asked, differences, discovered, field_key, segments, sync
 from world import Load, World, world
-
-from assets.resource_assets import asset_key
 
 INCLUDE = ("course_scores", "places", "semester_ranks", "library_loans")
 
@@ -81,13 +79,6 @@ def test_fields_come_go_widen_and_change_their_type(synced: World) -> None:
         )
     assert after[1001]["新_字段"] == "neu" and after[1002]["新_字段"] is None
     assert published.comments("course_scores")["remark"].endswith("(no longer part of the dataset)")
-
-
-def discovered(world: World) -> dict[str, Any]:
-    """What the asset of the metadata shows of its last materialization."""
-    event = world.instance.get_latest_materialization_event(asset_key("datasets"))
-    assert event is not None and event.asset_materialization is not None
-    return {name: value.value for name, value in event.asset_materialization.metadata.items()}
 
 
 def test_what_cannot_be_cast_stands_beside(synced: World) -> None:

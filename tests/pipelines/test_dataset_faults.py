@@ -11,7 +11,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from dataset_world import ONLY_DATASETS, asked, damaged, differences, segments, shown, sync
+from dataset_world import (
+    ONLY_DATASETS,
+    asked,
+    damaged,
+    differences,
+    discovered,
+    planned,
+    segments,
+    shown,
+    sync,
+)
 from world import Load, World, world
 
 from warehouse.logs import LOAD_LOG
@@ -123,6 +133,25 @@ def test_a_platform_that_refuses_for_a_while_loses_nobody_any_row(made: World) -
     assert "'big_scores': its segments cannot be asked for" in told and "--accept-vanished" in told
     assert differences(made) == {}
     assert again(made).problems == []
+
+
+def test_what_is_read_by_pages_goes_to_segments_at_the_operators_word_alone(made: World) -> None:
+    include = (*INCLUDE, "library_loans")
+    records = "*/library_loans/records"
+    made.platform.set_faults({"kind": "status", "status": 422, "path": records, "times": 1})
+    assert sync(made, include=include, segment_rows=WIDTH).problems == []
+    assert planned(made)["library_loans"].mode == "pages"
+    assert differences(made) == {}
+
+    made.platform.set_faults()
+    assert sync(made, include=include, segment_rows=WIDTH).problems == []
+    assert planned(made)["library_loans"].mode == "pages"
+    assert "library_loans: it is read by pages as before" in discovered(made)["notes"]
+    assert differences(made) == {}
+
+    assert sync(made, include=include, segment_rows=WIDTH, accept_vanished=True).problems == []
+    assert planned(made)["library_loans"].mode == "segments"
+    assert differences(made) == {}
 
 
 def test_a_table_that_is_damaged_is_named_and_the_others_load(made: World) -> None:
