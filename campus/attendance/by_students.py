@@ -1,7 +1,8 @@
 """Reading a semester's attendance student by student: one answer each, sorted into weeks as it comes.
 
 Students who have left and cannot be asked for are in the answers of sessions alone, so the sessions of their
-classes are asked for besides. A few sessions more tell whether both routes agree.
+classes are asked for besides. A few sessions more tell whether both routes agree, and whether their classes
+have students whom nobody lists.
 """
 
 import re
@@ -44,13 +45,14 @@ class Following:
 @dataclass
 class _Read:
     """What is known of the sessions while their records come: how many of them have which status, the rows of
-    those that were asked for, and for the sample what either route has."""
+    those that were asked for, for the sample what either route has, and the classes of unlisted students."""
 
     statuses: dict[Session, Counter[str | None]] = field(default_factory=lambda: defaultdict(Counter))
     asked: dict[Session, Gathered] = field(default_factory=dict)
     ours: dict[Session, list[AttendanceRecord]] = field(default_factory=dict)
     theirs: dict[Session, list[AttendanceRecord]] = field(default_factory=dict)
     answered: set[int] = field(default_factory=set)
+    with_unlisted: set[int] = field(default_factory=set)
 
 
 async def read_by_students(
@@ -82,8 +84,12 @@ async def read_by_students(
     failed = following.students.account.failed.keys()
     silent = semester.members.keys() - read.answered - failed
     sessions = {one for number in weeks for one in semester.asked(number)} | read.statuses.keys()
-    uncovered = semester.attended(silent, sessions)
-    await _read_sessions(client, semester, weeks, read, uncovered, following.sessions)
+    first = semester.attended(silent, sessions) | read.ours.keys()
+    await _read_sessions(client, semester, weeks, read, first, following.sessions)
+    # Whom no list has is in the other sessions of his class as well.
+    more = {one for one in sessions if one.class_id in read.with_unlisted} - first
+    await _read_sessions(client, semester, weeks, read, more, following.sessions)
+    _compare(semester, weeks, read)
     for number, week in weeks.items():
         _add_sessions(semester, number, week, read, whole=not following.any_failed)
         week.sessions.flush()
@@ -139,13 +145,13 @@ async def _read_sessions(
     semester: Semester,
     weeks: Mapping[int, Week],
     read: _Read,
-    uncovered: set[Session],
+    sessions: set[Session],
     following: Collector,
 ) -> None:
     """Ask for some sessions: take the records of those who did not answer for themselves, and the statistics,
-    and compare the sample with what its students answered."""
+    and for the sample what the session has of those who did."""
     by_class: dict[int, list[Session]] = defaultdict(list)
-    for session in sorted({*uncovered, *read.ours}):
+    for session in sorted(sessions):
         by_class[session.class_id].append(session)
 
     async def read_class(unit: Unit) -> None:
@@ -158,6 +164,8 @@ async def _read_sessions(
                 )
             if session in read.ours:
                 read.theirs[session] = [one for one in found.rows if one.student_id in read.answered]
+            if any(one.student_id not in semester.members for one in found.rows if one.student_id):
+                read.with_unlisted.add(session.class_id)
             others = [i for i, one in enumerate(found.rows) if one.student_id not in read.answered]
             keep_only(found, others)
             following.account.received += len(found.rows)
@@ -166,6 +174,10 @@ async def _read_sessions(
     scheduled = {session for number in weeks for session in semester.scheduled(number)}
     units = [Unit(SESSIONS.path, ids=(class_id,)) for class_id in by_class]
     await read_all(client, units, read_class, [following])
+
+
+def _compare(semester: Semester, weeks: Mapping[int, Week], read: _Read) -> None:
+    """Compare the sample with what its students answered, week by week."""
     by_week: dict[int, list[Session]] = defaultdict(list)
     for session in read.theirs:
         by_week[semester.calendar.week_of(session.day)].append(session)

@@ -173,6 +173,19 @@ def test_records_of_another_semester_are_left_out(school: School, semester: Seme
     assert found.drift[Drift("ignored_parameter", "semester_id")] == strangers > 0
 
 
+def test_who_is_in_no_list_is_found_by_a_session_of_his_class(school: School, semester: Semester) -> None:
+    stranger = semester.students[0]
+    unaware = replace(
+        semester, members={one: own for one, own in semester.members.items() if one != stranger}
+    )
+    marked = school.by_students(semester, [3]).records.values()
+    compared = {row["class_id"]: Session(row["class_id"], row["checked_at"], row["lesson"]) for row in marked}
+    whole = school.by_students(semester, [3], compared.values())
+    assert stranger in {row["student_id"] for row in whole.records.values()}
+    found = school.by_students(unaware, [3], compared.values())
+    assert (found.records, found.sessions.keys()) == (whole.records, whole.sessions.keys())
+
+
 def test_the_word_now_is_today_and_never_sent(school: School) -> None:
     async def details() -> list[Any]:
         transport = httpx.ASGITransport(school.app)
