@@ -13,6 +13,7 @@ from assets.models import PUBLISHED
 from assets.partitions import DATASET_SEGMENTS, week_key
 from assets.resource_assets import asset_key
 from assets.runtime import FULL_TAG, SYNC_ID_TAG
+from assets.tables import TABLES
 from campus.resources import ATTENDANCE as ATTENDANCE_RESOURCES
 from campus.resources import BASE_DATA as BASE_RESOURCES
 from campus.resources import DATASET_METADATA, SCHOOLS, V1_DATA
@@ -28,6 +29,9 @@ from pipelines.definitions import (
     load_definitions,
 )
 from pipelines.due import PartitionRange, school_of
+from warehouse.logs import RETIRED
+from warehouse.quality import now, record_load
+from warehouse.tables import Slice
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 
@@ -123,6 +127,17 @@ def test_later_nights_load_the_current_semester_and_once_a_week_all(district: Wo
     for job in (BASE_DATA, V1):
         assert requested_loads(district, found, weekly=False, job=job) == current
         assert len(requested_loads(district, found, weekly=True, job=job)) == 2
+
+
+def test_a_semester_that_was_retired_and_is_back_is_loaded_by_night(district: World) -> None:
+    older, current, *others = district.partitions
+    slice = Slice.of(_school_id=school_of(older), _semester_id=int(older.split("|")[1]))
+    entry = {"sync_id": "night", "started_at": now(), "status": RETIRED, "complete": True}
+    record_load(district.lake, TABLES["classes"], slice, entry)
+    assert requested_loads(district, district.discover(), weekly=False)[0] == (older, current)
+    assert district.load().problems == []
+    ranges = [(key, key) for key in (current, others[1])]
+    assert requested_loads(district, district.discover(), weekly=False) == ranges
 
 
 def test_every_night_loads_the_datasets_of_each_school_in_one_run(district: World) -> None:

@@ -1,0 +1,42 @@
+"""Which weeks of attendance a night asks for, by what the load log says of them."""
+
+from datetime import date
+from pathlib import Path
+
+from assets.attendance_weeks import AttendanceSettings, Timeline, due_weeks
+from assets.tables import TABLES, slice_of
+from campus.attendance.calendar import Calendar
+from campus.resources import ATTENDANCE
+from warehouse.lake import Lake
+from warehouse.logs import RETIRED
+from warehouse.quality import now, record_load
+
+SCHOOL, SEMESTER = 101, 20
+TODAY = date(2025, 5, 16)  # a Friday of week 13
+TIMELINE = Timeline({SEMESTER: Calendar(SEMESTER, date(2025, 2, 17), date(2025, 6, 29))}, TODAY)
+
+
+def log(lake: Lake, week: int, status: str = "ok") -> None:
+    """Say that a week was loaded, or retired, whole and just now."""
+    for spec in ATTENDANCE:
+        entry = {"sync_id": "night", "started_at": now(), "status": status, "complete": True}
+        record_load(lake, TABLES[spec.name], slice_of(spec, SCHOOL, SEMESTER, week), entry)
+
+
+def due(lake: Lake) -> dict[int, date | None]:
+    found = due_weeks(lake, SCHOOL, TIMELINE, AttendanceSettings())
+    return {week: since for (_, week), since in found.items()}
+
+
+def test_a_week_that_comes_back_after_it_was_retired_is_as_good_as_new(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path))
+    lake.ensure([TABLES[spec.name] for spec in ATTENDANCE])
+    assert due(lake) == dict.fromkeys(range(1, 14))
+    for week in range(1, 14):
+        log(lake, week)
+    window = dict.fromkeys((11, 12, 13), date(2025, 5, 2))
+    assert due(lake) == window
+    log(lake, 5, RETIRED)
+    assert due(lake) == {5: None, **window}
+    log(lake, 5)
+    assert due(lake) == window
