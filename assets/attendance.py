@@ -15,7 +15,7 @@ from assets.attendance_semester import read_semester
 from assets.attendance_weeks import due_weeks, timeline_of
 from assets.committing import Loaded, fail_slice
 from assets.partitions import ATTENDANCE_WEEKS, weeks_by_school
-from assets.resource_assets import asset_key, described, loaded_whole, raise_failed, record, whole_spec
+from assets.resource_assets import asset_key, loaded_whole, raise_failed, raw_asset, record, whole_spec
 from assets.runtime import Cause, Runtime, cause_of, told
 from assets.tables import TABLES, slice_of
 from campus.attendance.calendar import Calendar
@@ -28,19 +28,10 @@ PARENTS = (RESOURCES["v1_classes"], RESOURCES["v1_class_students"])
 
 
 def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
-    # Which weeks and semesters belong together only their keys tell.
+    # Weeks and semesters are different partitions, and which belong together only the keys tell.
     mapping = dg.AllPartitionMapping()
-    return dg.AssetSpec(
-        asset_key(spec.name),
-        # Weeks and semesters are different partitions, and which belong together only the keys tell.
-        deps=[dg.AssetDep(asset_key(parent.name), partition_mapping=mapping) for parent in PARENTS],
-        description=TABLES[spec.name].comment,
-        group_name="attendance",
-        kinds={"deltalake"},
-        skippable=True,
-        partitions_def=ATTENDANCE_WEEKS,
-        metadata=described(spec),
-    )
+    deps = [dg.AssetDep(asset_key(parent.name), partition_mapping=mapping) for parent in PARENTS]
+    return raw_asset(spec, "attendance", deps, ATTENDANCE_WEEKS)
 
 
 @dg.multi_asset(
@@ -152,9 +143,10 @@ class _School:
         """Whether the classes of a semester were ever loaded, be they none."""
         classes = PARENTS[0]
         slice = slice_of(classes, self._school_id, semester_id)
-        held = self._runtime.lake.read(TABLES[classes.name], slice, ["id"])
+        if self._runtime.lake.read(TABLES[classes.name], slice, ["id"]).num_rows:
+            return True
         known = standings(self._runtime.lake, self._school_id).get(classes.name, {})
-        return bool(held.num_rows or known.get(str(slice), Standing()).complete_at)
+        return known.get(str(slice), Standing()).complete_at is not None
 
     def _not_asked(self, semester_id: int, week: int) -> list[Loaded]:
         message = "not asked for, since the classes of the semester could not be loaded"

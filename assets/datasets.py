@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import dagster as dg
 import uvloop
 
-from assets.committing import STORAGE_ERRORS, Loaded, in_words
+from assets.committing import STORAGE_ERRORS, Loaded
 from assets.dataset_loading import DatasetLoader, LoadedSegment
 from assets.dataset_tables import ask_dataset, definitions_of
 from assets.partitions import DATASET_SEGMENTS, segment_key, segments_by_school
-from assets.resource_assets import LOADED_WHOLE
+from assets.resource_assets import LOADED_WHOLE, materialized, raise_failed
 from assets.runtime import Cause, Runtime, cause_of, told
 from campus.client import Client
 from campus.datasets.selection import SelectionError
@@ -75,10 +75,7 @@ def dataset_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheck
         severity=dg.AssetCheckSeverity.ERROR if failed or problems else dg.AssetCheckSeverity.WARN,
         metadata={f"{one.spec.name} {one.slice}": one.message for one in troubled},
     )
-    if failed:
-        problems.append(f"{len(failed)} failed; their last good rows stay.\n{in_words(failed)}")
-    if problems:
-        raise dg.Failure(description="\n".join(problems), allow_retries=False)
+    raise_failed(loaded, problems)
 
 
 async def _load_all(
@@ -156,18 +153,8 @@ def _loader(
 def record(context: dg.AssetExecutionContext, one: LoadedSegment) -> None:
     """Tell Dagster what became of a segment, as soon as it is committed."""
     loaded = one.loaded
-    label = f"{loaded.spec.name} {loaded.slice}"
-    if loaded.status == "failed":
-        context.log.error(f"{label} failed: {loaded.message}")
-        return
-    context.log.info(f"{label}: {loaded.status} {loaded.message}".rstrip())
-    context.log_event(
-        dg.AssetMaterialization(
-            RECORDS,
-            partition=segment_key(loaded.slice.school_id, one.table, one.segment),
-            metadata=one.metadata,
-        )
-    )
+    partition = segment_key(loaded.slice.school_id, one.table, one.segment)
+    materialized(context, loaded, RECORDS, [partition], one.metadata)
 
 
 def _tell(runtime: Runtime, ended: list[Loaded], total: int) -> None:

@@ -5,7 +5,7 @@ is noted while the others go on. What loaded is recorded partition by partition 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import dagster as dg
@@ -60,31 +60,39 @@ def resource_assets(name: str, group: str, specs: Sequence[ResourceSpec]) -> dg.
     return load
 
 
-def raise_failed(loaded: Sequence[Loaded]) -> None:
-    """End the run as failed where a slice has, saying which and why."""
+def raise_failed(loaded: Sequence[Loaded], problems: Sequence[str] = ()) -> None:
+    """End the run as failed where a slice has, saying which and why. `problems`: what else went wrong."""
     failed = [one for one in loaded if one.status == "failed"]
-    if failed:
-        raise dg.Failure(
-            description=f"{len(failed)} failed; their last good rows stay.\n{in_words(failed)}",
-            allow_retries=False,
-        )
+    words = [f"{len(failed)} failed; their last good rows stay.\n{in_words(failed)}"] if failed else []
+    if problems or failed:
+        raise dg.Failure(description="\n".join([*problems, *words]), allow_retries=False)
 
 
 def _asset_spec(spec: ResourceSpec, group: str) -> dg.AssetSpec:
     parent = spec.embedded_in or spec.child_of or ("semesters" if spec.name != "semesters" else "schools")
+    return raw_asset(spec, group, [asset_key(parent)], SCHOOL_SEMESTERS)
+
+
+def raw_asset(
+    spec: ResourceSpec,
+    group: str,
+    deps: Iterable[dg.AssetKey | dg.AssetDep],
+    partitions: dg.PartitionsDefinition | None = None,
+) -> dg.AssetSpec:
+    """The asset of a resource's raw table."""
     return dg.AssetSpec(
         asset_key(spec.name),
-        deps=[asset_key(parent)],
+        deps=deps,
         description=TABLES[spec.name].comment,
         group_name=group,
         kinds={"deltalake"},
         skippable=True,
-        partitions_def=SCHOOL_SEMESTERS,
-        metadata=described(spec),
+        partitions_def=partitions,
+        metadata=_described(spec),
     )
 
 
-def described(spec: ResourceSpec) -> dict[str, object]:
+def _described(spec: ResourceSpec) -> dict[str, object]:
     """What the UI shows of a resource's asset."""
     columns = [dg.TableColumn(f.name, str(f.arrow_type), f.description) for f in fields(spec.contract)]
     return {
@@ -187,16 +195,25 @@ def record(
 ) -> None:
     """Tell Dagster what became of a slice, as soon as it is committed. `semesters`: those that a slice of a
     whole school counts for; `more`: what else is worth knowing of it."""
+    metadata = {**_metadata(one), **(more or {})}
+    materialized(context, one, asset_key(one.spec.name), partitions_of(one.slice, semesters), metadata)
+
+
+def materialized(
+    context: dg.AssetExecutionContext,
+    one: Loaded,
+    asset: dg.AssetKey,
+    partitions: Iterable[str],
+    metadata: Mapping[str, dg.MetadataValue],
+) -> None:
+    """Log what became of a slice, and unless it failed, that it made these partitions of an asset."""
     label = f"{one.spec.name} {one.slice}"
     if one.status == "failed":
         context.log.error(f"{label} failed: {one.message}")
         return
     context.log.info(f"{label}: {one.status} {one.message}".rstrip())
-    metadata = {**_metadata(one), **(more or {})}
-    for partition in partitions_of(one.slice, semesters):
-        context.log_event(
-            dg.AssetMaterialization(asset_key(one.spec.name), partition=partition, metadata=metadata)
-        )
+    for partition in partitions:
+        context.log_event(dg.AssetMaterialization(asset, partition=partition, metadata=metadata))
 
 
 def _metadata(one: Loaded) -> dict[str, dg.MetadataValue]:

@@ -22,7 +22,7 @@ from assets.partitions import (
     week_key,
     weeks_by_school,
 )
-from assets.resource_assets import asset_key, described, record
+from assets.resource_assets import asset_key, raw_asset, record
 from assets.runtime import Cause, Runtime, cause_of, told
 from assets.tables import TABLES, slice_of, values
 from campus.client import Client
@@ -68,16 +68,7 @@ class Known:
 
 
 def _asset_spec(spec: ResourceSpec, group: str) -> dg.AssetSpec:
-    parents = [asset_key(SCHOOLS.name)] if spec is not SCHOOLS else []
-    return dg.AssetSpec(
-        asset_key(spec.name),
-        deps=parents,
-        description=TABLES[spec.name].comment,
-        group_name=group,
-        kinds={"deltalake"},
-        skippable=True,
-        metadata=described(spec),
-    )
+    return raw_asset(spec, group, [asset_key(SCHOOLS.name)] if spec is not SCHOOLS else [])
 
 
 @dg.multi_asset(
