@@ -8,8 +8,8 @@ import duckdb
 
 from warehouse.exports.sheets import Workbook
 
-#: Makes the workbooks of one school (its id) from what is in the published file: most are the same for all, and
-#: those of reports follow what was loaded.
+#: Makes the workbooks of one school (its id) from what is in the published file: most are the same for all
+#: schools, and those of reports follow what was loaded.
 Maker = Callable[[duckdb.DuckDBPyConnection, int], tuple[Workbook, ...]]
 
 READY: Mapping[str, Maker] = {}
