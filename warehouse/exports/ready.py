@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import duckdb
 
-from warehouse.exports.sheets import Workbook
+from warehouse.exports.sheets import Language, Workbook
 
-#: Makes the workbooks of one school (its id) from what is in the published file: most are the same for all
-#: schools, and those of reports follow what was loaded.
-Maker = Callable[[duckdb.DuckDBPyConnection, int], tuple[Workbook, ...]]
+#: Makes the workbooks of one school (its id) in a language, from what is in the published file: weeks,
+#: thresholds, and which reports there are.
+Maker = Callable[[duckdb.DuckDBPyConnection, int, Language], tuple[Workbook, ...]]
 
 READY: Mapping[str, Maker] = {}

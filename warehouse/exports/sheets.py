@@ -35,7 +35,8 @@ class Column:
 
     `label`: None: the dictionary's. `kind`: None: by type and unit. `unit`: None: the dictionary's. `groups`:
     headings above the label, the outermost first; neighbours under the same ones share a merged cell.
-    `width`: in characters, a Chinese one counts two; None: by what is in it.
+    `width`: in characters, a Chinese one counts two; None: by what is in it. `words`: codes that are shown in
+    words; one that is not among them is shown as it is.
     """
 
     label: Words | None = None
@@ -43,6 +44,7 @@ class Column:
     unit: str | None = None
     groups: tuple[Words, ...] = ()
     width: float | None = None
+    words: Mapping[str, Words] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class ColorScale:
 @dataclass(frozen=True)
 class Highlight:
     """A fill for the cells of `columns` that hold the text `equal`, or a number below `below`
-    (for the kind `percent` as in the query, 0 to 100)."""
+    (both as in the query: a code before it is put in words, for the kind `percent` 0 to 100)."""
 
     columns: tuple[str, ...]
     fill: str
@@ -76,7 +78,8 @@ class Chart:
     """A native chart of a sheet's own cells: one series for each of `values`, over the column `categories`.
 
     `rows`: the first so many rows; None: all. `stacked`: the series upon each other. Axes are called after
-    the words given, and reach from `least` to `greatest` where these are given."""
+    the words given, and reach from `least` to `greatest` where these are given. `colors` (#RRGGBB): of the
+    series, in their order; the program's own for those beyond."""
 
     kind: ChartKind
     title: Words
@@ -88,6 +91,7 @@ class Chart:
     y: Words | None = None
     least: float | None = None
     greatest: float | None = None
+    colors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,12 +116,10 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Definition:
-    """A term and what it means. With a `query` (it may take $school_id) `meaning` is said once for each of
-    its rows, whose columns fill the {places} in it: so thresholds are those in force."""
+    """A term and what it means, with the thresholds in force."""
 
     term: Words
     meaning: Words
-    query: str | None = None
 
 
 @dataclass(frozen=True)
