@@ -34,6 +34,14 @@ CHECK_RESULTS = Log(
         Column("checked_at", TIMESTAMP, "When it ran"),
     ),
 )
+PUBLICATION = Log(
+    name="publication",
+    comment="What this file is: one row",
+    columns=(
+        Column("generation", pa.string(), "Name of the published file, as below generations/"),
+        Column("published_at", TIMESTAMP, "When it was published"),
+    ),
+)
 
 
 #: A slice that a sync tried more than once shows its last attempt.
@@ -74,10 +82,10 @@ def build_raw(
             fill(con, lake, dataset)
         for log in LOGS:
             _fill_log(con, lake, log, snapshots[log.name])
-        view(con, "held", [], CHECK_RESULTS.lake_schema)
-        create_table(
-            con, "quality.check_results", "FROM held", CHECK_RESULTS.comment, comments(CHECK_RESULTS.columns)
-        )
+        # To be filled as the file goes on: when its checks have run, and when it is published.
+        for log in (CHECK_RESULTS, PUBLICATION):
+            view(con, "held", [], log.lake_schema)
+            create_table(con, f"quality.{log.name}", "FROM held", log.comment, comments(log.columns))
 
 
 def record_checks(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -96,13 +104,17 @@ def publish(path: Path, home: Path, keep: int = 3) -> Generation:
     """
     # A publication that died half-way may have left it read-only.
     path.chmod(0o644)
+    folder = home / "generations"
+    folder.mkdir(parents=True, exist_ok=True)
+    published_at = now()
+    name = published_at.strftime("%Y%m%dT%H%M%S.%f")
     with closing(duckdb.connect(str(path))) as con:
+        con.execute("DELETE FROM quality.publication")
+        con.execute("INSERT INTO quality.publication VALUES (?, ?)", [name, published_at])
         con.execute("CHECKPOINT")
     path.chmod(0o444)
     _sync(path)
-    folder = home / "generations"
-    folder.mkdir(parents=True, exist_ok=True)
-    generation = _next(folder)
+    generation = Generation(name, folder / f"{name}.duckdb")
     os.link(path, generation.path)
     path.replace(home / FILE)
     _sync(folder)
@@ -116,11 +128,6 @@ def generations(home: Path) -> list[Generation]:
     """The files that are kept, latest first."""
     paths = (home / "generations").glob("*.duckdb")
     return [Generation(path.stem, path) for path in sorted(paths, reverse=True)]
-
-
-def _next(folder: Path) -> Generation:
-    name = now().strftime("%Y%m%dT%H%M%S.%f")
-    return Generation(name, folder / f"{name}.duckdb")
 
 
 def _sync(path: Path) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from assets.tables import TABLES
 from warehouse.logs import LOGS
-from warehouse.publish import CHECK_RESULTS
+from warehouse.publish import CHECK_RESULTS, PUBLICATION
 from warehouse.sql import create_table
 from warehouse.tables import BOOKKEEPING, SCHOOL_ID, comments
 
@@ -35,7 +35,7 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
                 synced = {"_school_id": 1, "_synced_at": "2026-03-01 02:00:00"}
                 _insert(connection, f"raw.{table.name}", {**synced, **row})
         connection.execute("create schema quality")
-        for log in (*LOGS, CHECK_RESULTS):
+        for log in (*LOGS, CHECK_RESULTS, PUBLICATION):
             connection.register("no_rows", log.lake_schema.empty_table())
             name, notes = f"quality.{log.name}", comments(log.columns)
             create_table(connection, name, "from no_rows", log.comment, notes)

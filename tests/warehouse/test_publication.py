@@ -122,6 +122,9 @@ def test_generations_are_kept_and_pruned(lake: Lake, tmp_path: Path) -> None:
         sync(lake, number, [row(id) for id in range(number + 1)])
         made.append(publish(build(lake, tmp_path), tmp_path, keep=3))
     assert generations(tmp_path) == made[:0:-1]
+    for kept in made[1:]:
+        [(name, published_at)] = ask(kept.path, "FROM quality.publication")
+        assert f"{published_at:%Y%m%dT%H%M%S.%f}" == name == kept.name
     counts = [ask(kept.path, "SELECT count(*) FROM raw.marks") for kept in generations(tmp_path)]
     assert counts == [[(4,)], [(3,)], [(2,)]]
     assert stat.S_IMODE((tmp_path / "campus.duckdb").stat().st_mode) == 0o444
