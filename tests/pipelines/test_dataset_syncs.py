@@ -202,6 +202,21 @@ def test_a_dataset_that_is_gone_keeps_its_rows_as_tombstones(synced: World) -> N
     assert segments(again(synced), "新的_数据") == {}, "once is enough"
 
 
+def test_a_dataset_that_comes_back_unchanged_is_read_in_full(synced: World) -> None:
+    """Nothing of it was updated since it was read last: asking for changes would bring nothing back."""
+    held = Published(synced).rows("big_scores")
+    [entry] = [e for e in synced.platform.rows("datasets", 101) if e["row"]["name"] == "big_scores"]
+    synced.platform.destroy("datasets", entry["key"], parent=101)
+    assert again(synced, accept_vanished=True).problems == []
+    assert Published(synced).rows("big_scores") == []
+
+    synced.platform.insert("datasets", 101, **entry["row"])
+    load = again(synced)
+    assert load.problems == []
+    assert sum(each["returned"] for each in segments(load, "big_scores").values()) == len(held) > 0
+    assert differences(synced) == {}
+
+
 def test_some_segments_can_be_loaded_alone(synced: World) -> None:
     synced.platform.clear_log()
     load = backfill(synced, "101|big_scores|0001", "101|big_scores|0002")
