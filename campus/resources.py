@@ -1,7 +1,7 @@
 """The registry: every resource that the platform offers, as data. Assets, lake tables, scopes, the dictionary
 and tests derive from it; a new resource is one more entry here and its contract."""
 
-from campus import contracts, contracts_datasets
+from campus import contracts, contracts_datasets, contracts_reports
 from campus.resources_v1 import ATTENDANCE, V1_DATA
 from campus.spec import ResourceSpec
 
@@ -12,6 +12,10 @@ __all__ = [
     "DATASET_FIELDS",
     "DATASET_METADATA",
     "DATASET_RELATIONS",
+    "REPORT_FIELDS",
+    "REPORT_METADATA",
+    "REPORT_PARAMETERS",
+    "REPORT_QUERIES",
     "RESOURCES",
     "SCHOOLS",
     "TERM_TYPES",
@@ -128,7 +132,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
     ),
 )
 
-# The prefix is found by asking (campus/datasets/metadata.py).
+# The prefix of datasets and reports is found by asking (campus/prefixes.py).
 DATASETS = ResourceSpec("datasets", "/uds/datasets", contracts_datasets.Dataset, ("dataset.read_all",))
 DATASET_FIELDS = ResourceSpec(
     "dataset_fields",
@@ -152,8 +156,36 @@ DATASET_RELATIONS = ResourceSpec(
 )
 DATASET_METADATA = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
 
+# Which reports there are, no endpoint tells: settings name them.
+REPORT_QUERIES = ResourceSpec(
+    "report_queries",
+    "/reporting/reports/{report}/queries",
+    contracts_reports.ReportQuery,
+    ("reporting.read_all",),
+    primary_key=("report", "id"),
+    unit_column="report",
+)
+REPORT_PARAMETERS = ResourceSpec(
+    "report_parameters",
+    "/reporting/reports/{report}/parameters",
+    contracts_reports.ReportParameter,
+    REPORT_QUERIES.scopes,
+    primary_key=("report", "name"),
+    unit_column="report",
+)
+REPORT_FIELDS = ResourceSpec(
+    "report_fields",
+    "/reporting/reports/{report}/queries/{query}/records",
+    contracts_reports.ReportField,
+    REPORT_QUERIES.scopes,
+    primary_key=("report", "query_id", "params", "name"),
+    child_of="report_queries",
+)
+REPORT_METADATA = (REPORT_QUERIES, REPORT_PARAMETERS, REPORT_FIELDS)
+
 RESOURCES: dict[str, ResourceSpec] = {
-    spec.name: spec for spec in (SCHOOLS, *BASE_DATA, *DATASET_METADATA, *V1_DATA, *ATTENDANCE)
+    spec.name: spec
+    for spec in (SCHOOLS, *BASE_DATA, *DATASET_METADATA, *REPORT_METADATA, *V1_DATA, *ATTENDANCE)
 }
 
 # The vocabularies that the specification names; a setting adds more.

@@ -12,11 +12,12 @@ from assets.users import STUDENT
 from campus.client import Client, segment
 from campus.collect import Collector
 from campus.datasets.definition import parse_definition
-from campus.datasets.metadata import PREFIXES, read_datasets
+from campus.datasets.metadata import read_datasets
 from campus.datasets.selection import Selection, SelectionError, ask_for, chosen, unmatched
 from campus.errors import CampusError, Forbidden, NotFound, TornBody, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.parts import SPLITTERS, unwrapped
+from campus.prefixes import PREFIXES
 from campus.resources import BASE_DATA, DATASET_METADATA, DATASETS, RESOURCES, SCHOOLS, V1_DATA, ResourceSpec
 from pipelines.display import console
 from pipelines.resources import open_platform, term_types

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints, field_validator
 
 from campus.attendance.calendar import WeekCondition, WeeksBegin
-from campus.datasets.filters import FilterValue, Scalar
+from campus.datasets.filters import FilterValue
 from campus.datasets.selection import Selection, TableSelection
+from campus.wishes import Scalar
 
 
 class Section(BaseModel):

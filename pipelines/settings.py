@@ -12,7 +12,7 @@ import yaml
 from pydantic import SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from campus.datasets.filters import nearest
+from campus.wishes import nearest
 from pipelines.options import Options, Section
 
 

@@ -1,28 +1,17 @@
 """Values of filters as an operator writes them, checked against the field that they are for."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
 
 from campus.datasets.definition import FieldDefinition
+from campus.wishes import Scalar, Unfit, nearest
 
 # Those that the specification shows; its list is not complete, so that a setting adds to them.
 OPERATORS = ("in", "egt", "elt", "like", "is_empty")
 
-Scalar = str | int | float | bool
 FilterValue = Scalar | tuple[Scalar, ...]
-
-
-class Unfit(Exception):
-    """A wish that the metadata cannot fulfil, in words."""
-
-
-def nearest(name: str, names: Iterable[str]) -> str:
-    """The end of a sentence about a name that is not there: which one may have been meant."""
-    near = get_close_matches(name, list(names), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def filter_text(target: FieldDefinition, operator: str, value: FilterValue) -> str:

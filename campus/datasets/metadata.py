@@ -10,13 +10,11 @@ from campus.client import Client, segment
 from campus.collect import Collector, Gathered
 from campus.collection import Collection, read_collection, together
 from campus.decode import Page, decode_page, raw_rows
-from campus.errors import CampusError, NotFound, UnexpectedAnswer
+from campus.errors import CampusError, UnexpectedAnswer
 from campus.events import Tally
 from campus.paging import Outcome, PageNumbers
+from campus.prefixes import first_answer
 from campus.resources import DATASETS
-
-# The paths are written with /v3 while the token's is /api/v3; which of them it is, is not shown.
-PREFIXES = ("/v3", "/api/v3")
 
 
 @dataclass
@@ -40,10 +38,10 @@ async def read_datasets(
     One that is listed but cannot be asked for keeps the fields and relations that it had. Raises CampusError
     where the list cannot be read: what is missing from half a list would look like a dataset that is gone."""
     tally = datasets.account.tally
-    found = await _find(client, school_id, tally)
+    found = await first_answer(lambda prefix: _list(client, school_id, prefix, tally))
     if found is None:
         return Offered(None, {})
-    prefix, listed, outcome = found
+    prefix, (listed, outcome) = found
     whole: dict[int, bytes] = {}
     unread: dict[str, str] = {}
 
@@ -79,23 +77,6 @@ async def read_datasets(
         collector.account.complete = outcome.complete
         collector.flush()
     return Offered(prefix, definitions, outcome.complete, unread)
-
-
-async def _find(client: Client, school_id: int, tally: Tally) -> tuple[str, list[bytes], Outcome] | None:
-    """The prefix that lists datasets, what it lists, and how that ended; None where neither is there.
-
-    What stands at the other prefix may answer anything, a web page for one: an error counts only where no
-    prefix answers."""
-    errors: list[CampusError] = []
-    for prefix in PREFIXES:
-        try:
-            return prefix, *await _list(client, school_id, prefix, tally)
-        except CampusError as error:
-            errors.append(error)
-    for failure in errors:
-        if not isinstance(failure, NotFound):
-            raise failure
-    return None
 
 
 async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tuple[list[bytes], Outcome]:

@@ -1,14 +1,14 @@
 """Which datasets are read, and what is asked of each: an operator's wishes, checked against the metadata
 before any request is made."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from campus.datasets.definition import UPDATED_AT, Definition, key_fields
-from campus.datasets.filters import OPERATORS, FilterValue, Unfit, filter_text, nearest
+from campus.datasets.filters import OPERATORS, FilterValue, filter_text
 from campus.errors import CampusError
+from campus.wishes import Unfit, nearest, noting
 
 
 class SelectionError(CampusError):
@@ -75,13 +75,13 @@ def ask_for(
     params: dict[str, str] = {}
     problems: list[str] = []
     for name in wishes.fields:
-        with _noting(problems, "fields"):
+        with noting(problems, "fields"):
             _check_field(definition, name)
     for name in wishes.expand:
-        with _noting(problems, "expand"):
+        with noting(problems, "expand"):
             _check_relation(definition, definitions, name)
     for name, value in wishes.filters.items():
-        with _noting(problems, f"filters.{name}"):
+        with noting(problems, f"filters.{name}"):
             params[name] = _parameter(definition, operators, name, value)
     if problems:
         where = f"school {school_id}, dataset {definition.name!r}: campus.yaml, datasets.tables.{place}"
@@ -118,14 +118,6 @@ def _with_needed(definition: Definition, wanted: Sequence[str]) -> tuple[str, ..
 
 def _matches(name: str, pattern: str) -> bool:
     return name == pattern or fnmatchcase(name, pattern)
-
-
-@contextmanager
-def _noting(problems: list[str], key: str) -> Iterator[None]:
-    try:
-        yield
-    except Unfit as error:
-        problems.append(f"{key}: {error}")
 
 
 def _check_field(definition: Definition, name: str) -> None:

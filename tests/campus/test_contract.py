@@ -20,6 +20,7 @@ TYPES = {
     "texts": pa.list_(pa.string()),
     "people": pa.list_(pa.struct([("id", pa.int64()), ("name", pa.string()), ("usin", pa.string())])),
     "tags": pa.list_(pa.struct([("name", pa.string())])),
+    "options": pa.list_(pa.struct([("key", pa.string()), ("label", pa.string())])),
 }
 
 # Resource -> type -> fields, in the order of the specification within a type.
@@ -118,6 +119,19 @@ SPECIFIED: dict[str, dict[str, str]] = {
         "time": "created_at updated_at",
     },
     "dataset_relations": {"int": "dataset_id id", "text": "name label ref_name related_by"},
+    # `report`, `query_id` and `params` are ours: what was asked for.
+    "report_queries": {"int": "id school_id report_id", "text": "report label"},
+    "report_parameters": {
+        "text": "report type name label default_value",
+        "flag": "required",
+        "options": "options",
+    },
+    "report_fields": {
+        "int": "query_id position",
+        "text": "report params kind name label",
+        "texts": "label_in_path",
+        "flag": "is_dynamic",
+    },
 }
 
 ENUMS: dict[tuple[str, str], str] = {
@@ -134,6 +148,8 @@ ENUMS: dict[tuple[str, str], str] = {
     ("grades", "status"): "pending published delayed passed",
     ("grades", "pass_status"): "pending warning passed failed",
     ("dataset_fields", "type"): "integer decimal string text enum date timestamp boolean",
+    ("report_parameters", "type"): "input select multi-select date-range",
+    ("report_fields", "kind"): "int float decimal string text date timestamp enum attachment",
 }
 # Enums of the specification whose values are not shown.
 OPEN_ENUMS = {

@@ -16,12 +16,13 @@ from scripted_platform import Platform, Request, answer
 from campus.client import Client, segment
 from campus.collect import Account, Collector
 from campus.datasets.definition import contract_of, parse_definition
-from campus.datasets.metadata import PREFIXES, Offered, read_datasets
+from campus.datasets.metadata import Offered, read_datasets
 from campus.datasets.paged import read_pages
 from campus.datasets.plan import FEW, Layout, lay_out
 from campus.datasets.records import RecordsRead, Source
 from campus.errors import CampusError
 from campus.events import Tally
+from campus.prefixes import PREFIXES
 from campus.resources import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
 
 SCORES: dict[str, Any] = {

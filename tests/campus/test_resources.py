@@ -7,6 +7,7 @@ from campus.resources import (
     ATTENDANCE,
     BASE_DATA,
     DATASET_METADATA,
+    REPORT_METADATA,
     RESOURCES,
     SCHOOLS,
     TERM_TYPES,
@@ -33,6 +34,9 @@ SPECIFIED = {
     "datasets": ("/uds/datasets", "dataset.read_all"),
     "dataset_fields": ("/uds/datasets", "dataset.read_all"),
     "dataset_relations": ("/uds/datasets", "dataset.read_all"),
+    "report_queries": ("/reporting/reports/{report}/queries", "reporting.read_all"),
+    "report_parameters": ("/reporting/reports/{report}/parameters", "reporting.read_all"),
+    "report_fields": ("/reporting/reports/{report}/queries/{query}/records", "reporting.read_all"),
     # Which scope a path of v1 needs is not shown; these are of the sample tokens.
     "v1_semesters": ("/api/v1/semesters", "class.read user.read"),
     "v1_admin_classes": ("/api/v1/admin-classes", "class.read user.read"),
@@ -61,7 +65,7 @@ def test_paths_and_scopes_are_those_of_the_specification() -> None:
 
 
 def test_resources_come_in_the_recommended_order() -> None:
-    registry = (SCHOOLS, *BASE_DATA, *DATASET_METADATA, *V1_DATA, *ATTENDANCE)
+    registry = (SCHOOLS, *BASE_DATA, *DATASET_METADATA, *REPORT_METADATA, *V1_DATA, *ATTENDANCE)
     assert [spec.name for spec in registry] == list(SPECIFIED)
 
 

@@ -1,0 +1,156 @@
+"""What a report of a school takes and offers: its parameters and queries, read into two tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from campus.client import Client, segment
+from campus.collect import Collector, Gathered
+from campus.collection import Collection, read_collection
+from campus.decode import UNFIT, Page, decode_page, raw_rows
+from campus.errors import CampusError, NotFound
+from campus.events import Tally
+from campus.paging import Outcome, Unpaged
+from campus.prefixes import first_answer
+from campus.questions import Unit
+from campus.resources import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
+from campus.settle import gathered_of, settle
+from campus.wishes import Scalar
+
+
+class UnknownReport(CampusError):
+    """A report that settings name and the school does not have."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A value that a parameter may have. `key`: what is sent, as the platform spells it."""
+
+    key: Scalar
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a report; what was not sent, or makes no sense, is None. `default`: any JSON value.
+    `options`: empty where the platform lists none."""
+
+    name: str
+    type: str | None = None
+    label: str | None = None
+    required: bool = False
+    options: tuple[Option, ...] = ()
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query of a report."""
+
+    id: int
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What a report takes and offers, and under which prefix it is."""
+
+    prefix: str
+    parameters: tuple[Parameter, ...]
+    queries: tuple[Query, ...]
+
+
+async def read_report(
+    client: Client, school_id: int, report: str, parameters: Collector, queries: Collector
+) -> Offered:
+    """Read what a report of a school takes and offers, and add its rows to the two collectors.
+
+    report: its name or id. Raises UnknownReport where the school has none of this name, else CampusError;
+    then nothing was added."""
+    tally = queries.account.tally
+    found = await first_answer(
+        lambda prefix: _list(client, f"{prefix}{_path(REPORT_QUERIES, report)}", school_id, tally)
+    )
+    if found is None:
+        raise UnknownReport(
+            f"school {school_id} has no report {report!r}.",
+            "Check its name or id in the reports of campus.yaml, or in CAMPUS_REPORTS.",
+        )
+    prefix, listed = found
+    try:
+        taken = await _list(client, f"{prefix}{_path(REPORT_PARAMETERS, report)}", school_id, tally)
+    except NotFound:
+        # The report is there: it takes no parameters.
+        taken = [], Outcome(True, 0, frozenset(), "")
+    for collector, (rows, outcome) in ((queries, listed), (parameters, taken)):
+        collector.add(_gathered(collector.spec, rows, outcome, report))
+        collector.flush()
+    return Offered(
+        prefix,
+        tuple(filter(None, map(_parameter, taken[0]))),
+        tuple(filter(None, map(_query, listed[0]))),
+    )
+
+
+def _path(spec: ResourceSpec, report: str) -> str:
+    return spec.path.format(report=segment(report))
+
+
+async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tuple[list[bytes | Raw], Outcome]:
+    pages, outcome = await read_collection(
+        client,
+        Collection(path, {}, school_id, REPORT_QUERIES.scopes),
+        Unpaged(),
+        parse=raw_rows,
+        keys=lambda rows: [bytes(row) for row in rows],
+        tally=tally,
+    )
+    return [row for page in pages for row in page], outcome
+
+
+def _gathered(spec: ResourceSpec, rows: Sequence[bytes | Raw], outcome: Outcome, report: str) -> Gathered:
+    page: Page[Any] = decode_page(
+        b"[%b]" % b",".join(bytes(row) for row in rows), spec.contract, spec.primary_key
+    )
+    gathered = settle(gathered_of(page), spec, Unit(spec.path, known={"report": report}))
+    gathered.total, gathered.complete, gathered.note = outcome.total, outcome.complete, outcome.note
+    return gathered
+
+
+def _members(row: bytes | Raw) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(row, type=dict[str, Any])
+    except UNFIT:
+        return {}
+
+
+def _parameter(row: bytes | Raw) -> Parameter | None:
+    sent = _members(row)
+    name, options = sent.get("name"), sent.get("options")
+    if not isinstance(name, str) or not name:
+        return None
+    return Parameter(
+        name,
+        _text(sent, "type"),
+        _text(sent, "label"),
+        sent.get("required") == 1,
+        tuple(
+            Option(one["key"], _text(one, "label"))
+            for one in (options if isinstance(options, list) else [])
+            if isinstance(one, dict) and isinstance(one.get("key"), Scalar)
+        ),
+        sent.get("default_value"),
+    )
+
+
+def _query(row: bytes | Raw) -> Query | None:
+    sent = _members(row)
+    return Query(sent["id"], _text(sent, "label")) if type(sent.get("id")) is int else None
+
+
+def _text(sent: dict[str, Any], name: str) -> str | None:
+    value = sent.get(name)
+    return value if isinstance(value, str) else None
