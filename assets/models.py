@@ -64,7 +64,7 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
         with alone(build):
             users = users_table(runtime.lake)
             tables = TABLES | {users.name: users}
-            build_raw(runtime.lake, list(tables.values()), build.file, datasets=planned_tables(runtime.lake))
+            build_raw(runtime.lake, list(tables.values()), build.file, defined=planned_tables(runtime.lake))
             yield from _run_dbt(context, build)
             # What waits here has passed its checks, and no other run's build can take its place.
             build.file.rename(build.checked(context.run.run_id))

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from warehouse.lake import Lake
 from warehouse.logs import LOAD_LOG, LOGS, Log
-from warehouse.publish_datasets import by_name, fill, show
+from warehouse.publish_defined import by_name, fill, show
 from warehouse.quality import now
 from warehouse.sql import connect, create_table, quoted, view
 from warehouse.tables import BOOKKEEPING, EXTRA, SCHOOL_ID, TIMESTAMP, Column, Stored, Table, comments
@@ -57,10 +57,10 @@ class Generation:
 
 
 def build_raw(
-    lake: Lake, tables: Sequence[Table], path: Path, memory_mb: int = 512, *, datasets: Sequence[Table] = ()
+    lake: Lake, tables: Sequence[Table], path: Path, memory_mb: int = 512, *, defined: Sequence[Table] = ()
 ) -> None:
-    """Make a new DuckDB file at `path` with the schemas `raw`, `datasets` and `quality`; one that is there is
-    replaced. `datasets` are the definitions of all schools, the newest first.
+    """Make a new DuckDB file at `path` with the schemas `raw`, `datasets`, `reports` and `quality`; one that
+    is there is replaced. `defined` are the definitions of all datasets and reports, the newest first.
 
     All tables are read as of one moment at the start; one without rows has its columns all the same. A crash
     leaves a file that nobody reads and the next build replaces.
@@ -70,16 +70,16 @@ def build_raw(
         old.unlink(missing_ok=True)
     stored: tuple[Stored, ...] = (*tables, *LOGS)
     snapshots = {table.name: lake.open(table) for table in stored}
-    shown = [show(lake, definitions) for definitions in by_name(datasets)]
+    shown = [show(lake, definitions) for definitions in by_name(defined)]
     with closing(connect(path, memory_mb=memory_mb, scratch=path.parent / "spill")) as con:
         # A table has no order, and to keep the files' one would leave it to one thread: twice the time.
         con.execute("SET preserve_insertion_order = false")
-        for schema in ("raw", "datasets", "quality"):
+        for schema in ("raw", "datasets", "reports", "quality"):
             con.execute(f"CREATE SCHEMA {schema}")
         for table in tables:
             _fill_raw(con, lake, table, snapshots[table.name])
-        for dataset in shown:
-            fill(con, lake, dataset)
+        for one in shown:
+            fill(con, lake, one)
         for log in LOGS:
             _fill_log(con, lake, log, snapshots[log.name])
         # To be filled as the file goes on: when its checks have run, and when it is published.

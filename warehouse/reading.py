@@ -72,7 +72,8 @@ class Reading:
     `distinct`: every key is proven to come once. `sync_id` is the cause (a night, a command, a backfill),
     `run_id` the attempt, `started_at` the platform's wall clock.
     `retires`: the slice is gone from the platform, and nothing was asked for.
-    `failures` name the parts that failed. `traffic` counts requests, pages and retries under those names.
+    `failures` name the parts that failed; `notes` are worth knowing and no failure. `traffic` counts
+    requests, pages and retries under those names.
     """
 
     spool: Path
@@ -89,6 +90,7 @@ class Reading:
     keep: tuple[Kept, ...] = ()
     since: Since | None = None
     failures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     drift: tuple[Drift, ...] = ()
     measures: tuple[Measure, ...] = ()
     traffic: Mapping[str, int] = field(default_factory=dict)

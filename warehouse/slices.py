@@ -22,9 +22,12 @@ from warehouse.logs import RETIRED, TRAFFIC
 from warehouse.merge import MOVING, READ, Tally, merge, tally_all
 from warehouse.reading import Reading
 from warehouse.replace import adopt, replace
+from warehouse.snapshot import compare
 from warehouse.sql import BATCH_ROWS, connect
 from warehouse.tables import Column, Slice, Table, file_schema
 from warehouse.unchanged import is_unchanged
+
+UNPROVEN = "the list kept changing or cannot be proven whole"
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,10 @@ class SliceError(Exception):
 
 class VanishedTooMany(SliceError):
     """The reading would drop more of the slice than the guard lets pass."""
+
+
+class Unproven(SliceError):
+    """A snapshot of which the reading may lack something: there is no way to take over a part of it."""
 
 
 class Unbalanced(SliceError):
@@ -92,7 +99,7 @@ def commit(
         if table.tracks_changes:
             changes.settle(lake, table, slice, workspace)
     quality.record_findings(lake, table, slice, reading)
-    status, message = _verdict(reading, tally, guard)
+    status, message = _verdict(table, reading, tally, guard)
     outcome = Outcome(
         table=table.name,
         slice=slice,
@@ -118,18 +125,24 @@ def _commit_rows(
     """Compare with the slice as it is now and commit unless it stays the same: tally, version."""
     opened = changes.settle(lake, table, slice, workspace) if table.tracks_changes else lake.open(table)
     version = opened.transaction_version(str(slice)) or 0
+    where = f"school {slice.school_id}, {table.name}, slice {slice}"
+    if table.is_snapshot and not reading.complete:
+        raise Unproven(f"{where}: {UNPROVEN}: nothing was committed, sync again")
     held = lake.files_of(table, opened, slice)
     table = dataclasses.replace(table, retired=_retired(table, opened))
     as_it_is = reading.distinct and not held
     merged: list[Path] = []
     if as_it_is:
         tally = tally_all(table, reading, "new")
-    elif reading.distinct and is_unchanged(lake, table, slice, opened, reading):
+    elif reading.distinct and not table.is_snapshot and is_unchanged(lake, table, slice, opened, reading):
         tally = tally_all(table, reading, "unchanged")
+    elif table.is_snapshot:
+        with closing(connect(scratch=workspace)) as con:
+            tally = compare(con, table, held, reading)
+        table, merged = dataclasses.replace(table, retired=()), [reading.spool]
     else:
         with closing(connect(scratch=workspace)) as con:
             tally, merged = merge(con, table, held, reading, workspace)
-    where = f"school {slice.school_id}, {table.name}, slice {slice}"
     _check_balance(reading, tally, where)
     if not tally.moved:
         return _with_own_earlier(opened, slice, reading, tally), version
@@ -224,7 +237,7 @@ def _check_vanished(tally: Tally, guard: Guard, where: str) -> None:
     )
 
 
-def _verdict(reading: Reading, tally: Tally, guard: Guard) -> tuple[str, str]:
+def _verdict(table: Table, reading: Reading, tally: Tally, guard: Guard) -> tuple[str, str]:
     """Status and message of a committed slice."""
     quarantined = len(reading.quarantined)
     failures, warnings = list(reading.failures), list[str]()
@@ -232,12 +245,10 @@ def _verdict(reading: Reading, tally: Tally, guard: Guard) -> tuple[str, str]:
         note = f"{quarantined} of {reading.received} rows are in quality.quarantine"
         too_many = quarantined > guard.quarantine_share * reading.received
         (failures if too_many else warnings).append(note)
-    if any(bad.key is None for bad in reading.quarantined):
+    if not table.is_snapshot and any(bad.key is None for bad in reading.quarantined):
         warnings.append("a quarantined row has no readable key, so no missing row was taken for deleted")
     if not reading.complete:
-        failures.append(
-            "the list kept changing or cannot be proven whole: nothing was taken for deleted, sync again"
-        )
+        failures.append(f"{UNPROVEN}: nothing was taken for deleted, sync again")
     if tally.carried and not reading.incremental:
         warnings.append(f"{tally.carried} rows stay as they were")
     warnings += [
@@ -247,7 +258,7 @@ def _verdict(reading: Reading, tally: Tally, guard: Guard) -> tuple[str, str]:
     ]
     fine = RETIRED if reading.retires else "ok"
     status = "failed" if failures else "warning" if warnings else fine
-    return status, "; ".join(failures + warnings)
+    return status, "; ".join([*failures, *warnings, *reading.notes])
 
 
 def _entry(reading: Reading, outcome: Outcome) -> dict[str, Any]:

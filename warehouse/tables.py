@@ -31,6 +31,11 @@ class Column:
 ROW_KEY = Column("_row", pa.string(), "Hash of the row, and the how-manieth of its kind it is")
 SEGMENT = "_segment"
 
+#: Beside the fields of a report: the platform's order of its rows, and which of its results they are of.
+ROW_NUMBER = Column("_row_number", pa.int64(), "Place of the row in the report, from 1")
+PARAMS = Column("_params", pa.string(), "Parameters that this result was asked with, beside the fixed ones")
+PARTITION = "_partition"
+
 #: What every table of platform rows carries beside the interface's own fields.
 SCHOOL_ID = Column("_school_id", pa.int64(), "School that the row was read for")
 BOOKKEEPING = (
@@ -59,9 +64,11 @@ class Stored(Protocol):
 class Table:
     """A table of platform rows; `primary_key` is unique within a slice.
 
-    `slice_columns` are the lake's partition columns, all integers, `_school_id` first. `tracks_changes`
-    sends what changes to the change log, `ignored_changes` aside. `shows_deleted`: the platform also sends
-    rows that it has deleted. `retired` columns are held but no longer read: their values stay as they are.
+    `slice_columns` are the lake's partition columns, `_school_id` first, all integers but PARTITION.
+    `tracks_changes` sends what changes to the change log, `ignored_changes` aside. `shows_deleted`: the
+    platform also sends rows that it has deleted. `is_snapshot`: a reading takes the place of the whole slice,
+    and nothing is kept of what it lacks. `retired` columns are held but no longer read: their values stay as
+    they are.
     """
 
     name: str
@@ -72,12 +79,13 @@ class Table:
     tracks_changes: bool = False
     ignored_changes: frozenset[str] = frozenset({"updated_at"})
     shows_deleted: bool = True
+    is_snapshot: bool = False
     retired: tuple[Column, ...] = ()
 
     @property
     def folder(self) -> str:
         """Where the table lies below the lake's root: never inside another, whose vacuum would empty it."""
-        return _ascii(self.name)
+        return ascii_name(self.name)
 
     @property
     def row_schema(self) -> pa.Schema:
@@ -94,7 +102,9 @@ class Table:
     @property
     def lake_schema(self) -> pa.Schema:
         """The platform's fields, the slice columns, then ours."""
-        slices = [pa.field(name, pa.int64()) for name in self.slice_columns]
+        slices = [
+            pa.field(name, pa.string() if name == PARTITION else pa.int64()) for name in self.slice_columns
+        ]
         return pa.schema([*_fields(self.columns), *_fields(self.retired), *slices, *_fields(BOOKKEEPING)])
 
 
@@ -113,6 +123,19 @@ def dataset_table(table: str, columns: Sequence[Column], primary_key: tuple[str,
     )
 
 
+def report_table(table: str, columns: Sequence[Column], comment: str) -> Table:
+    """The lake table of a report's query, for all schools, sliced by the partitions that it is loaded in."""
+    return Table(
+        name=f"reports.{table}",
+        columns=(ROW_NUMBER, *columns),
+        primary_key=(ROW_NUMBER.name,),
+        slice_columns=(SCHOOL_ID.name, PARTITION),
+        comment=comment,
+        shows_deleted=False,
+        is_snapshot=True,
+    )
+
+
 def comments(columns: Iterable[Column]) -> dict[str, str]:
     """What is said of each column, with a mark on those that tell about one person."""
     return {
@@ -126,11 +149,12 @@ def file_schema(table: Stored) -> pa.Schema:
     return pa.schema([field for field in table.lake_schema if field.name not in table.slice_columns])
 
 
-def _ascii(name: str) -> str:
-    """The name itself where it is plain ASCII, else what is left of it and a hash of the whole."""
-    if re.fullmatch(r"[\w.]+", name, re.ASCII):
+def ascii_name(name: str) -> str:
+    """The name itself where it is plain ASCII and fit for a folder, else what is left of it and a hash of the
+    whole."""
+    if re.fullmatch(r"[\w.]{1,240}", name, re.ASCII):
         return name
-    slug = re.sub(r"[^\w.]+", "_", name, flags=re.ASCII)
+    slug = re.sub(r"[^\w.]+", "_", name, flags=re.ASCII)[:220]
     return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 

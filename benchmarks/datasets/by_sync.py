@@ -40,7 +40,7 @@ def to_table(job: Job) -> Loaded:
     started = time.monotonic()
     lake = Lake(str(settings.lake_root))
     path = settings.home / FILE
-    build_raw(lake, [], path, datasets=planned_tables(lake))
+    build_raw(lake, [], path, defined=planned_tables(lake))
     return Loaded(str(path), f"datasets.{DATASET}", phases | {"table": time.monotonic() - started})
 
 

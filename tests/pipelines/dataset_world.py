@@ -102,7 +102,7 @@ class Published:
 
     def __init__(self, world: World) -> None:
         self._path = world.home / "seen.duckdb"
-        build_raw(world.lake, [], self._path, datasets=planned_tables(world.lake))
+        build_raw(world.lake, [], self._path, defined=planned_tables(world.lake))
 
     def query(self, text: str) -> pa.Table:
         """What a query gives."""

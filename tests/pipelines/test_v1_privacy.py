@@ -74,7 +74,7 @@ def test_the_published_file_has_the_column_empty_and_marks_what_is_personal(
 ) -> None:
     file = tmp_path / "file.duckdb"
     tables = TABLES | {"v1_users": users_table(careless.lake)}
-    build_raw(careless.lake, list(tables.values()), file, datasets=planned_tables(careless.lake))
+    build_raw(careless.lake, list(tables.values()), file, defined=planned_tables(careless.lake))
     with duckdb.connect(str(file), read_only=True) as connection:
         names = connection.execute("SELECT schema, name FROM (SHOW ALL TABLES)").fetchall()
         for schema, name in names:

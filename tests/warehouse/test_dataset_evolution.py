@@ -100,7 +100,7 @@ def test_no_row_and_no_value_is_lost(sequence: list[dict[str, Any]]) -> None:
             follow(model, said)
             assert in_lake(lake, wanted) == expected(model)
         file = Path(folder) / "campus.duckdb"
-        build_raw(lake, [], file, datasets=list(definitions.values()))
+        build_raw(lake, [], file, defined=list(definitions.values()))
         assert_published(file, model)
 
 

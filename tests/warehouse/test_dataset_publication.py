@@ -25,7 +25,7 @@ class Published:
 
     def __init__(self, lake: Lake, *definitions: Table) -> None:
         self._file = Path(lake.root).parent / "campus.duckdb"
-        build_raw(lake, [], self._file, datasets=definitions)
+        build_raw(lake, [], self._file, defined=definitions)
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
         with closing(duckdb.connect(str(self._file), read_only=True)) as con:

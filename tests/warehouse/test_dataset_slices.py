@@ -275,7 +275,7 @@ def test_rows_without_a_key_of_their_own(lake: Lake, tmp_path: Path) -> None:
     load(lake, 0, table, [{"_row": name, "score": None} for name in ("b/1", "a/1", "a/2")])
     tally = load(lake, 1, table, [{"_row": name, "score": None} for name in ("a/1", "b/1")]).tally
     assert (tally.unchanged, tally.vanished) == (2, 1)
-    build_raw(lake, [], tmp_path / "campus.duckdb", datasets=[table])
+    build_raw(lake, [], tmp_path / "campus.duckdb", defined=[table])
     with duckdb.connect(str(tmp_path / "campus.duckdb")) as con:
         columns = [name for name, *_ in con.execute("DESCRIBE datasets.log").fetchall()]
         assert columns == ["score", "_school_id", "_synced_at", "_deleted_at", "_extra"]

@@ -1,8 +1,10 @@
-"""The schema `datasets` of the published file: one table a dataset, over all schools.
+"""The schemas `datasets` and `reports` of the published file: one table a dataset or report query, over all
+schools.
 
-The newest definition says which columns there are, and in which order; fields of other schools' definitions
-follow, then those that no definition names any more. A field that had other types before is one column where
-every old value is exactly one of the newest type; else the old values stand beside, in a column of their own.
+The newest definition says which columns there are, and in which order; fields of other definitions follow,
+then those of a dataset that no definition names any more. A field that had other types before is one column
+where every old value is exactly one of the newest type; else the old values stand beside, in a column of
+their own.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from warehouse.tables import BOOKKEEPING, EXTRA, ROW_KEY, SCHOOL_ID, Column, Tab
 
 @dataclass(frozen=True)
 class Shown:
-    """A dataset as it will be published: every field under its newest type, and what the lake holds of it.
+    """A table as it will be published: every field under its newest type, and what the lake holds of it.
 
     `snapshot` is None where nothing was ever loaded."""
 
@@ -32,7 +34,7 @@ class Shown:
 
 
 def by_name(definitions: Iterable[Table]) -> list[list[Table]]:
-    """The definitions of each dataset, in the order given."""
+    """The definitions of each table, in the order given."""
     groups: dict[str, list[Table]] = {}
     for definition in definitions:
         groups.setdefault(definition.name, []).append(definition)
@@ -40,7 +42,7 @@ def by_name(definitions: Iterable[Table]) -> list[list[Table]]:
 
 
 def show(lake: Lake, definitions: Sequence[Table]) -> Shown:
-    """What to publish of a dataset, as of now. `definitions`: those of the schools, the newest first."""
+    """What to publish of a table, as of now. `definitions`: all that there are of it, the newest first."""
     newest = definitions[0]
     snapshot = lake.open(newest) if lake.holds(newest) else None
     held = held_columns(newest, snapshot) if snapshot else []
@@ -49,7 +51,8 @@ def show(lake: Lake, definitions: Sequence[Table]) -> Shown:
         for column in definition.columns:
             columns.setdefault(folded(column.name), column)
     defined = set(columns)
-    for each in held:
+    # A snapshot has no values of what is defined no more.
+    for each in [] if newest.is_snapshot else held:
         if folded(each.field) not in defined:
             comment = f"{each.column.comment} (no longer part of the dataset)".strip()
             columns[folded(each.field)] = replace(each.column, name=each.field, comment=comment)
@@ -58,7 +61,7 @@ def show(lake: Lake, definitions: Sequence[Table]) -> Shown:
 
 
 def fill(con: duckdb.DuckDBPyConnection, lake: Lake, shown: Shown) -> None:
-    """Make a dataset's table in the schema `datasets`."""
+    """Make the table in its schema."""
     table, placement = shown.table, place(shown.table, shown.held)
     sources = [each.column for each in (*shown.held, *placement.missing)]
     schema = pa.schema([pa.field(each.name, each.type) for each in (*sources, SCHOOL_ID, *BOOKKEEPING)])
@@ -80,9 +83,10 @@ def fill(con: duckdb.DuckDBPyConnection, lake: Lake, shown: Shown) -> None:
                 selected.append((quoted(each.name), Column(name, each.type, comment)))
     selected += [(quoted(column.name), column) for column in (SCHOOL_ID, *BOOKKEEPING)]
     expressions = ", ".join(f"{value} AS {quoted(column.name)}" for value, column in selected)
+    schema_name, _, name = table.name.partition(".")
     create_table(
         con,
-        f"datasets.{quoted(table.name.removeprefix('datasets.'))}",
+        f"{schema_name}.{quoted(name)}",
         f"SELECT * REPLACE (CAST({EXTRA} AS JSON) AS {EXTRA}) FROM (SELECT {expressions} FROM held)",
         table.comment,
         comments(column for _, column in selected),
