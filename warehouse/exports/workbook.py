@@ -1,0 +1,233 @@
+"""Workbooks for Excel and its like, written row by row: memory does not grow with the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import xlsxwriter
+from xlsxwriter.format import Format
+from xlsxwriter.utility import xl_range
+from xlsxwriter.worksheet import Worksheet
+
+from warehouse.exports.about import Part, tab_name, write_about
+from warehouse.exports.cells import shortened
+from warehouse.exports.columns import Shown, shown_columns
+from warehouse.exports.drawing import Cells, colour, draw
+from warehouse.exports.sheets import Language, Sheet, Words, Workbook
+from warehouse.exports.source import Origin
+from warehouse.exports.styles import HEADER, WIDEST, Styles, width_of
+
+#: Rows of a sheet, its header's included, and sheets that one table may take.
+MAX_ROWS, MAX_PARTS = 1_048_576, 4
+#: Rows that are read at a time; column widths go by the first ones.
+BATCH_ROWS = 2_048
+#: Links that Excel opens in a sheet; further ones stay text.
+MAX_LINKS = 65_530
+
+NO_ROWS = Words(
+    "No rows: there is nothing to show as of the date of the data.", "无数据：截至数据日期没有可显示的记录。"
+)
+CUT = Words("… [cut: a cell holds no more]", "…【已截断：单元格长度有限】")
+
+Put = Callable[[int, int, Any], object]
+
+
+class TooManyRows(Exception):
+    """A table that no workbook can sensibly hold."""
+
+
+@dataclass
+class Book:
+    """A workbook that is being written. `parts`: the sheets so far, for the first one; `cut`: texts that were
+    longer than a cell."""
+
+    file: xlsxwriter.Workbook
+    styles: Styles
+    language: Language
+    tabs: set[str] = field(default_factory=set)
+    parts: list[Part] = field(default_factory=list)
+    cut: int = 0
+
+    def add(self, name: str) -> Worksheet:
+        """A new sheet, with a tab of this name or the next like it."""
+        tab = tab_name(name, self.tabs)
+        self.tabs.add(tab.casefold())
+        return self.file.add_worksheet(tab)
+
+    def said(self, words: Words) -> str:
+        """The words in the workbook's language."""
+        return words.in_language(self.language)
+
+
+def write_workbook(
+    con: duckdb.DuckDBPyConnection, workbook: Workbook, origin: Origin, target: Path, language: Language
+) -> list[Part]:
+    """Write a workbook for the school of `origin` to `target`, and what it needs meanwhile beside it. Returns
+    its sheets, with their rows.
+
+    Raises TooManyRows."""
+    options = {"constant_memory": True, "tmpdir": str(target.parent), "strings_to_urls": False}
+    with xlsxwriter.Workbook(str(target), options) as file:
+        file.set_properties({"title": workbook.title.in_language(language), "created": origin.published_at})
+        book = Book(file, Styles(file), language)
+        # First in the file and written last, when the rows are counted.
+        about = book.add({"en": "About", "zh": "说明"}[language])
+        for sheet in workbook.sheets:
+            _write_sheet(book, con, sheet, origin)
+        write_about(about, book.styles, workbook, origin, book.parts, book.cut, language)
+    return book.parts
+
+
+def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin) -> None:
+    parameters = {"school_id": origin.school.id} if origin.school and "$school_id" in sheet.query else {}
+    columns = shown_columns(con, sheet, parameters, book.language)
+    cells = ", ".join(column.cell for column in columns)
+    result = con.execute(f"SELECT {cells} FROM ({sheet.query})", parameters)
+    sample = result.fetchmany(BATCH_ROWS)
+    rows = chain(sample, _streamed(result))
+    widths = [width_of(column, [row[place] for row in sample]) for place, column in enumerate(columns)]
+    for number in range(MAX_PARTS):
+        name = book.said(sheet.name)
+        worksheet = book.add(f"{name} ({number + 1})" if number else name)
+        written = _write_part(book, worksheet, sheet, columns, widths, rows, with_charts=number == 0)
+        book.parts.append(Part(worksheet.get_name(), sheet, written))
+        following = next(rows, None)
+        if following is None:
+            return
+        rows = chain([following], rows)
+    raise TooManyRows(
+        f"{book.said(sheet.name)} has more than {MAX_PARTS * MAX_ROWS:,} rows, which no spreadsheet program "
+        "handles: export it with --format csv or parquet"
+    )
+
+
+def _streamed(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    while batch := result.fetchmany(BATCH_ROWS):
+        yield from batch
+
+
+def _write_part(
+    book: Book,
+    worksheet: Worksheet,
+    sheet: Sheet,
+    columns: Sequence[Shown],
+    widths: Sequence[float],
+    rows: Iterator[tuple[Any, ...]],
+    *,
+    with_charts: bool,
+) -> int:
+    """Write one worksheet, as many rows as it holds. The rows written."""
+    header = _write_header(book, worksheet, columns)
+    for place, width in enumerate(widths):
+        worksheet.set_column(place, place, width)
+    first = header + 1
+    last = _write_rows(book, worksheet, columns, widths, islice(rows, MAX_ROWS - first), first)
+    _set_up(worksheet, header, max(last, first), len(columns))
+    if last < first:
+        worksheet.write_string(first, 0, book.said(NO_ROWS), book.styles.of(italic=True))
+        return 0
+    by_name = {column.name: (place, column) for place, column in enumerate(columns)}
+    cells = Cells(worksheet.get_name(), first, last, by_name)
+    colour(worksheet, sheet, cells, book.styles)
+    if with_charts:
+        draw(book.file, worksheet, sheet, cells, book.language)
+    return last - first + 1
+
+
+def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown]) -> int:
+    """Write the headings of groups and the labels below them. The row of the labels."""
+    depth = max(len(column.groups) for column in columns)
+    heading = book.styles.of(**HEADER, align="center", valign="vcenter")
+    for level in range(depth):
+        place = 0
+        for groups, members in groupby(columns, key=lambda column: column.groups[: level + 1]):
+            size = len(list(members))
+            name = groups[level] if len(groups) > level else ""
+            if size > 1 and name:
+                worksheet.merge_range(level, place, level, place + size - 1, "", heading)
+            for number in range(size if not name else 1):
+                worksheet.write_string(level, place + number, name, heading)
+            place += size
+    label = book.styles.of(**HEADER, valign="vcenter")
+    for place, column in enumerate(columns):
+        worksheet.write_string(depth, place, column.label, label)
+    return depth
+
+
+def _write_rows(
+    book: Book,
+    worksheet: Worksheet,
+    columns: Sequence[Shown],
+    widths: Sequence[float],
+    rows: Iterator[tuple[Any, ...]],
+    first: int,
+) -> int:
+    """Write rows from `first` on. The last one's number."""
+    puts = [
+        _put(book, worksheet, column, book.styles.cell(column, wrap=width >= WIDEST))
+        for column, width in zip(columns, widths, strict=True)
+    ]
+    number = first - 1
+    for number, row in enumerate(rows, first):
+        for place, value in enumerate(row):
+            if value is not None:
+                puts[place](number, place, value)
+    return number
+
+
+def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:
+    """What writes the cells of a column. Text is always written as text, never as what it may look like."""
+
+    def put_text(row: int, place: int, value: str) -> None:
+        text = shortened(column.words.get(value, value), book.said(CUT))
+        book.cut += text.endswith(book.said(CUT))
+        worksheet.write_string(row, place, _raw(text), style)
+
+    def put_number(row: int, place: int, value: float | str) -> None:
+        if isinstance(value, str):
+            put_text(row, place, value)
+        else:
+            worksheet.write_number(row, place, value, style)
+
+    def put_flag(row: int, place: int, value: bool) -> None:
+        worksheet.write_boolean(row, place, value, style)
+
+    def put_link(row: int, place: int, value: str) -> None:
+        # Only what a browser opens: a cell must not start a program or open a file of the reader's.
+        is_link = value.startswith(("https://", "http://")) and worksheet.hlink_count < MAX_LINKS
+        if not is_link or worksheet.write_url(row, place, value, string=value):
+            put_text(row, place, value)
+
+    if column.kind == "boolean":
+        return put_flag
+    if column.kind == "link":
+        return put_link
+    return put_text if column.kind == "text" else put_number
+
+
+def _raw(text: str) -> str:
+    """Text for xlsxwriter. It takes what stands between <r> and </r> for markup of its own; and XML has no
+    place for two of Unicode's characters."""
+    if "\ufffe" in text or "\uffff" in text:
+        text = text.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
+    if text.startswith("<r>") and text.endswith("</r>"):
+        return f'<r><t xml:space="preserve">{escape(text, quote=False)}</t></r>'
+    return text
+
+
+def _set_up(worksheet: Worksheet, header: int, last: int, columns: int) -> None:
+    """Header in view and filtered; on paper a table as wide as the page, its header on each."""
+    worksheet.freeze_panes(header + 1, 0)
+    worksheet.autofilter(header, 0, last, columns - 1)
+    worksheet.ignore_errors({"number_stored_as_text": xl_range(0, 0, last, columns - 1)})
+    worksheet.set_landscape()
+    worksheet.set_paper(9)
+    worksheet.fit_to_pages(1, 0)
+    worksheet.repeat_rows(0, header)
+    worksheet.set_footer("&L&A&R&P / &N")
