@@ -6,12 +6,13 @@ import pyarrow as pa
 
 from campus.contract import fields
 from campus.resources import RESOURCES, ResourceSpec
-from warehouse.tables import Column, Slice, Table
+from warehouse.tables import PARTITION, Column, Slice, Table
 
 SLICE_COLUMNS = {
     "school": ("_school_id",),
     "semester": ("_school_id", "_semester_id"),
     "week": ("_school_id", "_semester_id", "_week"),
+    "report": ("_school_id", PARTITION),
 }
 
 

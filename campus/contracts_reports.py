@@ -76,3 +76,6 @@ class ReportField(Contract):
         list[Text] | None, doc("Display names of its headers from the topmost down, in a pivot")
     ] = None
     is_dynamic: Annotated[Flag | None, doc("Whether the data decide that it is there")] = None
+    column_name: Annotated[
+        Text | None, doc("Column that holds it, in the query's table of reports", expected=False)
+    ] = None

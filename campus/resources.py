@@ -162,22 +162,23 @@ REPORT_QUERIES = ResourceSpec(
     "/reporting/reports/{report}/queries",
     contracts_reports.ReportQuery,
     ("reporting.read_all",),
+    sliced_by="report",
     primary_key=("report", "id"),
-    unit_column="report",
 )
 REPORT_PARAMETERS = ResourceSpec(
     "report_parameters",
     "/reporting/reports/{report}/parameters",
     contracts_reports.ReportParameter,
     REPORT_QUERIES.scopes,
+    sliced_by="report",
     primary_key=("report", "name"),
-    unit_column="report",
 )
 REPORT_FIELDS = ResourceSpec(
     "report_fields",
     "/reporting/reports/{report}/queries/{query}/records",
     contracts_reports.ReportField,
     REPORT_QUERIES.scopes,
+    sliced_by="report",
     primary_key=("report", "query_id", "params", "name"),
     child_of="report_queries",
 )

@@ -22,7 +22,7 @@ Asked = Literal[
     "by_app",
     "by_session",
 ]
-Slicing = Literal["school", "semester", "week"]
+Slicing = Literal["school", "semester", "week", "report"]
 V1_PREFIX = "/api/v1/"
 
 
