@@ -1,0 +1,1 @@
+"""The ready-made workbooks: what their sheets show, and in which words."""

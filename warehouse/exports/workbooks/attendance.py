@@ -1,0 +1,196 @@
+"""The workbook of attendance: how much there is, how it goes week by week, and who is low in it."""
+
+from __future__ import annotations
+
+import duckdb
+
+from warehouse.exports.sheets import Column, Highlight, Language, Sheet, Words, Workbook
+from warehouse.exports.workbooks import labels
+from warehouse.exports.workbooks.attendance_matrices import (
+    admin_classes,
+    course_classes,
+    heat_map,
+    tiers,
+    weekly,
+)
+from warehouse.exports.workbooks.definitions import attendance_definitions
+from warehouse.exports.workbooks.queries import NEWEST_FIRST, SHOWN, rate
+from warehouse.exports.workbooks.terms import (
+    AMBER,
+    LESSONS,
+    RATE,
+    RED,
+    SHARE,
+    STUDENTS,
+    THIS_SEMESTER,
+    TIERS,
+    less_is_better,
+    under,
+)
+
+OVERVIEW = Sheet(
+    name=Words("Overview", "概况"),
+    about=Words(
+        "One row a semester. Rates count lessons that were recorded: where nobody took the roll, nobody was "
+        "absent. Average daily attendance is a number of students, not a rate.",
+        "每学期一行。比率只计已点名的课次：未点名不算缺勤。日均出勤人数是人数，不是比率。",
+    ),
+    query=f"""
+        WITH students AS (
+            SELECT
+                school_id, semester_id,
+                count(*) AS students, count_if(recorded > 0) AS with_records, count_if(is_chronic) AS chronic,
+                sum(recorded)::BIGINT AS recorded, sum(present)::BIGINT AS present,
+                sum(absent)::BIGINT AS absent, sum(on_leave)::BIGINT AS on_leave, sum(late)::BIGINT AS late
+            FROM marts.attendance_student_semester
+            WHERE school_id = $school_id
+            GROUP BY ALL
+        ),
+        days AS (
+            SELECT
+                school_id, semester_id,
+                sum(days_in_session)::BIGINT AS days_in_session,
+                try_cast(sum(student_days_attended) / sum(days_in_session) AS DECIMAL(18, 1))
+                    AS average_daily_attendance
+            FROM marts.attendance_group_week
+            WHERE group_type = 'school'
+            GROUP BY ALL
+        ),
+        rolls AS (
+            SELECT
+                school_id, semester_id,
+                sum(recorded_sessions) AS taken, sum(unrecorded_sessions) AS not_taken
+            FROM marts.attendance_class_week
+            GROUP BY ALL
+        )
+        SELECT
+            dim_semester.semester_name, students, days_in_session, average_daily_attendance,
+            {rate("present", "recorded")} AS attendance_rate, {rate("late", "present")} AS lateness_rate,
+            recorded, absent, on_leave, late,
+            chronic, {rate("chronic", "with_records")} AS chronic_rate,
+            {rate("taken", "(taken + not_taken)")} AS recording_rate
+        FROM students
+        JOIN core.dim_semester USING (school_id, semester_id)
+        LEFT JOIN days USING (school_id, semester_id)
+        LEFT JOIN rolls USING (school_id, semester_id)
+        ORDER BY {NEWEST_FIRST}
+    """,
+    sources=("marts.attendance_class_week", "marts.attendance_group_week"),
+    columns={
+        "students": Column(STUDENTS, unit="students"),
+        **under(LESSONS, "recorded", "absent", "on_leave", "late"),
+        **under(
+            Words("Chronically absent", "长期缺勤"),
+            chronic=Column(STUDENTS, unit="students"),
+            chronic_rate=Column(SHARE, kind="percent"),
+        ),
+    },
+)
+AT_RISK = Sheet(
+    name=Words("Students at risk", "需关注学生"),
+    about=Words(
+        "Students below the best tier of attendance, the lowest rate first. Recent: the last teaching weeks; "
+        "a change below 0 is a decline. The current streak is of absent days up to the last recorded one.",
+        "出勤等级低于最高一级的学生，出勤率最低者在前。近期指最近几个教学周；变化为负表示下降。当前连续缺勤截至最近一个有考勤的日子。",
+    ),
+    query=f"""
+        WITH {SHOWN}
+        SELECT
+            shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
+            tier, is_chronic, attendance_rate, recent_attendance_rate, attendance_rate_change, lateness_rate,
+            recorded, absent, on_leave, late,
+            days_recorded, days_absent, longest_absence_streak, current_absence_streak
+        FROM marts.attendance_student_semester
+        JOIN shown USING (school_id, semester_id)
+        JOIN staging.stg_attendance_tiers AS tiers USING (school_id, tier)
+        WHERE tiers.upper_percent < (
+            SELECT max(upper_percent) FROM staging.stg_attendance_tiers WHERE school_id = $school_id
+        )
+        ORDER BY shown.semester_name, tiers.upper_percent, present / recorded, student_id
+    """,
+    sources=("marts.attendance_student_semester",),
+    columns={
+        "tier": Column(words=TIERS),
+        **under(RATE, "attendance_rate", "recent_attendance_rate", "attendance_rate_change"),
+        **under(LESSONS, "recorded", "absent", "on_leave", "late"),
+        **under(
+            Words("Days", "天数"),
+            "days_recorded",
+            "days_absent",
+            "longest_absence_streak",
+            "current_absence_streak",
+        ),
+    },
+    scales=(less_is_better(["days_absent"]),),
+    highlights=(
+        Highlight(("tier",), RED, equal="severe"),
+        Highlight(("tier",), AMBER, equal="chronic"),
+        Highlight(("attendance_rate_change",), RED, below=-5),
+    ),
+)
+UNRECORDED = Sheet(
+    name=Words("Rolls not taken", "未点名"),
+    about=Words(
+        "Teachers whose classes had lessons without a roll, the most first. A lesson of several teachers "
+        "counts for each of them.",
+        "有课节未点名的教师，未点名最多者在前。多位教师共同任教的课节，每人各计一次。",
+    ),
+    query=f"""
+        WITH {SHOWN},
+        unrecorded AS (
+            SELECT
+                school_id, semester_id, concat_ws(' ', course_name, class_name) AS class,
+                unnest(teacher_ids) AS teacher_id
+            FROM marts.attendance_class_session
+            WHERE state = 'unrecorded'
+        ),
+        classes AS (
+            SELECT
+                school_id, semester_id, teacher_id,
+                string_agg(DISTINCT class, ', ' ORDER BY class) AS classes
+            FROM unrecorded
+            GROUP BY ALL
+        )
+        SELECT
+            shown.semester_name, staff_number, teacher_name,
+            sum(due_sessions)::BIGINT AS due_sessions, sum(recorded_sessions)::BIGINT AS recorded_sessions,
+            sum(unrecorded_sessions)::BIGINT AS unrecorded_sessions,
+            {rate("sum(unrecorded_sessions)", "sum(due_sessions)")} AS unrecorded_rate,
+            min(first_unrecorded_on) AS first_unrecorded_on, max(last_unrecorded_on) AS last_unrecorded_on,
+            any_value(classes.classes) AS unrecorded_classes
+        FROM marts.attendance_unrecorded
+        JOIN shown USING (school_id, semester_id)
+        LEFT JOIN classes USING (school_id, semester_id, teacher_id)
+        GROUP BY shown.semester_name, teacher_id, staff_number, teacher_name
+        HAVING unrecorded_sessions > 0
+        ORDER BY shown.semester_name, unrecorded_sessions DESC, unrecorded_rate DESC, teacher_id
+    """,
+    sources=("marts.attendance_unrecorded",),
+    scales=(less_is_better(["unrecorded_rate"]),),
+)
+
+
+def attendance(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
+    """The workbook of attendance of a school."""
+    return (
+        Workbook(
+            name="attendance",
+            title=Words("Attendance", "考勤"),
+            about=Words(
+                "How regularly students come to their lessons: by semester, week, class and student.",
+                "学生到课情况：按学期、教学周、班级和学生。",
+            ),
+            filters=THIS_SEMESTER,
+            sheets=(
+                OVERVIEW,
+                weekly(labels.cohorts(con, school_id)),
+                tiers(labels.tiers(con, school_id)),
+                admin_classes(labels.weeks(con, school_id)),
+                course_classes(labels.weeks(con, school_id)),
+                AT_RISK,
+                heat_map(labels.weekdays(con, school_id)),
+                UNRECORDED,
+            ),
+            definitions=attendance_definitions(con, school_id),
+        ),
+    )
