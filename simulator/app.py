@@ -14,7 +14,7 @@ from simulator.faults import HTML_PAGE, Fault, FaultPlan, Faults, Strike, retry_
 from simulator.http import Headers, Problem, Request, Response, problem_response
 from simulator.log import Log
 from simulator.platform import Platform
-from simulator.routes import ROUTES, datasets
+from simulator.routes import ROUTES, datasets, reports
 from simulator.routing import Route, Router
 from simulator.settings import Settings
 
@@ -28,7 +28,9 @@ class Application:
 
     def __init__(self, settings: Settings, plan: FaultPlan) -> None:
         self.platform = Platform(settings)
-        self._router = Router((*ROUTES, *datasets.routes(settings.readings)))
+        self._router = Router(
+            (*ROUTES, *datasets.routes(settings.readings), *reports.routes(settings.readings))
+        )
         self._log = Log(settings.access.log)
         self._control = Control(self.platform, Faults(plan), self._log)
         self._cache = PageCache()

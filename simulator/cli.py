@@ -10,8 +10,9 @@ import msgspec
 
 from simulator.app import Application
 from simulator.faults import Fault, FaultPlan
+from simulator.readings import Readings
 from simulator.server import serve
-from simulator.settings import Access, Readings, Settings, Size
+from simulator.settings import Access, Settings, Size
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:

@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from simulator.datasets import editing
+from simulator import editing
 from simulator.faults import FaultPlan, Faults
 from simulator.http import Problem, Request, Response, json_response, problem_response
 from simulator.log import Log
@@ -21,7 +21,7 @@ class Mutation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A change of one row. `values` are sent from then on just as they are given here, right or wrong.
 
     `parent` of an insert: the school, semester, class, item or session of the new row (0 for a school).
-    Datasets, whose keys are not those of all schools, need their school as `parent` for every change.
+    Datasets and reports, whose keys are not those of all schools, need their school as `parent` always.
     """
 
     op: Literal["insert", "update", "delete", "destroy"]
@@ -73,10 +73,9 @@ class Control:
         school_id = request.integer("school_id", self._platform.store.school_ids[0])
         assert school_id is not None  # it has a default
         name = request.query.get("resource", "")
-        if editing.is_dataset(name):
-            return editing.entries(
-                self._platform, name, school_id, request.integer("first"), request.integer("last")
-            )
+        if editing.is_kept(name):
+            first, last = request.integer("first"), request.integer("last")
+            return editing.entries(self._platform, name, school_id, first, last)
         resource = _known(name)
         store, expand = self._platform.store, request.names("expand")
         entries: list[Values] = []
@@ -95,8 +94,8 @@ class Control:
 
     def _mutate(self, request: Request) -> Values:
         change = _decode(request.body, Mutation)
-        if editing.is_dataset(change.resource):
-            return self._mutate_dataset(change)
+        if editing.is_kept(change.resource):
+            return self._mutate_table(change)
         resource = _known(change.resource)
         if change.op == "insert":
             return self._entry(resource, self._insert(resource, change))
@@ -107,20 +106,21 @@ class Control:
         except KeyError as error:
             raise Problem(404, str(error.args[0])) from error
 
-    def _mutate_dataset(self, change: Mutation) -> Values:
-        datasets, resource = self._platform.datasets, change.resource
+    def _mutate_table(self, change: Mutation) -> Values:
+        resource = change.resource
+        kept_by = editing.keeper(self._platform, resource)
         if change.parent is None:
             raise Problem(422, f"{change.op} in {resource} needs a parent: the school")
         if change.op == "insert":
-            row = datasets.insert(change.parent, resource, _values(change), first=change.first)
+            row = kept_by.insert(change.parent, resource, _values(change), first=change.first)
         elif change.key is None:
             raise Problem(422, f"{change.op} needs a key")
         elif change.op == "update":
-            row = datasets.update(change.parent, resource, change.key, _values(change), touch=change.touch)
+            row = kept_by.update(change.parent, resource, change.key, _values(change), touch=change.touch)
         elif change.op == "destroy":
-            row = datasets.destroy(change.parent, resource, change.key)
+            row = kept_by.destroy(change.parent, resource, change.key)
         else:
-            raise Problem(422, f"rows of datasets are deleted for good: op destroy, not {change.op}")
+            raise Problem(422, f"rows of {resource} are deleted for good: op destroy, not {change.op}")
         return editing.entry(self._platform, resource, change.parent, row)
 
     def _let_days_pass(self, request: Request) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from simulator.readings import Readings
 from simulator.rows import RESOURCES, Row, Values, ids_of, school_of, semester_of
 from simulator.school.users import GENDERS, STATUS_LABELS
-from simulator.settings import Readings
 from simulator.statistics import shown_records, statistics
 from simulator.store import Store
 

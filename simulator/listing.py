@@ -21,8 +21,8 @@ from simulator.http import (
     parse_moment,
 )
 from simulator.platform import Platform
+from simulator.readings import Readings
 from simulator.rows import RESOURCES, TIME_FORMAT, Row
-from simulator.settings import Readings
 
 DEFAULT_PER_PAGE = 20
 

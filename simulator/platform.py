@@ -5,6 +5,7 @@ from functools import lru_cache
 from simulator.access import Tokens
 from simulator.datasets.registry import Datasets
 from simulator.datasets.rendering import Rendering
+from simulator.reports.registry import Reports
 from simulator.settings import Settings
 from simulator.store import Store
 from simulator.wire import Wire
@@ -20,6 +21,7 @@ class Platform:
         self.tokens = Tokens(settings, self.store.school_ids)
         self.wire = Wire(self.store, settings.readings)
         self.datasets = Datasets(self.store)
+        self.reports = Reports(self.store)
         self.rendering = lru_cache(maxsize=16)(
             lambda described, names: Rendering(described, names, settings.readings)
         )

@@ -59,7 +59,8 @@ class RunningSimulator:
         """What is true: each row as {key, parent, trashed, row}, `row` being what the platform would send.
 
         Resources are those of simulator.rows, and datasets, dataset_fields, dataset_relations (the metadata)
-        and datasets/NAME (the rows of one), of which `first` and `last` choose a range of keys.
+        and datasets/NAME (the rows of one), of which `first` and `last` choose a range of keys. Of reports:
+        reports, report_parameters, report_queries, and report_fields/501 and reports/501 of a query.
         """
         query: dict[str, str | int] = {"resource": resource, "school_id": school_id, "expand": expand, **keys}
         if semester_id is not None:
@@ -75,7 +76,7 @@ class RunningSimulator:
     ) -> dict[str, Any]:
         """Set fields to what is given, right or wrong (msgspec.Raw for any text); touch moves updated_at.
 
-        Datasets need their school as `parent`, as they do to destroy a row.
+        Datasets and reports need their school as `parent`, as they do to destroy a row.
         """
         return self._mutate(
             op="update", resource=resource, key=key, parent=parent, touch=touch, values=values

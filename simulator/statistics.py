@@ -1,9 +1,10 @@
 """What a session of attendance adds up to."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
+from simulator.readings import Readings
 from simulator.rows import Row, Values, class_of_session, school_of, semester_of
-from simulator.settings import Readings
 from simulator.store import Store
 
 
@@ -15,13 +16,23 @@ def shown_records(store: Store, session_id: int) -> list[Row]:
 
 
 def statistics(readings: Readings, rows: Iterable[Row]) -> Values:
+    """What the statuses of these records add up to."""
+    return summed(readings, count_statuses(rows))
+
+
+def count_statuses(rows: Iterable[Row]) -> Counter[str]:
+    """How many records there are of each status, without those where a test put something else there."""
+    statuses = (row.values.get("status") for row in rows)
+    return Counter(status for status in statuses if isinstance(status, str))
+
+
+def summed(readings: Readings, statuses: Mapping[str, int]) -> Values:
     """Counts, and present of counted in percent; whether absence from duty is counted is a reading."""
-    statuses = [row.values.get("status") for row in rows]
-    normal = statuses.count("normal")
-    late = statuses.count("lated") + statuses.count("early_left")
-    absent = statuses.count("absent")
+    normal = statuses.get("normal", 0)
+    late = statuses.get("lated", 0) + statuses.get("early_left", 0)
+    absent = statuses.get("absent", 0)
     if readings.absent_from_duty == "absent":
-        absent += statuses.count("absent_from_duty")
+        absent += statuses.get("absent_from_duty", 0)
     counted = normal + late + absent
     rate = round(100 * (normal + late) / counted, int(readings.rate_decimals)) if counted else 0
     return {

@@ -6,6 +6,7 @@ from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 
 from simulator.attendance import Attendance
+from simulator.readings import Readings
 from simulator.rows import (
     FIRST_SCHOOL,
     RESOURCES,
@@ -19,7 +20,7 @@ from simulator.rows import (
 )
 from simulator.school import assessments, base, courses, devices, scores
 from simulator.school.calendar import Term
-from simulator.settings import Readings, Size
+from simulator.settings import Size
 from simulator.views import Views
 
 SCORE_COLLECTIONS_KEPT = 512

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from simulator.directory import Directory, Shaper
+from simulator.readings import Readings
 from simulator.rows import RESOURCES, Row, Values, ids_of, school_of, semester_of
-from simulator.settings import Readings
 from simulator.store import Store
 
 DECIMALS = {

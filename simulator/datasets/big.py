@@ -1,6 +1,5 @@
 """A dataset of any size: its columns repeat themselves with different periods, and rows cost no memory."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +15,7 @@ from simulator.datasets.definitions import (
     decimal,
     key,
     text,
+    transposed,
 )
 from simulator.school import names
 from simulator.school.calendar import moment, stamp
@@ -34,15 +34,10 @@ def _columns(world: World) -> Columns:
     whose, what, when = PERIODS
     return {
         "id": ids,
-        **_transposed(whose, lambda _: _whose(world)),
-        **_transposed(what, lambda _: _what(world)),
-        **_transposed(when, lambda residue: _when(world, residue)),
+        **transposed(_whose(world) for _ in range(whose)),
+        **transposed(_what(world) for _ in range(what)),
+        **transposed(_when(world, residue) for residue in range(when)),
     }
-
-
-def _transposed(period: int, make: Callable[[int], dict[str, Any]]) -> dict[str, list[Any]]:
-    rows = [make(residue) for residue in range(period)]
-    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _whose(world: World) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The datasets of every school: one of each kind that the specification allows."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 
 from simulator.datasets.big import BIG_SCORES
@@ -15,6 +15,7 @@ from simulator.datasets.definitions import (
     decimal,
     key,
     text,
+    transposed,
 )
 from simulator.rows import Values
 from simulator.school import names
@@ -27,12 +28,7 @@ STUDENT = Relation("student", "学生", "students", "student_id")
 
 
 def _rows(count: int, make: Callable[[World, int], Values]) -> Callable[[World], Columns]:
-    return lambda world: _transposed(make(world, number) for number in range(count))
-
-
-def _transposed(rows: Iterable[Values]) -> Columns:
-    made = list(rows)
-    return {name: [row[name] for row in made] for name in made[0]}
+    return lambda world: transposed(make(world, number) for number in range(count))
 
 
 def _dates(world: World) -> Values:
@@ -54,7 +50,7 @@ def _students(world: World) -> Columns:
         }
         for student in world.students
     )
-    return _transposed(made)
+    return transposed(made)
 
 
 def _course_scores(world: World) -> Columns:
@@ -79,7 +75,7 @@ def _course_scores(world: World) -> Columns:
                 **dates,
             }
         )
-    return _transposed(made)
+    return transposed(made)
 
 
 def _survey(world: World, number: int) -> Values:
@@ -112,7 +108,7 @@ def _course(world: World, number: int) -> Values:
 
 def _semester_ranks(world: World) -> Columns:
     pairs = [(semester_id, student.key) for semester_id in world.semester_ids for student in world.students]
-    return _transposed(
+    return transposed(
         {"semester_id": s, "student_id": k, "rank": world.rng.randrange(1, 500), **_dates(world)}
         for s, k in pairs
     )

@@ -1,12 +1,12 @@
 """What a dataset is made of: its metadata as data, and columns of values."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from random import Random
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from simulator.rows import Row
+from simulator.rows import Row, Values
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -72,6 +72,12 @@ class World:
 
 
 Columns = Mapping[str, Column[Any]]
+
+
+def transposed(rows: Iterable[Values]) -> Columns:
+    """Rows as columns; each row has the fields of the first."""
+    made = list(rows)
+    return {name: [row[name] for row in made] for name in made[0]} if made else {}
 
 
 @dataclass(frozen=True)

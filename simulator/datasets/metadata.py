@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from simulator.datasets.catalog import DATASETS
-from simulator.datasets.definitions import Dataset
+from simulator.datasets.definitions import Dataset, transposed
 from simulator.datasets.table import Table
 from simulator.rows import Values
 from simulator.school.calendar import stamp
@@ -46,8 +46,7 @@ def _about(dataset: Dataset, dataset_id: int) -> Values:
 
 
 def _table(rows: Iterable[Values]) -> Table:
-    made = list(rows)
-    columns = {name: [row[name] for row in made] for name in made[0]}
+    columns = transposed(rows)
     return Table(columns["id"], columns)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from simulator import editing
 from simulator.datasets.filters import MORE, SEEN, predicate, split
 from simulator.datasets.registry import ROWS, Description
 from simulator.datasets.rendering import Rendering
@@ -65,17 +66,9 @@ def ordered(platform: Platform, described: Description, request: Request) -> Seq
 def disturb(platform: Platform, request: Request, change: str, rng: Random) -> None:
     """Change the dataset that somebody is paging through, as listing.disturb does for other lists."""
     described = platform.datasets.find(request.school_id, request.params["name"])
-    page = page_of(platform, request)
-    rows = ordered(platform, described, request)
-    if page is None or page.number < 2 or len(rows) < 2:
-        return
-    victim = described.table.key(rows[rng.randrange(min(len(rows), (page.number - 1) * page.size))])
+    keys = [described.table.key(row) for row in ordered(platform, described, request)]
     at_front = (change == "grow") is not request.query.get("sort", "").startswith("-")
-    resource = ROWS + described.name
-    if change != "shrink":
-        platform.datasets.insert(request.school_id, resource, {}, first=at_front)
-    if change != "grow":
-        platform.datasets.destroy(request.school_id, resource, victim)
+    editing.disturb(platform, request, ROWS + described.name, keys, change, rng, at_front=at_front)
 
 
 def _selection(platform: Platform, described: Description, request: Request) -> Selection:

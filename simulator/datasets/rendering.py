@@ -13,8 +13,8 @@ from simulator.datasets.definitions import Column, Made
 from simulator.datasets.registry import Description
 from simulator.datasets.table import NOTHING, Handle
 from simulator.http import decimal_of
+from simulator.readings import Readings
 from simulator.rows import Values
-from simulator.settings import Readings
 
 RENDERED = 2_000  # longer columns are rendered when they are asked for, value by value
 EXTRA: dict[str, Column[Any]] = {"x_source": [{"system": "legacy"}], "x_note": ["备注"]}

@@ -4,9 +4,9 @@ from simulator.datasets import records
 from simulator.http import Headers, Request, Response, json_response
 from simulator.listing import page_of
 from simulator.platform import Platform
+from simulator.readings import Readings
 from simulator.routing import Route
 from simulator.rows import Values
-from simulator.settings import Readings
 
 SCOPES = ("dataset.read_all",)
 

@@ -31,7 +31,7 @@ from campus.events import Tally
 from campus.resources import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
 from campus.transport import Reply
 from simulator.app import Application
-from simulator.datasets.editing import entries
+from simulator.editing import entries
 from simulator.faults import FaultPlan
 from simulator.settings import Access, Readings, Settings, Size
 

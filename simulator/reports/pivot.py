@@ -1,0 +1,124 @@
+"""The pivot of grades: classes or cohorts down, and across whatever a semester's subjects have marks for."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from simulator.reports.definitions import Field, Parameter, Query, Report, semester_parameter
+from simulator.reports.figures import Figures, hundredths, mean
+from simulator.rows import Values
+from simulator.school.assessments import FULL_SCORE
+
+TOTAL = "学期成绩"
+PARTS = ("期中考试", "期末考试", TOTAL)
+PASSED = 60  # percent of the full score
+
+
+class Mark(NamedTuple):
+    """What a student got, and could get; in hundredths of a point."""
+
+    student_id: int
+    points: int
+    full: int
+
+
+class Column(NamedTuple):
+    """A column of the pivot."""
+
+    name: str
+    kind: str
+    path: Sequence[str]
+    measure: Callable[[list[Mark]], str | float | None]
+
+
+Marks = dict[tuple[int, str], list[Mark]]  # by subject and part
+
+
+def _parameters(figures: Figures) -> Sequence[Parameter]:
+    return (
+        semester_parameter(figures, required=True, current=False),
+        Parameter("multi-select", "subject", "学科", options=dict(figures.subjects)),
+    )
+
+
+def _marks(figures: Figures, semester_id: int) -> Marks:
+    found: Marks = {}
+    for each in figures.scores(semester_id):
+        subject, part = each.course.subject_id, each.item["name"]
+        full = hundredths(each.item["full_score"])
+        if subject is not None and part in PARTS and each.points is not None and full:
+            found.setdefault((subject, part), []).append(Mark(each.student_id, each.points, full))
+    for student_id, grades in figures.grades(semester_id).items():
+        for course, points in grades:
+            if course.subject_id is not None:
+                found.setdefault((course.subject_id, TOTAL), []).append(Mark(student_id, points, FULL_SCORE))
+    return found
+
+
+def _columns(figures: Figures, subject_id: int, part: str) -> list[Column]:
+    subject, number = figures.subjects[subject_id], 1 + PARTS.index(part)
+    if part == TOTAL:
+        return [Column(f"{subject_id}.{number}", "decimal", (subject, part), _mean)]
+    return [
+        Column(f"{subject_id}.{number}.mean", "decimal", (subject, part, "平均分"), _mean),
+        Column(f"{subject_id}.{number}.pass_rate", "float", (subject, part, "及格率"), _pass_rate),
+    ]
+
+
+def _mean(marks: list[Mark]) -> str | None:
+    return mean([mark.points for mark in marks])
+
+
+def _pass_rate(marks: list[Mark]) -> float | None:
+    passed = sum(100 * mark.points >= PASSED * mark.full for mark in marks)
+    return round(passed / len(marks), 4) if marks else None
+
+
+def _fields(heads: Sequence[Field], figures: Figures) -> Sequence[Field]:
+    """The fields of all semesters; each semester shows those that it has marks for."""
+    semesters: dict[tuple[int, str], list[int]] = {}
+    for semester_id in figures.semester_ids:
+        for key in _marks(figures, semester_id):
+            semesters.setdefault(key, []).append(semester_id)
+    fields = [*heads, STUDENTS]
+    for subject_id, part in sorted(semesters, key=lambda key: (key[0], PARTS.index(key[1]))):
+        shown_for = {"semester": semesters[subject_id, part], "subject": [subject_id]}
+        for column in _columns(figures, subject_id, part):
+            label = column.path[-1]
+            fields.append(Field(column.kind, column.name, label, column.path, True, shown_for))
+    return fields
+
+
+def _rows(heads: Sequence[Field], figures: Figures) -> Iterator[Values]:
+    """A row for each semester and each group of students who are the same in `heads`."""
+    marks = {semester_id: _marks(figures, semester_id) for semester_id in figures.semester_ids}
+    columns = {key: _columns(figures, *key) for found in marks.values() for key in found}
+    nothing = dict.fromkeys(column.name for each in columns.values() for column in each)
+    groups: dict[tuple[str, ...], set[int]] = {}
+    for pupil in figures.pupils:
+        groups.setdefault(tuple(getattr(pupil, head.name) for head in heads), set()).add(pupil.id)
+    for semester_id, found in marks.items():
+        for group, student_ids in groups.items():
+            cells = {
+                column.name: column.measure([mark for mark in each if mark.student_id in student_ids])
+                for key, each in found.items()
+                for column in columns[key]
+            }
+            named = {head.name: value for head, value in zip(heads, group, strict=True)}
+            yield {"semester": semester_id, **named, "students": len(student_ids), **nothing, **cells}
+
+
+GRADE = Field("enum", "grade_name", "年级")
+CLASS = Field("string", "class_name", "班级")
+STUDENTS = Field("int", "students", "人数")
+BY_CLASS, BY_COHORT = (GRADE, CLASS), (GRADE,)
+
+GRADE_PIVOT = Report(
+    "成绩透视表",
+    "成绩透视表",
+    _parameters,
+    [
+        Query("班级成绩", partial(_fields, BY_CLASS), partial(_rows, BY_CLASS)),
+        Query("年级成绩", partial(_fields, BY_COHORT), partial(_rows, BY_COHORT)),
+    ],
+)
