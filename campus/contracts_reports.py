@@ -76,6 +76,7 @@ class ReportField(Contract):
         list[Text] | None, doc("Display names of its headers from the topmost down, in a pivot")
     ] = None
     is_dynamic: Annotated[Flag | None, doc("Whether the data decide that it is there")] = None
-    column_name: Annotated[
-        Text | None, doc("Column that holds it, in the query's table of reports", expected=False)
+    table_name: Annotated[
+        Text | None, doc("Table of reports that holds its query's records", expected=False)
     ] = None
+    column_name: Annotated[Text | None, doc("Column of that table that holds it", expected=False)] = None

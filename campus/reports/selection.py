@@ -4,15 +4,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from urllib.parse import quote
 
 import msgspec
 
 from campus.wishes import Scalar
 
 ParameterValue = Scalar | tuple[Scalar, ...]
-# What a text of a combination holds as it is: letters of any script, digits, and what separates nothing.
-_UNSPOKEN = re.compile(r"[^\w.:-]")
+# What is encoded: all but letters of any script, digits and what separates nothing, and of three dots the
+# first, since names of partitions may not have them.
+_UNSPOKEN = re.compile(r"[^\w.:-]|\.(?=\.\.)")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def combination_text(matrix: Mapping[str, Scalar]) -> str:
     empty without a matrix.
 
     What is no letter, digit, `_`, `.`, `:` or `-` of its names and values is percent-encoded."""
-    return "&".join(f"{_escaped(name)}={_escaped(spelt(value))}" for name, value in sorted(matrix.items()))
+    return "&".join(f"{escaped(name)}={escaped(spelt(value))}" for name, value in sorted(matrix.items()))
 
 
 def spelt(value: Scalar) -> str:
@@ -43,5 +43,6 @@ def spelt(value: Scalar) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def _escaped(text: str) -> str:
-    return _UNSPOKEN.sub(lambda found: quote(found[0], safe=""), text)
+def escaped(text: str) -> str:
+    """A text as a part of a name that `|`, `&`, `=` or `,` end; `urllib.parse.unquote` gives it back."""
+    return _UNSPOKEN.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), text)

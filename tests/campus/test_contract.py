@@ -128,7 +128,7 @@ SPECIFIED: dict[str, dict[str, str]] = {
     },
     "report_fields": {
         "int": "query_id position",
-        "text": "report params kind name label column_name",
+        "text": "report params kind name label table_name column_name",
         "texts": "label_in_path",
         "flag": "is_dynamic",
     },
