@@ -44,7 +44,8 @@ HEALTHY: dict[str, list[dict[str, object]]] = {
             "name": "数学",
             "subject_id": 4,
             "admin_class_ids": "[501]",
-            "teachers": "[{'id': 50, 'name': 陈老师, 'usin': T50}]",
+            # In two roles, which makes one teacher.
+            "teachers": "[{'id': 50, 'name': 陈老师, 'usin': T50}, {'id': 50, 'name': 陈老师, 'usin': T50}]",
         },
         {"id": 12, "semester_id": 20, "csin": "A-1", "name": "美术", "admin_class_ids": "[501]"},
         {"id": 11, "semester_id": 20, "csin": "ART", "name": "Art", "_school_id": 2},
@@ -107,7 +108,8 @@ HEALTHY: dict[str, list[dict[str, object]]] = {
     ],
     "v1_classes": [
         {"id": 11, "semester_id": 20, "csin": "M-1", "name": "数学", "start_at": 1, "end_in": 18}
-        | {"teachers": "[{'id': 50, 'name': 陈老师}]", "locations": "[{'id': 5, 'name': A5}]"}
+        | {"teachers": "[{'id': 50, 'name': 陈老师}, {'id': 50, 'name': 陈老师}]"}
+        | {"locations": "[{'id': 5, 'name': A5}]"}
         | {"schedules": "[{'day': 1, 'lesson': 1, 'location_id': 5}, {'day': 0, 'lesson': 0}]"},
         {"id": 112, "semester_id": 20, "csin": "A-1", "name": "美术"},
     ],

@@ -1,7 +1,8 @@
 -- Grain: school, semester.
 -- Rules: names of the academic year and category come from their terms. Removed semesters stay (is_deleted).
 --   Days, lessons and teaching weekdays come from the v1 interface, which has the same ids; the days, where it
---   does not tell them, from the v3 interface. Teaching weeks: macros/calendar.sql.
+--   does not tell them, from the v3 interface. A semester that ends
+--   before it begins has no weeks. Teaching weeks: macros/calendar.sql.
 -- Source: raw.semesters, raw.v1_semesters, raw.terms.
 with semesters as (
     select * from {{ ref('stg_semesters') }}
@@ -48,7 +49,10 @@ select
     weeks.first_day,
     weeks.last_day,
     weeks.week_1_on,
-    cast((weeks.last_day - weeks.week_1_on) // 7 + 1 as integer) as week_count,
+    case
+        when weeks.last_day >= weeks.first_day
+            then cast((weeks.last_day - weeks.week_1_on) // 7 + 1 as integer)
+    end as week_count,
     weeks.teaching_weekdays,
     semesters.is_current,
     semesters.outer_id,

@@ -1,7 +1,8 @@
 -- Grain: school, teaching class of the v1 interface: a course as one group takes it in one semester.
 -- Rules: course_class_id is the same class in the v3 interface, paired as macros/linked.sql says; matched_by
 --   tells how. A class that v3 does not have keeps its v1 id, with a minus where that id is another class of
---   v3's, and is listed in unmatched_v1. Classes that only attendance knows have no name. Removed classes stay
+--   v3's, and is listed in unmatched_v1. Classes that only attendance knows have no name.
+--   The semester is v1's, else that of its sessions, else the v3 class's. Removed classes stay
 --   (is_deleted). Weekly times are in fct_timetable.
 -- Source: raw.v1_classes, raw.attendance_sessions, raw.attendance_records, raw.classes.
 with v1_classes as (
@@ -35,7 +36,9 @@ attended as (
 ),
 
 classes as (
-    select * from v1_classes
+    select v1_classes.* replace (coalesce(v1_classes.semester_id, attended.semester_id) as semester_id)
+    from v1_classes
+    left join attended using (school_id, v1_class_id)
     union all by name
     select * from attended anti join v1_classes using (school_id, v1_class_id)
 ),
@@ -89,7 +92,7 @@ select
         case when taken.id is not null then -classes.v1_class_id else classes.v1_class_id end
     ) as course_class_id,
     linked.matched_by,
-    classes.semester_id,
+    coalesce(classes.semester_id, paired.kind) as semester_id,
     classes.class_code,
     classes.course_name,
     classes.class_name,
@@ -111,6 +114,9 @@ from classes
 left join linked
     on linked.school_id = classes.school_id
     and linked.id = classes.v1_class_id
+left join theirs as paired
+    on paired.school_id = linked.school_id
+    and paired.id = linked.other_id
 left join theirs as taken
     on taken.school_id = classes.school_id
     and taken.id = classes.v1_class_id

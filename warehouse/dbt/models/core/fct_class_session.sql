@@ -1,15 +1,19 @@
 -- Grain: school, course class, date, lesson: a session that was scheduled, or that somebody recorded.
 -- Rules: state is one of
---     recorded    somebody's attendance is known: there is a record, or the platform counts somebody
+--     recorded    somebody's attendance is known: there is a record, or the platform counts somebody as there
+--                 (those without a record may be counted as absent, so that absent ones alone tell nothing)
 --     moved       scheduled and not recorded, but the class has a recorded session beyond its schedule in the
 --                 same week: lessons are swapped, and the schedule tells only what holds now. One such session
 --                 excuses one
---     no_school   not recorded, and nobody at the school recorded anything that day: a holiday
+--     no_school   not recorded, on a day on which hardly anybody at the school recorded anything (less than
+--                 school_day_percent of the sessions): a holiday. When that lasts for more than
+--                 longest_holiday_days of a semester, nobody takes the roll, and it is none
 --     not_due     not recorded, on the day of the last load or later: the roll may still be taken
 --     unrecorded  none of these: nobody has taken the roll. It is no absence, and stays out of every rate
 --   Counts are of core.fct_attendance: present + absent = recorded; what the platform counts itself is in
 --   platform_ columns. members is who belonged to the class on the day (bridge_class_student);
 --   unrecorded_members are those beyond the records, where there are any.
+--   Thresholds: seeds.attendance_thresholds.
 -- Source: raw.attendance_sessions, raw.attendance_records, raw.class_members, raw.v1_class_students.
 with sessions as (
     select * from {{ ref('stg_attendance_sessions') }}
@@ -33,6 +37,15 @@ semesters as (
 
 class_students as (
     select * from {{ ref('bridge_class_student') }}
+),
+
+thresholds as (
+    select
+        school_id,
+        max(value) filter (where threshold = 'school_day_percent') as school_day_percent,
+        max(value) filter (where threshold = 'longest_holiday_days') as longest_holiday_days
+    from {{ ref('stg_attendance_thresholds') }}
+    group by school_id
 ),
 
 planned as (
@@ -100,47 +113,89 @@ loads as (
 
 known as (
     select
-        school_id,
-        course_class_id,
-        date,
-        lesson,
         planned.* exclude (school_id, course_class_id, date, lesson)
             replace (coalesce(planned.is_scheduled, false) as is_scheduled),
         held.* exclude (school_id, course_class_id, date, lesson),
+        school_id,
+        course_class_id,
+        classes.semester_id,
+        date,
+        lesson,
         coalesce(held.records > 0, false)
-            or coalesce(planned.platform_normal + planned.platform_late + planned.platform_absent > 0, false)
-            as is_recorded
+            or coalesce(planned.platform_normal + planned.platform_late > 0, false)
+            as is_recorded,
+        date >= loads.loaded_on as is_too_early
     from planned
     full join held using (school_id, course_class_id, date, lesson)
+    inner join classes using (school_id, course_class_id)
+    left join loads using (school_id)
 ),
 
-school_days as (
-    select distinct school_id, date from known where is_recorded
+days as (
+    select
+        known.school_id,
+        known.semester_id,
+        known.date,
+        bool_or(known.is_recorded)
+            and count(*) filter (where known.is_recorded) * 100 >= any_value(thresholds.school_day_percent) * count(*)
+            as is_school_day
+    from known
+    left join thresholds
+        on thresholds.school_id = known.school_id
+    where not known.is_too_early
+    group by known.school_id, known.semester_id, known.date
+),
+
+-- Each day without school stands between two school days, or the ends of what is planned and over.
+gaps as (
+    select
+        school_id,
+        semester_id,
+        date,
+        is_school_day,
+        coalesce(min(date) filter (where is_school_day) over from_here, max(date) over in_semester + 1)
+            - coalesce(max(date) filter (where is_school_day) over up_to_here, min(date) over in_semester - 1)
+            - 1 as days_without_school
+    from days
+    window
+        in_semester as (partition by school_id, semester_id),
+        up_to_here as (partition by school_id, semester_id order by date),
+        from_here as (
+            partition by school_id, semester_id order by date
+            rows between current row and unbounded following
+        )
+),
+
+holidays as (
+    select
+        gaps.school_id,
+        gaps.semester_id,
+        gaps.date
+    from gaps
+    inner join thresholds
+        on thresholds.school_id = gaps.school_id
+        and gaps.days_without_school <= thresholds.longest_holiday_days
+    where not gaps.is_school_day
 ),
 
 dated as (
     select
         known.*,
-        classes.semester_id,
         {{ week_of('known.date', 'semesters') }} as week,
         case
             when known.is_recorded then 'recorded'
-            when known.date >= loads.loaded_on then 'not_due'
-            when school_days.date is null then 'no_school'
+            when known.is_too_early then 'not_due'
+            when holidays.date is not null then 'no_school'
             else 'unrecorded'
         end as state
     from known
-    inner join classes
-        on classes.school_id = known.school_id
-        and classes.course_class_id = known.course_class_id
     left join semesters
-        on semesters.school_id = classes.school_id
-        and semesters.semester_id = classes.semester_id
-    left join loads
-        on loads.school_id = known.school_id
-    left join school_days
-        on school_days.school_id = known.school_id
-        and school_days.date = known.date
+        on semesters.school_id = known.school_id
+        and semesters.semester_id = known.semester_id
+    left join holidays
+        on holidays.school_id = known.school_id
+        and holidays.semester_id is not distinct from known.semester_id
+        and holidays.date = known.date
 ),
 
 weighed as (

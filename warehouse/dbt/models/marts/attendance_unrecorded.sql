@@ -22,6 +22,7 @@ semesters as (
 due as (
     select
         * exclude (teacher_ids),
+        if(contains(class_name, course_name), class_name, concat_ws(' ', course_name, class_name)) as full_name,
         unnest(coalesce(nullif(teacher_ids, []), [null])) as teacher_id
     from sessions
 ),
@@ -35,7 +36,7 @@ weeks as (
         count(*) as due_sessions,
         count(*) filter (where state = 'recorded') as recorded_sessions,
         count(*) filter (where state = 'unrecorded') as unrecorded_sessions,
-        string_agg(distinct coalesce(class_name, course_name), ', ' order by coalesce(class_name, course_name))
+        string_agg(distinct full_name, ', ' order by full_name)
             filter (where state = 'unrecorded') as unrecorded_classes,
         min(date) filter (where state = 'unrecorded') as first_unrecorded_on,
         max(date) filter (where state = 'unrecorded') as last_unrecorded_on

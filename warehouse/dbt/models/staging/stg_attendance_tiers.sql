@@ -1,5 +1,6 @@
 -- Grain: school, tier. The tiers in force: a school's own as a whole, else the default ones.
--- Each tier reaches down to the next one, (lower_percent, upper_percent]; the lowest has 0 as well.
+-- Each tier reaches down to the next one, (lower_percent, upper_percent]; the lowest has 0 as well, the highest
+-- whatever is above it.
 with schools as (
     select * from {{ ref('stg_schools') }}
 ),
@@ -11,6 +12,7 @@ tiers as (
 select
     school_id,
     tier,
-    lag(upper_percent) over (partition by school_id order by upper_percent) as lower_percent,
-    upper_percent
+    lag(upper_percent) over in_school as lower_percent,
+    if(lead(tier) over in_school is null, 100, upper_percent) as upper_percent
 from tiers
+window in_school as (partition by school_id order by upper_percent)

@@ -5,6 +5,7 @@ select
     name as admin_class_name,
     graduates_in,
     grade_name,
+    list_transform(students, lambda student: student.id) as v1_student_ids,
     _deleted_at is not null as is_deleted,
     _deleted_at as deleted_at
 from {{ source('raw', 'v1_admin_classes') }}

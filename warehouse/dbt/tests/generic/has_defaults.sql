@@ -1,0 +1,11 @@
+{#- A seed has a default row (school_id empty), one for each of the values of the column where these are told. -#}
+{% test has_defaults(model, column=none, values=['any']) %}
+    select wanted.value
+    from (select unnest({{ values }}) as value) as wanted
+    where not exists (
+        select 1
+        from {{ model }} as seed
+        where seed.school_id is null
+        {%- if column %} and seed.{{ column }} = wanted.value{% endif %}
+    )
+{% endtest %}
