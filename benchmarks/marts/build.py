@@ -22,8 +22,7 @@ from warehouse.publish import build_raw, publish
 def main() -> None:
     """Measure and print."""
     home = Path(sys.argv[1])
-    publishing = Options().publish
-    build = Build(home, publishing.threads, publishing.memory_limit)
+    build = build_in(home)
     started = time.monotonic()
     build_raw(Lake(str(home / "lake")), list(TABLES.values()), build.file)
     raw = time.monotonic()
@@ -41,10 +40,16 @@ def main() -> None:
     print(json.dumps(figures))
 
 
+def build_in(home: Path) -> Build:
+    """The build of an installation with default options."""
+    publishing = Options().publish
+    return Build(home, publishing.threads, publishing.memory_limit)
+
+
 def run_dbt(build: Build) -> dict[str, float]:
     """The nightly build; seconds by node. Raises CalledProcessError where a check stands in the way."""
     folders = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
-    target = build.home / "dbt"
+    target = build.target
     subprocess.run(
         [str(EXECUTABLE), "--quiet", *BUILD, *folders],
         env={

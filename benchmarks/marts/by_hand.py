@@ -11,8 +11,10 @@ from pathlib import Path
 
 import duckdb
 
+from warehouse.models import Build
+
 QUERIES = Path(__file__).parent / "by_hand"
-COMPILED = Path("dbt") / "compiled" / "campus" / "models" / "marts"
+COMPILED = Path("compiled") / "campus" / "models" / "marts"
 
 
 @dataclass(frozen=True)
@@ -29,16 +31,16 @@ class Pair:
         return min(self.models) / min(self.queries)
 
 
-def compare(home: Path, rounds: int, memory: str) -> list[Pair]:
+def compare(build: Build, rounds: int) -> list[Pair]:
     """Run every pair, taking turns. CPU seconds, since others use the machine. Raises AssertionError where
     the two disagree about a number."""
     pairs = []
     for file in sorted(QUERIES.glob("*.sql")):
-        with duckdb.connect(config={"threads": 2, "memory_limit": memory}) as con:
-            con.execute(f"ATTACH '{home / 'campus.duckdb'}' AS campus (READ_ONLY)")
+        with duckdb.connect(config={"threads": 2, "memory_limit": build.memory_limit}) as con:
+            con.execute(f"ATTACH '{build.home / 'campus.duckdb'}' AS campus (READ_ONLY)")
             con.execute("SET preserve_insertion_order = false")
             queries = {
-                "model": (home / COMPILED / file.name).read_text(),
+                "model": (build.target / COMPILED / file.name).read_text(),
                 "query": _in_campus(file.read_text()),
             }
             pairs.append(_measure(con, file.stem, queries, rounds))

@@ -34,10 +34,12 @@ statuses as (
 
 -- Only what occurs twice is sorted, which is what makes it cheap at tens of millions of rows.
 repeated as (
-    select school_id, v1_class_id, v1_student_id, date, lesson
-    from records
-    group by school_id, v1_class_id, v1_student_id, date, lesson
-    having count(*) > 1
+    {{ repeated_keys(
+        'records',
+        ['school_id', 'v1_class_id', 'v1_student_id', 'date', 'lesson'],
+        within=['school_id', 'v1_student_id', 'date'],
+        number='lesson'
+    ) }}
 ),
 
 marks as (
