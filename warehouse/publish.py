@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from warehouse.files import flush
 from warehouse.lake import Lake
 from warehouse.logs import LOAD_LOG, LOGS, Log
 from warehouse.publish_defined import by_name, fill, show
@@ -113,12 +114,12 @@ def publish(path: Path, home: Path, keep: int = 3) -> Generation:
         con.execute("INSERT INTO quality.publication VALUES (?, ?)", [name, published_at])
         con.execute("CHECKPOINT")
     path.chmod(0o444)
-    _sync(path)
+    flush(path)
     generation = Generation(name, folder / f"{name}.duckdb")
     os.link(path, generation.path)
     path.replace(home / FILE)
-    _sync(folder)
-    _sync(home)
+    flush(folder)
+    flush(home)
     for old in generations(home)[max(keep, 1) :]:
         old.path.unlink()
     return generation
@@ -128,15 +129,6 @@ def generations(home: Path) -> list[Generation]:
     """The files that are kept, latest first."""
     paths = (home / "generations").glob("*.duckdb")
     return [Generation(path.stem, path) for path in sorted(paths, reverse=True)]
-
-
-def _sync(path: Path) -> None:
-    """Have the disk hold what was written; of a folder, its names."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _fill_raw(con: duckdb.DuckDBPyConnection, lake: Lake, table: Table, snapshot: DeltaTable) -> None:

@@ -17,7 +17,6 @@ from warehouse.exports.styles import HEADER, Styles
 TAB_LIMIT, NOT_IN_TABS = 31, re.compile(r"[\[\]:*?/\\\x00-\x1f]")
 
 SCHOOL = Words("School", "学校")
-ALL_SCHOOLS = Words("of no school in particular", "不分学校")
 LOADED = Words("Data as of", "数据截至")
 PUBLISHED = Words("Published", "发布时间")
 GENERATION = Words("Generation", "文件版本")
@@ -105,7 +104,7 @@ def _write_header(worksheet: Worksheet, row: int, labels: Sequence[str], style: 
 
 def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words, Words]]:
     school = origin.school
-    yield SCHOOL, Words(*[f"{school.name} ({school.id})"] * 2) if school else ALL_SCHOOLS
+    yield SCHOOL, Words(*[f"{school.name} ({school.id})"] * 2)
     for term, moment in ((LOADED, origin.loaded_at), (PUBLISHED, origin.published_at)):
         if moment:
             yield term, Words(*[f"{moment:%Y-%m-%d %H:%M}"] * 2)

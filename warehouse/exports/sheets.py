@@ -101,7 +101,8 @@ class Sheet:
     `name`: the tab. `query`: SQL on the published file, which gives the rows of one school by the parameter
     $school_id. `about`: what it shows and how to read it. `sources`: tables (schema.table) whose entries in
     the dictionary name the query's columns; the first that has a column of the name counts. `columns`: what
-    is to be said of columns besides, by name.
+    is to be said of columns besides, by name. `summary`: no row is about one person, so that the first ones
+    may be shown in logs.
     """
 
     name: Words
@@ -112,6 +113,7 @@ class Sheet:
     scales: tuple[ColorScale, ...] = ()
     highlights: tuple[Highlight, ...] = ()
     charts: tuple[Chart, ...] = ()
+    summary: bool = False
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ class School:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the rows of a file come from. `school`: None: rows about no school. `loaded_at`: when the last of
-    its loads ended, by the platform's clock; None: it was never loaded."""
+    """Where the rows of a file come from. `loaded_at`: when the last of the school's loads ended, by the
+    platform's clock; None: it was never loaded."""
 
-    school: School | None
+    school: School
     generation: str
     published_at: datetime
     loaded_at: datetime | None
@@ -36,6 +36,10 @@ class Origin:
     def day(self) -> date:
         """The date of the data."""
         return (self.loaded_at or self.published_at).date()
+
+    def parameters(self, query: str) -> dict[str, int]:
+        """What a query is given: DuckDB refuses a value for which there is no place."""
+        return {"school_id": self.school.id} if "$school_id" in query else {}
 
 
 @contextmanager
@@ -58,11 +62,10 @@ def schools(con: duckdb.DuckDBPyConnection) -> list[School]:
     return [School(id, name) for id, name in rows.fetchall()]
 
 
-def origin(con: duckdb.DuckDBPyConnection, school: School | None) -> Origin:
-    """Where the rows of a school come from; None: of all."""
+def origin(con: duckdb.DuckDBPyConnection, school: School) -> Origin:
+    """Where the rows of a school come from."""
     [(generation, published_at)] = con.execute("FROM quality.publication").fetchall()
     [(loaded_at,)] = con.execute(
-        "SELECT max(finished_at) FROM quality.load_log WHERE $school IS NULL OR _school_id = $school",
-        {"school": school and school.id},
+        "SELECT max(finished_at) FROM quality.load_log WHERE _school_id = ?", [school.id]
     ).fetchall()
     return Origin(school, generation, published_at, loaded_at)

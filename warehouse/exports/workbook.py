@@ -85,7 +85,7 @@ def write_workbook(
 
 
 def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin) -> None:
-    parameters = {"school_id": origin.school.id} if origin.school and "$school_id" in sheet.query else {}
+    parameters = origin.parameters(sheet.query)
     columns = shown_columns(con, sheet, parameters, book.language)
     cells = ", ".join(column.cell for column in columns)
     result = con.execute(f"SELECT {cells} FROM ({sheet.query})", parameters)

@@ -1,0 +1,161 @@
+"""Exports by name: which there are, and their files, school by school."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+from xlsxwriter.exceptions import XlsxWriterException
+
+from warehouse.exports.flat import write_csv, write_parquet
+from warehouse.exports.preview import preview_of
+from warehouse.exports.ready import READY
+from warehouse.exports.sheets import Language, Workbook
+from warehouse.exports.source import Origin, School, opened, origin, schools
+from warehouse.exports.tables import table_names, table_workbook
+from warehouse.exports.workbook import TooManyRows, write_workbook
+from warehouse.files import put_in_place, workspace
+
+Format = Literal["xlsx", "csv", "parquet"]
+
+#: What file systems do not take in a name.
+NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+
+
+class UnknownExport(Exception):
+    """A name that names nothing to export, or a school that is not in the file."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How files are written. `keep`: dates of a file that are kept; None: all."""
+
+    folder: Path
+    format: Format = "xlsx"
+    language: Language = "zh"
+    keep: int | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that is in place. `rows`: by sheet. `preview`: the first rows of what is about no single person,
+    in Markdown."""
+
+    name: str
+    path: Path
+    rows: Mapping[str, int]
+    bytes: int
+    preview: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A file that was not written; the one before it is as it was."""
+
+    name: str
+    school: School
+    problem: str
+
+
+def export(
+    published: Path, names: Sequence[str], school_ids: Sequence[int] | None, options: Options
+) -> Iterator[Written | Failed]:
+    """Write files for each name and school. What fails holds nothing else up.
+
+    `names`: ready-made workbooks, or tables as schema.table. `school_ids`: None: every school of the file.
+    A name may have no file: a school without reports has no workbook of reports.
+    Raises UnknownExport before anything is written."""
+    with workspace(options.folder) as scratch, opened(published, scratch) as con:
+        check_names(con, names)
+        wanted = _wanted(con, school_ids)
+        for name in names:
+            for school in wanted:
+                try:
+                    yield from _export(con, name, school, scratch, options)
+                except (duckdb.Error, OSError, XlsxWriterException, TooManyRows) as error:
+                    yield Failed(name, school, f"{error}".strip().splitlines()[0])
+
+
+def offered(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """All names that can be exported."""
+    return [*READY, *table_names(con)]
+
+
+def check_names(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+    """Raises UnknownExport with what the first unknown name may mean."""
+    known = offered(con)
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise UnknownExport(f"there is no export {name!r}{meant} There are: {', '.join(known)}")
+
+
+def _wanted(con: duckdb.DuckDBPyConnection, school_ids: Sequence[int] | None) -> list[School]:
+    found = {school.id: school for school in schools(con)}
+    missing = [school_id for school_id in school_ids or () if school_id not in found]
+    if missing:
+        there = ", ".join(map(str, found)) or "none"
+        raise UnknownExport(f"school {missing[0]} is not in the published file; there are: {there}")
+    return [found[school_id] for school_id in school_ids] if school_ids else list(found.values())
+
+
+def _export(
+    con: duckdb.DuckDBPyConnection, name: str, school: School, scratch: Path, options: Options
+) -> Iterator[Written]:
+    came_from = origin(con, school)
+    for workbook in _workbooks(con, name, school, options):
+        unfinished = scratch / f"unfinished.{options.format}"
+        rows = _write(con, workbook, came_from, unfinished, options)
+        size = unfinished.stat().st_size
+        beginning = f"{NOT_IN_NAMES.sub('_', workbook.name)}_{school.id}_"
+        target = options.folder / f"{beginning}{came_from.day}.{options.format}"
+        put_in_place(unfinished, target)
+        if options.keep is not None:
+            _prune(options.folder, beginning, options.format, options.keep)
+        preview = preview_of(con, workbook, came_from, options.language)
+        yield Written(name, target, rows, size, preview)
+
+
+def _workbooks(
+    con: duckdb.DuckDBPyConnection, name: str, school: School, options: Options
+) -> Iterator[Workbook]:
+    """What becomes a file each: workbooks as they are in Excel's format, and their sheets otherwise."""
+    if name not in READY:
+        yield table_workbook(con, name)
+        return
+    for workbook in READY[name](con, school.id, options.language):
+        if options.format == "xlsx" or len(workbook.sheets) == 1:
+            yield workbook
+            continue
+        for sheet in workbook.sheets:
+            title = sheet.name.in_language(options.language)
+            yield replace(workbook, name=f"{workbook.name}_{title}", sheets=(sheet,))
+
+
+def _write(
+    con: duckdb.DuckDBPyConnection, workbook: Workbook, came_from: Origin, path: Path, options: Options
+) -> dict[str, int]:
+    """Write one file. The rows by sheet."""
+    if options.format == "xlsx":
+        parts = write_workbook(con, workbook, came_from, path, options.language)
+        return {part.tab: part.rows for part in parts}
+    [sheet] = workbook.sheets
+    if options.format == "csv":
+        rows = write_csv(con, sheet, came_from, path, options.language)
+    else:
+        rows = write_parquet(con, sheet, came_from, path)
+    return {sheet.name.in_language(options.language): rows}
+
+
+def _prune(folder: Path, beginning: str, format: Format, keep: int) -> None:
+    """Delete all but the latest dates of a file."""
+    dated = re.compile(rf"{re.escape(beginning)}\d{{4}}-\d\d-\d\d\.{format}")
+    files = sorted(path for path in folder.iterdir() if dated.fullmatch(path.name))
+    for old in files[:-keep]:
+        old.unlink()
