@@ -22,6 +22,7 @@ DECIMAL = pa.decimal128(38, 18)
 Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Text = str
 Flag = bool
+Float = float
 # Decimals travel as strings, so that no digit is lost on the way.
 Number = Decimal
 # What stands for nothing among marks, and texts but for it.
@@ -171,6 +172,8 @@ def arrow_type(kind: Any) -> pa.DataType:
             return pa.bool_()
         case inspect.IntType():
             return pa.int64()
+        case inspect.FloatType():
+            return pa.float64()
         case inspect.StrType():
             return pa.string()
         case inspect.DecimalType():

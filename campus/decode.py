@@ -8,7 +8,7 @@ Whatever no column holds travels in the row's `_extra`.
 import codecs
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -263,10 +263,26 @@ def raw_rows(body: bytes) -> Sequence[bytes | Raw]:
     except (msgspec.ValidationError, RecursionError) as error:
         raise UnexpectedAnswer(f"expected a list of rows, got {_kind_of(body)}.") from error
     except msgspec.DecodeError as error:
-        rows = _rows_of_odd_text(body)
+        rows = _parts_of_odd_text(body, list)
         if rows is None:
             raise TornBody(str(error)) from error
         return rows
+
+
+def raw_members(body: bytes) -> Mapping[str, bytes | Raw]:
+    """The members of a JSON object as they were sent; null, and a list with nothing in it, have none.
+
+    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no object."""
+    body = body.removeprefix(codecs.BOM_UTF8).strip()
+    try:
+        return {} if body in (b"null", b"[]") else _members(body)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise UnexpectedAnswer(f"expected an object: {error}.") from error
+    except msgspec.DecodeError as error:
+        parts = _parts_of_odd_text(body, dict)
+        if parts is None:
+            raise TornBody(str(error)) from error
+        return dict(zip(map(json.loads, parts[::2]), parts[1::2], strict=True))
 
 
 def _kind_of(body: bytes) -> str:
@@ -277,26 +293,27 @@ def _kind_of(body: bytes) -> str:
         return "something else"
 
 
-def _rows_of_odd_text(body: bytes) -> list[bytes] | None:
-    """The rows of an array with half a surrogate pair or a NaN in it, for which the fast decoder refuses the
-    whole body; None where it is indeed no JSON."""
+def _parts_of_odd_text(body: bytes, shape: type) -> list[bytes] | None:
+    """The rows of an array, or the names and values of an object in turn, with half a surrogate pair or a NaN
+    in it, for which the fast decoder refuses the whole body; None where it is indeed no JSON of this
+    shape."""
     try:
         text = body.decode()
-        if not isinstance(json.loads(text), list):
+        if not isinstance(json.loads(text), shape):
             return None
     except (ValueError, RecursionError):
         return None
-    rows = []
-    begin = _after_gap(text, text.index("[") + 1)
-    while text[begin] != "]":
+    parts = []
+    begin = _after_gap(text, _after_gap(text, 0) + 1)
+    while text[begin] not in "]}":
         _, end = _SCANNER.raw_decode(text, begin)
-        rows.append(text[begin:end].encode())
+        parts.append(text[begin:end].encode())
         begin = _after_gap(text, end)
-    return rows
+    return parts
 
 
 def _after_gap(text: str, position: int) -> int:
-    while text[position] in " \t\r\n,":
+    while text[position] in " \t\r\n,:":
         position += 1
     return position
 

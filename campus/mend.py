@@ -48,9 +48,9 @@ def mend(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, R
     """Make a row fit its contract, in place; gives what `_extra` keeps verbatim, and drift as (kind, field).
 
     Taken out: withheld fields, fields that no contract names, and both inside nested objects. Rewritten: ""
-    where a decimal, a date or a timestamp belongs, and a zero date, become null; a timestamp with a zone
-    becomes the platform's wall clock, one finer than a microsecond loses the rest; 0 and 1 become flags; a
-    numbered enum becomes text; an empty list where an object belongs, a dash for a mark, and what is of
+    where a decimal, a float, a date or a timestamp belongs, and a zero date, become null; a timestamp with a
+    zone becomes the platform's wall clock, one finer than a microsecond loses the rest; 0 and 1 become flags;
+    a numbered enum becomes text; an empty list where an object belongs, a dash for a mark, and what is of
     another type than one that is assumed, become null. A bare date is its midnight, a value of any type its
     JSON text, a number in text that number."""
     extra, drift = take_unknown(members, contract)
@@ -102,7 +102,7 @@ def _rewriters(contract: type[Contract]) -> Mapping[str, Rewriter]:
 
 def _rewriter(field: Field) -> Rewriter | None:
     kind = field.arrow_type
-    if pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind) or pa.types.is_floating(kind):
         return {b'""': EMPTY}.get
     if pa.types.is_date(kind):
         return {b'""': EMPTY, b'"0000-00-00"': ZERO_DATE}.get

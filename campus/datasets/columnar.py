@@ -252,6 +252,8 @@ def _finish(sent: Any, field: Field) -> Any:
     kind: Any = field.arrow_type
     if field.withheld:
         return pa.nulls(len(sent), kind)
+    if pa.types.is_floating(kind) and not pc.all(pc.is_finite(sent), min_count=0).as_py():
+        raise NotPlain
     if pa.types.is_date(kind):
         return _parsed(sent, kind, _DATE_LENGTHS, _FIRST_DATE)
     if pa.types.is_timestamp(kind):

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from campus.contract import DECIMAL, Contract, Flag, Int, Number, Text, WallClock, doc, fields
+from campus.contract import DECIMAL, Contract, Flag, Float, Int, Number, Text, WallClock, doc, fields
 from campus.datasets.names import safe_names
 from campus.decode import Drift
 from campus.errors import UnexpectedAnswer
@@ -39,7 +39,12 @@ TYPES: dict[str, Any] = {
     "date": dt.date,
     "timestamp": WallClock,
     "boolean": Flag,
+    # Those of reports alone.
+    "float": Float,
+    "attachment": Text,
 }
+# A link, an object, or a list of them: whatever it is loads as text, as what is of an unknown type does.
+SHAPELESS = frozenset({"attachment"})
 # In which the decoder takes no name of a field.
 _UNSPEAKABLE = frozenset('"\\') | {chr(code) for code in range(0x20)}
 
@@ -198,7 +203,7 @@ def _annotation(field: FieldDefinition, column: str, is_key: bool) -> Any:
         values=tuple(str(value) for value in values),
         personal=field.name in PERSONAL,
         expected=not withheld,
-        any_json=field.type not in TYPES,
+        any_json=field.type not in TYPES or field.type in SHAPELESS,
         arrow=_arrow_type(field, kind, withheld),
     )
     if withheld:

@@ -16,6 +16,9 @@ RESERVED = frozenset(
         "_trashed",
         "_trashed_at",
         "_row",
+        "_row_number",
+        "_params",
+        "_partition",
     }
 )
 # Bytes of a table's name where it is part of a folder's, percent-encoded: a folder's may have 255.

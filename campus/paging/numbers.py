@@ -101,7 +101,7 @@ class PageNumbers:
             self._receive_whole(request, seen)
             return
         self._pass.receive(request, seen)
-        if page == 1 and is_everything(seen):
+        if page == 1 and is_everything(seen, len(self._distinct(seen))):
             reading = _Reading(self._distinct(seen), frozenset({request}))
             self._finish(reading, True, "all rows in one answer")
         elif page == 1 and self._is_not_paged(seen):
@@ -252,7 +252,7 @@ class Unpaged:
     def receive(self, request: PageRequest, seen: PageSeen) -> None:
         if self._rest is not None:
             self._rest.receive(request, seen)
-        elif seen.pagination is None or is_everything(seen):
+        elif seen.pagination is None or is_everything(seen, len(set(seen.keys))):
             total = seen.pagination.total_count if seen.pagination else None
             self._outcome = Outcome(True, total, frozenset({request}), "an unpaged list")
         else:
@@ -265,9 +265,9 @@ class Unpaged:
         return False
 
 
-def is_everything(seen: PageSeen) -> bool:
-    """The answer's own pagination headers say that it holds all rows."""
+def is_everything(seen: PageSeen, rows: int) -> bool:
+    """The answer's own pagination headers say that the rows in it, so many different ones, are all."""
     told = seen.pagination or Pagination()
     if told.total_count is not None:
-        return told.total_count == len(set(seen.keys))
+        return told.total_count == rows
     return told.page_count in (0, 1)

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 from msgspec import Raw
 
 from campus.client import Client, segment
 from campus.collect import Collector, Gathered
 from campus.collection import Collection, read_collection
-from campus.decode import UNFIT, Page, decode_page, raw_rows
+from campus.decode import Page, decode_page, raw_rows
 from campus.errors import CampusError, NotFound
 from campus.events import Tally
 from campus.paging import Outcome, Unpaged
 from campus.prefixes import first_answer
 from campus.questions import Unit
+from campus.reports.fields import members_of
 from campus.resources import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
 from campus.settle import gathered_of, settle
 from campus.wishes import Scalar
@@ -120,15 +120,8 @@ def _gathered(spec: ResourceSpec, rows: Sequence[bytes | Raw], outcome: Outcome,
     return gathered
 
 
-def _members(row: bytes | Raw) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(row, type=dict[str, Any])
-    except UNFIT:
-        return {}
-
-
 def _parameter(row: bytes | Raw) -> Parameter | None:
-    sent = _members(row)
+    sent = members_of(row)
     name, options = sent.get("name"), sent.get("options")
     if not isinstance(name, str) or not name:
         return None
@@ -147,7 +140,7 @@ def _parameter(row: bytes | Raw) -> Parameter | None:
 
 
 def _query(row: bytes | Raw) -> Query | None:
-    sent = _members(row)
+    sent = members_of(row)
     return Query(sent["id"], _text(sent, "label")) if type(sent.get("id")) is int else None
 
 

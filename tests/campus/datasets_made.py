@@ -40,6 +40,7 @@ EVERYTHING = dataset(
     field("updated_at", "timestamp"),
     field("passed", "boolean"),
     field("place", "geometry"),
+    field("ratio", "float"),
     field("idcard", "string"),
     relations=[{"id": 1, "name": "student", "ref_name": "students", "related_by": "count"}],
 )

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
@@ -134,6 +135,7 @@ plain = {
     "updated_at": st.datetimes().map(lambda moment: f'"{moment}"'),
     "passed": st.sampled_from(["true", "false"]),
     "place": st.text(max_size=3).map(json.dumps),
+    "ratio": st.floats(allow_nan=False, allow_infinity=False).map(json.dumps),
     "idcard": st.just(json.dumps(SECRET)),
     "student": st.one_of(
         st.just("null"),
@@ -164,6 +166,7 @@ pages = st.one_of(
 @example(["null"])
 @example(['{"id":1}', "null", '{"id":2}'])
 @example(['{"id":1,"points":"999.0"}', '{"id":2,"points":"1000.0"}'])
+@example(['{"id":1,"ratio":1.7976931348623159e308}', '{"id":2,"ratio":-2}', '{"id":3,"ratio":"2.5"}'])
 def test_every_row_is_exact_or_quarantined_whichever_way_it_takes(lines: list[str]) -> None:
     text = f"[{', '.join(lines)}]"
     records, slow = load(text), slowly(text)
@@ -216,6 +219,8 @@ def held(value: Any, f: Any) -> Any:
         return held_decimal(value, kind)
     if pa.types.is_temporal(kind):
         return held_moment(value, kind)
+    if pa.types.is_floating(kind):
+        return held_float(value)
     expected = bool if pa.types.is_boolean(kind) else int if pa.types.is_integer(kind) else str
     if type(value) is not expected or (expected is int and not -(2**63) <= value < 2**63):
         raise Misfit
@@ -233,6 +238,12 @@ def held_decimal(value: Any, kind: Any) -> Decimal:
     if shifted != shifted.to_integral_value() or abs(shifted) >= 10**kind.precision:
         raise Misfit
     return number
+
+
+def held_float(value: Any) -> float:
+    if not isinstance(value, int | Decimal) or isinstance(value, bool) or math.isinf(float(value)):
+        raise Misfit
+    return float(value)
 
 
 def held_moment(value: Any, kind: Any) -> dt.date:
@@ -313,6 +324,7 @@ def test_what_the_fast_way_takes_is_exact(name: str, value: str, column: Any) ->
     ("name", "value", "column", "kind"),
     [
         ("points", "", None, "empty_text"),
+        ("ratio", "", None, "empty_text"),
         ("day", "", None, "empty_text"),
         ("day", "0000-00-00", None, "zero_date"),
         ("updated_at", "", None, "empty_text"),

@@ -105,6 +105,7 @@ def test_each_type_has_its_column() -> None:
         "updated_at": pa.timestamp("us"),
         "passed": pa.bool_(),
         "place": pa.string(),
+        "ratio": pa.float64(),
         "idcard": pa.string(),
         "student": pa.struct(
             [

@@ -69,3 +69,10 @@ def test_rows_that_are_all_alike_and_never_counted_are_not_proven(count: int) ->
     paging = paging_of(10)
     read(paging, platform, most=100)
     assert not paging.outcome.complete
+
+
+def test_rows_that_are_alike_on_one_counted_page_are_all_there_are() -> None:
+    platform = Listing([7] * 3, refuses_whole=True)
+    paging = paging_of(10)
+    kept, _ = read(paging, platform)
+    assert (kept, paging.outcome.complete, platform.asked) == ([7, 7, 7], True, 1)

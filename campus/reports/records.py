@@ -1,0 +1,134 @@
+"""Reading the records of a report's query: by pages, until they are proven to be all."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from campus.client import Client, segment
+from campus.collect import Collector
+from campus.collection import Collection, read_collection
+from campus.contract import Contract
+from campus.datasets.columnar import decode_records
+from campus.datasets.definition import Definition, contract_of
+from campus.datasets.paged import hand_on
+from campus.datasets.records import RecordsRead, Write
+from campus.datasets.stored import Page, Pages
+from campus.decode import Page as Decoded
+from campus.decode import decode_page, raw_members, raw_rows
+from campus.errors import Refused, UnexpectedAnswer
+from campus.paging import Outcome, PageNumbers
+from campus.questions import Unit
+from campus.reports.fields import definition_of, members_of
+from campus.reports.parameters import Question
+from campus.reports.selection import combination_text
+from campus.resources import REPORT_FIELDS
+from campus.settle import gathered_of, settle
+
+# Of a query whose fields change while it is read.
+_MOST_READINGS = 3
+_NO_ROWS = Page(-1, [], [], Counter())
+
+
+async def read_records(
+    client: Client,
+    school_id: int,
+    prefix: str,
+    report: str,
+    question: Question,
+    fields: Collector,
+    open_records: Callable[[type[Contract]], Write],
+    scratch: Path,
+) -> RecordsRead:
+    """Read what a question of a report comes to.
+
+    prefix: as `campus.reports.metadata.Offered` has it. report: its name or id. fields: takes the fields that
+    come with the records. open_records: called once, when all is read, with the contract of the records; what
+    it gives takes batches of the contract's columns and `_extra`, in the platform's order. scratch: where
+    pages wait. Raises CampusError; then nothing was written."""
+    read = RecordsRead(distinct=False)
+    path = prefix + REPORT_FIELDS.path.format(report=segment(report), query=question.query.id)
+    params = {"params": msgspec.json.encode(question.params).decode()} if question.params else {}
+    collection = Collection(path, params, school_id, REPORT_FIELDS.scopes)
+    for _ in range(_MOST_READINGS):
+        with Pages(scratch) as stored:
+            answers = _Answers(report, question, stored)
+            try:
+                pages, outcome = await _read_pages(client, collection, answers, read)
+            except _OtherFields:
+                continue
+            _add_fields(fields, answers.fields, report, question)
+            read.account.drift.update(answers.definition.drift)
+            write = open_records(contract_of(answers.definition))
+            hand_on(read, stored.get(pages), outcome, write, keyless=False)
+            return read
+    raise UnexpectedAnswer(
+        f"{path} for school {school_id}: its fields changed while it was read, {_MOST_READINGS} times.",
+        "Run again when the data of the report are at rest.",
+    )
+
+
+async def _read_pages(
+    client: Client, collection: Collection, answers: "_Answers", read: RecordsRead
+) -> tuple[list[Page], Outcome]:
+    """The pages that have rows and count, and how the reading ended."""
+    paging = PageNumbers(client.per_page, client.config.unpaged_limit, keyless=True)
+    try:
+        pages, outcome = await read_collection(
+            client,
+            collection,
+            paging,
+            parse=answers.take,
+            keys=lambda page: page.keys,
+            tally=read.account.tally,
+        )
+    except Refused as error:
+        asked = collection.params.get("params", "none")
+        raise Refused(f"{error.message} The params were: {asked}.", error.advice) from None
+    client.per_page = min(client.per_page, paging.size)
+    return [page for page in pages if page is not _NO_ROWS], outcome
+
+
+class _OtherFields(Exception):
+    """A page has other fields than the pages before it: they are no parts of one result."""
+
+
+class _Answers:
+    """The answers of one reading, whose rows wait in `stored`. `fields`: as JSON, of the first answer that
+    has rows; where none has, of the last."""
+
+    def __init__(self, report: str, question: Question, stored: Pages) -> None:
+        self._title = f"{report}__{question.query.id}"
+        self._label = question.query.label
+        self._stored = stored
+        self._has_rows = False
+        self.fields = b"[]"
+        self.definition = Definition(self._title, label=self._label)
+
+    def take(self, body: bytes) -> Page:
+        """Take an answer. Raises _OtherFields; TornBody for what is no JSON; UnexpectedAnswer."""
+        members = raw_members(body)
+        fields, rows = (bytes(members.get(name, b"null")) for name in ("fields", "rows"))
+        described, has_rows = raw_rows(fields), len(raw_rows(rows)) > 0
+        if has_rows and not described:
+            raise UnexpectedAnswer("the answer has rows, and does not say what their fields are.")
+        definition = definition_of(self._title, self._label, map(members_of, described))
+        if not self._has_rows and described:
+            self.fields, self.definition = fields, definition
+        elif has_rows and definition != self.definition:
+            raise _OtherFields
+        if not has_rows:
+            return _NO_ROWS
+        self._has_rows = True
+        return self._stored.put(decode_records(rows, contract_of(definition), ()), ())
+
+
+def _add_fields(fields: Collector, sent: bytes, report: str, question: Question) -> None:
+    spec = fields.spec
+    page: Decoded[Any] = decode_page(sent, spec.contract, spec.primary_key)
+    combination = combination_text(question.matrix)
+    unit = Unit(spec.path, known={"report": report, "query_id": question.query.id, "params": combination})
+    fields.add(settle(gathered_of(page), spec, unit))
+    fields.flush()
