@@ -59,6 +59,7 @@ def flat(*fields: Field) -> Callable[[Figures], Sequence[Field]]:
 
 def semester_parameter(figures: Figures, *, required: bool, current: bool) -> Parameter:
     """A choice among the semesters of the school, the current one by default or none."""
-    default = str(figures.current_semester_id) if current else None
-    options = {row.key: str(row.values["name"]) for row in figures.semesters}
+    options = {key: str(row.values["name"]) for key, row in figures.semesters.items()}
+    now = [key for key, row in figures.semesters.items() if row.values["is_current"] is True]
+    default = str(now[-1]) if current and now else None
     return Parameter("select", "semester", "学期", required, options, default)

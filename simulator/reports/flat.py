@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from simulator.reports.definitions import Field, Parameter, Query, Report, flat, semester_parameter
-from simulator.reports.figures import Figures, mean
+from simulator.reports.figures import Figures, Pupil, mean
 from simulator.rows import Values
 
 ATTENDANCE = (
@@ -28,14 +28,14 @@ def _student_parameters(figures: Figures) -> Sequence[Parameter]:
 
 
 def _students(figures: Figures) -> Iterator[Values]:
-    for semester_id in figures.semester_ids:
-        attendance, grades = figures.attendance(semester_id), figures.grades(semester_id)
+    for semester, row in figures.semesters.items():
+        attendance, grades = figures.attendance(row.key), figures.grades(row.key)
         for pupil in figures.pupils:
             days = attendance[pupil.id]
             points = [points for _, points in grades.get(pupil.id, [])]
             missed = [day for day, statuses in days.items() if statuses["absent"]]
             yield {
-                "semester": semester_id,
+                "semester": semester,
                 "grade": pupil.cohort,
                 "keyword": f"{pupil.name} {pupil.usin}",
                 "usin": pupil.usin,
@@ -50,12 +50,12 @@ def _students(figures: Figures) -> Iterator[Values]:
 
 
 def _classes(figures: Figures) -> Iterator[Values]:
-    for semester_id in figures.semester_ids:
-        attendance, grades = figures.attendance(semester_id), figures.grades(semester_id)
+    for semester, row in figures.semesters.items():
+        attendance, grades = figures.attendance(row.key), figures.grades(row.key)
         for class_id, class_name in figures.class_names.items():
             pupils = [pupil for pupil in figures.pupils if pupil.class_id == class_id]
             yield {
-                "semester": semester_id,
+                "semester": semester,
                 "grade": pupils[0].cohort,
                 "class_name": class_name,
                 "students": len(pupils),
@@ -74,8 +74,8 @@ def _day_parameters(figures: Figures) -> Sequence[Parameter]:
 
 
 def _days(figures: Figures) -> Iterator[Values]:
-    for semester_id in figures.semester_ids:
-        attendance = figures.attendance(semester_id)
+    for row in figures.semesters.values():
+        attendance = figures.attendance(row.key)
         found: dict[tuple[str, int], list[Counter[str]]] = {}
         for pupil in figures.pupils:
             for day, statuses in attendance[pupil.id].items():
@@ -98,13 +98,13 @@ def _score_parameters(figures: Figures) -> Sequence[Parameter]:
 
 
 def _scores(figures: Figures) -> Iterator[Values]:
-    pupils = {pupil.id: pupil for pupil in figures.pupils}
-    for semester_id in figures.semester_ids:
-        for each in figures.scores(semester_id):
+    pupils: dict[int | None, Pupil] = {pupil.id: pupil for pupil in figures.pupils}
+    for semester, row in figures.semesters.items():
+        for each in figures.scores(row.key):
             pupil = pupils.get(each.student_id)
             if pupil:
                 yield {
-                    "semester": semester_id,
+                    "semester": semester,
                     "subject": each.course.subject_id,
                     "usin": pupil.usin,
                     "name": pupil.name,

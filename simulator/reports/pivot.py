@@ -17,7 +17,7 @@ PASSED = 60  # percent of the full score
 class Mark(NamedTuple):
     """What a student got, and could get; in hundredths of a point."""
 
-    student_id: int
+    student_id: int | None
     points: int
     full: int
 
@@ -46,11 +46,11 @@ def _marks(figures: Figures, semester_id: int) -> Marks:
     for each in figures.scores(semester_id):
         subject, part = each.course.subject_id, each.item["name"]
         full = hundredths(each.item["full_score"])
-        if subject is not None and part in PARTS and each.points is not None and full:
+        if subject in figures.subjects and part in PARTS and each.points is not None and full:
             found.setdefault((subject, part), []).append(Mark(each.student_id, each.points, full))
     for student_id, grades in figures.grades(semester_id).items():
         for course, points in grades:
-            if course.subject_id is not None:
+            if course.subject_id in figures.subjects:
                 found.setdefault((course.subject_id, TOTAL), []).append(Mark(student_id, points, FULL_SCORE))
     return found
 
@@ -58,10 +58,10 @@ def _marks(figures: Figures, semester_id: int) -> Marks:
 def _columns(figures: Figures, subject_id: int, part: str) -> list[Column]:
     subject, number = figures.subjects[subject_id], 1 + PARTS.index(part)
     if part == TOTAL:
-        return [Column(f"{subject_id}.{number}", "decimal", (subject, part), _mean)]
+        return [Column(f"{subject}.{number}", "decimal", (subject, part), _mean)]
     return [
-        Column(f"{subject_id}.{number}.mean", "decimal", (subject, part, "平均分"), _mean),
-        Column(f"{subject_id}.{number}.pass_rate", "float", (subject, part, "及格率"), _pass_rate),
+        Column(f"{subject}.{number}.mean", "decimal", (subject, part, "平均分"), _mean),
+        Column(f"{subject}.{number}.pass_rate", "float", (subject, part, "及格率"), _pass_rate),
     ]
 
 
@@ -77,9 +77,9 @@ def _pass_rate(marks: list[Mark]) -> float | None:
 def _fields(heads: Sequence[Field], figures: Figures) -> Sequence[Field]:
     """The fields of all semesters; each semester shows those that it has marks for."""
     semesters: dict[tuple[int, str], list[int]] = {}
-    for semester_id in figures.semester_ids:
-        for key in _marks(figures, semester_id):
-            semesters.setdefault(key, []).append(semester_id)
+    for semester, row in figures.semesters.items():
+        for key in _marks(figures, row.key):
+            semesters.setdefault(key, []).append(semester)
     fields = [*heads, STUDENTS]
     for subject_id, part in sorted(semesters, key=lambda key: (key[0], PARTS.index(key[1]))):
         shown_for = {"semester": semesters[subject_id, part], "subject": [subject_id]}
@@ -91,13 +91,13 @@ def _fields(heads: Sequence[Field], figures: Figures) -> Sequence[Field]:
 
 def _rows(heads: Sequence[Field], figures: Figures) -> Iterator[Values]:
     """A row for each semester and each group of students who are the same in `heads`."""
-    marks = {semester_id: _marks(figures, semester_id) for semester_id in figures.semester_ids}
+    marks = {semester: _marks(figures, row.key) for semester, row in figures.semesters.items()}
     columns = {key: _columns(figures, *key) for found in marks.values() for key in found}
     nothing = dict.fromkeys(column.name for each in columns.values() for column in each)
     groups: dict[tuple[str, ...], set[int]] = {}
     for pupil in figures.pupils:
         groups.setdefault(tuple(getattr(pupil, head.name) for head in heads), set()).add(pupil.id)
-    for semester_id, found in marks.items():
+    for semester, found in marks.items():
         for group, student_ids in groups.items():
             cells = {
                 column.name: column.measure([mark for mark in each if mark.student_id in student_ids])
@@ -105,7 +105,7 @@ def _rows(heads: Sequence[Field], figures: Figures) -> Iterator[Values]:
                 for column in columns[key]
             }
             named = {head.name: value for head, value in zip(heads, group, strict=True)}
-            yield {"semester": semester_id, **named, "students": len(student_ids), **nothing, **cells}
+            yield {"semester": semester, **named, "students": len(student_ids), **nothing, **cells}
 
 
 GRADE = Field("enum", "grade_name", "年级")

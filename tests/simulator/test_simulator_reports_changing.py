@@ -59,7 +59,7 @@ def test_rows_change(changing: RunningSimulator, school: httpx.Client) -> None:
 
 
 def test_a_pivot_gains_and_loses_columns(changing: RunningSimulator, school: httpx.Client) -> None:
-    before = read(school, PIVOT, 511, {"semester": 10102})
+    before = read(school, PIVOT, 511, {"semester": 20242})
     fields = "report_fields/511"
     new = changing.insert(
         fields,
@@ -69,18 +69,18 @@ def test_a_pivot_gains_and_loses_columns(changing: RunningSimulator, school: htt
         label="平均分",
         label_in_path=["新学科", "平均分"],
         is_dynamic=True,
-        shown_for={"semester": [10102]},
+        shown_for={"semester": [20242]},
     )
     old = before["fields"][-1]["name"]
     changing.destroy(fields, key_of(changing, fields, name=old), parent=101)
     row = changing.rows("reports/511", 101)[-1]
     changing.update("reports/511", row["key"], parent=101, **{"extra.mean": "81.5"})
-    after = read(school, PIVOT, 511, {"semester": 10102})
+    after = read(school, PIVOT, 511, {"semester": 20242})
     names = [field["name"] for field in after["fields"]]
     assert names == [field["name"] for field in before["fields"][:-1]] + ["extra.mean"]
     assert after["fields"][-1]["position"] == new["row"]["position"]
     assert [r["extra.mean"] for r in after["rows"]] == [None, "81.5"]
-    assert "extra.mean" not in str(read(school, PIVOT, 511, {"semester": 10101})["fields"])
+    assert "extra.mean" not in str(read(school, PIVOT, 511, {"semester": 20241})["fields"])
 
 
 def test_a_field_changes_its_kind(changing: RunningSimulator, school: httpx.Client) -> None:
