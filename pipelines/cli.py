@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import duckdb
@@ -13,6 +13,7 @@ from pipelines.display import console, errors, print_rows
 from pipelines.settings import Settings, SettingsError, check_home, load_settings
 from simulator.cli import simulator
 from simulator.process import SimulatorError
+from warehouse.exports.export import Format
 from warehouse.lake import SchemaConflict
 from warehouse.models import ModelsBroken
 
@@ -127,6 +128,38 @@ def sql(query: str, style: str) -> None:
     except duckdb.Error as error:
         _tell(str(error))
         sys.exit(1)
+
+
+@main.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--all", "configured", is_flag=True, help="All that `exports` of campus.yaml names.")
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(get_args(Format)),
+    help="Default: `exports.format` of campus.yaml.",
+)
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to write to, made if need be; default $CAMPUS_HOME/exports.",
+)
+@click.option("--school", "schools", type=int, multiple=True, help="Only this school; may be repeated.")
+def export(
+    names: tuple[str, ...],
+    configured: bool,
+    format: Format | None,
+    folder: Path | None,
+    schools: tuple[int, ...],
+) -> None:
+    """Write NAME as a file for each school: a ready-made workbook, or a table such as marts.early_warning."""
+    if bool(names) == configured:
+        raise click.UsageError("name what to export, or give --all")
+    settings = load_settings() if folder else _settings_to_write()
+    from pipelines.exporting import run_export
+
+    sys.exit(run_export(settings, names, format=format, folder=folder, schools=schools))
 
 
 @main.command()

@@ -3,12 +3,24 @@
 import datetime as dt
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StringConstraints, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    field_validator,
+)
 
 from campus.attendance.calendar import WeekCondition, WeeksBegin
 from campus.datasets.filters import FilterValue
 from campus.datasets.selection import Selection, TableSelection
 from campus.wishes import Scalar
+from warehouse.exports.export import Format
+from warehouse.exports.ready import READY
+from warehouse.exports.sheets import Language
+from warehouse.exports.tables import SCHEMAS
 
 
 class Section(BaseModel):
@@ -135,25 +147,49 @@ class PublishOptions(Section):
     threads: int = Field(2, ge=1, description="Threads that DuckDB may use for a build")
 
 
+def _cron(expression: str) -> str:
+    # Dagster takes seconds to import, and is the judge of what it will be given.
+    import dagster as dg
+
+    try:
+        dg.ScheduleDefinition(name="nightly", job_name="nightly", cron_schedule=expression)
+    except dg.DagsterInvalidDefinitionError as error:
+        raise ValueError("expected a cron expression of five fields, e.g. 0 2 * * *") from error
+    return expression
+
+
+Cron = Annotated[str, AfterValidator(_cron)]
+
+
+class ExportOptions(Section):
+    """Which files are written for people, and when."""
+
+    language: Language = Field("zh", description="Language of labels, sheets and definitions")
+    format: Format = Field("xlsx", description="Format of the files")
+    workbooks: tuple[str, ...] = Field(tuple(READY), description="Ready-made workbooks to write")
+    tables: tuple[Annotated[str, StringConstraints(pattern=rf"^({'|'.join(SCHEMAS)})\..+$")], ...] = Field(
+        (), description="Tables to write besides, as schema.table"
+    )
+    after_publication: bool = Field(True, description="Write them whenever the warehouse was published")
+    schedule: Cron | None = Field(None, description="Write them by this cron expression, Asia/Shanghai")
+    keep: int = Field(7, ge=1, description="Dates of a file that are kept in the home")
+
+    @field_validator("workbooks")
+    @classmethod
+    def _ready(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in READY:
+                raise ValueError(f"there is no workbook {name!r}; there are: {', '.join(READY)}")
+        return names
+
+
 class ScheduleOptions(Section):
     """When the nightly load runs."""
 
-    nightly: str = Field("0 2 * * *", description="Cron expression of the nightly load, Asia/Shanghai")
+    nightly: Cron = Field("0 2 * * *", description="Cron expression of the nightly load, Asia/Shanghai")
     all_semesters_on: int = Field(
         6, ge=0, le=6, description="Weekday (0 is Monday) of the night that reads older semesters too"
     )
-
-    @field_validator("nightly")
-    @classmethod
-    def _cron(cls, expression: str) -> str:
-        # Dagster takes seconds to import, and is the judge of what it will be given.
-        import dagster as dg
-
-        try:
-            dg.ScheduleDefinition(name="nightly", job_name="nightly", cron_schedule=expression)
-        except dg.DagsterInvalidDefinitionError as error:
-            raise ValueError("expected a cron expression of five fields, e.g. 0 2 * * *") from error
-        return expression
 
 
 class Options(Section):
@@ -165,4 +201,5 @@ class Options(Section):
     attendance: AttendanceOptions = AttendanceOptions()
     datasets: DatasetOptions = DatasetOptions()
     publish: PublishOptions = PublishOptions()
+    exports: ExportOptions = ExportOptions()
     schedule: ScheduleOptions = ScheduleOptions()

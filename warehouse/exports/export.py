@@ -28,7 +28,7 @@ NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
 class UnknownExport(Exception):
-    """A name that names nothing to export, or a school that is not in the file."""
+    """A name that names nothing to export."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,9 @@ class Written:
 
 @dataclass(frozen=True)
 class Failed:
-    """A file that was not written; the one before it is as it was."""
+    """What was not written: `what` of which school, and why. A file from before is as it was."""
 
-    name: str
-    school: School
+    what: str
     problem: str
 
 
@@ -72,13 +71,18 @@ def export(
     Raises UnknownExport before anything is written."""
     with workspace(options.folder) as scratch, opened(published, scratch) as con:
         check_names(con, names)
-        wanted = _wanted(con, school_ids)
-        for name in names:
-            for school in wanted:
+        found = {school.id: school for school in schools(con)}
+        wanted = found if school_ids is None else school_ids
+        for school_id in wanted:
+            if school_id not in found:
+                there = ", ".join(map(str, found)) or "none"
+                yield Failed(f"school {school_id}", f"not in the published file; there are: {there}")
+                continue
+            for name in names:
                 try:
-                    yield from _export(con, name, school, scratch, options)
+                    yield from _export(con, name, found[school_id], scratch, options)
                 except (duckdb.Error, OSError, XlsxWriterException, TooManyRows) as error:
-                    yield Failed(name, school, f"{error}".strip().splitlines()[0])
+                    yield Failed(f"{name} of school {school_id}", str(error).splitlines()[0])
 
 
 def offered(con: duckdb.DuckDBPyConnection) -> list[str]:
@@ -92,17 +96,8 @@ def check_names(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            meant = f"; did you mean {near[0]}?" if near else ""
+            meant = f"; did you mean {near[0]}?" if near else "."
             raise UnknownExport(f"there is no export {name!r}{meant} There are: {', '.join(known)}")
-
-
-def _wanted(con: duckdb.DuckDBPyConnection, school_ids: Sequence[int] | None) -> list[School]:
-    found = {school.id: school for school in schools(con)}
-    missing = [school_id for school_id in school_ids or () if school_id not in found]
-    if missing:
-        there = ", ".join(map(str, found)) or "none"
-        raise UnknownExport(f"school {missing[0]} is not in the published file; there are: {there}")
-    return [found[school_id] for school_id in school_ids] if school_ids else list(found.values())
 
 
 def _export(
