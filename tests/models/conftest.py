@@ -118,6 +118,10 @@ TAMPERING = {
         "update marts.attendance_student_semester set longest_absence_streak = 99",
         "insert into marts.attendance_student_semester from marts.attendance_student_semester limit 1",
     ),
+    "attendance_student_month_end": (
+        "update marts.attendance_student_month_end set school_id = 9, late = present + 1, tier = null",
+        "insert into marts.attendance_student_month_end from marts.attendance_student_month_end limit 1",
+    ),
     "attendance_class_session": (
         "update marts.attendance_class_session set school_id = 9, lateness_rate = 101, present = absent + 1"
         " where recorded > 0",

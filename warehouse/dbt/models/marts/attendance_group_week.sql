@@ -117,7 +117,7 @@ names as (
     union all
     select school_id, 'cohort', term_id, term_caption from terms
     union all
-    select school_id, 'admin_class', admin_class_id, admin_class_name from admin_classes
+    select school_id, 'admin_class', admin_class_id, concat_ws(' ', cohort_name, admin_class_name) from admin_classes
 ),
 
 weeks as (

@@ -1,0 +1,91 @@
+-- Grain: school, semester, student, month in which the school recorded anything, from the student's first on.
+-- Rules: a snapshot: everything from the first day of the semester to the last of the month, so that months are
+--   compared and never added up. What the month itself brought is in the month_ columns, which do add up. The
+--   last month of a running semester is as of the last load. Rates come from sums, the tier from the exact rate
+--   (seeds.attendance_tiers).
+-- Source: marts.attendance_student_day.
+with days as (
+    select * from {{ ref('attendance_student_day') }} where recorded > 0
+),
+
+students as (
+    select * from {{ ref('dim_student') }}
+),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
+),
+
+tiers as (
+    select * from {{ ref('stg_attendance_tiers') }}
+),
+
+monthly as (
+    select
+        school_id,
+        semester_id,
+        student_id,
+        last_day(date) as month_end,
+        {{ attendance_sums() }},
+        count(*) as days_recorded,
+        count(*) filter (where is_absent_day) as days_absent
+    from days
+    group by school_id, semester_id, student_id, last_day(date)
+),
+
+months as (
+    select distinct school_id, semester_id, month_end from monthly
+),
+
+firsts as (
+    select school_id, semester_id, student_id, min(month_end) as first_month_end
+    from monthly
+    group by school_id, semester_id, student_id
+),
+
+snapshots as (
+    select
+        school_id,
+        semester_id,
+        student_id,
+        month_end,
+        {%- for measure in attendance_measures() + ['days_recorded', 'days_absent'] %}
+        cast(sum(coalesce(monthly.{{ measure }}, 0)) over so_far as bigint) as {{ measure }},
+        {%- endfor %}
+        coalesce(monthly.recorded, 0) as month_recorded,
+        coalesce(monthly.present, 0) as month_present
+    from months
+    inner join firsts using (school_id, semester_id)
+    left join monthly using (school_id, semester_id, student_id, month_end)
+    where month_end >= firsts.first_month_end
+    window so_far as (partition by school_id, semester_id, student_id order by month_end)
+)
+
+select
+    snapshots.school_id,
+    snapshots.semester_id,
+    semesters.semester_name,
+    snapshots.student_id,
+    students.student_number,
+    students.student_name,
+    snapshots.month_end,
+    {{ attendance_columns('snapshots') }},
+    snapshots.days_recorded,
+    snapshots.days_absent,
+    {{ rate('snapshots.present', 'snapshots.recorded') }} as attendance_rate,
+    {{ rate('snapshots.late', 'snapshots.present') }} as lateness_rate,
+    tiers.tier,
+    snapshots.month_recorded,
+    snapshots.month_present,
+    {{ rate('snapshots.month_present', 'snapshots.month_recorded') }} as month_attendance_rate
+from snapshots
+left join tiers
+    on tiers.school_id = snapshots.school_id
+    and (100 * snapshots.present > tiers.lower_percent * snapshots.recorded or tiers.lower_percent is null)
+    and 100 * snapshots.present <= tiers.upper_percent * snapshots.recorded
+left join semesters
+    on semesters.school_id = snapshots.school_id
+    and semesters.semester_id = snapshots.semester_id
+left join students
+    on students.school_id = snapshots.school_id
+    and students.student_id = snapshots.student_id
