@@ -17,13 +17,7 @@ def shown_records(store: Store, session_id: int) -> list[Row]:
 
 def statistics(readings: Readings, rows: Iterable[Row]) -> Values:
     """What the statuses of these records add up to."""
-    return summed(readings, count_statuses(rows))
-
-
-def count_statuses(rows: Iterable[Row]) -> Counter[str]:
-    """How many records there are of each status, without those where a test put something else there."""
-    statuses = (row.values.get("status") for row in rows)
-    return Counter(status for status in statuses if isinstance(status, str))
+    return summed(readings, Counter(str(row.values.get("status")) for row in rows))
 
 
 def summed(readings: Readings, statuses: Mapping[str, int]) -> Values:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from simulator.http import decimal_of
 from simulator.rows import Row, Values
 from simulator.school.points import ratio, text
-from simulator.statistics import count_statuses, shown_records, summed
+from simulator.statistics import shown_records, summed
 from simulator.store import Store
 
 COUNTED_GRADES = ("published", "passed", "pending")  # those that are delayed say nothing yet
@@ -33,13 +33,13 @@ class Course(NamedTuple):
 
     id: int
     name: str
-    subject_id: int | None
+    subject_id: int
 
 
 class Scored(NamedTuple):
     """A student's score for an item: points in hundredths, None where it is not scored or not valid."""
 
-    student_id: int | None
+    student_id: int
     course: Course
     item: Values
     score: Values
@@ -86,11 +86,11 @@ class Figures:
         people = self._store.index("students", self.school_id)
         years = self._store.index("terms", self.school_id)
         structures = self._store.rows("structures", self.school_id)
-        grades = {_integer(row.values["graduates_in_id"]): row for row in structures}
+        grades = {_id(row.values["graduates_in_id"]): row for row in structures}
         found = []
         for home in self._store.rows("admin_classes", self.school_id):
-            cohort_id = _integer(home.values["graduates_in_id"])
-            place = (str(home.values["name"]), _name(years.get(cohort_id or 0)), _name(grades.get(cohort_id)))
+            cohort_id = _id(home.values["graduates_in_id"])
+            place = (str(home.values["name"]), _name(years.get(cohort_id)), _name(grades.get(cohort_id)))
             for person in filter(None, map(people.get, self._store.roster(home.key))):
                 if person.deleted_at is None:
                     values = person.values
@@ -109,7 +109,7 @@ class Figures:
     def courses(self, semester_id: int) -> list[Course]:
         """The course classes of a semester that are not deleted."""
         return [
-            Course(row.key, row.values["name"], _integer(row.values["subject_id"]))
+            Course(row.key, row.values["name"], _id(row.values["subject_id"]))
             for row in self._store.rows("classes", semester_id)
             if row.deleted_at is None
         ]
@@ -122,7 +122,7 @@ class Figures:
                     values = row.values
                     if values["type"] == "item_score" and row.deleted_at is None:
                         points = hundredths(values["score"]) if values["valid"] is True else None
-                        yield Scored(_integer(values["owner_id"]), course, item.values, values, points)
+                        yield Scored(_id(values["owner_id"]), course, item.values, values, points)
 
     def summed(self, statuses: Iterable[Counter[str]]) -> Values:
         """What counted statuses add up to: recorded, absent, late, and the rate of attendance."""
@@ -138,34 +138,32 @@ class Figures:
             "attendance_rate": float(found["attendance_rate"]) if recorded else None,
         }
 
-    def _make_attendance(self, semester_id: int) -> dict[int | None, dict[str, Counter[str]]]:
+    def _make_attendance(self, semester_id: int) -> dict[int, dict[str, Counter[str]]]:
         """How often each student had which status, by student and day."""
-        found: dict[int | None, dict[str, list[Row]]] = {pupil.id: {} for pupil in self.pupils}
+        found: dict[int, dict[str, Counter[str]]] = {pupil.id: {} for pupil in self.pupils}
         for course in self.courses(semester_id):
             for session in self._store.rows("attendance_sessions", course.id):
                 for row in shown_records(self._store, session.key):
-                    days = found.get(_integer(row.values["student_id"]))
+                    days = found.get(_id(row.values["student_id"]))
                     if days is not None:
-                        days.setdefault(str(row.values["checked_at"]), []).append(row)
-        return {
-            student_id: {day: count_statuses(rows) for day, rows in days.items()}
-            for student_id, days in found.items()
-        }
+                        statuses = days.setdefault(str(row.values["checked_at"]), Counter())
+                        statuses[str(row.values["status"])] += 1
+        return found
 
-    def _make_grades(self, semester_id: int) -> dict[int | None, list[tuple[Course, int]]]:
+    def _make_grades(self, semester_id: int) -> dict[int, list[tuple[Course, int]]]:
         """The courses of each student and the real score in hundredths, where there is one."""
-        found: dict[int | None, list[tuple[Course, int]]] = {}
+        found: dict[int, list[tuple[Course, int]]] = {}
         for course in self.courses(semester_id):
             for row in self._store.rows("grades", course.id):
                 points = hundredths(row.values["real_score"])
                 if points is not None and row.values["status"] in COUNTED_GRADES:
-                    found.setdefault(_integer(row.values["owner_id"]), []).append((course, points))
+                    found.setdefault(_id(row.values["owner_id"]), []).append((course, points))
         return found
 
 
-def _integer(value: object) -> int | None:
-    """An id; None where there is none, or a test put something else there."""
-    return value if type(value) is int else None
+def _id(value: object) -> int:
+    """An id; 0, which nothing has, where there is none or a test put something else there."""
+    return value if type(value) is int else 0
 
 
 def _name(row: Row | None) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from simulator.reports.definitions import Field, Parameter, Query, Report, flat, semester_parameter
-from simulator.reports.figures import Figures, Pupil, mean
+from simulator.reports.figures import Figures, mean
 from simulator.rows import Values
 
 ATTENDANCE = (
@@ -22,7 +22,7 @@ MEAN = Field("decimal", "mean_score", "平均分")
 def _student_parameters(figures: Figures) -> Sequence[Parameter]:
     return (
         semester_parameter(figures, required=True, current=True),
-        Parameter("multi-select", "grade", "年级", options=dict(figures.cohorts)),
+        Parameter("multi-select", "grade", "年级", options=figures.cohorts),
         Parameter("input", "keyword", "姓名或学号", required=None),
     )
 
@@ -93,12 +93,12 @@ def _days(figures: Figures) -> Iterator[Values]:
 def _score_parameters(figures: Figures) -> Sequence[Parameter]:
     return (
         semester_parameter(figures, required=False, current=True),
-        Parameter("multi-select", "subject", "学科", options=dict(figures.subjects)),
+        Parameter("multi-select", "subject", "学科", options=figures.subjects),
     )
 
 
 def _scores(figures: Figures) -> Iterator[Values]:
-    pupils: dict[int | None, Pupil] = {pupil.id: pupil for pupil in figures.pupils}
+    pupils = {pupil.id: pupil for pupil in figures.pupils}
     for semester, row in figures.semesters.items():
         for each in figures.scores(row.key):
             pupil = pupils.get(each.student_id)

@@ -17,7 +17,7 @@ PASSED = 60  # percent of the full score
 class Mark(NamedTuple):
     """What a student got, and could get; in hundredths of a point."""
 
-    student_id: int | None
+    student_id: int
     points: int
     full: int
 
@@ -37,7 +37,7 @@ Marks = dict[tuple[int, str], list[Mark]]  # by subject and part
 def _parameters(figures: Figures) -> Sequence[Parameter]:
     return (
         semester_parameter(figures, required=True, current=False),
-        Parameter("multi-select", "subject", "学科", options=dict(figures.subjects)),
+        Parameter("multi-select", "subject", "学科", options=figures.subjects),
     )
 
 

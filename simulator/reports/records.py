@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from simulator import editing
 from simulator.datasets.table import Handle, Table
-from simulator.http import Headers, Request, Response, json_response, parse_integer
+from simulator.http import Request, Response, json_response, parse_integer
 from simulator.listing import page_of
 from simulator.platform import Platform
 from simulator.reports.asking import Predicate, asked
@@ -29,7 +29,7 @@ def answer(platform: Platform, request: Request) -> Response:
     whole = _whole(platform, request)
     readings = platform.readings
     page = page_of(platform, request)
-    part, headers = page.cut(len(whole.rows), readings) if page else (slice(None), Headers())
+    part, headers = page.cut(len(whole.rows), readings) if page else (slice(None), [])
     rows = sent_rows(readings, whole.fields, whole.table, whole.rows[part])
     fields = sent_fields(readings, whole.fields)
     if page and page.number > 1 and readings.report_fields_on == "first_page":

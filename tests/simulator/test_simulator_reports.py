@@ -7,10 +7,12 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from simulated import ALL, Local
 
 from simulator.reports.catalog import REPORTS
-from simulator.reports.kinds import VALUES
+from simulator.reports.kinds import CERTIFICATES, VALUES
 
 SCOPE = "school.101 school.102 reporting.read_all"
 PIVOT = "成绩透视表"
@@ -132,17 +134,23 @@ def test_parameters_filter_rows() -> None:
     name = everything[7]["name"]
     assert {row["name"] for row in rows("student_summary", 501, {"keyword": name})} == {name}
     assert rows("student_summary", 501, {"keyword": "没有此人"}) == []
-    awards = rows("certificates", 521)
-    kinds = {option["label"]: option["key"] for option in parameters("certificates")["kind"]["options"]}
-    for label, key in kinds.items():
-        assert rows("certificates", 521, {"kind": [key]}) == [a for a in awards if a["category"] == label]
+    labels = {option["key"]: option["label"] for option in parameters("certificates")["kind"]["options"]}
+    assert labels == CERTIFICATES
     assert rows("certificates", 521, {"kind": [4]}) == []
-    assert rows("certificates", 521, {"kind": [1, 2, 3]}) == awards
-    period = ["2024-10-01", "2025-01-31"]
-    assert rows("certificates", 521, {"period": period, "kind": [1]}) == [
-        a for a in awards if period[0] <= a["issued_at"][:10] <= period[1] and a["category"] == "学科竞赛"
-    ]
     assert {row["class_name"] for row in rows("attendance_days", 551, {"class": "1015001"})} == {"高三(1)班"}
+
+
+AWARDS = rows("certificates", 521)
+DAYS = st.sampled_from(sorted({award["issued_at"][:10] for award in AWARDS}))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sets(st.sampled_from(range(1, 5))), st.none() | st.lists(DAYS, min_size=2, max_size=2).map(sorted))
+def test_parameters_do_what_a_plain_model_does(kinds: set[int], period: list[str] | None) -> None:
+    labels = {CERTIFICATES[kind] for kind in kinds} or set(CERTIFICATES.values())
+    first, last = period or ("", "9")
+    expected = [a for a in AWARDS if a["category"] in labels and first <= a["issued_at"][:10] <= last]
+    assert rows("certificates", 521, {"kind": list(kinds), "period": period}) == expected
 
 
 def test_defaults() -> None:
@@ -203,10 +211,10 @@ def test_forms_of_a_range_of_dates() -> None:
     expected = rows("certificates", 521, {"period": period})
     for form in forms:
         platform = Local(report_date_range=form)
-        for given, value in forms.items():
+        for sent, value in forms.items():
             answer = ask("certificates", 521, {"period": value}, platform, paginated=0)
-            assert answer.status_code == (200 if given == form else 422)
-            assert given != form or answer.json()["rows"] == expected
+            assert answer.status_code == (200 if sent == form else 422)
+            assert sent != form or answer.json()["rows"] == expected
         assert rows("attendance_days", 551, platform=platform), "the default is an array in any case"
 
 
