@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import count
 
+from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
 from warehouse.exports.sheets import Language, Sheet, Words, Workbook
 from warehouse.exports.source import Origin
-from warehouse.exports.styles import HEADER, Styles
+from warehouse.exports.styles import HEADER, Styles, height_of
 
 #: Characters of a tab's name, and what may not be in it.
 TAB_LIMIT, NOT_IN_TABS = 31, re.compile(r"[\[\]:*?/\\\x00-\x1f]")
@@ -29,7 +30,7 @@ CUT_ADVICE = Words(
 )
 SHEETS = (Words("Sheet", "工作表"), Words("Rows", "行数"), Words("What it shows", "内容"))
 DEFINITIONS = (Words("Term", "术语"), Words("", ""), Words("Definition", "定义"))
-WIDTHS = (26, 14, 110)
+WIDTHS = (24, 8, 100)
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,14 @@ def write_about(
     wrapped = styles.of(text_wrap=True, valign="top")
     bold = styles.of(bold=True, valign="top")
     header = styles.of(**HEADER)
+    link = styles.of(font_color="#0563C1", underline=1, valign="top")
     rows = count()
     worksheet.write_string(
         next(rows), 0, workbook.title.in_language(language), styles.of(bold=True, font_size=16)
     )
     worksheet.merge_range(row := next(rows), 0, row, 2, "", wrapped)
     worksheet.write_string(row, 0, workbook.about.in_language(language), wrapped)
+    worksheet.set_row(row, height_of(workbook.about.in_language(language), sum(WIDTHS)))
     next(rows)
     for term, value in _facts(workbook, origin, cut):
         row = next(rows)
@@ -79,22 +82,22 @@ def write_about(
     _write_header(worksheet, next(rows), [words.in_language(language) for words in SHEETS], header)
     for part in parts:
         row = next(rows)
-        worksheet.write_url(
-            row, 0, f"internal:'{part.tab.replace(chr(39), chr(39) * 2)}'!A1", string=part.tab
-        )
-        worksheet.write_number(row, 1, part.rows, styles.of(num_format="#,##0", valign="top"))
-        worksheet.write_string(row, 2, part.sheet.about.in_language(language), wrapped)
+        target = f"internal:'{part.tab.replace(chr(39), chr(39) * 2)}'!A1"
+        worksheet.write_url(row, 0, target, link, string=part.tab)
+        worksheet.write_number(row, 1, part.rows, styles.of(num_format="#,##0", align="center", valign="top"))
+        _write_text(worksheet, row, part.sheet.about.in_language(language), wrapped)
     if workbook.definitions:
         next(rows)
         _write_header(worksheet, next(rows), [words.in_language(language) for words in DEFINITIONS], header)
     for definition in workbook.definitions:
         row = next(rows)
         worksheet.write_string(row, 0, definition.term.in_language(language), bold)
-        worksheet.write_string(row, 2, definition.meaning.in_language(language), wrapped)
-    worksheet.hide_gridlines(2)
-    worksheet.set_landscape()
-    worksheet.set_paper(9)
-    worksheet.fit_to_pages(1, 0)
+        _write_text(worksheet, row, definition.meaning.in_language(language), wrapped)
+
+
+def _write_text(worksheet: Worksheet, row: int, text: str, style: Format) -> None:
+    worksheet.write_string(row, 2, text, style)
+    worksheet.set_row(row, height_of(text, WIDTHS[2]))
 
 
 def _write_header(worksheet: Worksheet, row: int, labels: Sequence[str], style: object) -> None:

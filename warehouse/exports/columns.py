@@ -9,14 +9,13 @@ from typing import Any
 
 import duckdb
 
-from warehouse.exports.cells import cell, kind_of, type_of
+from warehouse.exports.cells import Type, cell, kind_of, type_of
 from warehouse.exports.sheets import Column, Kind, Language, Sheet, Words
 
-#: What is said of a unit behind a label; Chinese labels say themselves what they count. A percentage has its
-#: sign in the cell.
+#: What is said of a unit behind a label. Labels say themselves what they count; a percentage has its sign in
+#: the cell.
 UNITS = {
     "credits": Words(" (credits)", "（学分）"),
-    "days": Words(" (days)", "（天）"),
     "minutes": Words(" (minutes)", "（分钟）"),
     "percentage points": Words(" (percentage points)", "（百分点）"),
     "points": Words(" (points)", "（分）"),
@@ -77,18 +76,22 @@ def _shown(
     kind = column.kind or kind_of(type, unit)
     label = (column.label or entry.label).in_language(language)
     if unit and kind != "percent" and type.is_number:
-        label += UNITS.get(unit, Words(f" ({unit})", "")).in_language(language)
+        label += UNITS.get(unit, Words("", "")).in_language(language)
     return Shown(
         name=name,
         label=label,
         kind=kind,
         cell=cell(name, type, kind),
-        places=None if type.name in ("FLOAT", "DOUBLE") else type.scale,
+        places=_places(type) if column.places is None else column.places,
         counted=bool(unit),
         groups=tuple(group.in_language(language) for group in column.groups),
         width=column.width,
         words={code: words.in_language(language) for code, words in column.words.items()},
     )
+
+
+def _places(type: Type) -> int | None:
+    return None if type.name in ("FLOAT", "DOUBLE") else type.scale
 
 
 def _told_apart(columns: list[Shown]) -> tuple[Shown, ...]:
@@ -103,8 +106,10 @@ def _told_apart(columns: list[Shown]) -> tuple[Shown, ...]:
 
 
 def english(name: str) -> str:
-    """A label made of a column's name: student_id is Student ID."""
+    """A label made of a column's name: student_id is Student ID, student_name is Student."""
     words = [SPELLED.get(word, word) for word in name.split("_") if word]
+    if len(words) > 1 and words[-1] in ("name", "names"):
+        words[-2:] = [words[-2] + "s" * (words[-1] == "names")]
     label = " ".join(words) or name
     return label[0].upper() + label[1:]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain, cycle
 
 from xlsxwriter import Workbook
 from xlsxwriter.utility import xl_col_to_name
@@ -14,7 +15,9 @@ from warehouse.exports.sheets import Chart, ColorScale, Highlight, Language, She
 from warehouse.exports.styles import Styles
 
 #: Rows and pixels of a chart, and the space to the next one.
-CHART_ROWS, CHART_SIZE = 20, {"width": 760, "height": 380}
+CHART_ROWS, CHART_SIZE = 20, {"width": 900, "height": 360}
+#: Colours of series, told apart by the colour-blind too (Okabe and Ito).
+PALETTE = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
 
 
 @dataclass(frozen=True)
@@ -50,50 +53,53 @@ def colour(worksheet: Worksheet, sheet: Sheet, cells: Cells, styles: Styles) -> 
 
 
 def draw(book: Workbook, worksheet: Worksheet, sheet: Sheet, cells: Cells, language: Language) -> None:
-    """Put the sheet's charts to the right of its cells, one below the other."""
+    """Put the sheet's charts below its cells, one below the other."""
     for number, chart in enumerate(sheet.charts):
         drawn = book.add_chart({"type": chart.kind, "subtype": "stacked" if chart.stacked else None})
         last = cells.last if chart.rows is None else min(cells.last, cells.first + chart.rows - 1)
-        categories = [
-            cells.tab,
-            cells.first,
-            cells.place(chart.categories),
-            last,
-            cells.place(chart.categories),
-        ]
-        for name, color in zip(chart.values, _colors(chart), strict=True):
+        category = cells.place(chart.categories)
+        for name, color in zip(chart.values, chain(chart.colors, cycle(PALETTE)), strict=False):
             place = cells.place(name)
             drawn.add_series(
                 {
                     "name": [cells.tab, cells.first - 1, place],
-                    "categories": categories,
+                    "categories": [cells.tab, cells.first, category, last, category],
                     "values": [cells.tab, cells.first, place, last, place],
-                    **color,
+                    **(
+                        {"line": {"color": color, "width": 2}}
+                        if chart.kind == "line"
+                        else {"fill": {"color": color}}
+                    ),
                 }
             )
         drawn.set_title({"name": _plain(chart.title, language), "name_font": {"size": 12}})
-        drawn.set_x_axis({"name": _plain(chart.x, language)} if chart.x else {})
-        drawn.set_y_axis(_axis(chart, language))
+        drawn.set_x_axis(_named(chart.x, language))
+        drawn.set_y_axis(_named(chart.y, language) | _scaled(chart, cells))
         drawn.set_legend({"position": "bottom", "none": len(chart.values) == 1 and chart.kind != "pie"})
         drawn.set_size(CHART_SIZE)
         # A filter hides rows, which the chart then leaves out without changing its size.
-        worksheet.insert_chart(number * CHART_ROWS + 1, len(cells.columns) + 1, drawn, {"object_position": 3})
+        worksheet.insert_chart(cells.last + 2 + number * CHART_ROWS, 0, drawn, {"object_position": 3})
 
 
-def _axis(chart: Chart, language: Language) -> dict[str, object]:
-    given = {"name": chart.y and _plain(chart.y, language), "min": chart.least, "max": chart.greatest}
-    return {name: value for name, value in given.items() if value is not None}
+def _named(words: Words | None, language: Language) -> dict[str, object]:
+    return {"name": _plain(words, language), "name_font": {"bold": False}} if words else {}
+
+
+def _scaled(chart: Chart, cells: Cells) -> dict[str, object]:
+    """The axis of the values, in their kind; its ends are given as in the query."""
+    is_percent = cells.shown(chart.values[0]).kind == "percent"
+    ends = {"min": chart.least, "max": chart.greatest}
+    return {
+        "num_format": "0%" if is_percent else "General",
+        "major_gridlines": {"visible": True, "line": {"color": "#D9D9D9"}},
+        "line": {"none": True},
+        **{name: end / (100 if is_percent else 1) for name, end in ends.items() if end is not None},
+    }
 
 
 def _plain(words: Words, language: Language) -> str:
     """The words; what begins with = would be the formula of a cell that has them."""
     return words.in_language(language).lstrip("=")
-
-
-def _colors(chart: Chart) -> list[dict[str, object]]:
-    part = "line" if chart.kind == "line" else "fill"
-    given: list[dict[str, object]] = [{part: {"color": color}} for color in chart.colors[: len(chart.values)]]
-    return given + [{}] * (len(chart.values) - len(given))
 
 
 def _scale(scale: ColorScale, cells: Cells) -> dict[str, object]:

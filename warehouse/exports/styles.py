@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from functools import cache
@@ -9,19 +10,29 @@ from typing import Any
 
 from xlsxwriter import Workbook
 from xlsxwriter.format import Format
+from xlsxwriter.worksheet import Worksheet
 
 from warehouse.exports.columns import Shown
 
-#: Characters. Longer text is wrapped; a label is, from a third of that on.
-WIDEST, WIDEST_LABEL = 60, 20
+#: Characters. Longer text is wrapped; a label is wrapped to so many lines, if its words allow it.
+WIDEST, LABEL_LINES = 60, 3
+#: Excel's number of the size of paper, and the characters that a heading of a page may have.
+A4, PAGE_HEADING = 9, 240
+#: Points of a line of text.
+LINE_HEIGHT = 15
 #: What the arrow of a filter takes of a label's cell.
 ARROW = 3
 #: Widths of what is written in one way only.
 FIXED_WIDTHS = {"date": 10, "datetime": 19, "time": 8, "boolean": 6}
+#: What stays on one line when text is wrapped: a word, or one character of a script without spaces.
+PIECE = re.compile(r"[^\s\u2e80-\uffef]+\s*|[\u2e80-\uffef]|\s+")
 #: Digits behind the point that are shown; all are kept.
 PLACES = 2
 
-HEADER = {"bold": True, "bg_color": "#DCE6F1", "border": 1, "border_color": "#A6A6A6", "text_wrap": True}
+HEADER = {
+    "bold": True, "bg_color": "#DCE6F1", "border": 1, "border_color": "#A6A6A6",
+    "text_wrap": True, "align": "center", "valign": "vcenter",
+}  # fmt: skip
 
 
 class Styles:
@@ -35,6 +46,11 @@ class Styles:
         properties = {"valign": "top", "num_format": number_format(column)}
         return self.of(**properties, **({"text_wrap": True} if wrap else {}))
 
+    def heading(self, *, joins_above: bool = False, joins_below: bool = False) -> Format:
+        """The format of a cell of the header; without a line to a neighbour that it belongs to."""
+        open_sides = {"top": 0} if joins_above else {}
+        return self.of(**HEADER, **open_sides, **({"bottom": 0} if joins_below else {}))
+
     def of(self, **properties: Any) -> Format:
         """The format with these properties, in xlsxwriter's words."""
         return self._add(*sorted(properties.items()))
@@ -47,7 +63,7 @@ def number_format(column: Shown) -> str:
         "date": "yyyy-mm-dd",
         "datetime": "yyyy-mm-dd hh:mm:ss",
         "time": "hh:mm:ss",
-        "boolean": "General",
+        "boolean": '"TRUE";;"FALSE"',
         "text": "@",
         "link": "@",
     }
@@ -60,10 +76,23 @@ def number_format(column: Shown) -> str:
 
 def width_of(column: Shown, values: Sequence[Any]) -> float:
     """Characters that a column takes, by its label and some of its values as cells have them."""
-    label = min(text_width(column.label), WIDEST_LABEL) + ARROW
+    pieces = [text_width(piece.rstrip()) for piece in PIECE.findall(column.label)]
+    label = max(*pieces, -(-text_width(column.label) // LABEL_LINES)) + ARROW
     return column.width or max(
         label, min(WIDEST, max((_width(column, value) for value in values), default=0))
     )
+
+
+def height_of(text: str, width: float) -> float:
+    """Points that a text takes, wrapped to a width in characters."""
+    lines = 0
+    for line in text.splitlines() or [""]:
+        lines, used = lines + 1, 0
+        for piece in PIECE.findall(line):
+            if used and used + text_width(piece.rstrip()) > width:
+                lines, used = lines + 1, 0
+            used += text_width(piece)
+    return lines * LINE_HEIGHT
 
 
 def text_width(text: str) -> int:
@@ -82,3 +111,15 @@ def _width(column: Shown, value: Any) -> int:
         return FIXED_WIDTHS[column.kind] + 1
     places = PLACES if column.places is None else min(column.places, PLACES)
     return len(f"{value:.{places}%}" if column.kind == "percent" else f"{value:,.{places}f}") + 1
+
+
+def set_page(worksheet: Worksheet, heading: str) -> None:
+    """Set a worksheet up for printing: as wide as the page, with what it is above and the page below."""
+    worksheet.hide_gridlines(0)
+    worksheet.set_landscape()
+    worksheet.set_paper(A4)
+    worksheet.fit_to_pages(1, 0)
+    worksheet.set_margins(left=0.4, right=0.4, top=0.7, bottom=0.6)
+    text = heading.replace("&", "&&")
+    worksheet.set_header(f"&L{text}&R&A" if len(text) <= PAGE_HEADING else "&R&A")
+    worksheet.set_footer("&C&P / &N")

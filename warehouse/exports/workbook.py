@@ -21,7 +21,7 @@ from warehouse.exports.columns import Shown, shown_columns
 from warehouse.exports.drawing import Cells, colour, draw
 from warehouse.exports.sheets import Language, Sheet, Words, Workbook
 from warehouse.exports.source import Origin
-from warehouse.exports.styles import HEADER, WIDEST, Styles, width_of
+from warehouse.exports.styles import ARROW, WIDEST, Styles, height_of, set_page, width_of
 
 #: Rows of a sheet, its header's included, and sheets that one table may take.
 MAX_ROWS, MAX_PARTS = 1_048_576, 4
@@ -44,12 +44,13 @@ class TooManyRows(Exception):
 
 @dataclass
 class Book:
-    """A workbook that is being written. `parts`: the sheets so far, for the first one; `cut`: texts that were
-    longer than a cell."""
+    """A workbook that is being written. `heading`: what stands above each page on paper; `parts`: the sheets
+    so far, for the first one; `cut`: texts that were longer than a cell."""
 
     file: xlsxwriter.Workbook
     styles: Styles
     language: Language
+    heading: str
     tabs: set[str] = field(default_factory=set)
     parts: list[Part] = field(default_factory=list)
     cut: int = 0
@@ -75,13 +76,19 @@ def write_workbook(
     options = {"constant_memory": True, "tmpdir": str(target.parent), "strings_to_urls": False}
     with xlsxwriter.Workbook(str(target), options) as file:
         file.set_properties({"title": workbook.title.in_language(language), "created": origin.published_at})
-        book = Book(file, Styles(file), language)
+        book = Book(file, Styles(file), language, _heading(workbook, origin, language))
         # First in the file and written last, when the rows are counted.
         about = book.add({"en": "About", "zh": "说明"}[language])
         for sheet in workbook.sheets:
             _write_sheet(book, con, sheet, origin)
         write_about(about, book.styles, workbook, origin, book.parts, book.cut, language)
+        set_page(about, book.heading)
     return book.parts
+
+
+def _heading(workbook: Workbook, origin: Origin, language: Language) -> str:
+    about = [workbook.title.in_language(language), origin.school and origin.school.name, f"{origin.day}"]
+    return " · ".join(part for part in about if part)
 
 
 def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin) -> None:
@@ -123,12 +130,12 @@ def _write_part(
     with_charts: bool,
 ) -> int:
     """Write one worksheet, as many rows as it holds. The rows written."""
-    header = _write_header(book, worksheet, columns)
     for place, width in enumerate(widths):
         worksheet.set_column(place, place, width)
+    header = _write_header(book, worksheet, columns, widths)
     first = header + 1
     last = _write_rows(book, worksheet, columns, widths, islice(rows, MAX_ROWS - first), first)
-    _set_up(worksheet, header, max(last, first), len(columns))
+    _set_up(book, worksheet, header, max(last, first), len(columns))
     if last < first:
         worksheet.write_string(first, 0, book.said(NO_ROWS), book.styles.of(italic=True))
         return 0
@@ -140,23 +147,30 @@ def _write_part(
     return last - first + 1
 
 
-def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown]) -> int:
-    """Write the headings of groups and the labels below them. The row of the labels."""
+def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown], widths: Sequence[float]) -> int:
+    """Write the headings of groups and the labels below them. The row of the labels.
+
+    What has no heading of its own looks like one cell with what is below, and is none, so that the row of the
+    labels is whole: it is what filters and other programs go by."""
     depth = max(len(column.groups) for column in columns)
-    heading = book.styles.of(**HEADER, align="center", valign="vcenter")
     for level in range(depth):
-        place = 0
+        place, height = 0, 0.0
         for groups, members in groupby(columns, key=lambda column: column.groups[: level + 1]):
             size = len(list(members))
             name = groups[level] if len(groups) > level else ""
+            style = book.styles.heading(joins_above=len(groups) < level, joins_below=not name)
             if size > 1 and name:
-                worksheet.merge_range(level, place, level, place + size - 1, "", heading)
+                worksheet.merge_range(level, place, level, place + size - 1, "", style)
             for number in range(size if not name else 1):
-                worksheet.write_string(level, place + number, name, heading)
+                worksheet.write_string(level, place + number, name, style)
+            height = max(height, height_of(name, sum(widths[place : place + size])))
             place += size
-    label = book.styles.of(**HEADER, valign="vcenter")
+        worksheet.set_row(level, height)
     for place, column in enumerate(columns):
-        worksheet.write_string(depth, place, column.label, label)
+        style = book.styles.heading(joins_above=len(column.groups) < depth)
+        worksheet.write_string(depth, place, column.label, style)
+    labels = zip(columns, widths, strict=True)
+    worksheet.set_row(depth, max(height_of(column.label, width - ARROW) for column, width in labels))
     return depth
 
 
@@ -221,13 +235,10 @@ def _raw(text: str) -> str:
     return text
 
 
-def _set_up(worksheet: Worksheet, header: int, last: int, columns: int) -> None:
+def _set_up(book: Book, worksheet: Worksheet, header: int, last: int, columns: int) -> None:
     """Header in view and filtered; on paper a table as wide as the page, its header on each."""
     worksheet.freeze_panes(header + 1, 0)
     worksheet.autofilter(header, 0, last, columns - 1)
     worksheet.ignore_errors({"number_stored_as_text": xl_range(0, 0, last, columns - 1)})
-    worksheet.set_landscape()
-    worksheet.set_paper(9)
-    worksheet.fit_to_pages(1, 0)
     worksheet.repeat_rows(0, header)
-    worksheet.set_footer("&L&A&R&P / &N")
+    set_page(worksheet, book.heading)

@@ -28,6 +28,8 @@ from warehouse.exports.workbooks.terms import (
     under,
 )
 
+CHRONIC = Words("Chronically absent", "长期缺勤")
+
 OVERVIEW = Sheet(
     name=Words("Overview", "概况"),
     about=Words(
@@ -78,9 +80,10 @@ OVERVIEW = Sheet(
     sources=("marts.attendance_class_week", "marts.attendance_group_week"),
     columns={
         "students": Column(STUDENTS, unit="students"),
+        "recording_rate": Column(Words("Rolls taken", "点名率")),
         **under(LESSONS, "recorded", "absent", "on_leave", "late"),
         **under(
-            Words("Chronically absent", "长期缺勤"),
+            CHRONIC,
             chronic=Column(STUDENTS, unit="students"),
             chronic_rate=Column(SHARE, kind="percent"),
         ),
@@ -97,7 +100,8 @@ AT_RISK = Sheet(
         WITH {SHOWN}
         SELECT
             shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
-            tier, is_chronic, attendance_rate, recent_attendance_rate, attendance_rate_change, lateness_rate,
+            tier, CASE WHEN is_chronic THEN '✓' END AS is_chronic,
+            attendance_rate, recent_attendance_rate, attendance_rate_change, lateness_rate,
             recorded, absent, on_leave, late,
             days_recorded, days_absent, longest_absence_streak, current_absence_streak
         FROM marts.attendance_student_semester
@@ -111,14 +115,20 @@ AT_RISK = Sheet(
     sources=("marts.attendance_student_semester",),
     columns={
         "tier": Column(words=TIERS),
-        **under(RATE, "attendance_rate", "recent_attendance_rate", "attendance_rate_change"),
+        "is_chronic": Column(CHRONIC),
+        **under(
+            RATE,
+            attendance_rate=Column(Words("Semester", "全学期")),
+            recent_attendance_rate=Column(Words("Recent", "近期")),
+            attendance_rate_change=Column(Words("Change", "变化")),
+        ),
         **under(LESSONS, "recorded", "absent", "on_leave", "late"),
         **under(
             Words("Days", "天数"),
-            "days_recorded",
-            "days_absent",
-            "longest_absence_streak",
-            "current_absence_streak",
+            days_recorded=Column(Words("Recorded", "有考勤")),
+            days_absent=Column(Words("Absent", "缺勤")),
+            longest_absence_streak=Column(Words("Longest streak", "最长连续缺勤")),
+            current_absence_streak=Column(Words("Current streak", "当前连续缺勤")),
         ),
     },
     scales=(less_is_better(["days_absent"]),),
@@ -166,6 +176,16 @@ UNRECORDED = Sheet(
         ORDER BY shown.semester_name, unrecorded_sessions DESC, unrecorded_rate DESC, teacher_id
     """,
     sources=("marts.attendance_unrecorded",),
+    columns=under(
+        LESSONS,
+        due_sessions=Column(Words("Due", "应点名")),
+        recorded_sessions=Column(Words("Roll taken", "已点名")),
+        unrecorded_sessions=Column(Words("Not taken", "未点名")),
+        unrecorded_rate=Column(Words("Share not taken", "未点名率")),
+        first_unrecorded_on=Column(Words("First not taken", "最早未点名")),
+        last_unrecorded_on=Column(Words("Last not taken", "最近未点名")),
+        unrecorded_classes=Column(Words("Classes", "课程班")),
+    ),
     scales=(less_is_better(["unrecorded_rate"]),),
 )
 

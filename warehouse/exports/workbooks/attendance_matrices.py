@@ -61,8 +61,8 @@ def weekly(cohorts: Labels) -> Sheet:
         columns={
             "first_day": Column(Words("From", "起始日期")),
             **under(LESSONS, "recorded", "absent", "on_leave", "late"),
-            **under(RATE, attendance_rate=Column(Words("School", "全校"))),
-            **under(RATE, **spread_columns("attendance_rate", cohorts, Column(kind="percent"))),
+            **under(RATE, attendance_rate=Column(Words("School", "全校"), places=1)),
+            **under(RATE, **spread_columns("attendance_rate", cohorts, Column(kind="percent", places=1))),
         },
         scales=(more_is_better(rates),),
         charts=(Chart("line", BY_WEEK, "week", rates, x=Words("Teaching week", "教学周"), y=RATE),),
@@ -111,11 +111,11 @@ def tiers(labels: Labels) -> Sheet:
         columns={
             "students": Column(STUDENTS, unit="students"),
             **under(STUDENTS, **spread_columns("students", labels, Column(kind="integer"))),
-            **under(SHARE, **spread_columns("share", labels, Column(kind="percent"))),
+            **under(SHARE, **spread_columns("share", labels, Column(kind="percent", places=1))),
         },
         charts=(
             Chart(
-                "bar",
+                "column",
                 Words("Students by tier of attendance", "各出勤等级学生占比"),
                 "cohort_name",
                 shares,
@@ -235,14 +235,15 @@ def heat_map(weekdays: Labels) -> Sheet:
         """,
         sources=("marts.attendance_heatmap",),
         columns={
-            **under(RATE, total=Column(Words("Week", "全周"), kind="percent")),
-            **under(RATE, **spread_columns("attendance_rate", weekdays, Column(kind="percent"))),
-            **under(LATENESS, **spread_columns("lateness_rate", weekdays, Column(kind="percent"))),
+            "lesson_name": Column(Words("Name", "名称")),
+            **under(RATE, total=Column(Words("Week", "全周"), kind="percent", places=1)),
+            **under(RATE, **spread_columns("attendance_rate", weekdays, Column(kind="percent", places=1))),
+            **under(LATENESS, **spread_columns("lateness_rate", weekdays, Column(kind="percent", places=1))),
         },
         scales=(more_is_better(present), less_is_better(late)),
     )
 
 
 def _week_columns(weeks: Labels) -> dict[str, Column]:
-    by_week = spread_columns("attendance_rate", weeks, Column(kind="percent"))
-    return under(BY_WEEK, total=Column(Words("Semester", "全学期"), kind="percent"), **by_week)
+    by_week = spread_columns("attendance_rate", weeks, Column(kind="percent", places=1))
+    return under(BY_WEEK, total=Column(Words("Semester", "全学期"), kind="percent", places=1), **by_week)

@@ -89,7 +89,7 @@ CLASSES = Sheet(
     scales=(less_is_better(["at_risk_rate"]), less_is_better(["warning_rate"])),
     charts=(
         Chart(
-            "bar",
+            "column",
             Words("Students at risk and warned of", "高风险与预警学生人数"),
             "admin_class_name",
             ("at_risk", "warning"),
@@ -214,12 +214,12 @@ def attendance_and_grades(bands: Labels) -> Sheet:
             "students_of_tier": Column(STUDENTS),
             **under(
                 Words("Share of the tier's students by score rate", "该等级学生的得分率分布"),
-                **spread_columns("percent_of_tier", labels, Column(kind="percent")),
+                **spread_columns("percent_of_tier", labels, Column(kind="percent", places=1)),
             ),
         },
         charts=(
             Chart(
-                "bar",
+                "column",
                 Words("Score rate by tier of attendance", "各出勤等级的得分率分布"),
                 "tier",
                 shares,

@@ -47,7 +47,7 @@ def bands(groups: Labels) -> Sheet:
         sources=("marts.grade_distribution_band",),
         columns={
             **under(GRADES, **spread_columns("grades", groups, Column(kind="integer", unit="grades"))),
-            **under(SHARE, **spread_columns("percent", groups, Column(kind="percent"))),
+            **under(SHARE, **spread_columns("percent", groups, Column(kind="percent", places=1))),
         },
         charts=(
             Chart(
@@ -98,7 +98,7 @@ def distribution(labels: Labels) -> Sheet:
         sources=("marts.grade_distribution",),
         columns={
             "group_type": Column(words=GROUP_TYPES),
-            **under(SHARE, **spread_columns("percent", labels, Column(kind="percent"))),
+            **under(SHARE, **spread_columns("percent", labels, Column(kind="percent", places=1))),
         },
         scales=(more_is_better(["mean"]), more_is_better(["pass_rate"]), more_is_better(["excellent_rate"])),
     )
