@@ -79,6 +79,7 @@ def write_about(
         worksheet.write_string(row, 0, term.in_language(language), bold)
         worksheet.write_string(row, 1, value.in_language(language))
     next(rows)
+    worksheet.hide_gridlines(2)
     _write_header(worksheet, next(rows), [words.in_language(language) for words in SHEETS], header)
     for part in parts:
         row = next(rows)

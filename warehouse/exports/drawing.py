@@ -17,7 +17,7 @@ from warehouse.exports.styles import Styles
 #: Rows and pixels of a chart, and the space to the next one.
 CHART_ROWS, CHART_SIZE = 20, {"width": 900, "height": 360}
 #: Colours of series, told apart by the colour-blind too (Okabe and Ito).
-PALETTE = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+PALETTE = ("#4D4D4D", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
 
 
 @dataclass(frozen=True)

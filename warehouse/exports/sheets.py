@@ -35,9 +35,9 @@ class Column:
 
     `label`: None: the dictionary's. `kind`: None: by type and unit. `unit`: None: the dictionary's. `groups`:
     headings above the label, the outermost first; neighbours under the same ones share a merged cell.
-    `width`: in characters, a Chinese one counts two; None: by what is in it. `places`: digits shown behind the
-    point, at most two; None: by type. `words`: codes that are shown in words; one that is not among
-    them is shown as it is.
+    `width`: in characters, a Chinese one counts two; None: by what is in it. `places`: digits shown behind
+    the point, at most two; None: by type. `words`: codes that are shown in words; one that is not among them
+    is shown as it is.
     """
 
     label: Words | None = None

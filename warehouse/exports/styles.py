@@ -115,7 +115,6 @@ def _width(column: Shown, value: Any) -> int:
 
 def set_page(worksheet: Worksheet, heading: str) -> None:
     """Set a worksheet up for printing: as wide as the page, with what it is above and the page below."""
-    worksheet.hide_gridlines(0)
     worksheet.set_landscape()
     worksheet.set_paper(A4)
     worksheet.fit_to_pages(1, 0)

@@ -184,7 +184,7 @@ def _write_rows(
 ) -> int:
     """Write rows from `first` on. The last one's number."""
     puts = [
-        _put(book, worksheet, column, book.styles.cell(column, wrap=width >= WIDEST))
+        _put(book, worksheet, column, book.styles.cell(column, wrap=width >= (column.width or WIDEST)))
         for column, width in zip(columns, widths, strict=True)
     ]
     number = first - 1

@@ -213,7 +213,7 @@ def _warnings(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Defini
         told = [_limit(level, worse, limit, unit) for level, limit in limits.items() if limit is not None]
         if told:
             yield Definition(
-                Words(indicator.replace("_", " ").capitalize(), label_zh),
+                Words(f"Limits: {indicator.replace('_', ' ')}", f"界限：{label_zh}"),
                 Words(
                     "; ".join(words.en for words in told) + ".", "；".join(words.zh for words in told) + "。"
                 ),

@@ -11,12 +11,14 @@ from warehouse.exports.workbooks.labels import Labels
 from warehouse.exports.workbooks.queries import BAND, NEWEST_FIRST, SHOWN, rate, spread, spread_names
 from warehouse.exports.workbooks.terms import (
     AMBER,
+    BEST_TO_WORST,
     GREEN,
     GREY,
     LEVELS,
     RED,
     SHARE,
     STRONG_AMBER,
+    STRONG_GREY,
     STRONG_RED,
     STUDENTS,
     THIS_SEMESTER,
@@ -42,7 +44,7 @@ LEVEL_COLUMNS = {
 OVERVIEW = Sheet(
     name=Words("Overview", "概况"),
     about=Words(
-        "How many students are at risk or warned of, semester by semester.",
+        "How many students are at risk or have a warning, semester by semester.",
         "各学期高风险与预警学生人数。",
     ),
     query=f"""
@@ -65,7 +67,7 @@ OVERVIEW = Sheet(
 CLASSES = Sheet(
     name=Words("Classes", "班级"),
     about=Words(
-        "How many students of each administrative class are at risk or warned of.",
+        "How many students of each administrative class are at risk or have a warning.",
         "各行政班高风险与预警学生人数。",
     ),
     query=f"""
@@ -90,7 +92,7 @@ CLASSES = Sheet(
     charts=(
         Chart(
             "column",
-            Words("Students at risk and warned of", "高风险与预警学生人数"),
+            Words("Students at risk or with a warning", "高风险与预警学生人数"),
             "admin_class_name",
             ("at_risk", "warning"),
             stacked=True,
@@ -157,7 +159,7 @@ def students(language: Language) -> Sheet:
         sources=("marts.early_warning",),
         columns={
             "level": Column(words=LEVELS),
-            reasons: Column(Words("Reasons", "预警原因"), width=50),
+            reasons: Column(Words("Reasons", "预警原因"), width=56),
             "tier": Column(words=TIERS),
         },
         highlights=(
@@ -225,6 +227,7 @@ def attendance_and_grades(bands: Labels) -> Sheet:
                 shares,
                 stacked=True,
                 greatest=100,
+                colors=(*BEST_TO_WORST[: len(bands)], STRONG_GREY),
             ),
         ),
     )

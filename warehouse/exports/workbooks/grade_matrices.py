@@ -85,7 +85,7 @@ def distribution(labels: Labels) -> Sheet:
         query=f"""
             WITH {SHOWN}, by_band AS ({by_band})
             SELECT
-                shown.semester_name, group_type, group_name, students, scored,
+                shown.semester_name, group_type, coalesce(group_name, '?') AS group_name, students, scored,
                 mean, median, sd, least, greatest, pass_rate, excellent_rate, {listed(shares)}
             FROM marts.grade_distribution
             JOIN shown USING (school_id, semester_id)
@@ -98,6 +98,7 @@ def distribution(labels: Labels) -> Sheet:
         sources=("marts.grade_distribution",),
         columns={
             "group_type": Column(words=GROUP_TYPES),
+            "sd": Column(unit=""),
             **under(SHARE, **spread_columns("percent", labels, Column(kind="percent", places=1))),
         },
         scales=(more_is_better(["mean"]), more_is_better(["pass_rate"]), more_is_better(["excellent_rate"])),

@@ -16,12 +16,14 @@ from warehouse.exports.workbooks.terms import (
     RED,
     STATES,
     THIS_SEMESTER,
-    less_is_better,
     more_is_better,
+    redder_down_to,
+    redder_up_to,
     under,
 )
 
 RANK = Words("Rank", "名次")
+SD = Words("SD", "标准差")
 OF = Words("of", "参评人数")
 
 OVERVIEW = Sheet(
@@ -58,7 +60,10 @@ OVERVIEW = Sheet(
         ORDER BY {NEWEST_FIRST}
     """,
     sources=("marts.grade_distribution", "marts.grade_student_semester", "marts.score_completeness"),
-    columns={"pending_courses": Column(Words("Unpublished grades", "未发布成绩数"), unit="grades")},
+    columns={
+        "sd": Column(unit=""),
+        "pending_courses": Column(Words("Unpublished grades", "未发布成绩数"), unit="grades"),
+    },
 )
 CLASSES = Sheet(
     name=Words("Classes", "班级对比"),
@@ -92,7 +97,7 @@ CLASSES = Sheet(
             Words("Class", "班级"),
             class_scored=Column(Words("Grades", "成绩数")),
             class_mean=Column(Words("Mean", "平均分")),
-            class_sd=Column(Words("SD", "标准差")),
+            class_sd=Column(SD, unit=""),
             class_pass_rate=Column(Words("Pass rate", "及格率")),
         ),
         **under(
@@ -100,13 +105,13 @@ CLASSES = Sheet(
             cohort_classes=Column(Words("Classes", "班级数")),
             cohort_scored=Column(Words("Grades", "成绩数")),
             cohort_mean=Column(Words("Mean", "平均分")),
-            cohort_sd=Column(Words("SD", "标准差")),
+            cohort_sd=Column(SD, unit=""),
             cohort_pass_rate=Column(Words("Pass rate", "及格率")),
         ),
         **under(
             Words("Class against cohort", "与同届对比"),
-            difference=Column(Words("Difference of means", "平均分差")),
-            effect_size=Column(Words("Effect size", "效应量")),
+            difference=Column(Words("Difference", "平均分差"), unit=""),
+            effect_size=Column(Words("Effect size", "效应量"), unit=""),
             rank=Column(RANK),
         ),
     },
@@ -141,8 +146,8 @@ STUDENTS = Sheet(
         ),
         **under(
             Words("Credits", "学分"),
-            credits=Column(Words("Taken", "修读")),
-            gained_credits=Column(Words("Gained", "获得")),
+            credits=Column(Words("Taken", "修读"), unit=""),
+            gained_credits=Column(Words("Gained", "获得"), unit=""),
         ),
         **under(
             Words("In the class", "班级内"),
@@ -155,7 +160,7 @@ STUDENTS = Sheet(
             cohort_size=Column(OF),
         ),
     },
-    scales=(more_is_better(["weighted_mean"]), less_is_better(["failed_courses"])),
+    scales=(more_is_better(["weighted_mean"]), redder_up_to(3, ["failed_courses"])),
 )
 ITEMS = Sheet(
     name=Words("Items", "试题分析"),
@@ -203,7 +208,7 @@ COMPLETENESS = Sheet(
     """,
     sources=("marts.score_completeness",),
     columns={"state": Column(words=STATES)},
-    scales=(more_is_better(["completeness_rate"]),),
+    scales=(redder_down_to(80, ["completeness_rate"]),),
 )
 
 

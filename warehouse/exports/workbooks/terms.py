@@ -8,10 +8,11 @@ from dataclasses import replace
 from warehouse.exports.sheets import ColorScale, Column, Words
 from warehouse.exports.workbooks.queries import spread_name
 
-RED, AMBER, GREEN, GREY = "#F4B6B0", "#FCE4B0", "#BFE3C6", "#E3E3E3"
+RED, AMBER, GREEN, GREY, WHITE = "#F4B6B0", "#FCE4B0", "#BFE3C6", "#E3E3E3", "#FFFFFF"
 #: Of series in charts, which need more strength than the fill of a cell.
 STRONG_RED, STRONG_AMBER, STRONG_YELLOW = "#C8443A", "#E8A33D", "#F2D16B"
 STRONG_GREEN, STRONG_GREY = "#5FA777", "#B0B0B0"
+BEST_TO_WORST = (STRONG_GREEN, "#A9CF8E", STRONG_YELLOW, STRONG_AMBER, STRONG_RED)
 
 #: Tiers of seeds.attendance_tiers; a school may have others, which are shown as it calls them.
 TIERS = {
@@ -95,6 +96,16 @@ def under(heading: Words, *names: str, **columns: Column) -> dict[str, Column]:
 def spread_columns(value: str, labels: Mapping[str, Words], column: Column) -> dict[str, Column]:
     """The columns that `queries.spread` makes of a value: `labels` by key; all else is as in `column`."""
     return {spread_name(value, key): replace(column, label=label) for key, label in labels.items()}
+
+
+def redder_up_to(worst: float, columns: Iterable[str]) -> ColorScale:
+    """White at 0, red at the worst value."""
+    return ColorScale(tuple(columns), low=WHITE, high=RED, least=0, greatest=worst)
+
+
+def redder_down_to(worst: float, columns: Iterable[str]) -> ColorScale:
+    """Of percentages: white at 100, red at the worst value."""
+    return ColorScale(tuple(columns), low=RED, high=WHITE, least=worst, greatest=100)
 
 
 def more_is_better(columns: Iterable[str]) -> ColorScale:
