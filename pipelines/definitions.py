@@ -68,6 +68,7 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     # Only here, since a process that loads need not hold the 80 MB that dbt takes.
     from assets.maintenance import lake_maintenance
     from assets.models import model_assets
+    from pipelines.export_automation import export_definitions
 
     build = build_of(settings)
     models = [*model_assets(manifest(build), build), lake_maintenance]
@@ -79,7 +80,8 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     publication = dg.Definitions(
         assets=models, jobs=[publish], sensors=[publish_after_loads(settings, publish)]
     )
-    return dg.Definitions.merge(load_definitions(settings, runtime), publication)
+    exports = export_definitions(settings, publish)
+    return dg.Definitions.merge(load_definitions(settings, runtime), publication, exports)
 
 
 @dg.definitions

@@ -7,7 +7,7 @@ import duckdb
 
 from pipelines.display import console, errors
 from pipelines.settings import Settings
-from warehouse.exports.export import Failed, Format, Options, UnknownExport, Written, export
+from warehouse.exports.export import Failed, Format, Options, Unknown, Written, export
 
 
 def run_export(
@@ -20,19 +20,17 @@ def run_export(
 ) -> int:
     """Write files and say which. `names`: none: those of campus.yaml. The exit status."""
     if not settings.published.exists():
-        return _refused(f"{settings.published} is not there yet: run `campus sync`", 1)
+        return _refused(f"{settings.published} is not there yet: run `campus sync`")
     names = names or configured_names(settings)
     options = export_options(settings, format, folder)
-    failed = False
+    status = 0
     try:
         for end in export(settings.published, names, schools or settings.school_ids, options):
             _report(end)
-            failed = failed or isinstance(end, Failed)
-    except UnknownExport as error:
-        return _refused(str(error), 2)
+            status = max(status, _status(end))
     except duckdb.Error as error:
-        return _refused(str(error), 1)
-    return int(failed)
+        return _refused(str(error))
+    return status
 
 
 def configured_names(settings: Settings) -> list[str]:
@@ -60,6 +58,11 @@ def _report(end: Written | Failed) -> None:
     console.print(f"{end.path}: {told}", markup=False, soft_wrap=True)
 
 
-def _refused(problem: str, status: int) -> int:
+def _status(end: Written | Failed) -> int:
+    """A wrong name is a mistake of usage, or of campus.yaml."""
+    return 2 if isinstance(end, Unknown) else int(isinstance(end, Failed))
+
+
+def _refused(problem: str) -> int:
     errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
-    return status
+    return 1

@@ -27,10 +27,6 @@ Format = Literal["xlsx", "csv", "parquet"]
 NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
-class UnknownExport(Exception):
-    """A name that names nothing to export."""
-
-
 @dataclass(frozen=True)
 class Options:
     """How files are written. `keep`: dates of a file that are kept; None: all."""
@@ -61,16 +57,21 @@ class Failed:
     problem: str
 
 
+@dataclass(frozen=True)
+class Unknown(Failed):
+    """A name that names nothing to export."""
+
+
 def export(
     published: Path, names: Sequence[str], school_ids: Sequence[int] | None, options: Options
 ) -> Iterator[Written | Failed]:
     """Write files for each name and school. What fails holds nothing else up.
 
     `names`: ready-made workbooks, or tables as schema.table. `school_ids`: None: every school of the file.
-    A name may have no file: a school without reports has no workbook of reports.
-    Raises UnknownExport before anything is written."""
+    A name may have no file: a school without reports has no workbook of reports."""
     with workspace(options.folder) as scratch, opened(published, scratch) as con:
-        check_names(con, names)
+        known = [*READY, *table_names(con)]
+        yield from (_unknown(name, known) for name in names if name not in known)
         found = {school.id: school for school in schools(con)}
         wanted = found if school_ids is None else school_ids
         for school_id in wanted:
@@ -78,26 +79,17 @@ def export(
                 there = ", ".join(map(str, found)) or "none"
                 yield Failed(f"school {school_id}", f"not in the published file; there are: {there}")
                 continue
-            for name in names:
+            for name in (name for name in names if name in known):
                 try:
                     yield from _export(con, name, found[school_id], scratch, options)
                 except (duckdb.Error, OSError, XlsxWriterException, TooManyRows) as error:
                     yield Failed(f"{name} of school {school_id}", str(error).splitlines()[0])
 
 
-def offered(con: duckdb.DuckDBPyConnection) -> list[str]:
-    """All names that can be exported."""
-    return [*READY, *table_names(con)]
-
-
-def check_names(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
-    """Raises UnknownExport with what the first unknown name may mean."""
-    known = offered(con)
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            meant = f"; did you mean {near[0]}?" if near else "."
-            raise UnknownExport(f"there is no export {name!r}{meant} There are: {', '.join(known)}")
+def _unknown(name: str, known: Sequence[str]) -> Unknown:
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"; did you mean {near[0]}?" if near else "."
+    return Unknown(name, f"there is no such export{meant} There are: {', '.join(known)}")
 
 
 def _export(
