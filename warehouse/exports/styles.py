@@ -18,8 +18,8 @@ from warehouse.exports.columns import Shown
 WIDEST, LABEL_LINES = 60, 3
 #: Excel's number of the size of paper, and the characters that a heading of a page may have.
 A4, PAGE_HEADING = 9, 240
-#: Points of a line of text.
-LINE_HEIGHT = 15
+#: Points of a line of text, and how many lines the tallest row has.
+LINE_HEIGHT, MOST_LINES = 15, 27
 #: What the arrow of a filter takes of a label's cell.
 ARROW = 3
 #: Widths of what is written in one way only.
@@ -84,15 +84,15 @@ def width_of(column: Shown, values: Sequence[Any]) -> float:
 
 
 def height_of(text: str, width: float) -> float:
-    """Points that a text takes, wrapped to a width in characters."""
+    """Points that a text takes, wrapped to a width in characters, as far as a row can have them."""
     lines = 0
-    for line in text.splitlines() or [""]:
+    for line in text[: int(width) * MOST_LINES].splitlines() or [""]:
         lines, used = lines + 1, 0
         for piece in PIECE.findall(line):
             if used and used + text_width(piece.rstrip()) > width:
                 lines, used = lines + 1, 0
             used += text_width(piece)
-    return lines * LINE_HEIGHT
+    return min(lines, MOST_LINES) * LINE_HEIGHT
 
 
 def text_width(text: str) -> int:

@@ -21,7 +21,7 @@ from warehouse.exports.columns import Shown, shown_columns
 from warehouse.exports.drawing import Cells, colour, draw
 from warehouse.exports.sheets import Language, Sheet, Words, Workbook
 from warehouse.exports.source import Origin
-from warehouse.exports.styles import ARROW, WIDEST, Styles, height_of, set_page, width_of
+from warehouse.exports.styles import ARROW, LINE_HEIGHT, WIDEST, Styles, height_of, set_page, width_of
 
 #: Rows of a sheet, its header's included, and sheets that one table may take.
 MAX_ROWS, MAX_PARTS = 1_048_576, 4
@@ -183,15 +183,23 @@ def _write_rows(
     first: int,
 ) -> int:
     """Write rows from `first` on. The last one's number."""
+    wrapped = {
+        place: width for place, width in enumerate(widths) if width >= (columns[place].width or WIDEST)
+    }
     puts = [
-        _put(book, worksheet, column, book.styles.cell(column, wrap=width >= (column.width or WIDEST)))
-        for column, width in zip(columns, widths, strict=True)
+        _put(book, worksheet, column, book.styles.cell(column, wrap=place in wrapped))
+        for place, column in enumerate(columns)
     ]
     number = first - 1
     for number, row in enumerate(rows, first):
         for place, value in enumerate(row):
             if value is not None:
                 puts[place](number, place, value)
+        texts = {place: row[place] for place in wrapped if isinstance(row[place], str)}
+        height = max((height_of(text, wrapped[place]) for place, text in texts.items()), default=0)
+        # Not every program finds the height of wrapped text by itself.
+        if height > LINE_HEIGHT:
+            worksheet.set_row(number, height)
     return number
 
 
