@@ -85,7 +85,7 @@ def _scores(random: np.random.Generator) -> Iterator[dict[str, Any]]:
                     "assessment_id": assessment,
                     "assessment_item_id": assessment * 10 + item,
                     "student_id": int(student),
-                    "score_type": "item_score",
+                    "is_item_score": True,
                     "is_valid": True,
                     "score": float(marks[student]),
                 }

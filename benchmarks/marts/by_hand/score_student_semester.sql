@@ -6,12 +6,12 @@ JOIN core.bridge_class_student AS members
     ON members.school_id = items.school_id
     AND members.course_class_id = items.course_class_id
     AND (members.joined_on IS NULL OR members.joined_on <= items.known_on)
-    AND (members.left_on IS NULL OR members.left_on > items.known_on)
+    AND members.left_on IS NULL
 LEFT JOIN core.fct_score AS scores
     ON scores.school_id = items.school_id
     AND scores.assessment_item_id = items.assessment_item_id
     AND scores.student_id = members.student_id
-    AND scores.score_type = 'item_score'
+    AND scores.is_item_score
     AND scores.is_valid
-WHERE items.last_scored_at IS NOT NULL
+WHERE items.is_begun
 GROUP BY ALL

@@ -1,18 +1,25 @@
 -- Grain: school, assessment item that is meant to have scores: a live leaf with a scoring type in points
 --   (seeds.scoring_type_rules), or of another type with a full score.
--- Rules: scores are the item's own (score_type item_score), one a student.
+-- Rules: scores are the item's own, one a student (core.fct_score: is_item_score).
+--   is_begun: somebody has a score that is given, valid or not; an exemption alone begins nothing.
 --   expected: members of the course class on known_on, the day of the item's publication, else of its last
---     score, else now. Each of them is in one of scored (zeros included), invalid (is_valid false) and missing
---     (no score, or null). Scores of others (who left before, or came after) are in others_scored.
+--     score, else now; who has left the class since then is expected only where there is a score, since
+--     nobody will give another. Each of them is in one of scored (zeros included), invalid (is_valid false) and
+--     missing (no score, or null). Scores of others (who left before, or came after) are in others_scored.
 --   score_sum is over the valid scores of members and others.
 --   evaluator_id: who gave the scores, null where several did. last_scored_at: the creation of the last score
 --     that was given, since a publication moves updated_at.
 --   published_at: the item's, else the first of its scores'.
 -- Source: core.dim_assessment_item, core.fct_score, core.bridge_class_student.
 with scores as (
-    select *
+    select * from {{ ref('fct_score') }} where is_item_score
+),
+
+raw_scores as (
+    select school_id, assessment_item_id, count(*) as raw_scores
     from {{ ref('fct_score') }}
-    where score_type = 'item_score'
+    where score_type = 'raw'
+    group by school_id, assessment_item_id
 ),
 
 members as (
@@ -47,7 +54,8 @@ given as (
     select
         school_id,
         assessment_item_id,
-        count(*) filter (where score is not null and is_valid) as valid_scores,
+        count(score) as given_scores,
+        count(score) filter (where is_valid) as valid_scores,
         sum(score) filter (where is_valid) as score_sum,
         case when min(evaluator_id) = max(evaluator_id) then min(evaluator_id) end as evaluator_id,
         min(created_at) filter (where score is not null) as first_scored_at,
@@ -78,6 +86,7 @@ expected as (
     inner join members
         on members.school_id = dated.school_id
         and members.course_class_id = dated.course_class_id
+        and members.left_on is null
         and {{ is_member('members', 'dated.known_on') }}
     group by dated.school_id, dated.assessment_item_id
 ),
@@ -88,7 +97,10 @@ of_members as (
         scores.assessment_item_id,
         count(*) filter (where scores.score is not null and scores.is_valid) as scored,
         count(*) filter (where scores.score = 0 and scores.is_valid) as zeros,
-        count(*) filter (where not scores.is_valid) as invalid
+        count(*) filter (where not scores.is_valid) as invalid,
+        count(*) filter (
+            where members.left_on is not null and (scores.score is not null or not scores.is_valid)
+        ) as of_those_who_left
     from scores
     inner join dated
         on dated.school_id = scores.school_id
@@ -99,35 +111,50 @@ of_members as (
         and members.student_id = scores.student_id
         and {{ is_member('members', 'dated.known_on') }}
     group by scores.school_id, scores.assessment_item_id
+),
+
+counted as (
+    select
+        dated.*,
+        coalesce(expected.expected, 0) + coalesce(of_members.of_those_who_left, 0) as expected,
+        coalesce(of_members.scored, 0) as scored,
+        coalesce(of_members.zeros, 0) as zeros,
+        coalesce(of_members.invalid, 0) as invalid
+    from dated
+    left join expected
+        on expected.school_id = dated.school_id
+        and expected.assessment_item_id = dated.assessment_item_id
+    left join of_members
+        on of_members.school_id = dated.school_id
+        and of_members.assessment_item_id = dated.assessment_item_id
 )
 
 select
-    dated.school_id,
-    dated.assessment_item_id,
-    dated.assessment_id,
-    dated.course_class_id,
-    dated.semester_id,
-    dated.item_name,
-    dated.scoring_type,
-    dated.full_score,
-    dated.evaluator_id,
-    dated.known_on,
-    coalesce(expected.expected, 0) as expected,
-    coalesce(of_members.scored, 0) as scored,
-    coalesce(of_members.zeros, 0) as zeros,
-    coalesce(of_members.invalid, 0) as invalid,
-    coalesce(expected.expected, 0) - coalesce(of_members.scored, 0) - coalesce(of_members.invalid, 0) as missing,
-    coalesce(dated.valid_scores, 0) - coalesce(of_members.scored, 0) as others_scored,
-    coalesce(dated.valid_scores, 0) as valid_scores,
-    dated.score_sum,
-    dated.first_scored_at,
-    dated.last_scored_at,
-    dated.published_at,
-    dated.last_changed_at
-from dated
-left join expected
-    on expected.school_id = dated.school_id
-    and expected.assessment_item_id = dated.assessment_item_id
-left join of_members
-    on of_members.school_id = dated.school_id
-    and of_members.assessment_item_id = dated.assessment_item_id
+    counted.school_id,
+    counted.assessment_item_id,
+    counted.assessment_id,
+    counted.course_class_id,
+    counted.semester_id,
+    counted.item_name,
+    counted.scoring_type,
+    counted.full_score,
+    counted.evaluator_id,
+    counted.known_on,
+    coalesce(counted.given_scores > 0, false) as is_begun,
+    counted.expected,
+    counted.scored,
+    counted.zeros,
+    counted.invalid,
+    counted.expected - counted.scored - counted.invalid as missing,
+    coalesce(counted.valid_scores, 0) - counted.scored as others_scored,
+    coalesce(counted.valid_scores, 0) as valid_scores,
+    coalesce(raw_scores.raw_scores, 0) as raw_scores,
+    counted.score_sum,
+    counted.first_scored_at,
+    counted.last_scored_at,
+    counted.published_at,
+    counted.last_changed_at
+from counted
+left join raw_scores
+    on raw_scores.school_id = counted.school_id
+    and raw_scores.assessment_item_id = counted.assessment_item_id

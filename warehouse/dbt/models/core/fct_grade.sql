@@ -7,7 +7,7 @@
 --     (seeds.grade_thresholds).
 --   band: of score_percent, by the bands in force (seeds.grade_bands); is_excellent: score_percent against
 --     excellent_percent (seeds.grade_thresholds). Both null where there is no percentage.
---   weight: the credit where given, else weight_without_credit (seeds.grade_thresholds).
+--   weight: the credit where above 0, else weight_without_credit (seeds.grade_thresholds).
 --   counts_in_statistics: by status (seeds.grade_status_rules).
 -- Source: raw.grades; class and semester by the assessment.
 with grades as (
@@ -70,7 +70,7 @@ select
     scored.gained_score_rate,
     scored.level,
     scored.credit,
-    coalesce(scored.credit, thresholds.weight_without_credit) as weight,
+    coalesce(nullif(scored.credit, 0), thresholds.weight_without_credit) as weight,
     coalesce(scored.platform_grade_points, gpa_scale.grade_points) as grade_points,
     case
         when scored.platform_grade_points is not null then 'platform'

@@ -1,7 +1,8 @@
 -- Grain: school, score: what one student got for one item (score_type raw: from one evaluator; item_score:
 --   the item's own).
--- Rules: live rows only. score null is not scored, 0 is zero points. Statistics take is_valid rows of one
---   score_type. Written comments stay in staging.stg_scores.
+-- Rules: live rows only. score null is not scored, 0 is zero points. Statistics take is_valid rows with
+--   is_item_score: of type item_score, and of several of a student for an item the one changed last. Written
+--   comments stay in staging.stg_scores.
 -- Source: raw.scores; class and semester by the assessment.
 with scores as (
     select * from {{ ref('stg_scores') }}
@@ -9,6 +10,25 @@ with scores as (
 
 assessments as (
     select * from {{ ref('dim_assessment') }}
+),
+
+-- Only what occurs twice is sorted.
+repeated as (
+    select school_id, assessment_item_id, student_id
+    from scores
+    where score_type = 'item_score'
+    group by school_id, assessment_item_id, student_id
+    having count(*) > 1
+),
+
+superseded as (
+    select school_id, score_id
+    from scores
+    semi join repeated using (school_id, assessment_item_id, student_id)
+    where score_type = 'item_score'
+    qualify row_number() over (
+        partition by school_id, assessment_item_id, student_id order by updated_at desc nulls last, score_id desc
+    ) > 1
 )
 
 select
@@ -21,6 +41,7 @@ select
     scores.student_id,
     scores.evaluator_id,
     scores.score_type,
+    coalesce(scores.score_type = 'item_score', false) and superseded.score_id is null as is_item_score,
     scores.score,
     scores.gained_score,
     scores.is_valid,
@@ -37,3 +58,6 @@ from scores
 left join assessments
     on assessments.school_id = scores.school_id
     and assessments.assessment_id = scores.assessment_id
+left join superseded
+    on superseded.school_id = scores.school_id
+    and superseded.score_id = scores.score_id

@@ -10,13 +10,9 @@
 --   Streaks are absent days in a row, over the days on which the student was recorded; the current one ends on
 --   the last of them. Trend: the last trend_weeks (seeds.attendance_thresholds) teaching weeks, up to the
 --   school's last recorded one, against the weeks before.
--- Source: marts.attendance_student_day, core.fct_attendance, core.fct_class_session, core.bridge_class_student.
+-- Source: marts.attendance_student_day, core.fct_class_session, core.bridge_class_student.
 with days as (
     select * from {{ ref('attendance_student_day') }}
-),
-
-attendance as (
-    select * from {{ ref('fct_attendance') }} where semester_id is not null
 ),
 
 sessions as (
@@ -107,6 +103,7 @@ memberships as (
         class_students.course_class_id,
         class_students.student_id,
         class_students.semester_id,
+        class_students.attendance_records,
         greatest(coalesce(upto.sessions_so_far, 0) - coalesce(before.sessions_so_far, 0), 0) as expected
     from class_students
     asof left join class_days as upto
@@ -120,21 +117,14 @@ memberships as (
     where class_students.semester_id is not null
 ),
 
-held as (
-    select school_id, course_class_id, student_id, count(*) as records
-    from attendance
-    group by school_id, course_class_id, student_id
-),
-
 expectations as (
     select
         school_id,
         semester_id,
         student_id,
         cast(sum(expected) as bigint) as expected,
-        cast(sum(greatest(expected - coalesce(records, 0), 0)) as bigint) as unrecorded
+        cast(sum(greatest(expected - attendance_records, 0)) as bigint) as unrecorded
     from memberships
-    left join held using (school_id, course_class_id, student_id)
     group by school_id, semester_id, student_id
     having sum(expected) > 0
 ),

@@ -30,7 +30,13 @@ items as (
         classes.subject_name,
         teachers.teacher_name,
         thresholds.late_days,
-        greatest(epoch(coalesce(scored.published_at, scored.as_of) - scored.last_scored_at) / 86400, 0) as days
+        -- Unknown of what waits where no score says when it changed; greatest() alone would make it 0.
+        case
+            when coalesce(scored.published_at, scored.as_of) is not null
+                then greatest(
+                    epoch(coalesce(scored.published_at, scored.as_of) - scored.last_scored_at) / 86400, 0
+                )
+        end as days
     from scored
     left join thresholds
         on thresholds.school_id = scored.school_id

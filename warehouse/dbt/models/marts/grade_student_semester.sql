@@ -1,6 +1,7 @@
 -- Grain: school, semester, student: every student with a class grade in the semester.
 -- Rules: rates come from sums, and the sums are columns. Only grades of source `class` whose status counts
---   (seeds.grade_status_rules) are in the sums; pending ones are counted beside them.
+--   (seeds.grade_status_rules) are in the sums. By default pending ones are, so that a running semester can be
+--   followed: everything is provisional while pending_courses > 0, but for gained_credits, which has none.
 --   score_rate = 100 * points / full score over the scored courses.
 --   weighted_mean = mean of the courses' percentages, weighted by credit (seeds.grade_thresholds:
 --     weight_without_credit).
@@ -53,7 +54,7 @@ sums as (
         sum(score_percent * weight) filter (where counts_in_statistics) as weighted_percent_sum,
         sum(weight) filter (where counts_in_statistics and score_percent is not null) as weight_sum,
         sum(credit) as credits,
-        sum(if(counts_in_statistics and is_passed, credit, 0))
+        sum(if(counts_in_statistics and is_passed and status is distinct from 'pending', credit, 0))
             filter (where credit is not null) as gained_credits,
         sum(grade_points * credit) filter (where counts_in_statistics) as grade_points_sum,
         sum(credit) filter (where counts_in_statistics and grade_points is not null) as gpa_credits,

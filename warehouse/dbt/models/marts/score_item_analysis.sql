@@ -1,5 +1,7 @@
 -- Grain: school, assessment item with a full score above 0 that is meant to have scores.
--- Rules: classical test theory, of the item's own valid scores; an assessment's test is its items that have any.
+-- Rules: classical test theory, of the item's own valid scores. An assessment's test (is_in_test) is its items
+--   with at least test_item_percent (seeds.grade_thresholds) as many scores as the one that has most of them:
+--   an item that is being scored joins it when it is.
 --   difficulty = mean / full score, over all students with a score: higher is easier.
 --   The rest is of complete students, those with a score on every item of the test, by their total:
 --   discrimination = mean share of the item's full score in the top group less that in the bottom group, each of
@@ -15,13 +17,22 @@ with thresholds as (
     select
         school_id,
         max(value) filter (where threshold = 'item_minimum_students') as minimum_students,
-        max(value) filter (where threshold = 'discrimination_group_percent') as group_percent
+        max(value) filter (where threshold = 'discrimination_group_percent') as group_percent,
+        max(value) filter (where threshold = 'test_item_percent') as test_item_percent
     from {{ ref('stg_grade_thresholds') }}
     group by school_id
 ),
 
 items as (
-    select * from {{ ref('fct_assessment_item') }} where full_score > 0
+    select
+        items.*,
+        items.valid_scores > 0
+            and 100 * items.valid_scores >= thresholds.test_item_percent
+                * max(items.valid_scores) over (partition by items.school_id, items.assessment_id) as is_in_test
+    from {{ ref('fct_assessment_item') }} as items
+    inner join thresholds
+        on thresholds.school_id = items.school_id
+    where items.full_score > 0
 ),
 
 scores as (
@@ -37,7 +48,8 @@ scores as (
         on items.school_id = scores.school_id
         and items.assessment_item_id = scores.assessment_item_id
     where
-        scores.score_type = 'item_score'
+        items.is_in_test
+        and scores.is_item_score
         and scores.is_valid
         and scores.score is not null
 ),
@@ -48,7 +60,7 @@ tests as (
         assessment_id,
         count(*) as test_items
     from items
-    where valid_scores > 0
+    where is_in_test
     group by school_id, assessment_id
 ),
 
@@ -165,6 +177,7 @@ select
     classes.teacher_names,
     analysed.assessment_id,
     coalesce(analysed.test_items, 0) as test_items,
+    analysed.is_in_test,
     analysed.assessment_item_id,
     analysed.item_name,
     analysed.full_score,
