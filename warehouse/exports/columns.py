@@ -22,6 +22,8 @@ UNITS = {
     "sd": Words(" (standard deviations)", "（标准差）"),
     "weeks": Words(" (weeks)", "（周）"),
 }
+#: From so many digits behind the point on, a type tells nothing about its values.
+ROOMY = 12
 #: Parts of names that are not written like words.
 SPELLED = {"id": "ID", "ids": "IDs", "gpa": "GPA", "sd": "SD", "url": "URL", "z": "Z"}
 #: Schemas whose columns are called in the platform's own words, which come first in their descriptions.
@@ -91,7 +93,8 @@ def _shown(
 
 
 def _places(type: Type) -> int | None:
-    return None if type.name in ("FLOAT", "DOUBLE") else type.scale
+    """Digits behind the point. Datasets and reports have room for more than any value has."""
+    return None if type.name in ("FLOAT", "DOUBLE") or type.scale >= ROOMY else type.scale
 
 
 def _told_apart(columns: list[Shown]) -> tuple[Shown, ...]:

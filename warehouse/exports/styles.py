@@ -69,6 +69,8 @@ def number_format(column: Shown) -> str:
     }
     if column.kind in fixed:
         return fixed[column.kind]
+    if column.kind == "decimal" and column.places is None:
+        return "General"
     places = PLACES if column.places is None else min(column.places, PLACES)
     decimals = f".{'0' * places}" if places else ""
     return f"0{decimals}%" if column.kind == "percent" else f"#,##0{decimals}"

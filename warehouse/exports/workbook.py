@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -29,6 +30,9 @@ MAX_ROWS, MAX_PARTS = 1_048_576, 4
 BATCH_ROWS = 2_048
 #: Links that Excel opens in a sheet; further ones stay text.
 MAX_LINKS = 65_530
+
+#: What a browser opens: a cell must not start a program or open a file of the reader's.
+ADDRESS = re.compile(r"https?://\S+")
 
 NO_ROWS = Words(
     "No rows: there is nothing to show as of the date of the data.", "无数据：截至数据日期没有可显示的记录。"
@@ -221,8 +225,7 @@ def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:
         worksheet.write_boolean(row, place, value, style)
 
     def put_link(row: int, place: int, value: str) -> None:
-        # Only what a browser opens: a cell must not start a program or open a file of the reader's.
-        is_link = value.startswith(("https://", "http://")) and worksheet.hlink_count < MAX_LINKS
+        is_link = ADDRESS.fullmatch(value) and worksheet.hlink_count < MAX_LINKS
         if not is_link or worksheet.write_url(row, place, value, string=value):
             put_text(row, place, value)
 
