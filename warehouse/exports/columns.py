@@ -33,7 +33,8 @@ NAMED_BY_PLATFORM = ("datasets", "reports")
 @dataclass(frozen=True)
 class Shown:
     """A column of a sheet. `cell`: SQL for its cells; `places`: digits behind the point, None: as many as
-    there are; `counted`: a number of something, unlike an id."""
+    there are; `counted`: a number of something, unlike an id; `width`: in characters, 0: by what is in it;
+    `wraps`: some of its text takes more than a line."""
 
     name: str
     label: str
@@ -42,8 +43,9 @@ class Shown:
     places: int | None
     counted: bool
     groups: tuple[str, ...]
-    width: float | None
+    width: float
     words: Mapping[str, str]
+    wraps: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def _shown(
         places=_places(type) if column.places is None else column.places,
         counted=bool(unit),
         groups=tuple(group.in_language(language) for group in column.groups),
-        width=column.width,
+        width=column.width or 0,
         words={code: words.in_language(language) for code, words in column.words.items()},
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -41,10 +42,9 @@ class Styles:
     def __init__(self, book: Workbook) -> None:
         self._add = cache(lambda *properties: book.add_format(dict(properties)))
 
-    def cell(self, column: Shown, *, wrap: bool = False) -> Format:
+    def cell(self, column: Shown) -> Format:
         """The format of a column's cells."""
-        properties = {"valign": "top", "num_format": number_format(column)}
-        return self.of(**properties, **({"text_wrap": True} if wrap else {}))
+        return self.of(valign="top", num_format=number_format(column), text_wrap=column.wraps)
 
     def heading(self, *, joins_above: bool = False, joins_below: bool = False) -> Format:
         """The format of a cell of the header; without a line to a neighbour that it belongs to."""
@@ -76,13 +76,15 @@ def number_format(column: Shown) -> str:
     return f"0{decimals}%" if column.kind == "percent" else f"#,##0{decimals}"
 
 
-def width_of(column: Shown, values: Sequence[Any]) -> float:
-    """Characters that a column takes, by its label and some of its values as cells have them."""
+def fitted(column: Shown, values: Sequence[Any]) -> Shown:
+    """The column as wide as its label and some of its values, as cells have them; wrapped where they are
+    wider, or have lines of their own."""
     pieces = [text_width(piece.rstrip()) for piece in PIECE.findall(column.label)]
-    label = max(*pieces, -(-text_width(column.label) // LABEL_LINES)) + ARROW
-    return column.width or max(
-        label, min(WIDEST, max((_width(column, value) for value in values), default=0))
-    )
+    label = max([*pieces, -(-text_width(column.label) // LABEL_LINES)]) + ARROW
+    widest = max((_width(column, value) for value in values), default=0)
+    width = column.width or max(label, min(WIDEST, widest))
+    has_lines = any(isinstance(value, str) and "\n" in value for value in values)
+    return replace(column, width=width, wraps=widest > width or has_lines)
 
 
 def height_of(text: str, width: float) -> float:

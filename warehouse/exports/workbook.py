@@ -22,7 +22,7 @@ from warehouse.exports.columns import Shown, shown_columns
 from warehouse.exports.drawing import Cells, colour, draw
 from warehouse.exports.sheets import Language, Sheet, Words, Workbook
 from warehouse.exports.source import Origin
-from warehouse.exports.styles import ARROW, LINE_HEIGHT, WIDEST, Styles, height_of, set_page, width_of
+from warehouse.exports.styles import ARROW, LINE_HEIGHT, Styles, fitted, height_of, set_page
 
 #: Rows of a sheet, its header's included, and sheets that one table may take.
 MAX_ROWS, MAX_PARTS = 1_048_576, 4
@@ -102,11 +102,11 @@ def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origi
     result = con.execute(f"SELECT {cells} FROM ({sheet.query})", parameters)
     sample = result.fetchmany(BATCH_ROWS)
     rows = chain(sample, _streamed(result))
-    widths = [width_of(column, [row[place] for row in sample]) for place, column in enumerate(columns)]
+    columns = tuple(fitted(column, [row[place] for row in sample]) for place, column in enumerate(columns))
     for number in range(MAX_PARTS):
         name = book.said(sheet.name)
         worksheet = book.add(f"{name} ({number + 1})" if number else name)
-        written = _write_part(book, worksheet, sheet, columns, widths, rows, with_charts=number == 0)
+        written = _write_part(book, worksheet, sheet, columns, rows, with_charts=number == 0)
         book.parts.append(Part(worksheet.get_name(), sheet, written))
         following = next(rows, None)
         if following is None:
@@ -128,17 +128,16 @@ def _write_part(
     worksheet: Worksheet,
     sheet: Sheet,
     columns: Sequence[Shown],
-    widths: Sequence[float],
     rows: Iterator[tuple[Any, ...]],
     *,
     with_charts: bool,
 ) -> int:
     """Write one worksheet, as many rows as it holds. The rows written."""
-    for place, width in enumerate(widths):
-        worksheet.set_column(place, place, width)
-    header = _write_header(book, worksheet, columns, widths)
+    for place, column in enumerate(columns):
+        worksheet.set_column(place, place, column.width)
+    header = _write_header(book, worksheet, columns)
     first = header + 1
-    last = _write_rows(book, worksheet, columns, widths, islice(rows, MAX_ROWS - first), first)
+    last = _write_rows(book, worksheet, columns, islice(rows, MAX_ROWS - first), first)
     _set_up(book, worksheet, header, max(last, first), len(columns))
     if last < first:
         worksheet.write_string(first, 0, book.said(NO_ROWS), book.styles.of(italic=True))
@@ -151,7 +150,7 @@ def _write_part(
     return last - first + 1
 
 
-def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown], widths: Sequence[float]) -> int:
+def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown]) -> int:
     """Write the headings of groups and the labels below them. The row of the labels.
 
     What has no heading of its own looks like one cell with what is below, and is none, so that the row of the
@@ -160,21 +159,21 @@ def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown], wi
     for level in range(depth):
         place, height = 0, 0.0
         for groups, members in groupby(columns, key=lambda column: column.groups[: level + 1]):
-            size = len(list(members))
+            widths = [column.width for column in members]
+            size = len(widths)
             name = groups[level] if len(groups) > level else ""
             style = book.styles.heading(joins_above=len(groups) < level, joins_below=not name)
             if size > 1 and name:
                 worksheet.merge_range(level, place, level, place + size - 1, "", style)
             for number in range(size if not name else 1):
                 worksheet.write_string(level, place + number, name, style)
-            height = max(height, height_of(name, sum(widths[place : place + size])))
+            height = max(height, height_of(name, sum(widths)))
             place += size
         worksheet.set_row(level, height)
     for place, column in enumerate(columns):
         style = book.styles.heading(joins_above=len(column.groups) < depth)
         worksheet.write_string(depth, place, column.label, style)
-    labels = zip(columns, widths, strict=True)
-    worksheet.set_row(depth, max(height_of(column.label, width - ARROW) for column, width in labels))
+    worksheet.set_row(depth, max(height_of(column.label, column.width - ARROW) for column in columns))
     return depth
 
 
@@ -182,25 +181,18 @@ def _write_rows(
     book: Book,
     worksheet: Worksheet,
     columns: Sequence[Shown],
-    widths: Sequence[float],
     rows: Iterator[tuple[Any, ...]],
     first: int,
 ) -> int:
     """Write rows from `first` on. The last one's number."""
-    wrapped = {
-        place: width for place, width in enumerate(widths) if width >= (columns[place].width or WIDEST)
-    }
-    puts = [
-        _put(book, worksheet, column, book.styles.cell(column, wrap=place in wrapped))
-        for place, column in enumerate(columns)
-    ]
+    wrapped = [(place, column.width) for place, column in enumerate(columns) if column.wraps]
+    puts = [_put(book, worksheet, column, book.styles.cell(column)) for column in columns]
     number = first - 1
     for number, row in enumerate(rows, first):
         for place, value in enumerate(row):
             if value is not None:
                 puts[place](number, place, value)
-        texts = {place: row[place] for place in wrapped if isinstance(row[place], str)}
-        height = max((height_of(text, wrapped[place]) for place, text in texts.items()), default=0)
+        height = max((height_of(str(row[place] or ""), width) for place, width in wrapped), default=0)
         # Not every program finds the height of wrapped text by itself.
         if height > LINE_HEIGHT:
             worksheet.set_row(number, height)

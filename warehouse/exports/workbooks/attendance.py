@@ -32,6 +32,7 @@ CHRONIC = Words("Chronically absent", "长期缺勤")
 
 OVERVIEW = Sheet(
     name=Words("Overview", "概况"),
+    summary=True,
     about=Words(
         "One row a semester. Rates count lessons that were recorded: where nobody took the roll, nobody was "
         "absent. Average daily attendance is a number of students, not a rate.",

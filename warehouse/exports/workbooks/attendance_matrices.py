@@ -40,6 +40,7 @@ def weekly(cohorts: Labels) -> Sheet:
     rates = ("attendance_rate", *names)
     return Sheet(
         name=Words("Weeks", "每周"),
+        summary=True,
         about=Words(
             "One row a teaching week: the whole school, and each cohort beside it.",
             "每个教学周一行：全校及各届出勤率。",
@@ -222,6 +223,7 @@ def heat_map(weekdays: Labels) -> Sheet:
     present, late = spread_names("attendance_rate", weekdays), spread_names("lateness_rate", weekdays)
     return Sheet(
         name=Words("Heat map", "热力图"),
+        summary=True,
         about=Words(
             "When in the week attendance is lost: each weekday and lesson, red where it is worst.",
             "一周中何时缺勤最多：按星期和节次，红色表示最差。",

@@ -43,6 +43,7 @@ LEVEL_COLUMNS = {
 
 OVERVIEW = Sheet(
     name=Words("Overview", "概况"),
+    summary=True,
     about=Words(
         "How many students are at risk or have a warning, semester by semester.",
         "各学期高风险与预警学生人数。",

@@ -32,6 +32,7 @@ def bands(groups: Labels) -> Sheet:
     counts, shares = spread_names("grades", groups), spread_names("percent", groups)
     return Sheet(
         name=Words("Bands", "分数段"),
+        summary=True,
         about=Words(
             "How the grades are spread over bands of the percentage of the full score, the lower limit "
             "included: the whole school and each cohort.",

@@ -28,6 +28,7 @@ OF = Words("of", "参评人数")
 
 OVERVIEW = Sheet(
     name=Words("Overview", "概况"),
+    summary=True,
     about=Words(
         "One row a semester. Mean, median and standard deviation are of the percentages of the full score.",
         "每学期一行。平均分、中位数、标准差均按占满分的百分比计算。",
