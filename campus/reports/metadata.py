@@ -10,7 +10,7 @@ from campus.client import Client, segment
 from campus.collect import Collector, Gathered
 from campus.collection import Collection, read_collection
 from campus.decode import Page, decode_page, raw_rows
-from campus.errors import CampusError, NotFound
+from campus.errors import CampusError, NotFound, Refused
 from campus.events import Tally
 from campus.paging import Outcome, Unpaged
 from campus.prefixes import first_answer
@@ -71,14 +71,15 @@ async def read_report(
     report: its name or id. Raises UnknownReport where the school has none of this name, else CampusError;
     then nothing was added."""
     tally = queries.account.tally
-    found = await first_answer(
-        lambda prefix: _list(client, f"{prefix}{_path(REPORT_QUERIES, report)}", school_id, tally)
-    )
-    if found is None:
-        raise UnknownReport(
-            f"school {school_id} has no report {report!r}.",
-            "Check its name or id in the reports of campus.yaml, or in CAMPUS_REPORTS.",
+    try:
+        found = await first_answer(
+            lambda prefix: _list(client, f"{prefix}{_path(REPORT_QUERIES, report)}", school_id, tally)
         )
+    except Refused as error:
+        # Nothing in this request may be unwelcome but the report.
+        raise _unknown(school_id, report, f": {error.message}") from None
+    if found is None:
+        raise _unknown(school_id, report, ".")
     prefix, listed = found
     try:
         taken = await _list(client, f"{prefix}{_path(REPORT_PARAMETERS, report)}", school_id, tally)
@@ -92,6 +93,13 @@ async def read_report(
         prefix,
         tuple(filter(None, map(_parameter, taken[0]))),
         tuple(filter(None, map(_query, listed[0]))),
+    )
+
+
+def _unknown(school_id: int, report: str, reason: str) -> UnknownReport:
+    return UnknownReport(
+        f"school {school_id} has no report {report!r}{reason}",
+        "Check its name or id under reports in campus.yaml, or in CAMPUS_REPORTS.",
     )
 
 

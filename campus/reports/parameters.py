@@ -1,20 +1,16 @@
 """What is asked of a report's queries: an operator's wishes, checked against what the report takes and offers
 before any record is asked for."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from functools import partial
 from typing import Any
 
 from campus.errors import CampusError
-from campus.reports.metadata import Offered, Option, Parameter, Query
-from campus.reports.selection import ParameterValue, ReportSelection, spelt
+from campus.reports.metadata import Offered, Parameter, Query
+from campus.reports.selection import ReportSelection, spelt
+from campus.reports.values import DateRanges, choice, labelled, listed, sent_value
 from campus.wishes import Scalar, Unfit, nearest, noting
-
-# A message that lists more is read by nobody.
-_MOST_SHOWN = 20
-_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 
 class ReportSelectionError(CampusError):
@@ -31,27 +27,30 @@ class Question:
     matrix: Mapping[str, Scalar]
 
 
-def ask_for(selection: ReportSelection, offered: Offered, school_id: int) -> tuple[Question, ...]:
+def ask_for(
+    selection: ReportSelection, offered: Offered, school_id: int, date_ranges: DateRanges = "array"
+) -> tuple[Question, ...]:
     """The questions for a report: each of its queries that are wanted, with each combination of the matrix.
 
-    Where nothing is given for a parameter, its default is sent. Raises ReportSelectionError with every
-    mistake."""
+    Where nothing is given for a parameter, its default is sent. date_ranges: how they are written, which the
+    specification does not show. Raises ReportSelectionError with every mistake."""
     problems: list[str] = []
+    sent = partial(sent_value, date_ranges=date_ranges)
     known = {parameter.name: parameter for parameter in offered.parameters}
     queries = _queries(selection, offered, problems)
     given: dict[str, Any] = {}
     for name, value in selection.parameters.items():
         with noting(problems, f"parameters.{name}"):
-            given[name] = _sent(_named(known, name), value)
+            given[name] = sent(_named(known, name), value)
     varied: dict[tuple[str, str], Any] = {}
     for name, values in selection.matrix.items():
         with noting(problems, f"matrix.{name}"):
             for value in _axis(selection, _named(known, name), values):
-                varied[name, spelt(value)] = _sent(known[name], value)
+                varied[name, spelt(value)] = sent(known[name], value)
     for parameter in offered.parameters:
         if parameter.name not in selection.parameters and parameter.name not in selection.matrix:
             with noting(problems, f"parameters.{parameter.name}"):
-                given |= _default(parameter)
+                given |= _default(parameter, date_ranges)
     if problems:
         where = f"school {school_id}, report {selection.report!r}: campus.yaml, reports"
         raise ReportSelectionError("\n".join(f"{where}.{problem}" for problem in problems))
@@ -78,10 +77,10 @@ def _query(queries: Sequence[Query], name: str) -> Query:
     found = [query for query in queries if str(query.id) == name]
     found = found or [query for query in queries if query.label == name]
     if len(found) > 1:
-        raise Unfit(f"{name!r} is the label of {_listed(str(query.id) for query in found)}: give an id")
+        raise Unfit(f"{name!r} is the label of {listed(str(query.id) for query in found)}: give an id")
     if not found:
         names = [name for query in queries for name in (str(query.id), query.label) if name]
-        there = _listed(_labelled(str(query.id), query.label) for query in queries)
+        there = listed(labelled(str(query.id), query.label) for query in queries)
         raise Unfit(f"there is no query {name!r}{nearest(name, names)}; there is {there}")
     return found[0]
 
@@ -94,7 +93,7 @@ def _named(known: Mapping[str, Parameter], name: str) -> Parameter:
             raise Unfit(f"{name!r} is the label of a parameter; its name is {parameter.name}")
     if not known:
         raise Unfit("the report takes no parameters")
-    there = _listed(_labelled(each.name, each.label) for each in known.values())
+    there = listed(labelled(each.name, each.label) for each in known.values())
     raise Unfit(f"there is no such parameter{nearest(name, known)}; there is {there}")
 
 
@@ -113,89 +112,17 @@ def _axis(selection: ReportSelection, parameter: Parameter, values: tuple[Scalar
     return values
 
 
-def _default(parameter: Parameter) -> dict[str, Any]:
+def _default(parameter: Parameter, date_ranges: DateRanges) -> dict[str, Any]:
     """What is sent of a parameter that nothing is given for."""
     default = parameter.default
     if default is None or default in ("", []):
         if parameter.required:
             label = f" ({parameter.label})" if parameter.label else ""
-            raise Unfit(f"a value is required{label}, and there is no default{_choice(parameter)}")
+            raise Unfit(f"a value is required{label}, and there is no default{choice(parameter)}")
         return {}
+    value = tuple(default) if isinstance(default, list) else default
     try:
-        return {parameter.name: _sent(parameter, tuple(default) if isinstance(default, list) else default)}
+        return {parameter.name: sent_value(parameter, value, date_ranges)}
     except Unfit:
         # The platform knows what it takes by default.
         return {parameter.name: default}
-
-
-def _sent(parameter: Parameter, value: ParameterValue) -> Any:
-    """A value in the form that the platform takes.
-
-    Raises Unfit for one that the parameter cannot have."""
-    match parameter.type:
-        case "select" | "input" if isinstance(value, tuple):
-            raise Unfit("expected one value, not a list")
-        case "select":
-            return _key(parameter, value)
-        case "multi-select":
-            values = value if isinstance(value, tuple) else (value,)
-            if not values:
-                raise Unfit(f"expected at least one value{_choice(parameter)}")
-            return [_key(parameter, one) for one in values]
-        case "date-range":
-            return _date_range(value)
-        case "input" if isinstance(value, bool):
-            raise Unfit("expected text or a number")
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _key(parameter: Parameter, value: ParameterValue) -> Scalar:
-    """The key of the option that is meant, as the platform spells it; any value where it lists no options."""
-    assert not isinstance(value, tuple)
-    if not parameter.options:
-        return value
-    text = spelt(value)
-    for option in parameter.options:
-        if spelt(option.key) == text:
-            return option.key
-    for option in parameter.options:
-        if option.label == text:
-            raise Unfit(f"{text!r} is the label of an option; its key is {option.key!r}")
-    keys = [spelt(option.key) for option in parameter.options]
-    raise Unfit(f"there is no option {text!r}{nearest(text, keys)}{_choice(parameter)}")
-
-
-def _date_range(value: ParameterValue) -> list[str]:
-    match value:
-        case (str(first), str(last)) if _is_date(first) and _is_date(last):
-            if first > last:
-                raise Unfit(f"the first day, {first}, is after the last, {last}")
-            return [first, last]
-    raise Unfit("expected two dates, the first and the last day, as YYYY-MM-DD")
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return bool(_ISO_DATE.fullmatch(text)) and bool(date.fromisoformat(text))
-    except ValueError:
-        return False
-
-
-def _choice(parameter: Parameter) -> str:
-    """The end of a sentence: what there is to choose from."""
-    options = parameter.options
-    return f"; choose from {_listed(map(_option, options))}" if options else ""
-
-
-def _option(option: Option) -> str:
-    return _labelled(spelt(option.key), option.label)
-
-
-def _labelled(name: str, label: str | None) -> str:
-    return f"{name} ({label})" if label and label != name else name
-
-
-def _listed(texts: Iterable[str]) -> str:
-    shown = list(texts)
-    more = len(shown) - _MOST_SHOWN
-    return ", ".join(shown[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -11,7 +11,7 @@ from campus.client import Client, segment
 from campus.collect import Collector
 from campus.collection import Collection, read_collection
 from campus.contract import Contract
-from campus.datasets.columnar import decode_records
+from campus.datasets.columnar import Records, decode_records
 from campus.datasets.definition import Definition, contract_of
 from campus.datasets.paged import hand_on
 from campus.datasets.records import RecordsRead, Write
@@ -108,21 +108,29 @@ class _Answers:
         self.definition = Definition(self._title, label=self._label)
 
     def take(self, body: bytes) -> Page:
-        """Take an answer. Raises _OtherFields; TornBody for what is no JSON; UnexpectedAnswer."""
+        """Take an answer; pages after the first may leave the fields out.
+
+        Raises _OtherFields; TornBody for what is no JSON; UnexpectedAnswer."""
         members = raw_members(body)
         fields, rows = (bytes(members.get(name, b"null")) for name in ("fields", "rows"))
         described, has_rows = raw_rows(fields), len(raw_rows(rows)) > 0
-        if has_rows and not described:
-            raise UnexpectedAnswer("the answer has rows, and does not say what their fields are.")
         definition = definition_of(self._title, self._label, map(members_of, described))
-        if not self._has_rows and described:
+        if described and not self._has_rows:
             self.fields, self.definition = fields, definition
-        elif has_rows and definition != self.definition:
+        elif described and has_rows and definition != self.definition:
             raise _OtherFields
         if not has_rows:
             return _NO_ROWS
+        if not self.definition.fields:
+            raise UnexpectedAnswer("the answer has rows, and does not say what their fields are.")
         self._has_rows = True
-        return self._stored.put(decode_records(rows, contract_of(definition), ()), ())
+        return self._stored.put(self._decoded(rows), ())
+
+    def _decoded(self, rows: bytes) -> Records:
+        records = decode_records(rows, contract_of(self.definition), ())
+        # Which fields there are, the answer itself says: what a row leaves out is null.
+        records.drift = Counter({one: n for one, n in records.drift.items() if one.kind != "absent_field"})
+        return records
 
 
 def _add_fields(fields: Collector, sent: bytes, report: str, question: Question) -> None:

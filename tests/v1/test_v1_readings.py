@@ -50,7 +50,7 @@ def read_all(semester_id: int, **settings: Any) -> dict[str, Found]:
 async def _read_all(semester_id: int, settings: Options) -> dict[str, Found]:
     found: dict[str, Found] = {}
     where = Where(SCHOOL, semester_id, devices=DEVICES, cards=CARDS)
-    async with client(**settings) as session:
+    async with client(V1_DATA, **settings) as session:
         for spec in V1_DATA:
             if spec.name not in found:
                 parents = found[spec.child_of].rows if spec.child_of else []

@@ -1,7 +1,7 @@
 """A simulated platform in this process: quicker to set up than one of its own, with the same hand in it."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
@@ -11,7 +11,7 @@ import httpx
 
 from campus.client import Client
 from campus.config import ClientConfig
-from campus.resources import V1_DATA
+from campus.resources import ResourceSpec
 from campus.transport import Transport
 from simulator.app import Application
 from simulator.faults import FaultPlan
@@ -56,8 +56,8 @@ def platform(**options: Any) -> Iterator[tuple[RunningSimulator, httpx.Client]]:
         yield RunningSimulator(ADDRESS, CLIENT_ID, CLIENT_SECRET, session), session
 
 
-def client(**settings: Any) -> Client:
-    """A client of the platform in this process."""
+def client(specs: Sequence[ResourceSpec], **settings: Any) -> Client:
+    """A client of the platform in this process, for these resources."""
     quick = {"max_attempts": 2, "backoff_base": 0.001, **settings}
     config = ClientConfig(ADDRESS, CLIENT_ID, CLIENT_SECRET, **quick)
-    return Client(config, [spec.scopes for spec in V1_DATA if spec.scopes])
+    return Client(config, [spec.scopes for spec in specs if spec.scopes])

@@ -1,0 +1,150 @@
+"""What a report takes and offers, from platforms with habits of their own."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from reports_made import GRADE, PATH, QUERIES, REPORT, platform_of
+from scripted_platform import Platform, Request, answer
+
+from campus.client import Client
+from campus.collect import Account, Collector
+from campus.errors import CampusError, Forbidden, Transient
+from campus.reports.metadata import Offered, Option, Parameter, Query, UnknownReport, read_report
+from campus.resources import REPORT_PARAMETERS, REPORT_QUERIES
+
+Rows = list[dict[str, Any]]
+
+
+def offered(
+    on_get: Callable[[Request], bytes], report: str = REPORT
+) -> tuple[Offered, Rows, Rows, list[Account]]:
+    """What a platform offers that answers so; the rows of parameters and of queries, and their accounts."""
+    parameters: list[pa.RecordBatch] = []
+    queries: list[pa.RecordBatch] = []
+    collectors = [
+        Collector(REPORT_PARAMETERS, "", parameters.append),
+        Collector(REPORT_QUERIES, "", queries.append),
+    ]
+
+    async def ask() -> Offered:
+        async with (
+            Platform(on_get) as platform,
+            Client(platform.config(max_attempts=2), [REPORT_QUERIES.scopes]) as client,
+        ):
+            return await read_report(client, 101, report, *collectors)
+
+    found = asyncio.run(ask())
+    rows = [[row for batch in batches for row in batch.to_pylist()] for batches in (parameters, queries)]
+    return found, *rows, [each.account for each in collectors]
+
+
+def nothing(request: Request) -> bytes:
+    raise AssertionError("records were asked for")
+
+
+def test_what_a_report_takes_and_offers() -> None:
+    terms = {
+        "type": "multi-select",
+        "name": "terms",
+        "label": None,
+        "required": None,
+        "options": [{"key": "a", "label": "甲"}, {"key": True}, {"label": "no key"}, "no option"],
+        "default_value": ["a"],
+    }
+    found, parameters, queries, accounts = offered(platform_of(nothing, parameters=[GRADE, terms]))
+    assert found.prefix == "/v3"
+    assert found.queries == (Query(501, "汇总"), Query(502, "明细"))
+    assert found.parameters == (
+        Parameter("grade", "select", "年级", True, (Option(7, "初一"), Option(8, "初二"))),
+        Parameter("terms", "multi-select", None, False, (Option("a", "甲"), Option(True)), ["a"]),
+    )
+    assert [(row["report"], row["id"], row["report_id"]) for row in queries] == [
+        (REPORT, 501, 12),
+        (REPORT, 502, 12),
+    ]
+    [row] = parameters
+    assert row["options"] == [{"key": "7", "label": "初一"}, {"key": "8", "label": "初二"}]
+    assert (row["report"], row["name"], row["required"], row["default_value"]) == (
+        REPORT,
+        "grade",
+        True,
+        None,
+    )
+    # A parameter that the table cannot hold can be given a value all the same.
+    assert [bad.key for bad in accounts[0].bad] == [(REPORT, "terms")]
+
+
+def test_what_makes_no_sense_is_left_out_and_told() -> None:
+    odd = [{"id": "501"}, {"label": "x"}, [], QUERIES[0]]
+    found, _, queries, accounts = offered(
+        platform_of(nothing, queries=odd, parameters=[{"name": ""}, {"name": 1}])
+    )
+    assert (found.queries, found.parameters) == ((Query(501, "汇总"),), ())
+    assert ([row["id"] for row in queries], len(accounts[1].bad)) == ([501], 3)
+
+
+def test_several_values_by_default_are_kept_as_a_list() -> None:
+    both = [GRADE | {"default_value": ["7", "8"]}, GRADE | {"name": "other", "default_value": "7"}]
+    _, parameters, _, _ = offered(platform_of(nothing, parameters=both))
+    assert [row["default_value"] for row in parameters] == ['["7", "8"]', "7"]
+
+
+def test_a_report_without_parameters_may_answer_404_for_them() -> None:
+    def on_get(request: Request) -> bytes:
+        return answer(QUERIES) if request.path == f"{PATH}/queries" else answer({}, 404)
+
+    found, parameters, queries, _ = offered(on_get)
+    assert (found.parameters, parameters, len(queries)) == ((), [], 2)
+
+
+@pytest.mark.parametrize("prefix", ["/v3", "/api/v3"])
+@pytest.mark.parametrize(
+    "other", [answer(b"<html>", content_type="text/html"), answer({}), answer({}, 401), answer({}, 422)]
+)
+def test_the_prefix_is_the_one_that_lists_whatever_the_other_answers(prefix: str, other: bytes) -> None:
+    serve = platform_of(nothing)
+
+    def on_get(request: Request) -> bytes:
+        if not request.path.startswith(f"{prefix}/reporting"):
+            return other
+        return serve(Request("GET", request.target.removeprefix(prefix.removesuffix("/v3")), {}, b""))
+
+    found, *_ = offered(on_get)
+    assert (found.prefix, len(found.queries), len(found.parameters)) == (prefix, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (answer({}, 404), UnknownReport, "school 101 has no report '学生 汇总/1'. Check its name or id"),
+        (
+            answer({"message": "没有这个报表"}, 422),
+            UnknownReport,
+            "no report.*: GET .* status 422.*没有这个报表",
+        ),
+        (answer({}, 403), Forbidden, "reporting.read_all"),
+        (answer({}, 500), Transient, "500"),
+    ],
+)
+def test_a_report_that_cannot_be_read_is_told_and_adds_nothing(
+    reply: bytes, kind: type[CampusError], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        offered(lambda request: reply)
+
+
+def test_a_list_that_says_it_has_more_is_read_to_the_end() -> None:
+    many = [{"id": number, "label": f"q{number}"} for number in range(45)]
+
+    def on_get(request: Request) -> bytes:
+        if not request.path.endswith("/queries"):
+            return answer([])
+        size, page = int(request.query.get("per_page", 20)), int(request.query.get("page", 1))
+        shown = many if request.query.get("paginated") == "0" else many[(page - 1) * size : page * size]
+        return answer(shown, x_pagination_total_count="45")
+
+    found, *_ = offered(on_get)
+    assert len(found.queries) == 45
