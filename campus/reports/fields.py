@@ -14,15 +14,9 @@ Members = Mapping[str, Any]
 
 
 def definition_of(title: str, label: str | None, fields: Iterable[Members]) -> Definition:
-    """The definition of records with these fields, each with name, kind, position, label, label_in_path and
-    is_dynamic. What is no field is noted as drift.
-
-    Of names that collide as columns, those yield that come and go with the data."""
-    listed = list(fields)
-    names = sorted((_is_dynamic(one), str(one.get("name"))) for one in listed)
-    places = {name: place for place, (_, name) in enumerate(names)}
-    members = [_as_of_a_dataset(one, places[str(one.get("name"))]) for one in listed]
-    return parse_definition({"name": title, "label": label, "fields": members})
+    """The definition of records with these fields, each with name, kind, position, label and label_in_path.
+    What is no field is noted as drift. `label`: of the query."""
+    return parse_definition({"name": title, "label": label, "fields": list(map(_as_of_a_dataset, fields))})
 
 
 def members_of(row: bytes | Raw) -> dict[str, Any]:
@@ -49,14 +43,13 @@ def _is_dynamic(field: Members) -> bool:
     return field.get("is_dynamic") == 1
 
 
-def _as_of_a_dataset(field: Members, place: int) -> Members:
+def _as_of_a_dataset(field: Members) -> Members:
     """A report's field in the words of a dataset's."""
     kind, label = field.get("kind"), field.get("label")
     path = field.get("label_in_path")
     titles = [title for title in path if isinstance(title, str)] if isinstance(path, list) else []
     return {
         "name": field.get("name"),
-        "id": place,
         "type": "integer" if kind == "int" else kind,
         "position": field.get("position"),
         "label": None if titles and titles[-1] == label else label,

@@ -69,21 +69,19 @@ def test_what_is_no_field_is_told_and_an_unknown_kind_too() -> None:
 
 
 names = st.text(st.sampled_from("aAbB_- .语"), min_size=1, max_size=3)
-described = st.dictionaries(names, st.tuples(st.booleans(), st.integers(0, 9)), max_size=8).map(
-    lambda made: [field(name, "int", is_dynamic=moves, position=at) for name, (moves, at) in made.items()]
+described = st.dictionaries(names, st.integers(0, 9), max_size=8).map(
+    lambda made: [field(name, "int", position=position) for name, position in made.items()]
 )
 
 
 @settings(max_examples=60, deadline=None)
-@given(described, st.data())
-def test_names_are_distinct_and_do_not_depend_on_what_comes_and_goes(some: list[Any], data: Any) -> None:
+@given(described)
+def test_columns_have_names_of_their_own(some: list[Any]) -> None:
     found = columns(*some)
     folded = [name.casefold() for name in found.values()]
     assert len(set(folded)) == len(some) and not set(folded) & RESERVED
     assert all(name.isidentifier() for name in found.values())
-    fewer = [each for each in some if not each["is_dynamic"] or data.draw(st.booleans())]
-    rest = columns(*data.draw(st.permutations(fewer)))
-    assert all(rest[each["name"]] == found[each["name"]] for each in some if not each["is_dynamic"])
+    assert {each.wire: each.name for each in fields(contract_of(definition_of("x__1", None, some)))} == found
 
 
 def test_what_is_lost_of_the_fields_that_ought_to_stay() -> None:
