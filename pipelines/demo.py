@@ -64,7 +64,7 @@ WARNINGS = """
         reasons_en AS why
     FROM marts.early_warning
     JOIN core.dim_semester USING (school_id, semester_id)
-    WHERE is_current AND level = 'at_risk'
+    WHERE is_current AND level = 'at_risk' AND NOT has_left
     ORDER BY reason_count DESC, attendance_rate, student_id
     LIMIT 5
 """

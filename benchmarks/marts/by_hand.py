@@ -4,6 +4,7 @@ The query is the one that somebody would write who knows the school: thresholds 
 benchmark's schools do not have (students of no class, a time without a semester) is not thought of.
 """
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,4 +79,4 @@ def _agree(con: duckdb.DuckDBPyConnection, mart: str) -> None:
 
 def _in_campus(query: str) -> str:
     """The file's tables, from a connection of another one."""
-    return query.replace("core.", "campus.core.").replace("marts.", "campus.marts.")
+    return re.sub(r"\b(raw|core|marts)\.", r"campus.\1.", query)

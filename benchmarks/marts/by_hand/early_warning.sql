@@ -1,7 +1,8 @@
--- The schools have one semester, so no drop of scores. The reasons come in the order of the indicators.
+-- The schools have one semester, so no drop of scores, and enough of everything to tell by. The reasons come in
+-- the order of the indicators.
 WITH indicators AS (
-    SELECT school_id, semester_id, student_id, attendance_rate, lateness_rate, failed_courses, missing_rate,
-        round(score_rate, 2) AS score_rate, 
+    SELECT school_id, semester_id, student_id, tier AS attendance_tier, attendance_rate, lateness_rate, failed_courses, missing_rate,
+        round(score_rate, 2) AS score_rate,
         if(attendance_rate_change < 0, -attendance_rate_change, attendance_rate_change * 0) AS attendance_drop
     FROM marts.attendance_student_semester
     FULL JOIN marts.grade_student_semester USING (school_id, semester_id, student_id)
@@ -9,6 +10,7 @@ WITH indicators AS (
 )
 
 SELECT indicators.*, semesters.semester_name, students.student_number, students.student_name,
+    coalesce(students.is_deleted, false) AS has_left,
     classes.admin_class_id, admin_classes.admin_class_name, students.cohort_id, students.cohort_name,
     CASE
         WHEN attendance_rate < 80 OR attendance_drop >= 10 OR lateness_rate >= 20 OR score_rate < 65
@@ -27,8 +29,8 @@ SELECT indicators.*, semesters.semester_name, students.student_number, students.
             WHEN lateness_rate >= 10 THEN 'late in ' || lateness_rate || '% of lessons attended (10% or more)' END,
         CASE WHEN score_rate < 65 THEN 'score rate ' || score_rate || '% (below 65%)'
             WHEN score_rate < 72 THEN 'score rate ' || score_rate || '% (below 72%)' END,
-        CASE WHEN failed_courses >= 3 THEN failed_courses || ' failed courses (3 or more)'
-            WHEN failed_courses >= 1 THEN failed_courses || ' failed courses (1 or more)' END,
+        CASE WHEN failed_courses >= 3 THEN 'failed courses: ' || failed_courses || ' (3 or more)'
+            WHEN failed_courses >= 1 THEN 'failed courses: ' || failed_courses || ' (1 or more)' END,
         CASE WHEN missing_rate >= 25 THEN missing_rate || '% of the scores are missing (25% or more)'
             WHEN missing_rate >= 10 THEN missing_rate || '% of the scores are missing (10% or more)' END
     ) AS in_english,

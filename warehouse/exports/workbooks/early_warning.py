@@ -52,7 +52,7 @@ OVERVIEW = Sheet(
         WITH levels AS (
             SELECT school_id, semester_id, count(*) AS students, {LEVEL_COUNTS}
             FROM marts.early_warning
-            WHERE school_id = $school_id
+            WHERE school_id = $school_id AND NOT has_left
             GROUP BY ALL
         )
         SELECT
@@ -78,6 +78,7 @@ CLASSES = Sheet(
                 school_id, semester_id, cohort_name, admin_class_id, admin_class_name,
                 count(*) AS students, {LEVEL_COUNTS}
             FROM marts.early_warning
+            WHERE NOT has_left
             GROUP BY ALL
         )
         SELECT
@@ -150,9 +151,10 @@ def students(language: Language) -> Sheet:
             WITH {SHOWN}
             SELECT
                 shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
-                level, reason_count, {reasons}, tier, {listed(indicators)}
+                level, reason_count, {reasons}, attendance_tier, {listed(indicators)}
             FROM marts.early_warning
             JOIN shown USING (school_id, semester_id)
+            WHERE NOT has_left
             ORDER BY
                 shown.semester_name, list_position({list(LEVELS)}, level), reason_count DESC,
                 attendance_rate, score_rate, student_id
@@ -161,7 +163,7 @@ def students(language: Language) -> Sheet:
         columns={
             "level": Column(words=LEVELS),
             reasons: Column(Words("Reasons", "预警原因"), width=56),
-            "tier": Column(words=TIERS),
+            "attendance_tier": Column(words=TIERS),
         },
         highlights=(
             Highlight(("level",), RED, equal="at_risk"),
