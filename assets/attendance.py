@@ -37,7 +37,7 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
 @dg.multi_asset(
     name="load_attendance",
     specs=[_asset_spec(spec) for spec in ATTENDANCE],
-    check_specs=[whole_spec(spec.name) for spec in ATTENDANCE],
+    check_specs=[whole_spec(asset_key(spec.name)) for spec in ATTENDANCE],
     can_subset=True,
     backfill_policy=dg.BackfillPolicy.single_run(),
     required_resource_keys={"campus"},
@@ -50,7 +50,7 @@ def attendance(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResul
     loaded = uvloop.run(_load_all(context, runtime, cause))
     for spec in ATTENDANCE:
         if asset_key(spec.name) in context.selected_asset_keys:
-            yield loaded_whole(spec.name, [one for one in loaded if one.spec is spec])
+            yield loaded_whole(asset_key(spec.name), (one for one in loaded if one.spec is spec))
     raise_failed(loaded)
 
 

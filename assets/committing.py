@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
@@ -34,6 +34,17 @@ class Loaded:
     outcome: Outcome | None = None
     traffic: Mapping[str, int] | None = None
     seconds: float = 0.0
+
+
+@dataclass
+class Planned:
+    """What planning a school's datasets or reports came to: what became of their metadata, and the keys of
+    the partitions. `notes` are for the operator to read, `problems` to mend."""
+
+    loaded: list[Loaded] = field(default_factory=list)
+    partitions: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 def commit_slice(

@@ -1,9 +1,9 @@
 """Planning: which datasets a school offers, how each of them is asked for, and which segments it has."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from assets.committing import STORAGE_ERRORS, Loaded, commit_slice
+from assets.committing import STORAGE_ERRORS, Loaded, Planned, commit_slice
 from assets.dataset_tables import (
     Asked,
     DatasetSettings,
@@ -16,6 +16,7 @@ from assets.dataset_tables import (
 from assets.loading import Loader
 from assets.partitions import segment_key
 from assets.runtime import Cause, Runtime
+from assets.tables import slice_of
 from campus.client import Client, segment
 from campus.collect import Account, Collector
 from campus.collection import together
@@ -26,7 +27,6 @@ from campus.datasets.plan import Layout, lay_out
 from campus.datasets.selection import SelectionError, chosen, unmatched
 from campus.errors import CampusError
 from campus.events import Tally
-from campus.questions import Where
 from campus.resources import DATASET_FIELDS, DATASET_METADATA, DATASET_RELATIONS, DATASETS, ResourceSpec
 from warehouse.evolve import changes, evolve, type_name
 from warehouse.plans import Plan, read_plans, record_plans
@@ -36,16 +36,6 @@ from warehouse.slices import Guard
 from warehouse.spool import Spool
 from warehouse.state import held
 from warehouse.tables import ROW_KEY, Table
-
-
-@dataclass
-class Planned:
-    """What planning a school's datasets came to. `notes` are for the operator to read, `problems` to mend."""
-
-    loaded: list[Loaded] = field(default_factory=list)
-    partitions: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
 
 
 async def plan_datasets(
@@ -67,7 +57,8 @@ async def plan_datasets(
             collectors[DATASET_RELATIONS],
         )
 
-    planned = Planned(await loader.load_by(read, DATASET_METADATA, Where(school_id), again=True))
+    slices = {spec: slice_of(spec, school_id) for spec in DATASET_METADATA}
+    planned = Planned(await loader.load_by(read, slices, again=True))
     before = {plan.dataset: plan for plan in read_plans(runtime.lake, school_id)}
     if not offered.complete or any(one.outcome is None for one in planned.loaded):
         planned.partitions = [key for plan in before.values() for key in partitions_of(plan)]

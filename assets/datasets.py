@@ -16,7 +16,7 @@ from assets.committing import STORAGE_ERRORS, Loaded
 from assets.dataset_loading import DatasetLoader, LoadedSegment
 from assets.dataset_tables import ask_dataset, definitions_of
 from assets.partitions import DATASET_SEGMENTS, segment_key, segments_by_school
-from assets.resource_assets import LOADED_WHOLE, materialized, raise_failed
+from assets.resource_assets import loaded_whole, materialized, raise_failed, whole_spec
 from assets.runtime import Cause, Runtime, cause_of, told
 from campus.client import Client
 from campus.datasets.selection import SelectionError
@@ -50,13 +50,7 @@ class Job:
             metadata={"scope": DATASETS.scopes[0], "slice": "one segment of the ids of a school's dataset"},
         )
     ],
-    check_specs=[
-        dg.AssetCheckSpec(
-            LOADED_WHOLE,
-            asset=RECORDS,
-            description="Every segment of the run loaded, nothing failed and nothing is in quarantine.",
-        )
-    ],
+    check_specs=[whole_spec(RECORDS)],
     backfill_policy=dg.BackfillPolicy.single_run(),
     required_resource_keys={"campus"},
     pool="platform",
@@ -66,15 +60,7 @@ def dataset_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheck
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     loaded, problems = uvloop.run(_load_all(context, runtime, cause))
-    troubled = [one for one in loaded if one.status in ("failed", "warning")]
-    failed = [one for one in loaded if one.status == "failed"]
-    yield dg.AssetCheckResult(
-        asset_key=RECORDS,
-        check_name=LOADED_WHOLE,
-        passed=not troubled and not problems,
-        severity=dg.AssetCheckSeverity.ERROR if failed or problems else dg.AssetCheckSeverity.WARN,
-        metadata={f"{one.spec.name} {one.slice}": one.message for one in troubled},
-    )
+    yield loaded_whole(RECORDS, loaded, problems)
     raise_failed(loaded, problems)
 
 

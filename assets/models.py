@@ -13,6 +13,7 @@ from dagster_dbt.compat import DBT_PYTHON_VERSION
 from packaging.version import Version
 
 from assets.dataset_tables import planned_tables
+from assets.report_tables import result_tables
 from assets.runtime import Runtime
 from assets.tables import ENDPOINTS, TABLES
 from assets.users import users_table
@@ -64,7 +65,8 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
         with alone(build):
             users = users_table(runtime.lake)
             tables = TABLES | {users.name: users}
-            build_raw(runtime.lake, list(tables.values()), build.file, defined=planned_tables(runtime.lake))
+            defined = [*planned_tables(runtime.lake), *result_tables(runtime.lake)]
+            build_raw(runtime.lake, list(tables.values()), build.file, defined=defined)
             yield from _run_dbt(context, build)
             # What waits here has passed its checks, and no other run's build can take its place.
             build.file.rename(build.checked(context.run.run_id))

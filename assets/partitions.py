@@ -1,4 +1,5 @@
-"""Partitions, as the platform has them: semesters of schools, teaching weeks, and segments of datasets."""
+"""Partitions, as the platform has them: semesters of schools, teaching weeks, segments of datasets, and
+results of reports (whose keys are those of assets.report_tables.Result)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -10,6 +11,7 @@ from warehouse.tables import Slice
 SCHOOL_SEMESTERS = dg.DynamicPartitionsDefinition(name="school_semesters")
 ATTENDANCE_WEEKS = dg.DynamicPartitionsDefinition(name="attendance_weeks")
 DATASET_SEGMENTS = dg.DynamicPartitionsDefinition(name="dataset_segments")
+REPORT_RESULTS = dg.DynamicPartitionsDefinition(name="report_results")
 
 
 def keys_by_school(keys: Iterable[str]) -> dict[int, list[str]]:

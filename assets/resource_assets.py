@@ -41,7 +41,7 @@ def resource_assets(name: str, group: str, specs: Sequence[ResourceSpec]) -> dg.
     @dg.multi_asset(
         name=name,
         specs=[_asset_spec(spec, group) for spec in specs],
-        check_specs=[whole_spec(spec.name) for spec in specs],
+        check_specs=[whole_spec(asset_key(spec.name)) for spec in specs],
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.single_run(),
         required_resource_keys={"campus"},
@@ -54,7 +54,8 @@ def resource_assets(name: str, group: str, specs: Sequence[ResourceSpec]) -> dg.
         selected = [spec for spec in specs if spec.name in names]
         loaded = uvloop.run(_load_all(context, runtime, cause, selected))
         for spec in selected:
-            yield loaded_whole(spec.name, [one for one in loaded if one.spec.name == spec.name])
+            mine = (one for one in loaded if one.spec.name == spec.name)
+            yield loaded_whole(asset_key(spec.name), mine)
         raise_failed(loaded)
 
     return load
@@ -88,11 +89,11 @@ def raw_asset(
         kinds={"deltalake"},
         skippable=True,
         partitions_def=partitions,
-        metadata=_described(spec),
+        metadata=_of_resource(spec),
     )
 
 
-def _described(spec: ResourceSpec) -> dict[str, object]:
+def _of_resource(spec: ResourceSpec) -> dict[str, object]:
     """What the UI shows of a resource's asset."""
     columns = [dg.TableColumn(f.name, str(f.arrow_type), f.description) for f in fields(spec.contract)]
     return {
@@ -195,7 +196,7 @@ def record(
 ) -> None:
     """Tell Dagster what became of a slice, as soon as it is committed. `semesters`: those that a slice of a
     whole school counts for; `more`: what else is worth knowing of it."""
-    metadata = {**_metadata(one), **(more or {})}
+    metadata = {**described(one), **(more or {})}
     materialized(context, one, asset_key(one.spec.name), partitions_of(one.slice, semesters), metadata)
 
 
@@ -216,7 +217,8 @@ def materialized(
         context.log_event(dg.AssetMaterialization(asset, partition=partition, metadata=metadata))
 
 
-def _metadata(one: Loaded) -> dict[str, dg.MetadataValue]:
+def described(one: Loaded) -> dict[str, dg.MetadataValue]:
+    """What Dagster shows of a loaded slice."""
     if one.outcome is None:
         return {"status": dg.MetadataValue.text(one.message)}
     tally = one.outcome.tally
@@ -237,26 +239,25 @@ def _metadata(one: Loaded) -> dict[str, dg.MetadataValue]:
     }
 
 
-def whole_spec(name: str) -> dg.AssetCheckSpec:
-    """What is said of the check `loaded_whole` of a resource."""
+def whole_spec(asset: dg.AssetKey) -> dg.AssetCheckSpec:
+    """What is said of the check `loaded_whole` of an asset."""
     return dg.AssetCheckSpec(
         LOADED_WHOLE,
-        asset=asset_key(name),
+        asset=asset,
         description="Every slice of the run loaded, nothing failed and nothing is in quarantine.",
     )
 
 
-def loaded_whole(name: str, loaded: list[Loaded]) -> dg.AssetCheckResult:
-    """The check that every slice of a resource loaded whole."""
+def loaded_whole(
+    asset: dg.AssetKey, loaded: Iterable[Loaded], problems: Sequence[str] = ()
+) -> dg.AssetCheckResult:
+    """The check that every slice of an asset loaded whole. `problems`: why some could not be asked for."""
     troubled = [one for one in loaded if one.status in ("failed", "warning")]
+    failed = problems or any(one.status == "failed" for one in troubled)
     return dg.AssetCheckResult(
-        asset_key=asset_key(name),
+        asset_key=asset,
         check_name=LOADED_WHOLE,
-        passed=not troubled,
-        severity=(
-            dg.AssetCheckSeverity.ERROR
-            if any(one.status == "failed" for one in troubled)
-            else dg.AssetCheckSeverity.WARN
-        ),
-        metadata={str(one.slice): one.message for one in troubled},
+        passed=not troubled and not problems,
+        severity=dg.AssetCheckSeverity.ERROR if failed else dg.AssetCheckSeverity.WARN,
+        metadata={f"{one.spec.name} {one.slice}": one.message for one in troubled},
     )

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from assets.attendance_weeks import AttendanceSettings
 from assets.dataset_tables import DatasetSettings
+from assets.report_tables import WantedReport
 from campus.config import ClientConfig
 from campus.events import Event, Listener
 from warehouse.lake import Lake
@@ -41,6 +42,7 @@ class Runtime:
     keep_id_numbers: bool
     keep_generations: int
     datasets: DatasetSettings
+    reports: tuple[WantedReport, ...]
     attendance: AttendanceSettings
     listener: Listener | None = None
 

@@ -1,4 +1,5 @@
-"""Discovery: which schools there are, which semesters and datasets they have, and so which partitions."""
+"""Discovery: which schools there are, which semesters, datasets and reports they have, and so which
+partitions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -7,7 +8,7 @@ import dagster as dg
 import pyarrow as pa
 import uvloop
 
-from assets import base_data, v1
+from assets import base_data, report_plans, v1
 from assets.attendance_weeks import timeline_of
 from assets.committing import Loaded, in_words
 from assets.dataset_plans import plan_datasets
@@ -15,14 +16,17 @@ from assets.loading import Loader
 from assets.partitions import (
     ATTENDANCE_WEEKS,
     DATASET_SEGMENTS,
+    REPORT_RESULTS,
     SCHOOL_SEMESTERS,
     keys_by_school,
     partition_key,
+    partitions_of,
     semesters_by_school,
     week_key,
     weeks_by_school,
 )
-from assets.resource_assets import asset_key, raw_asset, record
+from assets.report_plans import plan_reports
+from assets.resource_assets import asset_key, described, materialized, raw_asset
 from assets.runtime import Cause, Runtime, cause_of, told
 from assets.tables import TABLES, slice_of, values
 from campus.client import Client
@@ -32,22 +36,35 @@ from campus.errors import CampusError
 from campus.events import Event
 from campus.questions import Where
 from campus.read import read
-from campus.resources import ATTENDANCE, DATASET_METADATA, DATASETS, RESOURCES, SCHOOLS, ResourceSpec
+from campus.resources import (
+    ATTENDANCE,
+    BASE_DATA,
+    DATASET_METADATA,
+    DATASETS,
+    REPORT_QUERIES,
+    RESOURCES,
+    SCHOOLS,
+    V1_DATA,
+    ResourceSpec,
+)
 from warehouse.plans import read_plans
 from warehouse.quality import committed
 
 SEMESTERS = RESOURCES["semesters"]
+# What else is read or retired here has no partitions, or loses them with what it held.
+PARTITIONED = {spec.name for spec in (*BASE_DATA, *V1_DATA, *ATTENDANCE)}
 SEMESTER_LEVEL = (*base_data.SEMESTER_LEVEL, *v1.SEMESTER_LEVEL)
 
 
 @dataclass
 class Found:
-    """What discovery found: semesters, and keys of weeks and dataset segments, by school; what became of each
-    slice, what an operator should know, and what stood in the way."""
+    """What discovery found: semesters, and keys of weeks, dataset segments and results of reports, by school;
+    what became of each slice, what an operator should know, and what stood in the way."""
 
     semesters: dict[int, list[int]] = field(default_factory=dict)
     weeks: dict[int, list[str]] = field(default_factory=dict)
     segments: dict[int, list[str]] = field(default_factory=dict)
+    results: dict[int, list[str]] = field(default_factory=dict)
     loaded: list[Loaded] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -60,10 +77,11 @@ class Known:
     semesters: dict[int, list[str]]
     weeks: dict[int, list[str]]
     segments: dict[int, list[str]]
+    results: dict[int, list[str]]
 
     @classmethod
     def of(cls, instance: dg.DagsterInstance) -> "Known":
-        kinds = (SCHOOL_SEMESTERS, ATTENDANCE_WEEKS, DATASET_SEGMENTS)
+        kinds = (SCHOOL_SEMESTERS, ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS)
         return cls(*(keys_by_school(instance.get_dynamic_partitions(kind.name or "")) for kind in kinds))
 
 
@@ -76,13 +94,14 @@ def _asset_spec(spec: ResourceSpec, group: str) -> dg.AssetSpec:
     specs=[
         _asset_spec(SCHOOLS, base_data.GROUP),
         *(_asset_spec(spec, "datasets") for spec in DATASET_METADATA),
+        *(_asset_spec(spec, "reports") for spec in report_plans.METADATA),
     ],
     required_resource_keys={"campus"},
     pool="platform",
 )
 def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
-    """Load the schools, their semesters and the metadata of their datasets; add partitions for what is new,
-    retire those of what is gone."""
+    """Load the schools, their semesters and the metadata of their datasets and reports; add partitions for
+    what is new, retire those of what is gone."""
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     known = Known.of(context.instance)
@@ -90,11 +109,14 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
     new = _partition(context.instance, SCHOOL_SEMESTERS, known.semesters, _semester_keys(found.semesters))
     new_weeks = _partition(context.instance, ATTENDANCE_WEEKS, known.weeks, found.weeks)
     new_segments = _partition(context.instance, DATASET_SEGMENTS, known.segments, found.segments)
+    new_results = _partition(context.instance, REPORT_RESULTS, known.results, found.results)
     for note in found.notes:
         if runtime.listener:
             runtime.listener(Event("note", note))
     for one in found.loaded:
-        record(context, one, found.semesters.get(one.slice.school_id, []))
+        semesters = found.semesters.get(one.slice.school_id, [])
+        partitions = partitions_of(one.slice, semesters) if one.spec.name in PARTITIONED else []
+        materialized(context, one, asset_key(one.spec.name), partitions, described(one))
     yield dg.MaterializeResult(
         asset_key=asset_key(SCHOOLS.name),
         metadata={
@@ -105,14 +127,19 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
             "new weeks": new_weeks,
         },
     )
-    for spec in DATASET_METADATA:
-        loaded = [one for one in found.loaded if one.spec is spec and one.outcome is not None]
-        rows = sum(one.outcome.tally.loaded for one in loaded if one.outcome is not None)
-        drift = {"notes": "\n".join(found.notes)} if found.notes and spec is DATASETS else {}
-        planned = {"segments": sum(map(len, found.segments.values())), "new segments": new_segments}
+    planned: dict[ResourceSpec, dict[str, str | int]] = {
+        DATASETS: {
+            "segments": sum(map(len, found.segments.values())),
+            "new segments": new_segments,
+            **({"notes": "\n".join(found.notes)} if found.notes else {}),
+        },
+        REPORT_QUERIES: {"results": sum(map(len, found.results.values())), "new results": new_results},
+    }
+    for spec in (*DATASET_METADATA, *report_plans.METADATA):
+        outcomes = [one.outcome for one in found.loaded if one.spec is spec and one.outcome is not None]
+        rows = sum(outcome.tally.loaded for outcome in outcomes)
         yield dg.MaterializeResult(
-            asset_key=asset_key(spec.name),
-            metadata={"dagster/row_count": rows, **drift, **(planned if spec is DATASETS else {})},
+            asset_key=asset_key(spec.name), metadata={"dagster/row_count": rows, **planned.get(spec, {})}
         )
     if found.problems:
         raise dg.Failure(description="\n".join(found.problems), allow_retries=False)
@@ -146,6 +173,8 @@ async def _discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
     scopes = [SCHOOLS.scopes, SEMESTERS.scopes]
     if runtime.datasets.selection.include:
         scopes.append(DATASETS.scopes)
+    if runtime.reports:
+        scopes.append(REPORT_QUERIES.scopes)
     async with Client(runtime.client, scopes, runtime.listener) as client:
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
         listed = await _list_schools(client, runtime, found)
@@ -154,6 +183,10 @@ async def _discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
             found.loaded += await _discover_school(loader, school_id, listed, semesters, found)
             found.loaded += _plan_weeks(loader, school_id, known.weeks.get(school_id, []), found)
             await _discover_datasets(loader, client, cause, school_id, found)
+            planned = await plan_reports(loader, client, cause, school_id, known.results.get(school_id, []))
+            found.loaded += planned.loaded
+            found.results[school_id] = planned.partitions
+            found.problems += planned.problems
     failed = [one for one in found.loaded if one.status == "failed"]
     found.problems += [in_words(failed)] if failed else []
     return found

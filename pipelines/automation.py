@@ -13,7 +13,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from assets import base_data as base_assets
 from assets import v1 as v1_assets
 from assets.attendance_weeks import weeks_to_ask
-from assets.partitions import ATTENDANCE_WEEKS, DATASET_SEGMENTS, SCHOOL_SEMESTERS, partition_key
+from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, partition_key
 from assets.resource_assets import asset_key
 from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG
 from assets.tables import TABLES
@@ -63,22 +63,23 @@ def loads_after_discovery(
     discovery: AssetJob,
     base_data: AssetJob,
     v1: AssetJob,
-    datasets: AssetJob,
+    whole: Sequence[tuple[AssetJob, dg.DynamicPartitionsDefinition]],
     status: dg.DagsterRunStatus,
 ) -> dg.SensorDefinition:
     """The sensor that asks for the loads of each school once discovery has ended. Also when it has failed:
-    that one school cannot be read is no reason to leave out the others."""
+    that one school cannot be read is no reason to leave out the others. `whole`: what has no semesters, and
+    is asked for with all of its partitions."""
     by_semester = ((base_data, base_assets.SEMESTER_LEVEL), (v1, v1_assets.SEMESTER_LEVEL))
 
     @dg.run_status_sensor(
         name=f"loads_after_discovery_{status.value.lower()}",
         run_status=status,
         monitored_jobs=[discovery],
-        request_jobs=[base_data, v1, datasets],
+        request_jobs=[base_data, v1, *(job for job, _ in whole)],
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=30,
-        description="The loads of each school: its current semester, on one night a week every semester, and "
-        "its datasets.",
+        description="The loads of each school: its current semester, on one night a week every semester, its "
+        "datasets and its reports.",
     )
     def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest]:
         instance, run = context.instance, context.dagster_run
@@ -88,16 +89,16 @@ def loads_after_discovery(
         tags = {SYNC_ID_TAG: run.tags.get(SYNC_ID_TAG, run.run_id), FULL_TAG: every_semester}
         keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
         mine, current = of_schools(keys, settings.school_ids), current_keys(settings)
-        returned = retired(Lake(str(settings.lake_root)))
+        lake = Lake(str(settings.lake_root))
         for job, specs in by_semester:
             loaded = [instance.get_materialized_partitions(asset_key(spec.name)) for spec in specs]
             # A semester that comes back after it was retired is as good as new.
-            everywhere = set.intersection(*loaded) - returned
+            everywhere = set.intersection(*loaded) - retired(lake, {spec.name for spec in specs})
             wanted = due_keys(mine, current, everywhere, every_semester=every_semester == "true")
             yield from _requests(run.run_id, job, keys, wanted, tags)
-        segments = instance.get_dynamic_partitions(DATASET_SEGMENTS.name or "")
-        wanted = of_schools(segments, settings.school_ids)
-        yield from _requests(run.run_id, datasets, segments, wanted, tags)
+        for job, partitions in whole:
+            keys = instance.get_dynamic_partitions(partitions.name or "")
+            yield from _requests(run.run_id, job, keys, of_schools(keys, settings.school_ids), tags)
 
     return sensor
 

@@ -1,10 +1,14 @@
 """All that Dagster knows of the project."""
 
+from dataclasses import dataclass
+
 import dagster as dg
 
 from assets.attendance import attendance
 from assets.base_data import base_data
 from assets.datasets import dataset_records
+from assets.partitions import ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS, SCHOOL_SEMESTERS
+from assets.reports import report_records
 from assets.runtime import Runtime
 from assets.schools import discovery
 from assets.v1 import v1_data
@@ -14,8 +18,49 @@ from pipelines.settings import Settings, load_settings
 from warehouse.models import manifest
 
 DISCOVERY, BASE_DATA, V1, PUBLISH = "discovery", "base_data", "v1", "publish"
-ATTENDANCE, DATASETS = "attendance", "datasets"
+ATTENDANCE, DATASETS, REPORTS = "attendance", "datasets", "reports"
 ENDS = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE)
+
+
+@dataclass(frozen=True)
+class Load:
+    """A job that loads any partitions of some assets."""
+
+    job: str
+    assets: dg.AssetsDefinition
+    partitions: dg.DynamicPartitionsDefinition
+    description: str
+
+
+#: In the order in which a sync runs them.
+LOADS = (
+    Load(
+        BASE_DATA,
+        base_data,
+        SCHOOL_SEMESTERS,
+        "Semesters through grades in the recommended order, for any schools and semesters.",
+    ),
+    Load(
+        V1,
+        v1_data,
+        SCHOOL_SEMESTERS,
+        "The v1 generation: users, classes, timetables, transcripts and devices, for any schools and "
+        "semesters.",
+    ),
+    Load(
+        ATTENDANCE,
+        attendance,
+        ATTENDANCE_WEEKS,
+        "Any teaching weeks of attendance, by whichever way takes fewer requests.",
+    ),
+    Load(
+        DATASETS,
+        dataset_records,
+        DATASET_SEGMENTS,
+        "Any segments of any datasets: in full, or what changed where that can be told.",
+    ),
+    Load(REPORTS, report_records, REPORT_RESULTS, "Any results of the reports that settings name."),
+)
 
 
 def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
@@ -24,37 +69,25 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
     finding = dg.define_asset_job(
         DISCOVERY,
         dg.AssetSelection.assets(discovery),
-        description="Find the schools, their semesters and datasets: the partitions of all that follows.",
+        description="Find the schools, their semesters, datasets and reports: the partitions of all that "
+        "follows.",
     )
-    loads = dg.define_asset_job(
-        BASE_DATA,
-        dg.AssetSelection.assets(base_data),
-        description="Semesters through grades in the recommended order, for any schools and semesters.",
-    )
-    v1 = dg.define_asset_job(
-        V1,
-        dg.AssetSelection.assets(v1_data),
-        description="The v1 generation: users, classes, timetables, transcripts and devices, for any schools "
-        "and semesters.",
-    )
-    weeks = dg.define_asset_job(
-        ATTENDANCE,
-        dg.AssetSelection.assets(attendance),
-        description="Any teaching weeks of attendance, by whichever way takes fewer requests.",
-    )
-    records = dg.define_asset_job(
-        DATASETS,
-        dg.AssetSelection.assets(dataset_records),
-        description="Any segments of any datasets: in full, or what changed where that can be told.",
-    )
+    jobs = {
+        load.job: dg.define_asset_job(
+            load.job, dg.AssetSelection.assets(load.assets), description=load.description
+        )
+        for load in LOADS
+    }
+    base, v1 = jobs[BASE_DATA], jobs[V1]
+    nightly_whole = [(jobs[load.job], load.partitions) for load in LOADS if load.job in (DATASETS, REPORTS)]
     campus = dg.ResourceDefinition.hardcoded_resource(runtime) if runtime else campus_resource(settings)
     return dg.Definitions(
-        assets=[discovery, base_data, v1_data, attendance, dataset_records],
-        jobs=[finding, loads, v1, weeks, records],
+        assets=[discovery, *(load.assets for load in LOADS)],
+        jobs=[finding, *jobs.values()],
         schedules=[nightly(settings, finding)],
         sensors=[
-            *(loads_after_discovery(settings, finding, loads, v1, records, end) for end in ENDS),
-            *(attendance_after_classes(settings, loads, v1, weeks, end) for end in ENDS),
+            *(loads_after_discovery(settings, finding, base, v1, nightly_whole, end) for end in ENDS),
+            *(attendance_after_classes(settings, base, v1, jobs[ATTENDANCE], end) for end in ENDS),
         ],
         resources={"campus": campus},
         executor=dg.in_process_executor,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from assets.report_tables import selections_of
 from assets.users import STUDENT
 from campus.client import Client, segment
 from campus.collect import Collector
@@ -18,9 +19,23 @@ from campus.errors import CampusError, Forbidden, NotFound, TornBody, Unexpected
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.parts import SPLITTERS, unwrapped
 from campus.prefixes import PREFIXES
-from campus.resources import BASE_DATA, DATASET_METADATA, DATASETS, RESOURCES, SCHOOLS, V1_DATA, ResourceSpec
+from campus.reports.metadata import read_report
+from campus.reports.parameters import ask_for as ask_report
+from campus.reports.selection import ReportSelection
+from campus.resources import (
+    BASE_DATA,
+    DATASET_METADATA,
+    DATASETS,
+    REPORT_METADATA,
+    REPORT_PARAMETERS,
+    REPORT_QUERIES,
+    RESOURCES,
+    SCHOOLS,
+    V1_DATA,
+    ResourceSpec,
+)
 from pipelines.display import console
-from pipelines.resources import open_platform, term_types
+from pipelines.resources import open_platform, term_types, wanted_reports
 from pipelines.settings import Settings, SettingsError, check_home
 
 FIRST_ROWS = {names: {names.page: "1", names.per_page: "5"} for names in (V1_NAMES, V3_NAMES)}
@@ -70,8 +85,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     with open_platform(settings) as platform:
         # A doctor's patience is short: an overloaded platform is a finding, not something to wait for.
         config = replace(platform, max_attempts=2, retry_after_cap=5)
-        scopes = [spec.scopes for spec in RESOURCES.values()]
-        async with Client(config, scopes) as client:
+        async with Client(config, _scopes(settings)) as client:
             listed = await _schools(client, settings.school_ids)
             yield listed.finding
             for school_id in settings.school_ids or [row["id"] for row in listed.rows]:
@@ -82,6 +96,16 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding(True, f"The warehouse is published: {settings.published}.")
     else:
         yield Finding(None, f"{settings.published} is not there yet: campus sync makes it.")
+
+
+def _scopes(settings: Settings) -> list[tuple[str, ...]]:
+    """What a sync with these settings needs; nobody has to grant more."""
+    unwanted: set[ResourceSpec] = set()
+    if not settings.options.datasets.selection.include:
+        unwanted.update(DATASET_METADATA)
+    if not wanted_reports(settings):
+        unwanted.update(REPORT_METADATA)
+    return [spec.scopes for spec in RESOURCES.values() if spec not in unwanted]
 
 
 @dataclass(frozen=True)
@@ -117,6 +141,8 @@ async def _school(client: Client, school_id: int, settings: Settings) -> AsyncIt
     if selection.include:
         async for finding in _datasets(client, school_id, selection):
             yield finding
+    for wanted in selections_of(wanted_reports(settings), school_id).values():
+        yield await _report(client, school_id, wanted)
 
 
 def _questions(
@@ -239,6 +265,22 @@ async def _datasets(client: Client, school_id: int, selection: Selection) -> Asy
             ask_for(selection, definitions[name], definitions, school_id)
         except SelectionError as error:
             yield Finding(False, str(error))
+
+
+async def _report(client: Client, school_id: int, wanted: ReportSelection) -> Finding:
+    """What a school's report offers, or what of campus.yaml does not fit it."""
+    nowhere = (Collector(spec, "", lambda _: None) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
+    try:
+        offered = await read_report(client, school_id, wanted.report, *nowhere)
+        questions = ask_report(wanted, offered, school_id)
+    except CampusError as error:
+        return Finding(False, str(error))
+    return Finding(
+        True,
+        f"school {school_id}, report {wanted.report!r}: {len(offered.queries)} queries under "
+        f"{offered.prefix}{REPORT_QUERIES.path.format(report=wanted.report)}, {len(questions)} results to be "
+        f"read.",
+    )
 
 
 def _skew(seconds: float | None) -> Finding:

@@ -1,6 +1,7 @@
 """What campus.yaml may say, section by section; docs/campus.yaml is its annotated sample."""
 
 import datetime as dt
+from itertools import combinations
 from typing import Annotated, Any
 
 from pydantic import (
@@ -16,6 +17,7 @@ from pydantic import (
 from campus.attendance.calendar import WeekCondition, WeeksBegin
 from campus.datasets.filters import FilterValue
 from campus.datasets.selection import Selection, TableSelection
+from campus.reports.selection import ParameterValue, ReportSelection
 from campus.wishes import Scalar
 from warehouse.exports.export import Format
 from warehouse.exports.ready import READY
@@ -69,14 +71,15 @@ class TermOptions(Section):
     extra_types: tuple[str, ...] = Field((), description="Term types beside those the specification names")
 
 
-def _filter_value(value: Any) -> FilterValue:
-    """A filter's value. YAML makes dates and moments of what looks like them; the interface takes text."""
+def _value(value: Any) -> FilterValue:
+    """What is sent as one value or several."""
     if isinstance(value, list | tuple):
-        return tuple(_filter_scalar(member) for member in value)
-    return _filter_scalar(value)
+        return tuple(_scalar(member) for member in value)
+    return _scalar(value)
 
 
-def _filter_scalar(value: Any) -> Scalar:
+def _scalar(value: Any) -> Scalar:
+    """One value. YAML makes dates and moments of what looks like them; the interface takes text."""
     if isinstance(value, dt.date):
         return str(value)
     if isinstance(value, Scalar):
@@ -89,7 +92,7 @@ class TableOptions(Section):
 
     fields: tuple[str, ...] = Field((), description="Fields to read; none named: all")
     expand: tuple[str, ...] = Field((), description="Relations whose rows are embedded")
-    filters: dict[str, Annotated[FilterValue, PlainValidator(_filter_value)]] = Field(
+    filters: dict[str, Annotated[FilterValue, PlainValidator(_value)]] = Field(
         {}, description="Values by {field}_{operator}"
     )
 
@@ -125,6 +128,40 @@ class DatasetOptions(Section):
             },
             extra_operators=self.extra_operators,
         )
+
+
+def _name(value: Any) -> str:
+    """A name, or an id, which YAML makes a number of."""
+    if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+        return str(value).strip()
+    raise ValueError("expected a name or an id")
+
+
+Name = Annotated[str, PlainValidator(_name)]
+
+
+class ReportOptions(Section):
+    """A report that is read: which of its queries, and with which parameters."""
+
+    report: Name = Field(description="Name or id of the report")
+    schools: tuple[int, ...] = Field((), description="Schools that it is read of; none named: all")
+    queries: tuple[Name, ...] = Field((), description="Ids or labels of its queries; none named: all")
+    parameters: dict[str, Annotated[ParameterValue, PlainValidator(_value)]] = Field(
+        {}, description="Values by the name of the parameter; of options their keys"
+    )
+    matrix: dict[str, tuple[Annotated[Scalar, PlainValidator(_scalar)], ...]] = Field(
+        {}, description="Lists of values, each combination of which is a partition of its own"
+    )
+
+    @property
+    def selection(self) -> ReportSelection:
+        """What `campus` takes of it."""
+        return ReportSelection(self.report, self.queries, self.parameters, self.matrix)
+
+    def overlaps(self, other: "ReportOptions") -> bool:
+        """Whether both say how the same report of a school is read."""
+        everywhere = not self.schools or not other.schools
+        return self.report == other.report and (everywhere or bool({*self.schools} & {*other.schools}))
 
 
 class AttendanceOptions(Section):
@@ -200,6 +237,17 @@ class Options(Section):
     terms: TermOptions = TermOptions()
     attendance: AttendanceOptions = AttendanceOptions()
     datasets: DatasetOptions = DatasetOptions()
+    reports: tuple[ReportOptions, ...] = Field((), description="Reports to read, since nothing lists them")
     publish: PublishOptions = PublishOptions()
     exports: ExportOptions = ExportOptions()
     schedule: ScheduleOptions = ScheduleOptions()
+
+    @field_validator("reports")
+    @classmethod
+    def _each_once(cls, reports: tuple[ReportOptions, ...]) -> tuple[ReportOptions, ...]:
+        for one, other in combinations(reports, 2):
+            if one.overlaps(other):
+                raise ValueError(
+                    f"{one.report} is there twice for the same school: say in one entry what is read of it"
+                )
+        return reports

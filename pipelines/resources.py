@@ -8,11 +8,13 @@ import dagster as dg
 
 from assets.attendance_weeks import AttendanceSettings
 from assets.dataset_tables import DatasetSettings
+from assets.report_tables import WantedReport
 from assets.runtime import Runtime
 from assets.tables import TABLES
 from assets.users import forget_id_numbers
 from campus.config import ClientConfig
 from campus.events import Listener
+from campus.reports.selection import ReportSelection
 from campus.resources import TERM_TYPES
 from pipelines.settings import Settings
 from simulator.process import running
@@ -98,6 +100,16 @@ def _dataset_settings(settings: Settings) -> DatasetSettings:
     )
 
 
+def wanted_reports(settings: Settings) -> tuple[WantedReport, ...]:
+    """The reports that are read: those of campus.yaml, and what CAMPUS_REPORTS names beside them."""
+    entries = settings.options.reports
+    told = {entry.report for entry in entries}
+    return (
+        *(WantedReport(entry.selection, entry.schools) for entry in entries),
+        *(WantedReport(ReportSelection(name)) for name in settings.reports if name not in told),
+    )
+
+
 def attendance_settings(settings: Settings) -> AttendanceSettings:
     """How attendance is read."""
     options = settings.options.attendance
@@ -133,6 +145,7 @@ def _runtime(
         keep_id_numbers=settings.keep_id_numbers,
         keep_generations=publishing.keep_generations,
         datasets=_dataset_settings(settings),
+        reports=wanted_reports(settings),
         attendance=attendance_settings(settings),
         listener=listener,
     )

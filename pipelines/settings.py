@@ -15,6 +15,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from campus.wishes import nearest
 from pipelines.options import Options, Section
 
+# What pydantic says in words of Python.
+EXPECTED = {"tuple_type": "expected a list, such as [a, b]", "model_type": "expected keys with their values"}
+
 
 class SettingsError(Exception):
     """Settings that make no sense. `problems`: one line each, to be shown to the operator."""
@@ -40,6 +43,7 @@ class Settings(BaseSettings):
     school_ids: Ids = None
     device_ids: Names = ()
     card_ids: Names = ()
+    reports: Names = ()
     keep_id_numbers: bool = False
     config: Path | None = None
     # Of campus.yaml only: load_settings gives it, and the environment is not asked.
@@ -80,7 +84,7 @@ class Settings(BaseSettings):
     def _empty_is_no(cls, value: Any) -> Any:
         return False if value == "" else value
 
-    @field_validator("device_ids", "card_ids", mode="before")
+    @field_validator("device_ids", "card_ids", "reports", mode="before")
     @classmethod
     def _comma_separated(cls, value: Any) -> Any:
         return tuple(dict.fromkeys(_parts(value))) if isinstance(value, str) else value
@@ -204,7 +208,8 @@ def _line(problem: Any, prefix: str = "") -> str:
     name = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         return f"{name}: there is no such key{nearest(str(key), _keys_of(section))}"
-    return f"{prefix}{name.upper() if prefix else name}: {problem['msg'].removeprefix('Value error, ')}"
+    said = EXPECTED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+    return f"{prefix}{name.upper() if prefix else name}: {said}"
 
 
 def _keys_of(section: Sequence[int | str]) -> list[str]:
@@ -212,5 +217,7 @@ def _keys_of(section: Sequence[int | str]) -> list[str]:
     kind: Any = Options
     for part in section:
         is_section = isinstance(kind, type) and issubclass(kind, Section)
-        kind = kind.model_fields[part].annotation if is_section else get_args(kind)[-1]
+        # Of a mapping or a list of sections, the kind that its members have.
+        members = [kind.model_fields[part].annotation] if is_section else get_args(kind)
+        kind = next(member for member in reversed(members) if member is not ...)
     return list(kind.model_fields)

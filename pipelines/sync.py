@@ -11,18 +11,10 @@ from typing import Any
 import dagster as dg
 
 from assets.attendance_weeks import weeks_to_ask
-from assets.partitions import ATTENDANCE_WEEKS, DATASET_SEGMENTS, SCHOOL_SEMESTERS
 from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG, Runtime
-from pipelines.definitions import ATTENDANCE, BASE_DATA, DATASETS, DISCOVERY, PUBLISH, V1
+from pipelines.definitions import ATTENDANCE, DISCOVERY, LOADS, PUBLISH
 from pipelines.due import of_schools, school_ranges
 
-# What is loaded, in this order: the jobs and their partitions.
-LOADS = (
-    (BASE_DATA, SCHOOL_SEMESTERS),
-    (V1, SCHOOL_SEMESTERS),
-    (ATTENDANCE, ATTENDANCE_WEEKS),
-    (DATASETS, DATASET_SEGMENTS),
-)
 # The run's own words reach the terminal as events and failures; Dagster's log of it is in the UI.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -59,16 +51,16 @@ def load(
     selected = None if selection is None else _select(definitions, selection)
     tags = {SYNC_ID_TAG: sync_id, FULL_TAG: str(full).lower()}
     yield _execute(definitions, instance, DISCOVERY, tags)
-    for job, partitions in LOADS:
-        mine = None if selected is None else selected & _assets_of(definitions, job)
+    for each in LOADS:
+        mine = None if selected is None else selected & each.assets.keys
         if mine is not None and not mine:
             continue
-        keys = instance.get_dynamic_partitions(partitions.name or "")
+        keys = instance.get_dynamic_partitions(each.partitions.name or "")
         wanted = of_schools(keys, schools)
-        if job == ATTENDANCE:
+        if each.job == ATTENDANCE:
             wanted = weeks_to_ask(runtime.lake, runtime.attendance, wanted, full=full)
         for stretch in school_ranges(keys, wanted):
-            yield _execute(definitions, instance, job, tags | stretch.tags, mine)
+            yield _execute(definitions, instance, each.job, tags | stretch.tags, mine)
 
 
 def build(definitions: dg.Definitions, instance: dg.DagsterInstance) -> JobEnd:
@@ -111,7 +103,7 @@ def _interruptible(run: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteIn
 
 def _select(definitions: dg.Definitions, selection: str) -> set[dg.AssetKey]:
     """The assets of a load that a selection names."""
-    loadable = set.union(*(_assets_of(definitions, job) for job, _ in LOADS))
+    loadable = {key for each in LOADS for key in each.assets.keys}
     try:
         named = dg.AssetSelection.from_string(selection).resolve(definitions.resolve_asset_graph())
     except dg.DagsterError as error:
@@ -120,10 +112,6 @@ def _select(definitions: dg.Definitions, selection: str) -> set[dg.AssetKey]:
         names = ", ".join(sorted(f'key:"{key.to_user_string()}"' for key in loadable))
         raise SelectionError(f"--select {selection!r} names nothing that is loaded; there are {names}")
     return set(named & loadable)
-
-
-def _assets_of(definitions: dg.Definitions, job: str) -> set[dg.AssetKey]:
-    return set(definitions.resolve_job_def(job).asset_layer.selected_asset_keys)
 
 
 def _problem(result: dg.ExecuteInProcessResult) -> str:

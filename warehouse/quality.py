@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -105,9 +105,14 @@ def standings(lake: Lake, school_id: int) -> dict[str, dict[str, Standing]]:
     return found
 
 
-def retired(lake: Lake) -> set[str]:
-    """The slices (as text) of which some table was emptied, as they were gone, and not loaded since."""
-    return {row["slice"] for row in _last_complete(lake, "true") if row["status_last"] == RETIRED}
+def retired(lake: Lake, tables: Collection[str]) -> set[str]:
+    """The slices (as text) of which one of these tables was emptied, as they were gone, and not loaded
+    since."""
+    return {
+        row["slice"]
+        for row in _last_complete(lake, "true")
+        if row["resource"] in tables and row["status_last"] == RETIRED
+    }
 
 
 def _last_complete(lake: Lake, condition: str) -> list[dict[str, Any]]:

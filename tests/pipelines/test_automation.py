@@ -16,7 +16,7 @@ from assets.runtime import FULL_TAG, SYNC_ID_TAG
 from assets.tables import TABLES
 from campus.resources import ATTENDANCE as ATTENDANCE_RESOURCES
 from campus.resources import BASE_DATA as BASE_RESOURCES
-from campus.resources import DATASET_METADATA, SCHOOLS, V1_DATA
+from campus.resources import DATASET_METADATA, REPORT_METADATA, SCHOOLS, V1_DATA
 from pipelines.automation import EVERY_SEMESTER_TAG
 from pipelines.definitions import (
     ATTENDANCE,
@@ -24,6 +24,7 @@ from pipelines.definitions import (
     DATASETS,
     DISCOVERY,
     PUBLISH,
+    REPORTS,
     V1,
     build_definitions,
     load_definitions,
@@ -53,7 +54,7 @@ def district(make_world: Callable[..., World]) -> World:
 def test_the_definitions_that_dagster_loads_are_whole(definitions: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(definitions)
     repository = definitions.get_repository_def()
-    jobs = (DISCOVERY, BASE_DATA, V1, DATASETS, PUBLISH)
+    jobs = (DISCOVERY, BASE_DATA, V1, ATTENDANCE, DATASETS, REPORTS, PUBLISH)
     assert set(jobs) <= set(repository.job_names)
     assert all(job.description for job in (repository.get_job(name) for name in jobs))
 
@@ -61,7 +62,8 @@ def test_the_definitions_that_dagster_loads_are_whole(definitions: dg.Definition
 def test_each_asset_has_a_group_and_a_description(definitions: dg.Definitions) -> None:
     graph = definitions.resolve_asset_graph()
     nodes = {key: graph.get(key) for key in graph.materializable_asset_keys}
-    resources = (SCHOOLS, *BASE_RESOURCES, *V1_DATA, *ATTENDANCE_RESOURCES, *DATASET_METADATA)
+    metadata = (*DATASET_METADATA, *REPORT_METADATA)
+    resources = (SCHOOLS, *BASE_RESOURCES, *V1_DATA, *ATTENDANCE_RESOURCES, *metadata)
     assert {asset_key(spec.name) for spec in resources} | {RECORDS, PUBLISHED} <= nodes.keys()
     groups = {"base_data", "v1", "attendance", "datasets", "staging", "core", "marts", "seeds", "published"}
     assert {node.group_name for node in nodes.values()} >= groups

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
+from assets.report_tables import selections_of
 from campus.datasets.selection import Selection, TableSelection
-from pipelines.options import DatasetOptions, Options, Section
-from pipelines.settings import SettingsError, load_settings
+from campus.reports.selection import ReportSelection
+from pipelines.options import DatasetOptions, Options, ReportOptions, Section
+from pipelines.resources import wanted_reports
+from pipelines.settings import Settings, SettingsError, load_settings
 
 ROOT = Path(__file__).parents[2]
 CAMPUS = Path(sys.executable).parent / "campus"
@@ -84,7 +87,24 @@ def test_a_mistake_in_the_environment_is_one_line(
         ),
         ("dataset: {}", "dataset: there is no such key; did you mean datasets?"),
         ("datasets: {tables: {scores: {filters: {day_egt: 2025-02-30}}}}", "is no YAML: day is out of range"),
-        ("[1, 2]", "Input should be a valid dictionary"),
+        ("[1, 2]", "expected keys with their values"),
+        ("reports: [{queries: [1]}]", "reports.0.report: Field required"),
+        ("reports: [ranks]", "reports.0: expected keys with their values"),
+        ("reports: {report: ranks}", "reports: expected a list, such as [a, b]"),
+        (
+            "reports: [{report: a, querys: [1]}]",
+            "reports.0.querys: there is no such key; did you mean queries?",
+        ),
+        ("reports: [{report: true}]", "reports.0.report: expected a name or an id"),
+        ("reports: [{report: a}, {report: b, matrix: {s: {x: 1}}}]", "reports.1.matrix.s: expected a list"),
+        (
+            "reports: [{report: a, parameters: {s: {x: 1}}}]",
+            "reports.0.parameters.s: expected text, a number",
+        ),
+        (
+            "reports: [{report: a, schools: [1]}, {report: a}]",
+            "reports: a is there twice for the same school",
+        ),
         ("a: [", "is no YAML: "),
     ],
 )
@@ -156,19 +176,43 @@ def test_what_is_selected_of_datasets_is_handed_on() -> None:
     )
 
 
+def test_reports_are_handed_on_with_dates_as_text() -> None:
+    text = """
+    report: 12
+    queries: [501, 成绩]
+    parameters: {grade: 7, period: [2025-09-01, 2026-01-31]}
+    matrix: {semester: [20, 21]}
+    """
+    selection = ReportOptions.model_validate(yaml.safe_load(text)).selection
+    assert selection == ReportSelection(
+        "12", ("501", "成绩"), {"grade": 7, "period": ("2025-09-01", "2026-01-31")}, {"semester": (20, 21)}
+    )
+
+
+def test_a_report_of_the_environment_yields_to_that_of_campus_yaml() -> None:
+    entries = [{"report": "ranks", "schools": [101]}, {"report": "ranks", "schools": [102]}, {"report": "12"}]
+    options = Options.model_validate({"reports": entries})
+    wanted = wanted_reports(Settings(reports=("marks", "12"), options=options))
+    assert [(one.selection.report, one.schools) for one in wanted] == [
+        ("ranks", (101,)),
+        ("ranks", (102,)),
+        ("12", ()),
+        ("marks", ()),
+    ]
+    assert list(selections_of(wanted, 103)) == ["12", "marks"]
+
+
 def test_the_annotated_sample_is_whole_and_shows_the_defaults() -> None:
     sample = yaml.safe_load((ROOT / "docs" / "campus.yaml").read_text(encoding="utf-8"))
     assert Options.model_validate(sample) == Options()
     assert sorted(_keys(sample)) == sorted(_keys(Options().model_dump()))
-    assert all(field.description for section in Options() for field in _fields(section[1])), (
-        "each key says what it is"
-    )
+    sections = [type(section) for _, section in Options() if isinstance(section, Section)]
+    assert all(
+        field.description for kind in (*sections, ReportOptions) for field in kind.model_fields.values()
+    ), "each key says what it is"
 
 
 def _keys(options: Mapping[str, Any]) -> Iterator[str]:
     for section, values in options.items():
+        yield section
         yield from (f"{section}.{key}" for key in values)
-
-
-def _fields(section: Section) -> list[Any]:
-    return list(type(section).model_fields.values())

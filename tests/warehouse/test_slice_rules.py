@@ -150,14 +150,14 @@ def test_status_and_message(lake: Lake, said: dict[str, object], status: str, wo
 def test_a_slice_that_comes_back_after_it_was_retired_is_as_good_as_new(lake: Lake) -> None:
     rows, text = [row(1), row(2)], str(SLICE)
     sync(lake, 0, rows)
-    assert (standings(lake, 101)["marks"][text].complete_at, retired(lake)) == (at(0), set())
+    assert (standings(lake, 101)["marks"][text].complete_at, retired(lake, {"marks"})) == (at(0), set())
     assert sync(lake, 1, [], retires=True).status == "retired"
-    assert (standings(lake, 101), retired(lake), committed(lake, "night-1")) == ({}, {text}, {})
+    assert (standings(lake, 101), retired(lake, {"marks"}), committed(lake, "night-1")) == ({}, {text}, {})
     # An attempt that misses something is no return.
     sync(lake, 2, [row(1)], complete=False)
-    assert retired(lake) == {text}
+    assert retired(lake, {"marks"}) == {text}
     assert sync(lake, 3, rows).tally.returned == 1
-    assert (standings(lake, 101)["marks"][text].complete_at, retired(lake)) == (at(3), set())
+    assert (standings(lake, 101)["marks"][text].complete_at, retired(lake, {"marks"})) == (at(3), set())
 
 
 def test_the_load_log_says_what_the_reading_took(lake: Lake) -> None:

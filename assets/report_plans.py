@@ -1,0 +1,120 @@
+"""Planning: what a school's reports take and offer, and so which results there are to load."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from assets.committing import Loaded, Planned, commit_slice
+from assets.loading import Loader
+from assets.report_tables import Result, records_spec, report_slice, selections_of
+from assets.runtime import Cause
+from assets.tables import TABLES, values
+from campus.client import Client
+from campus.collect import Account, Collector
+from campus.collection import together
+from campus.reports.metadata import Offered, read_report
+from campus.reports.parameters import Question, ReportSelectionError, ask_for
+from campus.reports.selection import ReportSelection, combination_text
+from campus.resources import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
+from warehouse.spool import Spool
+from warehouse.tables import Slice, report_table
+
+METADATA = (REPORT_QUERIES, REPORT_PARAMETERS)
+
+
+async def plan_reports(
+    loader: Loader, client: Client, cause: Cause, school_id: int, known: Sequence[str]
+) -> Planned:
+    """Load what the wanted reports of a school take and offer, and plan their results.
+
+    known: the partition keys that there are. A report that cannot be planned keeps its results, and is a
+    problem; results that are not wanted any more are retired."""
+    planned = Planned()
+    wanted = selections_of(loader.runtime.reports, school_id)
+    keys: dict[str, list[str]] = defaultdict(list)
+    for key in known:
+        keys[Result.of(key).report].append(key)
+
+    async def plan(selection: ReportSelection) -> None:
+        try:
+            keys[selection.report] = await _plan_one(loader, client, school_id, selection, planned)
+        except _Unplanned as error:
+            planned.problems.append(str(error))
+
+    await together(plan(selection) for selection in wanted.values())
+    planned.partitions = [key for report in wanted for key in keys[report]]
+    for key in known:
+        if key not in planned.partitions:
+            retired = _retire(loader, cause, Result.of(key))
+            if any(one.status == "failed" for one in retired):
+                # What is held of it is still published, and the next discovery tries again.
+                planned.partitions.append(key)
+            planned.loaded += retired
+    for spec in METADATA:
+        held = loader.runtime.lake.read(TABLES[spec.name], Slice.of(_school_id=school_id), ["report"])
+        planned.loaded += [
+            loader.retire(spec, report_slice(school_id, report))
+            for report in sorted(set(values(held, "report")) - wanted.keys())
+        ]
+    return planned
+
+
+def questions_of(school_id: int, selection: ReportSelection, offered: Offered) -> dict[str, Question]:
+    """The question for each result of a report, by the key of its partition.
+
+    Raises ReportSelectionError."""
+    return {
+        Result(school_id, selection.report, one.query.id, combination_text(one.matrix)).key: one
+        for one in ask_for(selection, offered, school_id)
+    }
+
+
+class _Unplanned(Exception):
+    """Why it is not known which results a report has."""
+
+
+async def _plan_one(
+    loader: Loader, client: Client, school_id: int, selection: ReportSelection, planned: Planned
+) -> list[str]:
+    """The keys of a report's results. Raises _Unplanned."""
+    offered: Offered | None = None
+
+    async def read(collectors: dict[ResourceSpec, Collector]) -> None:
+        nonlocal offered
+        offered = await read_report(
+            client, school_id, selection.report, collectors[REPORT_PARAMETERS], collectors[REPORT_QUERIES]
+        )
+
+    slice = report_slice(school_id, selection.report)
+    loaded = await loader.load_by(read, dict.fromkeys(METADATA, slice), again=True)
+    if offered is None:
+        raise _Unplanned(loaded[0].message)
+    planned.loaded += loaded
+    try:
+        return list(questions_of(school_id, selection, offered))
+    except ReportSelectionError as error:
+        raise _Unplanned(str(error)) from error
+
+
+def _retire(loader: Loader, cause: Cause, result: Result) -> list[Loaded]:
+    """Empty what a result has in its tables."""
+    runtime, table = loader.runtime, report_table(result.table_name, (), "")
+    retired = []
+    if runtime.lake.holds(table):
+        guard = replace(runtime.guard, allowed=True)
+        with Spool(table, runtime.scratch, synced_at=cause.started_at) as spool:
+            retired = [
+                commit_slice(
+                    runtime,
+                    cause,
+                    records_spec(table),
+                    table,
+                    result.slice,
+                    spool,
+                    Account(),
+                    guard,
+                    distinct=True,
+                    retires=True,
+                )
+            ]
+    return [*retired, loader.retire(REPORT_FIELDS, result.slice)]
