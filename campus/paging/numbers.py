@@ -166,13 +166,19 @@ class PageNumbers:
             self._finish(reading, True, "two readings show the same rows")
         elif again and done.total is not None:
             self._give_up(f"the platform counts {done.total} rows but shows {len(reading.keys)}")
-        elif done.page_ignored and self._passes > 1 and not self._may_ask_whole():
+        elif (
+            done.page_ignored and self._passes > 1 and not self._may_ask_whole() and not self._pages_differ()
+        ):
             # One pass alone may have shown a single page, and its like for each one past the end.
             self._give_up("every page shows the same rows: the platform seems to ignore the page number")
         elif self._passes >= self._max_passes:
             self._give_up(f"no two of {self._passes} passes over the pages show the same rows")
         else:
             self._next_pass()
+
+    def _pages_differ(self) -> bool:
+        """A pass had pages that are not alike: rows may be, and fill pages of another size."""
+        return any(reading.telling and len(reading.requests) > 1 for reading in self._readings)
 
     def _next_pass(self) -> None:
         # Where no total told whether everything at once is too much, the pass that has ended does.

@@ -76,3 +76,10 @@ def test_rows_that_are_alike_on_one_counted_page_are_all_there_are() -> None:
     paging = paging_of(10)
     kept, _ = read(paging, platform)
     assert (kept, paging.outcome.complete, platform.asked) == ([7, 7, 7], True, 1)
+
+
+@pytest.mark.parametrize("rows", ["aaa", "aab", "abb", "aabb"])
+def test_rows_that_are_alike_may_fill_the_pages_of_another_pass(rows: str) -> None:
+    paging = paging_of(2)
+    kept, _ = read(paging, Listing([*rows], refuses_whole=True))
+    assert (sorted(kept), paging.outcome.complete) == ([*rows], True)
