@@ -112,10 +112,13 @@ def _either(fits: str, number: str, column: str) -> str:
     )
 
 
+def is_too_long(text: str) -> bool:
+    """Whether a cell cannot hold the text. No character takes more than two units."""
+    return len(text) > TEXT_LIMIT // 2 and _units(text) > TEXT_LIMIT
+
+
 def shortened(text: str, mark: str) -> str:
-    """The text, cut to what a cell holds and `mark` at its end if it is longer."""
-    if len(text) <= TEXT_LIMIT // 2 or _units(text) <= TEXT_LIMIT:
-        return text
+    """As much of a text that is too long as a cell holds, with `mark` at its end."""
     kept = text[: TEXT_LIMIT - len(mark)]
     while _units(kept) + len(mark) > TEXT_LIMIT:
         kept = kept[: -max(1, (_units(kept) + len(mark) - TEXT_LIMIT) // 2)]

@@ -17,7 +17,7 @@ from xlsxwriter.utility import xl_range
 from xlsxwriter.worksheet import Worksheet
 
 from warehouse.exports.about import Part, tab_name, write_about
-from warehouse.exports.cells import shortened
+from warehouse.exports.cells import is_too_long, shortened
 from warehouse.exports.columns import Shown, shown_columns
 from warehouse.exports.drawing import Cells, colour, draw
 from warehouse.exports.sheets import Language, Sheet, Words, Workbook
@@ -202,16 +202,20 @@ def _write_rows(
 def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:
     """What writes the cells of a column. Text is always written as text, never as what it may look like."""
 
+    words, write_string, write_number = column.words, worksheet.write_string, worksheet.write_number
+
     def put_text(row: int, place: int, value: str) -> None:
-        text = shortened(column.words.get(value, value), book.said(CUT))
-        book.cut += text.endswith(book.said(CUT))
-        worksheet.write_string(row, place, _raw(text), style)
+        text = words.get(value, value)
+        if is_too_long(text):
+            text = shortened(text, book.said(CUT))
+            book.cut += 1
+        write_string(row, place, _raw(text), style)
 
     def put_number(row: int, place: int, value: float | str) -> None:
         if isinstance(value, str):
             put_text(row, place, value)
         else:
-            worksheet.write_number(row, place, value, style)
+            write_number(row, place, value, style)
 
     def put_flag(row: int, place: int, value: bool) -> None:
         worksheet.write_boolean(row, place, value, style)

@@ -1,0 +1,1 @@
+"""Spreadsheets of a wide table, written side by side."""
