@@ -1,6 +1,6 @@
 """One writer in a process of its own: `python -m benchmarks.exports.writers WRITER PUBLISHED TARGET`.
 
-Each reads the table of the published file and leaves one workbook; prints the seconds and CPU seconds of that,
+Each reads the table of the published file and leaves one workbook; prints the seconds and CPU seconds,
 without the interpreter's start and the imports. Run in .venv-bench, but for `campus`.
 """
 

@@ -15,6 +15,8 @@ from warehouse.sql import quoted
 #: Significant digits of a number in Excel.
 DIGITS = 15
 LARGEST = 10**DIGITS - 1
+#: The least and greatest of Excel's numbers but 0.
+LEAST_DOUBLE, GREATEST_DOUBLE = 2.2250738585072e-308, 9.99999999999999e307
 #: Excel's calendar has a 29th of February 1900, so that programs agree on a date only from March on.
 FIRST_DAY, LAST_DAY = "1900-03-01", "9999-12-31"
 #: UTF-16 units of one cell's text.
@@ -89,7 +91,8 @@ def text(name: str, type: Type) -> str:
 def _number(column: str, type: Type, kind: Kind) -> tuple[str, str]:
     """When a number fits into a cell, and the DOUBLE that is nearest to it."""
     if type.name == "DOUBLE":
-        return f"isfinite({column})", f"{column} / 100" if kind == "percent" else column
+        fits = f"{column} = 0 OR abs({column}) BETWEEN {LEAST_DOUBLE!r} AND {GREATEST_DOUBLE!r}"
+        return fits, f"{column} / 100" if kind == "percent" else column
     digits = f"CAST({column} AS VARCHAR)"
     if type.name == "FLOAT":
         # By way of text 1.1 stays 1.1, and does not become 1.10000002384.

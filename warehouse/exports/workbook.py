@@ -28,8 +28,8 @@ from warehouse.exports.styles import ARROW, LINE_HEIGHT, Styles, fitted, height_
 MAX_ROWS, MAX_PARTS = 1_048_576, 4
 #: Rows that are read at a time; column widths go by the first ones.
 BATCH_ROWS = 2_048
-#: Links that Excel opens in a sheet; further ones stay text.
-MAX_LINKS = 65_530
+#: Links that Excel takes in a sheet, and characters of one; what is beyond stays text.
+MAX_LINKS, MAX_LINK = 65_530, 2_079
 
 #: What a browser opens: a cell must not start a program or open a file of the reader's.
 ADDRESS = re.compile(r"https?://\S+")
@@ -221,8 +221,8 @@ def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:
         worksheet.write_boolean(row, place, value, style)
 
     def put_link(row: int, place: int, value: str) -> None:
-        is_link = ADDRESS.fullmatch(value) and worksheet.hlink_count < MAX_LINKS
-        if not is_link or worksheet.write_url(row, place, value, string=value):
+        fits = len(value) <= MAX_LINK and worksheet.hlink_count < MAX_LINKS
+        if not (fits and ADDRESS.fullmatch(value)) or worksheet.write_url(row, place, value, string=value):
             put_text(row, place, value)
 
     if column.kind == "boolean":
