@@ -105,6 +105,12 @@ def test_a_mistake_in_the_environment_is_one_line(
             "reports: [{report: a, schools: [1]}, {report: a}]",
             "reports: a is there twice for the same school",
         ),
+        (
+            "exports: {workbooks: [marks]}",
+            "exports.workbooks: there is no workbook 'marks'; there are: attend",
+        ),
+        ("exports: {tables: [raw.scores]}", "exports.tables.0: String should match pattern '^(marts|core"),
+        ("exports: {schedule: nightly}", "exports.schedule: expected a cron expression of five fields"),
         ("a: [", "is no YAML: "),
     ],
 )
