@@ -146,5 +146,6 @@ def test_a_list_that_says_it_has_more_is_read_to_the_end() -> None:
         shown = many if request.query.get("paginated") == "0" else many[(page - 1) * size : page * size]
         return answer(shown, x_pagination_total_count="45")
 
-    found, *_ = offered(on_get)
-    assert len(found.queries) == 45
+    found, _, rows, (_, account) = offered(on_get)
+    assert (len(found.queries), len(rows)) == (45, 45)
+    assert (account.server_total, account.complete) == (45, True)

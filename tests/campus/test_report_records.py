@@ -234,6 +234,13 @@ def test_no_rows_and_no_fields_are_a_result_too(tmp_path: Path, nothing: object)
     assert (seen.read.account.complete, seen.rows, seen.fields) == (True, [], [])
 
 
+def test_no_rows_may_come_with_their_fields_on_the_first_page_alone(tmp_path: Path) -> None:
+    answers = iter([answer({"fields": MARKS, "rows": []})])
+    seen = found(lambda request: next(answers, answer({"fields": [], "rows": []})), tmp_path)
+    assert len(seen.asked) > 1
+    assert (len(seen.fields), seen.read.account.complete) == (2, True)
+
+
 def test_a_page_past_the_end_may_leave_the_fields_out(tmp_path: Path) -> None:
     def records(request: Request) -> bytes:
         rows = marks(*range(15))
