@@ -17,7 +17,7 @@ from pydantic import (
 from campus.attendance.calendar import WeekCondition, WeeksBegin
 from campus.datasets.filters import FilterValue
 from campus.datasets.selection import Selection, TableSelection
-from campus.reports.selection import ParameterValue, ReportSelection
+from campus.reports.selection import DateRanges, ParameterValue, ReportSelection
 from campus.wishes import Scalar
 from warehouse.exports.export import Format
 from warehouse.exports.ready import READY
@@ -48,6 +48,7 @@ class PlatformOptions(Section):
         60, ge=0, description="Seconds: a longer Retry-After fails the slice for now"
     )
     timeout: float = Field(60, gt=0, description="Seconds to wait for the next bytes of an answer")
+    date_ranges: DateRanges = Field("array", description="How a report's ranges of dates are written")
 
 
 class SafetyOptions(Section):

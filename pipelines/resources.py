@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import dagster as dg
@@ -104,10 +105,12 @@ def wanted_reports(settings: Settings) -> tuple[WantedReport, ...]:
     """The reports that are read: those of campus.yaml, and what CAMPUS_REPORTS names beside them."""
     entries = settings.options.reports
     told = {entry.report for entry in entries}
-    return (
+    wanted = [
         *(WantedReport(entry.selection, entry.schools) for entry in entries),
         *(WantedReport(ReportSelection(name)) for name in settings.reports if name not in told),
-    )
+    ]
+    form = settings.options.platform.date_ranges
+    return tuple(replace(one, selection=replace(one.selection, date_ranges=form)) for one in wanted)
 
 
 def attendance_settings(settings: Settings) -> AttendanceSettings:

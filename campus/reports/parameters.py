@@ -8,8 +8,8 @@ from typing import Any
 
 from campus.errors import CampusError
 from campus.reports.metadata import Offered, Parameter, Query
-from campus.reports.selection import ReportSelection, spelt
-from campus.reports.values import DateRanges, choice, labelled, listed, sent_value
+from campus.reports.selection import DateRanges, ReportSelection, spelt
+from campus.reports.values import choice, labelled, listed, sent_value
 from campus.wishes import Scalar, Unfit, nearest, noting
 
 
@@ -27,15 +27,13 @@ class Question:
     matrix: Mapping[str, Scalar]
 
 
-def ask_for(
-    selection: ReportSelection, offered: Offered, school_id: int, date_ranges: DateRanges = "array"
-) -> tuple[Question, ...]:
+def ask_for(selection: ReportSelection, offered: Offered, school_id: int) -> tuple[Question, ...]:
     """The questions for a report: each of its queries that are wanted, with each combination of the matrix.
 
-    Where nothing is given for a parameter, its default is sent. date_ranges: how they are written, which the
-    specification does not show. Raises ReportSelectionError with every mistake."""
+    Where nothing is given for a parameter, its default is sent. Raises ReportSelectionError with every
+    mistake."""
     problems: list[str] = []
-    sent = partial(sent_value, date_ranges=date_ranges)
+    sent = partial(sent_value, date_ranges=selection.date_ranges)
     known = {parameter.name: parameter for parameter in offered.parameters}
     queries = _queries(selection, offered, problems)
     given: dict[str, Any] = {}
@@ -50,7 +48,7 @@ def ask_for(
     for parameter in offered.parameters:
         if parameter.name not in selection.parameters and parameter.name not in selection.matrix:
             with noting(problems, f"parameters.{parameter.name}"):
-                given |= _default(parameter, date_ranges)
+                given |= _default(parameter, selection.date_ranges)
     if problems:
         where = f"school {school_id}, report {selection.report!r}: campus.yaml, reports"
         raise ReportSelectionError("\n".join(f"{where}.{problem}" for problem in problems))

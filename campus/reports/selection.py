@@ -4,11 +4,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Literal
 
 import msgspec
 
 from campus.wishes import Scalar
 
+# `["2025-09-01", "2026-01-31"]`, `"2025-09-01,2026-01-31"`, `{"start": "2025-09-01", "end": "2026-01-31"}`:
+# which of them it is, is not shown.
+DateRanges = Literal["array", "text", "object"]
 ParameterValue = Scalar | tuple[Scalar, ...]
 # What is encoded: all but letters of any script, digits and what separates nothing, and of three dots the
 # first, since names of partitions may not have them.
@@ -18,12 +22,14 @@ _UNSPOKEN = re.compile(r"[^\w.:-]|\.(?=\.\.)")
 @dataclass(frozen=True)
 class ReportSelection:
     """What is asked of one report. `report`: its name or id. `queries`: ids or labels; none: all of them.
-    `matrix`: values of parameters, each combination of which is asked for on its own."""
+    `matrix`: values of parameters, each combination of which is asked for on its own. `date_ranges`: how the
+    platform wants them written."""
 
     report: str
     queries: tuple[str | int, ...] = ()
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
     matrix: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    date_ranges: DateRanges = "array"
 
     def combinations(self) -> list[dict[str, Scalar]]:
         """Each combination of the matrix; without one there is one that is empty."""

@@ -3,15 +3,12 @@
 import re
 from collections.abc import Iterable
 from datetime import date
-from typing import Any, Literal
+from typing import Any
 
 from campus.reports.metadata import Parameter
-from campus.reports.selection import ParameterValue, spelt
+from campus.reports.selection import DateRanges, ParameterValue, spelt
 from campus.wishes import Scalar, Unfit, nearest
 
-# `["2025-09-01", "2026-01-31"]`, `"2025-09-01,2026-01-31"`, `{"start": "2025-09-01", "end": "2026-01-31"}`:
-# which of them it is, is not shown.
-DateRanges = Literal["array", "text", "object"]
 # A message that lists more is read by nobody.
 _MOST_SHOWN = 20
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)

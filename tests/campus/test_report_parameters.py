@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from campus.reports.metadata import Offered, Option, Parameter, Query
 from campus.reports.parameters import Question, ReportSelectionError, ask_for
-from campus.reports.selection import ParameterValue, ReportSelection, combination_text, spelt
-from campus.reports.values import DateRanges, sent_value
+from campus.reports.selection import DateRanges, ParameterValue, ReportSelection, combination_text, spelt
 
 GRADE = Parameter(
     "grade", "select", "年级", True, (Option(7, "初一"), Option("08", "初二"), Option(True, "全部"))
@@ -99,7 +98,11 @@ def test_values_are_sent_as_the_platform_spells_them(name: str, value: Parameter
     ],
 )
 def test_a_range_of_dates_is_written_as_settings_say(form: DateRanges, sent: object) -> None:
-    assert sent_value(PERIOD, ("2024-02-29", "2025-01-31"), form) == sent
+    wishes = {"grade": 7, "period": ("2024-02-29", "2025-01-31")}
+    assert ask(queries=(501,), parameters=wishes, date_ranges=form)[0].params["period"] == sent
+    by_default = Parameter("period", "date-range", default=["2024-02-29", "2025-01-31"])
+    [asked] = ask(Offered("/v3", (by_default,), QUERIES[:1]), parameters={}, date_ranges=form)
+    assert asked.params["period"] == sent
 
 
 def test_options_that_are_not_listed_leave_any_value() -> None:

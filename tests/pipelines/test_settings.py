@@ -208,6 +208,12 @@ def test_a_report_of_the_environment_yields_to_that_of_campus_yaml() -> None:
     assert list(selections_of(wanted, 103)) == ["12", "marks"]
 
 
+def test_every_report_is_asked_with_dates_as_the_platform_wants_them() -> None:
+    options = Options.model_validate({"reports": [{"report": "12"}], "platform": {"date_ranges": "text"}})
+    wanted = wanted_reports(Settings(reports=("marks",), options=options))
+    assert [one.selection.date_ranges for one in wanted] == ["text", "text"]
+
+
 def test_the_annotated_sample_is_whole_and_shows_the_defaults() -> None:
     sample = yaml.safe_load((ROOT / "docs" / "campus.yaml").read_text(encoding="utf-8"))
     assert Options.model_validate(sample) == Options()

@@ -25,7 +25,6 @@ from campus.reports.metadata import read_report
 from campus.reports.parameters import ask_for
 from campus.reports.records import read_records
 from campus.reports.selection import ReportSelection, combination_text
-from campus.reports.values import DateRanges
 from campus.resources import REPORT_FIELDS, REPORT_METADATA, REPORT_PARAMETERS, REPORT_QUERIES
 
 SCHOOL = 101
@@ -47,14 +46,14 @@ class Found:
 
 
 def read_reports(
-    selections: Sequence[ReportSelection], date_ranges: DateRanges = "array", **settings: Any
+    selections: Sequence[ReportSelection], **settings: Any
 ) -> dict[str, dict[Asked, Found] | str]:
     """Each report's questions, or why it cannot be asked for."""
-    return asyncio.run(_read_reports(selections, date_ranges, settings))
+    return asyncio.run(_read_reports(selections, settings))
 
 
 async def _read_reports(
-    selections: Sequence[ReportSelection], date_ranges: DateRanges, settings: Mapping[str, Any]
+    selections: Sequence[ReportSelection], settings: Mapping[str, Any]
 ) -> dict[str, dict[Asked, Found] | str]:
     found: dict[str, dict[Asked, Found] | str] = {}
     async with client(REPORT_METADATA, **settings) as session:
@@ -66,7 +65,7 @@ async def _read_reports(
                 ]
                 offered = await read_report(session, SCHOOL, report, *collectors)
                 assert not any(each.account.bad for each in collectors)
-                questions = ask_for(selection, offered, SCHOOL, date_ranges)
+                questions = ask_for(selection, offered, SCHOOL)
             except CampusError as error:
                 found[report] = str(error)
                 continue

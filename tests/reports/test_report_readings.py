@@ -21,7 +21,7 @@ CHOICES: list[Options] = [
     for choice in option.metadata.get("choices", ())
     if choice != option.default and option.name.startswith(("report_", "v3_"))
 ]
-FIRST, CURRENT = 10101, 10102
+FIRST, CURRENT = 20241, 20242
 # What concerns all lists, and several at once.
 NASTY: list[Options] = [
     *({"ignored": [name]} for name in ("paginated", "page", "per_page")),
@@ -33,7 +33,7 @@ NASTY: list[Options] = [
     {"v3_prefix": "/api/v3", "report_ids": "own", "token_lifetime": 1, "report_unknown": "400"},
 ]
 SELECTIONS = [
-    ReportSelection("student_summary", parameters={"semester": "10101", "grade": 2025}),
+    ReportSelection("student_summary", parameters={"semester": "20241", "grade": 2025}),
     ReportSelection("成绩透视表", queries=("年级成绩", "班级成绩"), matrix={"semester": (FIRST, CURRENT)}),
     ReportSelection("certificates", parameters={"kind": (1, "2"), "period": ("2024-09-01", "2025-03-31")}),
     ReportSelection("field_kinds", queries=("各类字段",), parameters={"group": "01"}),
@@ -64,9 +64,9 @@ def truth() -> dict[tuple[str, str, str], Rows]:
 
 def read(**options: Any) -> dict[tuple[str, str, str], Found]:
     """What is read of a platform with these options."""
-    date_ranges = options.get("report_date_range", "array")
+    form = options.get("report_date_range", "array")
     with platform(**SIZE, **options):
-        found = read_reports(SELECTIONS, date_ranges)
+        found = read_reports([dataclasses.replace(one, date_ranges=form) for one in SELECTIONS])
     told = {report: words for report, words in found.items() if isinstance(words, str)}
     assert told == {}
     return {
