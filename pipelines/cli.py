@@ -90,7 +90,7 @@ def build() -> None:
 
 @main.command()
 def demo() -> None:
-    """The whole thing on the embedded simulator: load, build, publish, and three things to see."""
+    """The whole thing on the embedded simulator: two nights, build, publish, and a few things to see."""
     settings = _settings_to_write()
     from pipelines.demo import run_demo
 

@@ -9,6 +9,8 @@ from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
 from warehouse.lake import Lake
 from warehouse.logs import LOAD_LOG
 
+USAGE = 2  # the exit status of a wrong question, as the command line has it
+
 
 def run_sync(
     settings: Settings,
@@ -19,9 +21,22 @@ def run_sync(
     accept_vanished: bool = False,
 ) -> int:
     """Sync and say how each run ended. The exit status."""
+    claim_home(settings)
+    loaded = run_load(settings, schools, selection, full=full, accept_vanished=accept_vanished)
+    return loaded if loaded == USAGE else max(loaded, run_build(settings))
+
+
+def run_load(
+    settings: Settings,
+    schools: tuple[int, ...] = (),
+    selection: str | None = None,
+    *,
+    full: bool = False,
+    accept_vanished: bool = False,
+) -> int:
+    """Load and say how each run ended. The exit status."""
     if schools:
         settings = settings.model_copy(update={"school_ids": schools})
-    claim_home(settings)
     failed = False
     sync_id = new_sync_id()
     with (
@@ -38,10 +53,9 @@ def run_sync(
                 failed = failed or end.problem is not None
         except SelectionError as error:
             errors.print(f"campus: {error}", markup=False, soft_wrap=True)
-            return 2
+            return USAGE
         _summarize(runtime.lake, sync_id)
-    published = run_build(settings)
-    return int(failed or published > 0)
+    return int(failed)
 
 
 def run_build(settings: Settings) -> int:
