@@ -4,7 +4,7 @@ with every combination of its matrix."""
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import dagster as dg
 import uvloop
@@ -28,9 +28,9 @@ from campus.client import Client
 from campus.collect import Collector
 from campus.collection import together
 from campus.errors import CampusError
-from campus.events import Event
+from campus.events import Event, Listener
 from campus.reports.metadata import read_report
-from campus.reports.parameters import Question
+from campus.reports.parameters import Question, ReportSelectionError
 from campus.resources import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from warehouse.quality import committed
 
@@ -68,73 +68,106 @@ RESULTS_AT_A_TIME = 4
 def report_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
     """Load the results of the run; both tables, since one answer holds the rows of both."""
     runtime = told(context.resources.campus, context.log)
-    cause = cause_of(context.run.run_id, context.run.tags)
-    loaded, problems = uvloop.run(_load_all(context, runtime, cause))
+    run = _Run(context, runtime)
+    uvloop.run(run.load(cause_of(context.run.run_id, context.run.tags)))
     for asset in sorted(context.selected_asset_keys):
-        mine = (one for one in loaded if (one.spec is REPORT_FIELDS) == (asset == FIELDS))
-        yield loaded_whole(asset, mine, problems)
-    raise_failed(loaded, problems)
+        mine = (one for one in run.loaded if (one.spec is REPORT_FIELDS) == (asset == FIELDS))
+        yield loaded_whole(asset, mine, run.problems)
+    raise_failed(run.loaded, run.problems)
 
 
-async def _load_all(
-    context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause
-) -> tuple[list[Loaded], list[str]]:
-    loaded: list[Loaded] = []
-    problems: list[str] = []
-    places = asyncio.Semaphore(RESULTS_AT_A_TIME)
-    async with Client(runtime.client, [REPORT_FIELDS.scopes], runtime.listener) as client:
-        loader = ReportLoader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
+class _Run:
+    """What one run loads: what became of each slice, and what is wrong with whole reports."""
 
-        async def load(result: Result, prefix: str, question: Question) -> None:
-            async with places:
-                for one in await loader.load(result, prefix, question):
-                    loaded.append(one)
-                    _record(context, runtime, one, result, question)
+    def __init__(self, context: dg.AssetExecutionContext, runtime: Runtime) -> None:
+        self._context, self._runtime = context, runtime
+        self._places = asyncio.Semaphore(RESULTS_AT_A_TIME)
+        self.loaded: list[Loaded] = []
+        self.problems: list[str] = []
 
-        for (school_id, report), results in _by_report(context.partition_keys).items():
-            due = [result for result in results if not loader.is_done(result)]
-            selection = selections_of(runtime.reports, school_id).get(report)
-            if selection is None:
-                problems.append(
-                    f"school {school_id}: neither campus.yaml nor CAMPUS_REPORTS names the report {report!r} "
-                    f"any more; the discovery retires it"
+    async def load(self, cause: Cause) -> None:
+        """Load the results of the run's partitions, report by report."""
+        due: dict[tuple[int, str], list[Result]] = defaultdict(list)
+        runtime = self._runtime
+        async with Client(runtime.client, [REPORT_FIELDS.scopes], runtime.listener) as client:
+            loader = ReportLoader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
+            for result in map(Result.of, self._context.partition_keys):
+                if not loader.is_done(result):
+                    due[result.school_id, result.report].append(result)
+            for (school_id, report), results in due.items():
+                try:
+                    prefix, questions = await self._ask(client, school_id, report)
+                except CampusError as error:
+                    for result in results:
+                        loader.fail(result, str(error))
+                    self.problems.append(str(error))
+                    continue
+                self.loaded += [loader.fail(one, GONE) for one in results if one.key not in questions]
+                there = [one for one in results if one.key in questions]
+                progress = _Progress(runtime.listener, school_id, report, len(there))
+                await together(
+                    self._load_one(loader, result, prefix, questions[result.key], progress)
+                    for result in there
                 )
-                continue
-            nowhere = (Collector(spec, "", lambda _: None) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
-            try:
-                offered = await read_report(client, school_id, report, *nowhere)
-                questions = questions_of(school_id, selection, offered)
-            except CampusError as error:
-                loaded += [loader.fail(result, str(error)) for result in due]
-                continue
-            loaded += [loader.fail(result, GONE) for result in due if result.key not in questions]
-            await together(
-                load(result, offered.prefix, questions[result.key])
-                for result in due
-                if result.key in questions
+
+    async def _ask(self, client: Client, school_id: int, report: str) -> tuple[str, dict[str, Question]]:
+        """Where a report is, and the question for each of its results, by the key of the partition.
+
+        Raises CampusError."""
+        selection = selections_of(self._runtime.reports, school_id).get(report)
+        if selection is None:
+            raise ReportSelectionError(
+                f"school {school_id}: neither campus.yaml nor CAMPUS_REPORTS names the report {report!r} any "
+                f"more; the discovery retires it."
             )
-    return loaded, problems
+        nowhere = (Collector(spec, "", lambda _: None) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
+        offered = await read_report(client, school_id, report, *nowhere)
+        return offered.prefix, questions_of(school_id, selection, offered)
+
+    async def _load_one(
+        self, loader: ReportLoader, result: Result, prefix: str, question: Question, progress: "_Progress"
+    ) -> None:
+        """Load a result, and tell Dagster what became of it as soon as it is committed."""
+        async with self._places:
+            records, *fields = await loader.load(result, prefix, question)
+        asked = {
+            "label": question.query.label or "",
+            "parameters": json.dumps(question.params, ensure_ascii=False),
+        }
+        texts = {name: dg.MetadataValue.text(text) for name, text in asked.items()}
+        materialized(self._context, records, RECORDS, [result.key], {**described(records), **texts})
+        for one in fields:
+            materialized(self._context, one, FIELDS, [result.key], described(one))
+        self.loaded += [records, *fields]
+        progress.tell(result, question, records)
 
 
-def _by_report(keys: Sequence[str]) -> dict[tuple[int, str], list[Result]]:
-    found: dict[tuple[int, str], list[Result]] = defaultdict(list)
-    for result in map(Result.of, keys):
-        found[result.school_id, result.report].append(result)
-    return found
+class _Progress:
+    """How far the results of a report are, for people to see."""
 
+    def __init__(self, listener: Listener | None, school_id: int, report: str, total: int) -> None:
+        self._listener, self._school_id, self._report, self._total = listener, school_id, report, total
+        self._done = self._rows = 0
 
-def _record(
-    context: dg.AssetExecutionContext, runtime: Runtime, one: Loaded, result: Result, question: Question
-) -> None:
-    """Tell Dagster what became of a result, as soon as it is committed, and people that it has no rows."""
-    if one.spec is REPORT_FIELDS:
-        materialized(context, one, FIELDS, [result.key], described(one))
-        return
-    label = question.query.label or ""
-    asked = {"label": label, "parameters": json.dumps(question.params, ensure_ascii=False)}
-    texts = {name: dg.MetadataValue.text(text) for name, text in asked.items()}
-    materialized(context, one, RECORDS, [result.key], {**described(one), **texts})
-    if runtime.listener and one.outcome and not one.outcome.received:
-        words = " ".join(filter(None, [f"query {result.query_id}", label, result.combination]))
-        where = f"school {result.school_id}, report {result.report}, {words}"
-        runtime.listener(Event("note", f"{where}: {one.message}"))
+    def tell(self, result: Result, question: Question, records: Loaded) -> None:
+        """Tell that a result has ended, and if it has no rows."""
+        received = records.outcome.received if records.outcome else None
+        self._done += 1
+        self._rows += received or 0
+        if not self._listener:
+            return
+        if received == 0:
+            words = " ".join(filter(None, [str(result.query_id), question.query.label, result.combination]))
+            where = f"school {self._school_id}, report {self._report}, query {words}"
+            self._listener(Event("note", f"{where}: {records.message}"))
+        self._listener(
+            Event(
+                "progress",
+                f"report {self._report}: {self._done} of {self._total} results",
+                resource=f"report {self._report}",
+                slice=str(self._school_id),
+                done=self._done,
+                total=self._total,
+                rows=self._rows,
+            )
+        )

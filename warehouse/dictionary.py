@@ -48,6 +48,8 @@ SOURCES = {
     "seeds": "warehouse/dbt/seeds",
     "quality": "the warehouse's own account",
 }
+#: Whose columns the platform defines.
+AS_DEFINED = ("datasets", "reports")
 OF_A_CHECK = "The rows behind the warning of the check of this name"
 #: What every installation has alike, in the order in which a page shows it.
 EVERYWHERE = ("marts", "core", "raw", "quality", "seeds")
@@ -148,6 +150,9 @@ def _entries(
         # Views of staging say nothing of their columns, which are those of seeds and core.
         elsewhere = by_name.get(column, Said()) if schema == "staging" else Said()
         common = labels.get(f"{schema}.{table}" if column is None else column, Said())
+        if schema in AS_DEFINED and column is not None and not column.startswith("_"):
+            # Of the platform's own fields, the platform says what they mean; a name tells nothing.
+            common = Said()
         endpoint = endpoints.get(table, "") if schema == "raw" else ""
         source = said.source or of_table.source or endpoint or SOURCES.get(schema)
         description = row["description"] or said.description or elsewhere.description

@@ -33,7 +33,7 @@ SEGMENT = "_segment"
 
 #: Beside the fields of a report: the platform's order of its rows, and which of its results they are of.
 ROW_NUMBER = Column("_row_number", pa.int64(), "Place of the row in the report, from 1")
-PARAMS = Column("_params", pa.string(), "Parameters that this result was asked with, beside the fixed ones")
+PARAMS = Column("_params", pa.string(), "Values of the matrix that the row is of, such as semester=20")
 PARTITION = "_partition"
 
 #: What every table of platform rows carries beside the interface's own fields.

@@ -212,7 +212,7 @@ def test_each_mistake_is_told_and_stops_its_report_only(reports: Reports) -> Non
     lines = problem.splitlines()
     place = "school 101, report 'student_summary': campus.yaml, reports"
     for line in (
-        "school 101 has no report 'student_sumary'. Check its name or id in the reports of campus.yaml, or",
+        "school 101 has no report 'student_sumary'. Check its name or id",
         "school 102 has no report 'attendance_days'.",
         f"{place}.queries: there is no query '学生明系'; did you mean 学生明细?",
         f"{place}.parameters.grade: '高三' is the label of an option; its key is '2025'",
