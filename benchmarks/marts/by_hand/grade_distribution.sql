@@ -19,7 +19,7 @@ groups AS (
         count(*) AS grades, count(DISTINCT student_id) AS students, count(*) FILTER (WHERE is_passed) AS passed,
         count(*) FILTER (WHERE NOT is_passed) AS failed, count(*) FILTER (WHERE is_excellent) AS excellent,
         sum(real_score) AS score_sum, sum(full_score) AS full_score_sum, sum(score_percent) AS percent_sum,
-        round(100 * passed / grades, 2) AS pass_rate, round(100 * excellent / grades, 2) AS excellent_rate,
+        round(100 * passed / count(*), 2) AS pass_rate, round(100 * excellent / count(*), 2) AS excellent_rate,
         round(sum(score_percent) / count(*), 4) AS mean, round(stddev_samp(score_percent), 4) AS sd,
         min(score_percent) AS least, max(score_percent) AS greatest,
         quantile_cont(score_percent, [0.25, 0.5, 0.75]) AS quartiles

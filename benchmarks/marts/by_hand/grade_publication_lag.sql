@@ -15,7 +15,7 @@ lags AS (
         END AS group_type,
         coalesce(course_class_id::VARCHAR, '') AS group_key, any_value(class_shown) AS class_shown, count(*) AS items,
         count(published_at) AS published_items, count(*) FILTER (WHERE days > 7) AS late_items,
-        round(100 * late_items / items, 2) AS late_rate, quantile_cont(days, [0.5, 0.9]) AS quantiles,
+        round(100 * late_items / count(*), 2) AS late_rate, quantile_cont(days, [0.5, 0.9]) AS quantiles,
         max(days) AS longest
     FROM items
     GROUP BY GROUPING SETS (
