@@ -16,6 +16,7 @@ import pytest
 from dagster_dbt import DbtCliResource
 from deltalake import write_deltalake
 from tap import tapped
+from workbook_truth import compare
 from world import World, differences, publications
 
 from assets.models import Dbt
@@ -123,6 +124,10 @@ def test_the_file_is_read_only_and_a_copy_opens_anywhere(published: World, tmp_p
         "quality",
     }
     assert int(counts["marts grade_student_semester"]) > 0
+
+
+def test_each_cell_of_the_workbooks_is_what_the_file_says(published: World, tmp_path: Path) -> None:
+    compare(published.home / "campus.duckdb", 101, tmp_path)
 
 
 def test_dagster_dbt_still_has_what_is_put_aside() -> None:

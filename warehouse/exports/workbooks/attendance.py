@@ -93,14 +93,16 @@ OVERVIEW = Sheet(
 AT_RISK = Sheet(
     name=Words("Students at risk", "需关注学生"),
     about=Words(
-        "Students below the best tier of attendance, the lowest rate first. Recent: the last teaching weeks; "
-        "a change below 0 is a decline. The current streak is of absent days up to the last recorded one.",
-        "出勤等级低于最高一级的学生，出勤率最低者在前。近期指最近几个教学周；变化为负表示下降。当前连续缺勤截至最近一个有考勤的日子。",
+        "Students below the best tier of attendance who have not left, the lowest rate first. Recent: the "
+        "last teaching weeks; a change below 0 is a decline. The current streak is of absent days up to the "
+        "last recorded one.",
+        "出勤等级低于最高一级的在校学生，出勤率最低者在前。近期指最近几个教学周；变化为负表示下降。当前连续缺勤截至最近一个有考勤的日子。",
     ),
     query=f"""
         WITH {SHOWN}
         SELECT
-            shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
+            shown.semester_name, dim_student.cohort_name, admin_class_name,
+            dim_student.student_number, dim_student.student_name,
             tier, CASE WHEN is_chronic THEN '✓' END AS is_chronic,
             attendance_rate, recent_attendance_rate, attendance_rate_change, lateness_rate,
             recorded, absent, on_leave, late,
@@ -108,7 +110,8 @@ AT_RISK = Sheet(
         FROM marts.attendance_student_semester
         JOIN shown USING (school_id, semester_id)
         JOIN staging.stg_attendance_tiers AS tiers USING (school_id, tier)
-        WHERE tiers.upper_percent < (
+        JOIN core.dim_student USING (school_id, student_id)
+        WHERE NOT is_deleted AND tiers.upper_percent < (
             SELECT max(upper_percent) FROM staging.stg_attendance_tiers WHERE school_id = $school_id
         )
         ORDER BY shown.semester_name, tiers.upper_percent, present / recorded, student_id
@@ -143,15 +146,15 @@ UNRECORDED = Sheet(
     name=Words("Rolls not taken", "未点名"),
     about=Words(
         "Teachers whose classes had lessons without a roll, the most first. A lesson of several teachers "
-        "counts for each of them.",
-        "有课节未点名的教师，未点名最多者在前。多位教师共同任教的课节，每人各计一次。",
+        "counts for each of them; no name: the teacher is not known.",
+        "有课节未点名的教师，未点名最多者在前。多位教师共同任教的课节，每人各计一次；姓名空白表示教师未知。",
     ),
     query=f"""
         WITH {SHOWN},
         unrecorded AS (
             SELECT
                 school_id, semester_id, concat_ws(' ', course_name, class_name) AS class,
-                unnest(teacher_ids) AS teacher_id
+                unnest(CASE WHEN len(teacher_ids) > 0 THEN teacher_ids ELSE [NULL] END) AS teacher_id
             FROM marts.attendance_class_session
             WHERE state = 'unrecorded'
         ),
@@ -169,12 +172,14 @@ UNRECORDED = Sheet(
             {rate("sum(unrecorded_sessions)", "sum(due_sessions)")} AS unrecorded_rate,
             min(first_unrecorded_on) AS first_unrecorded_on, max(last_unrecorded_on) AS last_unrecorded_on,
             any_value(classes.classes) AS unrecorded_classes
-        FROM marts.attendance_unrecorded
-        JOIN shown USING (school_id, semester_id)
-        LEFT JOIN classes USING (school_id, semester_id, teacher_id)
-        GROUP BY shown.semester_name, teacher_id, staff_number, teacher_name
+        FROM marts.attendance_unrecorded AS due
+        JOIN shown ON shown.school_id = due.school_id AND shown.semester_id = due.semester_id
+        LEFT JOIN classes
+            ON classes.school_id = due.school_id AND classes.semester_id = due.semester_id
+            AND classes.teacher_id IS NOT DISTINCT FROM due.teacher_id
+        GROUP BY shown.semester_name, due.teacher_id, staff_number, teacher_name
         HAVING unrecorded_sessions > 0
-        ORDER BY shown.semester_name, unrecorded_sessions DESC, unrecorded_rate DESC, teacher_id
+        ORDER BY shown.semester_name, unrecorded_sessions DESC, unrecorded_rate DESC, due.teacher_id
     """,
     sources=("marts.attendance_unrecorded",),
     columns=under(

@@ -133,13 +133,13 @@ def admin_classes(weeks: Labels) -> Sheet:
     by_week = spread(
         f"""
         SELECT
-            school_id, semester_id, group_id, group_name AS admin_class_name, week, attendance_rate,
+            school_id, semester_id, group_id, group_name, week, attendance_rate,
             {rate("sum(present) OVER of_group", "sum(recorded) OVER of_group")} AS total
         FROM marts.attendance_group_week
         WHERE school_id = $school_id AND group_type = 'admin_class'
         WINDOW of_group AS (PARTITION BY semester_id, group_id)
         """,
-        rows=("school_id", "semester_id", "group_id", "admin_class_name", "total"),
+        rows=("school_id", "semester_id", "group_id", "group_name", "total"),
         key="week",
         keys=weeks,
         values=("attendance_rate",),
@@ -153,12 +153,14 @@ def admin_classes(weeks: Labels) -> Sheet:
         ),
         query=f"""
             WITH {SHOWN}, by_week AS ({by_week})
-            SELECT shown.semester_name, cohort_name, by_week.admin_class_name, {listed(("total", *names))}
+            SELECT
+                shown.semester_name, cohort_name, coalesce(admin_class_name, group_name) AS admin_class_name,
+                {listed(("total", *names))}
             FROM by_week
             JOIN shown USING (school_id, semester_id)
             LEFT JOIN core.dim_admin_class
                 ON dim_admin_class.school_id = by_week.school_id AND admin_class_id = group_id
-            ORDER BY shown.semester_name, cohort_name, by_week.admin_class_name, group_id
+            ORDER BY shown.semester_name, cohort_name, admin_class_name, group_id
         """,
         sources=("marts.attendance_student_semester",),
         columns=_week_columns(weeks),

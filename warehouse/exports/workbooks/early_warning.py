@@ -151,7 +151,7 @@ def students(language: Language) -> Sheet:
             WITH {SHOWN}
             SELECT
                 shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
-                level, reason_count, {reasons}, attendance_tier, {listed(indicators)}
+                level, {reasons}, attendance_tier, {listed(indicators)}
             FROM marts.early_warning
             JOIN shown USING (school_id, semester_id)
             WHERE NOT has_left

@@ -1,0 +1,126 @@
+"""The ready-made workbooks of a small school, a school without anything, and the semester that they show."""
+
+import re
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pytest
+from conftest import Build
+from spreadsheets import about, read_book
+from workbook_truth import compare
+
+from assets.tables import ENDPOINTS
+from warehouse.dictionary import record_dictionary
+from warehouse.exports.export import Options, export
+from warehouse.exports.ready import READY
+from warehouse.exports.sheets import Language
+from warehouse.exports.workbook import NO_ROWS
+from warehouse.exports.workbooks.queries import SHOWN, rows, spread, spread_names
+
+SCHOOL = 1
+
+
+@pytest.fixture(scope="module")
+def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A built file with all that publication adds."""
+    return publish(healthy, tmp_path_factory.mktemp("published"))
+
+
+def publish(build: Build, folder: Path) -> Path:
+    file = Path(shutil.copy(build.file, folder / "campus.duckdb"))
+    record_dictionary(file, build.file.parent / "target" / "manifest.json", ENDPOINTS)
+    with closing(duckdb.connect(str(file))) as con:
+        con.execute("INSERT INTO quality.publication VALUES ('20260301T0200', TIMESTAMP '2026-03-01 02:00')")
+    return file
+
+
+def written(published: Path, folder: Path, school: int, language: Language) -> dict[str, Path]:
+    """The workbooks of a school by their names."""
+    files = export(published, list(READY), [school], Options(folder, language=language))
+    return {file.name: file.path for file in files}  # type: ignore[union-attr]
+
+
+def test_each_cell_is_what_the_file_says(published: Path, tmp_path: Path) -> None:
+    compare(published, SCHOOL, tmp_path)
+
+
+def test_a_chinese_workbook_is_in_chinese(published: Path, tmp_path: Path) -> None:
+    """Down to the codes and reasons in its cells."""
+    for path in written(published, tmp_path, SCHOOL, "zh").values():
+        for name, tab in read_book(path).items():
+            assert not re.search("[A-Za-z]", str(tab.labels)), name
+    warnings = read_book(written(published, tmp_path, SCHOOL, "zh")["early_warning"])["学生"]
+    assert warnings.column("预警等级")[0] == "高风险"
+    assert "出勤率" in warnings.column("预警原因")[0]
+
+
+def test_thresholds_are_those_in_force(published: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copy(published, tmp_path / "own.duckdb"))
+    with closing(duckdb.connect(str(own))) as con:
+        con.execute("UPDATE seeds.early_warning_rules SET at_risk = 61.5 WHERE indicator = 'score_rate'")
+        con.execute("UPDATE seeds.attendance_tiers SET upper_percent = 77 WHERE tier = 'severe'")
+    told = {row[0]: row[2] for row in about(written(own, tmp_path, SCHOOL, "en")["early_warning"])}
+    assert told["Limits: score rate"].startswith("At risk: below 61.5%; Warning: below ")
+    assert told["Tier: Severe"] == "Attendance rate up to and with 77%."
+
+
+def test_sheets_without_rows_say_so(empty: Build, tmp_path: Path) -> None:
+    published = publish(empty, tmp_path)
+    with closing(duckdb.connect(str(published))) as con:
+        con.execute(
+            "CREATE OR REPLACE TABLE core.dim_school AS "
+            "SELECT 9::BIGINT AS school_id, '九中' AS school_name, false AS is_deleted"
+        )
+    books = written(published, tmp_path, 9, "en")
+    assert list(books) == ["attendance", "grades", "early_warning"]
+    for path in books.values():
+        for name, tab in read_book(path).items():
+            assert tab.rows == [], name
+            assert NO_ROWS.en in [cell.value for row in tab.sheet.iter_rows() for cell in row], name
+
+
+@pytest.mark.parametrize(
+    ("semesters", "shown"),
+    [
+        ([(1, True, "2025-09-01"), (2, False, "2026-02-01")], [1]),
+        ([(1, True, "2025-09-01"), (2, True, "2026-02-01")], [1, 2]),
+        ([(1, False, "2025-09-01"), (2, False, "2026-02-01")], [2]),
+        ([(1, False, "2025-09-01"), (2, False, None)], [1]),
+        # A semester without any data is not shown, current or not.
+        ([(1, False, "2025-09-01"), (0, True, "2026-02-01")], [1]),
+    ],
+)
+def test_long_sheets_show_the_current_semester_or_the_last_one_with_data(
+    semesters: list[tuple[int, bool, str | None]], shown: list[int]
+) -> None:
+    with closing(duckdb.connect()) as con:
+        con.execute("CREATE SCHEMA core; CREATE SCHEMA marts")
+        con.execute(
+            "CREATE TABLE core.dim_semester (school_id BIGINT, semester_id BIGINT, semester_name VARCHAR, "
+            "is_current BOOLEAN, first_day DATE)"
+        )
+        con.executemany("INSERT INTO core.dim_semester VALUES (1, ?, 'x', ?, ?)", semesters)
+        con.execute(
+            "CREATE TABLE marts.early_warning AS "
+            "SELECT school_id, semester_id FROM core.dim_semester WHERE semester_id > 0"
+        )
+        found = rows(con, 1, f"WITH {SHOWN} SELECT semester_id FROM shown ORDER BY 1")
+    assert [semester for (semester,) in found] == shown
+
+
+def test_a_matrix_has_a_column_for_each_key_and_value() -> None:
+    query = (
+        "SELECT * FROM (VALUES ('a', 1, 10, 'x'), ('a', 2, 20, NULL), ('b', 2, 30, 'z')) cells (k, n, v, w)"
+    )
+    wide = spread(query, rows=("k",), key="n", keys=[1, 2, 3], values=("v", "w"), empty="NULL")
+    with closing(duckdb.connect()) as con:
+        result = con.execute(f"SELECT * FROM ({wide}) ORDER BY k")
+        assert [name for name, *_ in result.description] == [
+            "k", *spread_names("v", [1, 2, 3]), *spread_names("w", [1, 2, 3])
+        ]  # fmt: skip
+        assert result.fetchall() == [
+            ("a", 10, 20, None, "x", None, None),
+            ("b", None, 30, None, None, "z", None),
+        ]

@@ -1,0 +1,78 @@
+"""Workbooks as a reader finds them: each sheet's headers and rows, read back by openpyxl."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+from openpyxl.cell import Cell
+from openpyxl.utils import range_boundaries
+from openpyxl.worksheet.worksheet import Worksheet
+
+from warehouse.exports.workbook import NO_ROWS
+
+#: What a sheet says that has no rows.
+EMPTY = (NO_ROWS.en, NO_ROWS.zh)
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A sheet. `labels`: the headers of each column from the topmost down; `rows`: what is in the cells, a
+    percentage as one (0 to 100); `sheet`: openpyxl's own."""
+
+    labels: list[Labels]
+    rows: list[tuple[Any, ...]]
+    sheet: Worksheet
+
+    def column(self, *labels: str) -> list[Any]:
+        """The values below these headers."""
+        place = self.labels.index(labels)
+        return [row[place] for row in self.rows]
+
+    def under(self, heading: str, *keys: Labels) -> Iterator[tuple[Any, ...]]:
+        """A matrix row by row: what is in the columns `keys`, the label of a column below `heading`, and the
+        value there. Empty cells are left out."""
+        places = [self.labels.index(key) for key in keys]
+        for row in self.rows:
+            for labels, value in zip(self.labels, row, strict=True):
+                if len(labels) == 2 and labels[0] == heading and value is not None:
+                    yield (*(row[place] for place in places), labels[1], value)
+
+
+def read_book(path: Path) -> Mapping[str, Tab]:
+    """The sheets of a workbook by their names, the first one (about the others) aside."""
+    book = openpyxl.load_workbook(path)
+    return {sheet.title: _read(sheet) for sheet in book.worksheets[1:]}
+
+
+def about(path: Path) -> list[tuple[Any, ...]]:
+    """The rows of the first sheet."""
+    return list(openpyxl.load_workbook(path).worksheets[0].iter_rows(values_only=True))
+
+
+def _read(sheet: Worksheet) -> Tab:
+    first_column, header, last_column, _ = range_boundaries(sheet.auto_filter.ref)
+    columns = range(first_column, last_column + 1)
+    headings = {column: [_heading(sheet, row, column) for row in range(1, header)] for column in columns}
+    labels = [
+        tuple(filter(None, [*headings[column], sheet.cell(header, column).value])) for column in columns
+    ]
+    rows = [tuple(map(_value, cells)) for cells in sheet.iter_rows(min_row=header + 1, max_col=last_column)]
+    said = [row for row in rows if any(value is not None for value in row)]
+    return Tab(labels, [] if said and said[0][0] in EMPTY else said, sheet)
+
+
+def _heading(sheet: Worksheet, row: int, column: int) -> str | None:
+    """What a cell of the header shows, a merged one as all others of its range."""
+    for merged in sheet.merged_cells.ranges:
+        if merged.min_row <= row <= merged.max_row and merged.min_col <= column <= merged.max_col:
+            return sheet.cell(merged.min_row, merged.min_col).value
+    return sheet.cell(row, column).value
+
+
+def _value(cell: Cell) -> Any:
+    is_percent = "%" in cell.number_format and isinstance(cell.value, int | float)
+    return round(cell.value * 100, 6) if is_percent else cell.value

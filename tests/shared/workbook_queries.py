@@ -1,0 +1,271 @@
+"""What each sheet of the ready-made workbooks should say, asked of a published file in another way."""
+
+BY_WEEK = "Attendance rate by teaching week"
+OF_SCORED = "Share of the scored grades"
+OF_TIER = "Share of the tier's students by score rate"
+
+#: Before each query: the school's semesters, and the current one.
+TABLES = """
+    WITH semesters AS (FROM core.dim_semester WHERE school_id = $school),
+    current AS (SELECT school_id, semester_id, semester_name FROM semesters WHERE is_current),
+    facts AS (
+        SELECT fct_attendance.*, counts_in_denominator AS is_counted, cohort_name
+        FROM core.fct_attendance JOIN core.dim_student USING (school_id, student_id)
+        WHERE school_id = $school
+    ),
+    bands AS (
+        SELECT *, CASE
+            WHEN upper_percent IS NULL THEN '≥ ' || lower_percent::INTEGER
+            WHEN lower_percent IS NULL THEN '< ' || upper_percent::INTEGER
+            ELSE lower_percent::INTEGER || '–' || upper_percent::INTEGER END AS label
+        FROM staging.stg_grade_bands WHERE school_id = $school
+    )
+"""
+
+ATTENDANCE = """
+    SELECT
+        semester_name, students, days, round(days_attended / days, 1), round(100 * present / recorded, 2),
+        round(100 * late / present, 2), recorded, absent, leave, late, chronic,
+        round(100 * chronic / known, 2), round(100 * taken / due, 2)
+    FROM semesters
+    JOIN (
+        SELECT semester_id, count(*) AS students, count_if(is_chronic) AS chronic, count(is_chronic) AS known
+        FROM marts.attendance_student_semester WHERE school_id = $school GROUP BY ALL
+    ) USING (semester_id)
+    JOIN (
+        SELECT
+            semester_id, count_if(is_counted AND is_present) AS present, count_if(is_counted) AS recorded,
+            count_if(is_counted AND is_late) AS late, count_if(is_counted AND is_absent) AS absent,
+            count_if(is_leave) AS leave
+        FROM facts GROUP BY ALL
+    ) USING (semester_id)
+    JOIN (
+        SELECT semester_id, count(DISTINCT date) AS days, count_if(NOT is_absent_day) AS days_attended
+        FROM marts.attendance_student_day WHERE school_id = $school AND recorded > 0 GROUP BY ALL
+    ) USING (semester_id)
+    JOIN (
+        SELECT
+            semester_id, count_if(state = 'recorded') AS taken,
+            count_if(state IN ('recorded', 'unrecorded')) AS due
+        FROM marts.attendance_class_session WHERE school_id = $school GROUP BY ALL
+    ) USING (semester_id)
+"""
+WEEKS = """
+    SELECT
+        semester_name, week, first_day, days, average_daily_attendance,
+        count_if(is_counted), count_if(is_counted AND is_absent),
+        count_if(is_leave), count_if(is_counted AND is_late),
+        round(100 * count_if(is_counted AND is_late) / count_if(is_counted AND is_present), 2)
+    FROM facts JOIN current USING (semester_id)
+    JOIN (
+        SELECT semester_id, week, days_in_session AS days, average_daily_attendance
+        FROM marts.attendance_group_week WHERE school_id = $school AND group_type = 'school'
+    ) USING (semester_id, week)
+    LEFT JOIN (
+        SELECT semester_id, week, min(date) AS first_day FROM core.dim_date
+        WHERE school_id = $school GROUP BY ALL
+    ) USING (semester_id, week)
+    GROUP BY ALL
+"""
+RATES_BY_WEEK = """
+    SELECT
+        week, coalesce(cohort_name, 'School'),
+        round(100 * count_if(is_counted AND is_present) / count_if(is_counted), 2)
+    FROM facts JOIN current USING (semester_id)
+    GROUP BY GROUPING SETS ((week), (week, cohort_name))
+"""
+_TIERS = """
+    , cells AS (
+        SELECT coalesce(cohort_name, school_name) AS cohort, tier, count(*) AS students
+        FROM marts.attendance_student_semester
+        JOIN current USING (school_id, semester_id) JOIN core.dim_school USING (school_id)
+        GROUP BY GROUPING SETS ((school_name, tier), (cohort_name, tier))
+    )
+"""
+TIERS = _TIERS + "SELECT cohort, tier, students FROM cells"
+TIER_SHARES = (
+    _TIERS
+    + """
+    SELECT cohort, tier, round(100 * students / sum(students) OVER (PARTITION BY cohort), 2) FROM cells
+"""
+)
+CLASS_WEEKS = """
+    SELECT
+        cohort_name, admin_class_name, coalesce(week::VARCHAR, 'Semester'),
+        round(100 * sum(present) / sum(recorded), 2)
+    FROM marts.attendance_group_week AS groups
+    JOIN current USING (school_id, semester_id)
+    JOIN core.dim_admin_class AS classes
+        ON classes.school_id = groups.school_id AND classes.admin_class_id = groups.group_id
+    WHERE group_type = 'admin_class'
+    GROUP BY GROUPING SETS ((cohort_name, admin_class_name, week), (cohort_name, admin_class_name))
+"""
+COURSE_CLASS_WEEKS = """
+    SELECT
+        course_name, class_name, teacher_names, coalesce(week::VARCHAR, 'Semester'),
+        round(100 * sum(present) / nullif(sum(recorded), 0), 2)
+    FROM marts.attendance_class_session
+    JOIN current USING (school_id, semester_id)
+    GROUP BY GROUPING SETS ((1, 2, 3, week), (1, 2, 3))
+"""
+LOW_ATTENDANCE = """
+    SELECT
+        marts.semester_name, marts.cohort_name, admin_class_name, marts.student_number, marts.student_name,
+        tier, CASE WHEN is_chronic THEN '✓' END,
+        attendance_rate, recent_attendance_rate, attendance_rate_change,
+        lateness_rate, recorded, absent, on_leave, late,
+        days_recorded, days_absent, longest_absence_streak, current_absence_streak
+    FROM marts.attendance_student_semester AS marts
+    JOIN current USING (school_id, semester_id)
+    JOIN core.dim_student AS students USING (school_id, student_id)
+    WHERE tier IN ('severe', 'chronic', 'at_risk') AND NOT students.is_deleted
+"""
+HEAT_MAP = """
+    SELECT lesson, lesson_name, weekday_en, {rate} FROM (
+        SELECT
+            lesson, lesson_name, coalesce(dayname(DATE '2024-01-01' + (weekday - 1)), 'Week') AS weekday_en,
+            round(100 * sum(present) / nullif(sum(recorded), 0), 2) AS attendance_rate,
+            CASE WHEN weekday IS NOT NULL THEN round(100 * sum(late) / nullif(sum(present), 0), 2) END
+                AS lateness_rate
+        FROM marts.attendance_class_session
+        JOIN current USING (school_id, semester_id)
+        GROUP BY GROUPING SETS ((lesson, lesson_name, weekday), (lesson, lesson_name))
+    )
+"""
+UNRECORDED = """
+    , sessions AS (
+        SELECT *, unnest(if(len(teacher_ids) > 0, teacher_ids, [NULL])) AS teacher_id
+        FROM marts.attendance_class_session
+        JOIN current USING (school_id, semester_id)
+        WHERE state IN ('recorded', 'unrecorded')
+    )
+    SELECT
+        sessions.semester_name, staff_number, teacher_name, count(*), count_if(state = 'recorded'),
+        count_if(state = 'unrecorded') AS missed, round(100 * missed / count(*), 2),
+        min(date) FILTER (WHERE state = 'unrecorded'), max(date) FILTER (WHERE state = 'unrecorded'),
+        array_to_string(list_sort(list_distinct(list(concat_ws(' ', course_name, class_name))
+            FILTER (WHERE state = 'unrecorded'))), ', ')
+    FROM sessions LEFT JOIN core.dim_teacher USING (school_id, teacher_id)
+    GROUP BY ALL HAVING missed > 0
+"""
+
+GRADES = """
+    , grades AS (
+        FROM core.fct_grade
+        WHERE school_id = $school AND source = 'class' AND counts_in_statistics AND semester_id IS NOT NULL
+    )
+    SELECT
+        semester_name, count(DISTINCT student_id), count(*), count(score_percent),
+        round(avg(score_percent), 4), round(median(score_percent), 4), round(stddev_samp(score_percent), 4),
+        round(100 * count_if(is_passed) / count(is_passed), 2),
+        round(100 * count_if(is_excellent) / count(score_percent), 2), count_if(NOT is_passed),
+        round(sum(grade_points * credit) / sum(credit) FILTER (WHERE grade_points IS NOT NULL), 2),
+        coalesce(pending, 0), rate
+    FROM grades JOIN semesters USING (school_id, semester_id)
+    LEFT JOIN (
+        SELECT semester_id, count(*) AS pending FROM core.fct_grade
+        WHERE school_id = $school AND source = 'class' AND status = 'pending' GROUP BY ALL
+    ) USING (semester_id)
+    LEFT JOIN (
+        SELECT semester_id, round(100 * (1 - sum(missing) / sum(expected)), 2) AS rate
+        FROM marts.score_completeness WHERE school_id = $school AND state <> 'not_started' GROUP BY ALL
+    ) USING (semester_id)
+    GROUP BY ALL
+"""
+_BAND_ROWS = """
+    , cells AS (
+        SELECT marts.*, label FROM marts.grade_distribution_band AS marts
+        JOIN current USING (school_id, semester_id) JOIN bands USING (school_id, band)
+    )
+"""
+BANDS = (
+    _BAND_ROWS
+    + """
+    SELECT label, CASE group_type WHEN 'school' THEN 'Whole school' ELSE group_name END, {value}
+    FROM cells WHERE group_type IN ('school', 'cohort')
+"""
+)
+GROUP_BANDS = (
+    _BAND_ROWS
+    + """
+    SELECT group_type, coalesce(group_name, '?'), label, percent FROM cells WHERE group_type <> 'course_class'
+"""
+)
+DISTRIBUTION = """
+    SELECT
+        current.semester_name, group_type, coalesce(group_name, '?'), students, scored, mean, median, sd,
+        least, greatest, pass_rate, excellent_rate
+    FROM marts.grade_distribution JOIN current USING (school_id, semester_id)
+    WHERE group_type <> 'course_class'
+"""
+CLASSES = """
+    SELECT
+        current.semester_name, cohort_name, course_name, class_name, teacher_names,
+        class_scored, class_mean, class_sd, class_pass_rate,
+        cohort_classes, cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
+        if(cohort_classes > 1, class_mean - cohort_mean, NULL), if(cohort_classes > 1, effect_size, NULL),
+        if(cohort_classes > 1, rank, NULL)
+    FROM marts.grade_class_against_cohort JOIN current USING (school_id, semester_id)
+"""
+STUDENTS = """
+    SELECT
+        current.semester_name, cohort_name, admin_class_name, student_number, student_name,
+        weighted_mean, gpa, counted_courses, passed_courses, failed_courses, undecided_courses,
+        credits, gained_credits, rank_in_class, class_size, rank_in_cohort, cohort_size
+    FROM marts.grade_student_semester JOIN current USING (school_id, semester_id)
+"""
+ITEMS = """
+    SELECT
+        current.semester_name, course_name, class_name, teacher_names, item_name, full_score, students, mean,
+        difficulty, discrimination, discrimination_label, item_rest_correlation, alpha
+    FROM marts.score_item_analysis JOIN current USING (school_id, semester_id)
+"""
+COMPLETENESS = """
+    SELECT
+        current.semester_name, course_name, class_name, teacher_names, item_name, state, expected, scored,
+        zeros, invalid, missing, completeness_rate, last_scored_at, published_at
+    FROM marts.score_completeness JOIN current USING (school_id, semester_id)
+"""
+
+_LEVELS = """
+    SELECT
+        {semesters}.semester_name, {groups} count(*) AS students,
+        count_if(level = 'at_risk') AS at_risk, count_if(level = 'warning') AS warning,
+        count_if(level = 'none'), count_if(level = 'unknown'),
+        round(100 * at_risk / students, 2), round(100 * warning / students, 2)
+    FROM marts.early_warning JOIN {semesters} USING (school_id, semester_id)
+    WHERE NOT has_left
+    GROUP BY ALL
+"""
+LEVELS = _LEVELS.format(semesters="semesters", groups="")
+LEVELS_OF_CLASSES = _LEVELS.format(semesters="current", groups="cohort_name, admin_class_name,")
+WARNINGS = """
+    SELECT
+        current.semester_name, cohort_name, admin_class_name, student_number, student_name, level,
+        reasons_en, attendance_tier, attendance_rate, attendance_drop, lateness_rate,
+        score_rate, score_drop, failed_courses, missing_rate
+    FROM marts.early_warning JOIN current USING (school_id, semester_id)
+    WHERE NOT has_left
+"""
+_TIER_ROWS = """
+    , cells AS (
+        SELECT marts.*, coalesce(label, 'No score') AS label
+        FROM marts.attendance_and_grades AS marts
+        JOIN current USING (school_id, semester_id) LEFT JOIN bands USING (school_id, band)
+    )
+"""
+TIERS_AND_GRADES = (
+    _TIER_ROWS
+    + """
+    SELECT
+        semester_name, tier, sum(students), round(100 * sum(present) / nullif(sum(recorded), 0), 2),
+        round(100 * sum(score_sum) / nullif(sum(full_score_sum), 0), 2)
+    FROM cells GROUP BY ALL
+"""
+)
+BANDS_OF_TIERS = (
+    _TIER_ROWS
+    + """
+    SELECT tier, label, round(100 * students / sum(students) OVER (PARTITION BY tier), 2) FROM cells
+"""
+)

@@ -1,0 +1,142 @@
+"""The ready-made workbooks beside what is in the published file, by other ways than their own queries.
+
+Sheets of rows are compared with the rows of a mart, matrices cell by cell with the rows that they are made
+of, and what is summed up with sums over the facts.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import workbook_queries as queries
+from spreadsheets import Tab, read_book
+
+from warehouse.exports.export import Options, Written, export
+from warehouse.exports.workbooks.terms import DISCRIMINATION, GROUP_TYPES, LEVELS, STATES, TIERS
+
+CODES = (TIERS, LEVELS, STATES, DISCRIMINATION, GROUP_TYPES)
+WORDS = {code: words.en for codes in CODES for code, words in codes.items()}
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class File:
+    """A published file, and the school that is looked at."""
+
+    con: duckdb.DuckDBPyConnection
+    school: int
+
+    def rows(self, query: str) -> list[Row]:
+        """The rows of a query on the file and on queries.TABLES, with values as cells have them."""
+        rows = self.con.execute(queries.TABLES + query, {"school": self.school}).fetchall()
+        return [tuple(map(in_cell, row)) for row in rows]
+
+
+Check = Callable[[File, Tab], None]
+
+
+def in_cell(value: Any) -> Any:
+    """A value of the file as a cell has it; codes in words."""
+    if isinstance(value, Decimal):
+        return round(float(value), 6)
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return WORDS.get(value, value) if isinstance(value, str) else value
+
+
+def compare(published: Path, school: int, folder: Path) -> None:
+    """Export the workbooks of a school and assert that each cell of each sheet is what the file says."""
+    written = list(export(published, list(CHECKS), [school], Options(folder, language="en")))
+    with closing(duckdb.connect(str(published), read_only=True)) as con:
+        for each in written:
+            assert isinstance(each, Written), each
+            tabs = read_book(each.path)
+            assert set(tabs) == set(CHECKS[each.name])
+            for name, checks in CHECKS[each.name].items():
+                for check in checks:
+                    check(File(con, school), tabs[name])
+    assert [each.name for each in written if isinstance(each, Written)] == list(CHECKS)
+
+
+def rows_of(query: str, *, beside: tuple[str, ...] = (), rising: str = "") -> Check:
+    """The sheet has the rows of this query, in any order. `beside`: headings of columns that are not compared
+    here; `rising`: a column in which no number is less than the one above."""
+
+    def check(file: File, tab: Tab) -> None:
+        places = [place for place, labels in enumerate(tab.labels) if labels[0] not in beside]
+        found = [tuple(row[place] for place in places) for row in tab.rows]
+        assert Counter(found) == Counter(file.rows(query))
+        if rising:
+            values = tab.column(*rising.split(" / "))
+            assert values == sorted(values)
+
+    return check
+
+
+def matrix_of(query: str, heading: str, *keys: str) -> Check:
+    """Below a heading the sheet has the cells of this query: what is in the columns `keys`, the label of the
+    cell's own column, and its value; all else is empty or 0."""
+
+    def check(file: File, tab: Tab) -> None:
+        cells = tab.under(heading, *((key,) for key in keys))
+        assert Counter(cell for cell in cells if cell[-1]) == Counter(
+            (*row[:-2], str(row[-2]), row[-1]) for row in file.rows(query) if row[-1]
+        )
+
+    return check
+
+
+CHECKS: Mapping[str, Mapping[str, tuple[Check, ...]]] = {
+    "attendance": {
+        "Overview": (rows_of(queries.ATTENDANCE),),
+        "Weeks": (
+            rows_of(queries.WEEKS, beside=("Attendance rate",), rising="Week"),
+            matrix_of(queries.RATES_BY_WEEK, "Attendance rate", "Week"),
+        ),
+        "Tiers": (
+            matrix_of(queries.TIERS, "Students", "Cohort"),
+            matrix_of(queries.TIER_SHARES, "Share", "Cohort"),
+        ),
+        "Classes": (matrix_of(queries.CLASS_WEEKS, queries.BY_WEEK, "Cohort", "Admin class"),),
+        "Course classes": (
+            matrix_of(queries.COURSE_CLASS_WEEKS, queries.BY_WEEK, "Course", "Class", "Teachers"),
+        ),
+        "Students at risk": (rows_of(queries.LOW_ATTENDANCE, rising="Attendance rate / Semester"),),
+        "Heat map": (
+            matrix_of(queries.HEAT_MAP.format(rate="attendance_rate"), "Attendance rate", "Lesson", "Name"),
+            matrix_of(queries.HEAT_MAP.format(rate="lateness_rate"), "Lateness rate", "Lesson", "Name"),
+        ),
+        "Rolls not taken": (rows_of(queries.UNRECORDED),),
+    },
+    "grades": {
+        "Overview": (rows_of(queries.GRADES),),
+        "Bands": (
+            matrix_of(queries.BANDS.format(value="grades"), "Grades", "Band"),
+            matrix_of(queries.BANDS.format(value="percent"), queries.OF_SCORED, "Band"),
+        ),
+        "Distribution": (
+            rows_of(queries.DISTRIBUTION, beside=(queries.OF_SCORED,)),
+            matrix_of(queries.GROUP_BANDS, queries.OF_SCORED, "Group type", "Group"),
+        ),
+        "Classes": (rows_of(queries.CLASSES),),
+        "Students": (rows_of(queries.STUDENTS),),
+        "Items": (rows_of(queries.ITEMS),),
+        "Missing scores": (rows_of(queries.COMPLETENESS),),
+    },
+    "early_warning": {
+        "Overview": (rows_of(queries.LEVELS),),
+        "Students": (rows_of(queries.WARNINGS),),
+        "Classes": (rows_of(queries.LEVELS_OF_CLASSES),),
+        "Attendance and grades": (
+            rows_of(queries.TIERS_AND_GRADES, beside=(queries.OF_TIER,)),
+            matrix_of(queries.BANDS_OF_TIERS, queries.OF_TIER, "Tier"),
+        ),
+    },
+}
