@@ -24,7 +24,7 @@ from warehouse.exports.workbooks.terms import (
     STUDENTS,
     THIS_SEMESTER,
     TIERS,
-    less_is_better,
+    redder_up_to,
     under,
 )
 
@@ -135,7 +135,7 @@ AT_RISK = Sheet(
             current_absence_streak=Column(Words("Current streak", "当前连续缺勤")),
         ),
     },
-    scales=(less_is_better(["days_absent"]),),
+    scales=(redder_up_to(None, ["days_absent"]),),
     highlights=(
         Highlight(("tier",), RED, equal="severe"),
         Highlight(("tier",), AMBER, equal="chronic"),
@@ -192,7 +192,7 @@ UNRECORDED = Sheet(
         last_unrecorded_on=Column(Words("Last not taken", "最近未点名")),
         unrecorded_classes=Column(Words("Classes", "课程班")),
     ),
-    scales=(less_is_better(["unrecorded_rate"]),),
+    scales=(redder_up_to(None, ["unrecorded_rate"]),),
 )
 
 

@@ -207,11 +207,13 @@ def course_classes(weeks: Labels) -> Sheet:
 
 def heat_map(weekdays: Labels) -> Sheet:
     """Rates by lesson and weekday."""
-    columns = ("lesson", "lesson_name", "start_time", "end_time")
+    columns = ("lesson", "lesson_name", "period")
     by_day = spread(
         f"""
         SELECT
-            school_id, semester_id, {listed(columns)}, weekday, attendance_rate, lateness_rate,
+            school_id, semester_id, lesson, lesson_name, weekday,
+            left(start_time::VARCHAR, 5) || '–' || left(end_time::VARCHAR, 5) AS period,
+            attendance_rate, lateness_rate,
             {rate("sum(present) OVER of_lesson", "sum(recorded) OVER of_lesson")} AS total
         FROM marts.attendance_heatmap
         WHERE school_id = $school_id
@@ -240,6 +242,7 @@ def heat_map(weekdays: Labels) -> Sheet:
         sources=("marts.attendance_heatmap",),
         columns={
             "lesson_name": Column(Words("Name", "名称")),
+            "period": Column(Words("Time", "时间")),
             **under(RATE, total=Column(Words("Week", "全周"), kind="percent", places=1)),
             **under(RATE, **spread_columns("attendance_rate", weekdays, Column(kind="percent", places=1))),
             **under(LATENESS, **spread_columns("lateness_rate", weekdays, Column(kind="percent", places=1))),

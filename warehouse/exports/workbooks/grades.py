@@ -180,7 +180,11 @@ ITEMS = Sheet(
         ORDER BY shown.semester_name, course_name, class_name, course_class_id, assessment_item_id
     """,
     sources=("marts.score_item_analysis",),
-    columns={"discrimination_label": Column(words=DISCRIMINATION)},
+    columns={
+        "full_score": Column(unit=""),
+        "mean": Column(unit=""),
+        "discrimination_label": Column(words=DISCRIMINATION),
+    },
     scales=(more_is_better(["discrimination"]),),
     highlights=(
         Highlight(("discrimination_label",), RED, equal="poor"),

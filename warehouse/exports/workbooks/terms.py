@@ -98,8 +98,8 @@ def spread_columns(value: str, labels: Mapping[str, Words], column: Column) -> d
     return {spread_name(value, key): replace(column, label=label) for key, label in labels.items()}
 
 
-def redder_up_to(worst: float, columns: Iterable[str]) -> ColorScale:
-    """White at 0, red at the worst value."""
+def redder_up_to(worst: float | None, columns: Iterable[str]) -> ColorScale:
+    """White at 0, red at the worst value; None: the greatest there is."""
     return ColorScale(tuple(columns), low=WHITE, high=RED, least=0, greatest=worst)
 
 
