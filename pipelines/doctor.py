@@ -85,7 +85,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     with open_platform(settings) as platform:
         # A doctor's patience is short: an overloaded platform is a finding, not something to wait for.
         config = replace(platform, max_attempts=2, retry_after_cap=5)
-        async with Client(config, _scopes(settings)) as client:
+        async with Client(config, needed_scopes(settings)) as client:
             listed = await _schools(client, settings.school_ids)
             yield listed.finding
             for school_id in settings.school_ids or [row["id"] for row in listed.rows]:
@@ -98,7 +98,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding(None, f"{settings.published} is not there yet: campus sync makes it.")
 
 
-def _scopes(settings: Settings) -> list[tuple[str, ...]]:
+def needed_scopes(settings: Settings) -> list[tuple[str, ...]]:
     """What a sync with these settings needs; nobody has to grant more."""
     unwanted: set[ResourceSpec] = set()
     if not settings.options.datasets.selection.include:

@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 
 from campus.resources import BASE_DATA, V1_DATA
-from pipelines.doctor import run_doctor
+from pipelines.doctor import needed_scopes, run_doctor
 from pipelines.options import Options
 from pipelines.settings import Settings
 from simulator.process import running
@@ -93,6 +93,42 @@ def test_all_is_well_and_nothing_is_made(tmp_path: Path, capsys: pytest.CaptureF
     assert "devices: answers, with nothing there." in output
     assert "school 101, datasets: 13 under /v3/uds/datasets, 13 to be read." in output
     assert not settings.home.exists()
+
+
+def test_reports_are_held_against_what_they_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wanted = [
+        {"report": "student_summary"},
+        {"report": "ranks", "schools": [102]},
+        {"report": "certificates", "parameters": {"knid": 1}},
+    ]
+    with running(schools=2, students=12, semesters=1) as platform:
+        settings = settings_for(tmp_path, platform.base_url, platform.client_id, platform.client_secret)
+        options = Options.model_validate({"datasets": {"include": []}, "reports": wanted})
+        status = run_doctor(settings.model_copy(update={"options": options}))
+    output = capsys.readouterr().out
+    assert status == 1
+    for line in (
+        "ok school 102, report 'student_summary': 2 queries under "
+        "/v3/reporting/reports/student_summary/queries, 2 results to be read.",
+        "!! school 102 has no report 'ranks'.",
+        "!! school 101, report 'certificates': campus.yaml, reports.parameters.knid: there is no such "
+        "parameter; did you mean kind?",
+    ):
+        assert line in output
+    assert "school 101 has no report" not in output
+
+
+def test_no_more_scopes_are_asked_for_than_a_sync_needs(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, "http://127.0.0.1:9")
+    options = Options.model_validate({"datasets": {"include": []}})
+    scopes = {
+        scope for one in needed_scopes(settings.model_copy(update={"options": options})) for scope in one
+    }
+    assert "semester.read" in scopes and not {"dataset.read_all", "reporting.read_all"} & scopes
+    everything = {
+        scope for one in needed_scopes(settings.model_copy(update={"reports": ("51",)})) for scope in one
+    }
+    assert everything >= scopes | {"dataset.read_all", "reporting.read_all"}
 
 
 def test_what_does_not_fit_the_datasets_is_a_finding(

@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,13 +13,17 @@ import dagster as dg
 import duckdb
 import pytest
 import yaml
-from world import Load, World
+from world import Load, World, world
 
 from assets.partitions import REPORT_RESULTS
 from assets.report_tables import Result, result_tables
 from assets.reports import RECORDS
 from assets.tables import TABLES
+from campus.client import Client
+from campus.config import ClientConfig
 from campus.resources import REPORT_METADATA
+from pipelines.definitions import DISCOVERY, REPORTS, load_definitions
+from pipelines.due import RANGE_END, RANGE_START
 from pipelines.options import Options
 from warehouse.publish import build_raw
 
@@ -28,11 +32,12 @@ ONLY_REPORTS = 'key:"reports/records"'
 PIVOT = "成绩透视表"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Reports:
-    """Two schools, and what is asked of their reports."""
+    """Two schools, and what is asked of their reports. `built`: the file has what was loaded last."""
 
     world: World
+    built: bool = False
 
     def sync(self, text: str = "reports: []", **more: Any) -> Load:
         """Sync what campus.yaml says, and nothing else that can be left out."""
@@ -40,6 +45,7 @@ class Reports:
         options = self.world.settings.options.model_copy(
             update={"datasets": chosen.datasets, "reports": chosen.reports}
         )
+        self.built = False
         return self.world.load(select=ONLY_REPORTS, options=options, **more)
 
     def partitions(self) -> set[str]:
@@ -48,8 +54,10 @@ class Reports:
     def query(self, text: str) -> list[tuple[Any, ...]]:
         """What a query of the published file would give now, without any model."""
         path = self.world.home / "seen.duckdb"
-        raw = [TABLES[spec.name] for spec in REPORT_METADATA]
-        build_raw(self.world.lake, raw, path, defined=result_tables(self.world.lake))
+        if not self.built:
+            raw = [TABLES[spec.name] for spec in REPORT_METADATA]
+            build_raw(self.world.lake, raw, path, defined=result_tables(self.world.lake))
+            self.built = True
         with closing(duckdb.connect(str(path), read_only=True)) as con:
             return con.execute(text).fetchall()
 
@@ -70,9 +78,10 @@ class Reports:
 
 
 @pytest.fixture(scope="module")
-def reports(make_world: Callable[..., World]) -> Reports:
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reports]:
     """Nothing is synced yet. What a test changes, the next one finds changed."""
-    return Reports(make_world(schools=2, students=12, semesters=2))
+    with world(tmp_path_factory.mktemp("home"), schools=2, students=12, semesters=2) as made:
+        yield Reports(made)
 
 
 def sample() -> str:
@@ -117,7 +126,11 @@ def test_rows_are_in_the_platforms_order_and_numbered(reports: Reports) -> None:
     assert found == [(place, row["usin"], row["name"], row["title"]) for place, row in enumerate(rows, 1)]
 
 
-BOTH = f"{{report: {PIVOT}, queries: [511], matrix: {{semester: [20241, 20242]}}}}"
+def pivot(school: int, *semesters: int) -> str:
+    """An entry of campus.yaml."""
+    return (
+        f"{{report: {PIVOT}, schools: [{school}], queries: [511], matrix: {{semester: {list(semesters)}}}}}"
+    )
 
 
 def test_fields_say_where_they_are_and_comments_what_they_mean(reports: Reports) -> None:
@@ -149,7 +162,8 @@ def test_a_pivot_changes_its_columns_from_one_night_to_the_next(reports: Reports
     platform.update("reports/511", current["key"], parent=101, **{"语文-1.mean": "81.5"})
     platform.update("report_fields/511", fields["students"], parent=101, kind="decimal")
 
-    load = reports.sync(f"reports: [{BOTH}]")
+    text = f"reports: [{pivot(101, 20241, 20242)}, {pivot(102, 20242)}]"
+    load = reports.sync(text)
     assert load.problems == []
     assert "语文_2_mean" not in reports.columns(table), "neither school has it any more"
     # The other school calls another field by the name that this one's new field would have.
@@ -159,35 +173,43 @@ def test_a_pivot_changes_its_columns_from_one_night_to_the_next(reports: Reports
     """) == [
         (101, "semester=20241", False, None, 12),
         (101, "semester=20242", False, Decimal("81.5"), 12),
-        (102, "semester=20241", False, None, 12),
         (102, "semester=20242", True, None, 12),
     ]
     drift = [row for row in reports.world.log("drift") if row["resource"] == f"reports.{table}"]
     assert {(row["kind"], row["field"], row["value"]) for row in drift} == {
         ("field_retyped", "students", "int -> decimal")
     }
-    again = reports.sync(f"reports: [{BOTH}]")
+    again = reports.sync(text)
     assert again.problems == [] and again.total("unchanged") == again.total("loaded") > 0
     assert [again.total(count) for count in ("new", "changed", "vanished")] == [0, 0, 0]
 
 
 def test_what_is_not_wanted_any_more_is_retired(reports: Reports) -> None:
-    first, later = (f"{PIVOT}|511|semester={key}" for key in (20241, 20242))
-    one = f"{{report: {PIVOT}, queries: [511], schools: [101], matrix: {{semester: [20242]}}}}"
-    load = reports.sync(f"reports: [{one}, {BOTH.replace(PIVOT, PIVOT + ', schools: [102]')}]")
+    gone = Result.of(f"101|{PIVOT}|511|semester=20241")
+    load = reports.sync(f"reports: [{pivot(101, 20242)}, {pivot(102, 20242)}]")
     assert load.problems == []
-    assert reports.partitions() == {f"101|{later}", f"102|{first}", f"102|{later}"}
+    assert reports.partitions() == {f"{school}|{PIVOT}|511|semester=20242" for school in (101, 102)}
     retired = {(row["resource"], row["slice"]) for row in load.log if row["status"] == "retired"}
-    assert retired == {
-        (name, str(Result.of(f"101|{first}").slice)) for name in ("report_fields", f"reports.{PIVOT}__511")
-    }
-    assert reports.query(f"SELECT _school_id, _params FROM reports.{PIVOT}__511 ORDER BY ALL") == [
-        (101, "semester=20242"),
-        (102, "semester=20241"),
-        (102, "semester=20242"),
-    ]
+    assert retired == {(name, str(gone.slice)) for name in ("report_fields", f"reports.{gone.table_name}")}
+    rows = reports.query(f"SELECT _school_id, _params FROM reports.{gone.table_name} ORDER BY ALL")
+    assert rows == [(101, "semester=20242"), (102, "semester=20242")]
 
+
+def test_where_no_report_is_named_nothing_is_asked_for(
+    reports: Reports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scopes: list[str] = []
+
+    class Asking(Client):
+        def __init__(self, config: ClientConfig, wanted: Sequence[tuple[str, ...]], *more: Any) -> None:
+            scopes.extend(scope for one in wanted for scope in one)
+            super().__init__(config, wanted, *more)
+
+    monkeypatch.setattr("assets.schools.Client", Asking)
+    reports.world.platform.clear_log()
     assert reports.sync().problems == []
+    assert "semester.read" in scopes and "reporting.read_all" not in scopes
+    assert [one for one in reports.world.platform.log() if "/reporting/" in one["path"]] == []
     assert (reports.partitions(), reports.tables()) == (set(), set())
     for name in ("report_queries", "report_parameters", "report_fields"):
         assert reports.world.held(name) == []
@@ -244,3 +266,34 @@ def test_a_report_that_fails_keeps_its_rows_and_partitions(reports: Reports) -> 
     assert "101|attendance_days|551" in reports.partitions()
     assert reports.query("FROM reports.attendance_days__551 ORDER BY ALL") == held
     assert reports.query("SELECT count(*) > 0 FROM reports.certificates__521") == [(True,)]
+
+
+def test_a_retry_asks_only_for_what_was_not_committed(reports: Reports) -> None:
+    platform = reports.world.platform
+    text = "reports: [{report: certificates}, {report: attendance_days, schools: [101]}]"
+    records = "/v3/reporting/reports/attendance_days/queries/551/records"
+    platform.set_faults({"kind": "status", "status": 403, "path": records})
+    assert "attendance_days.551" in reports.sync(text, sync_id="night").problems[0]
+    platform.set_faults()
+    platform.clear_log()
+    assert reports.sync(text, sync_id="night").problems == []
+    assert [one["path"] for one in platform.log() if one["path"].endswith("/records")] == [records]
+
+
+def test_a_night_loads_the_results_of_each_school_in_one_run(reports: Reports) -> None:
+    definitions = load_definitions(reports.world.settings)
+    sensor = definitions.resolve_sensor_def("loads_after_discovery_success")
+    run = reports.world.instance.get_runs(dg.RunsFilter(job_name=DISCOVERY), limit=1)[0]
+    [*_, event] = reports.world.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS)
+    context = dg.build_run_status_sensor_context(
+        sensor.name,
+        dagster_event=event.get_dagster_event(),
+        dagster_instance=reports.world.instance,
+        dagster_run=run,
+    )
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    requests = [one for one in sensor(context) if one.job_name == REPORTS]
+    assert sorted((one.tags[RANGE_START], one.tags[RANGE_END]) for one in requests) == [
+        ("101|certificates|521", "101|attendance_days|551"),
+        ("102|certificates|521", "102|certificates|521"),
+    ]
