@@ -228,10 +228,23 @@ def test_a_workbook_without_rows_says_so(tmp_path: Path) -> None:
 
 def test_values_with_the_same_label_are_told_apart(tmp_path: Path) -> None:
     label = Words("Name", "名称")
-    columns = {"a": Column(label=label), "b": Column(label=label), "c": Column(label=Words("=1", "=1"))}
-    header = next(iter(write(tmp_path, "SELECT 1 AS a, 2 AS b, 3 AS c", columns=columns).iter_rows()))
-    assert [cell.value for cell in header] == ["Name [a]", "Name [b]", "=1"]
-    assert {cell.data_type for cell in header} <= {"s", "inlineStr"}
+    columns = {"a": Column(label=label), "b": Column(label=label)}
+    header = next(iter(write(tmp_path, "SELECT 1 AS a, 2 AS b", columns=columns).iter_rows()))
+    assert [cell.value for cell in header] == ["Name [a]", "Name [b]"]
+
+
+def test_headers_are_text_too(tmp_path: Path) -> None:
+    odd = Words("=1+1", "=1+1"), Words("<r>x</r>", "<r>x</r>"), Words("@x", "@x")
+    columns = {
+        name: Column(label=words, groups=(odd[0], words)) for name, words in zip("abc", odd, strict=True)
+    }
+    sheet = write(tmp_path, "SELECT 1 AS a, 2 AS b, 3 AS c", columns=columns)
+    top, middle, labels, _ = sheet.iter_rows()
+    assert [cell.value for cell in top] == ["=1+1", None, None]
+    assert [str(merged) for merged in sheet.merged_cells.ranges] == ["A1:C1"]
+    assert [cell.value for cell in (*middle, *labels)] == ["=1+1", "<r>x</r>", "@x"] * 2
+    assert {cell.data_type for cell in (top[0], *middle, *labels)} <= {"s", "inlineStr"}
+    assert sheet.auto_filter.ref == "A3:C4" and sheet.freeze_panes == "A4"
 
 
 def test_tabs_have_names_that_excel_allows(tmp_path: Path) -> None:

@@ -111,6 +111,17 @@ def test_what_the_platform_deleted_is_left_out_and_said(published: Path, tmp_pat
     assert said["Left out"] == "Rows that the platform has deleted"
 
 
+def test_a_report_keeps_its_order(tmp_path: Path) -> None:
+    rows = "(101, 2, 'b', 'z'), (101, 1, 'b', 'y'), (101, 9, 'a', 'x')"
+    report = f"""CREATE TABLE reports.ranks__1 AS SELECT *, NULL::TIMESTAMP AS _deleted_at
+        FROM (VALUES {rows}) ranks (_school_id, _row_number, _params, name)"""
+    file = publish(tmp_path / "campus.duckdb", [report])
+    [written] = exported(file, "reports.ranks__1", schools=[101], folder=tmp_path, format="parquet")
+    assert read(written.path) == [
+        ("_school_id", "_params", "name"), (101, "a", "x"), (101, "b", "y"), (101, "b", "z")
+    ]  # fmt: skip
+
+
 def test_the_first_sheet_says_what_this_is(published: Path, tmp_path: Path) -> None:
     [file] = exported(published, "marts.marks", schools=[101], folder=tmp_path)
     rows = list(openpyxl.load_workbook(file.path)["说明"].iter_rows(values_only=True))
@@ -142,6 +153,15 @@ def test_a_table_goes_over_several_sheets(
     assert isinstance(end, Failed) and "--format csv" in end.problem
     assert file.path.read_bytes() == before
     assert len(list(tmp_path.glob("marts.numbers*"))) == 1
+
+
+def test_a_table_that_is_too_wide_is_refused(tmp_path: Path) -> None:
+    columns = ", ".join(f"{place} AS c{place}" for place in range(16_384))
+    file = publish(
+        tmp_path / "campus.duckdb", [f"CREATE VIEW marts.wide AS SELECT 101 AS school_id, {columns}"]
+    )
+    [end] = export(file, ["marts.wide"], [101], Options(tmp_path / "out"))
+    assert isinstance(end, Failed) and "16,384 columns" in end.problem and "--format csv" in end.problem
 
 
 def test_a_failure_leaves_the_old_file_and_the_other_schools_go_on(published: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from itertools import count
 from xlsxwriter.format import Format
 from xlsxwriter.worksheet import Worksheet
 
+from warehouse.exports.cells import as_text
 from warehouse.exports.sheets import Language, Sheet, Words, Workbook
 from warehouse.exports.source import Origin
 from warehouse.exports.styles import HEADER, Styles, height_of
@@ -68,16 +69,16 @@ def write_about(
     link = styles.of(font_color="#0563C1", underline=1, valign="top")
     rows = count()
     worksheet.write_string(
-        next(rows), 0, workbook.title.in_language(language), styles.of(bold=True, font_size=16)
+        next(rows), 0, as_text(workbook.title.in_language(language)), styles.of(bold=True, font_size=16)
     )
     worksheet.merge_range(row := next(rows), 0, row, 2, "", wrapped)
-    worksheet.write_string(row, 0, workbook.about.in_language(language), wrapped)
+    worksheet.write_string(row, 0, as_text(workbook.about.in_language(language)), wrapped)
     worksheet.set_row(row, height_of(workbook.about.in_language(language), sum(WIDTHS)))
     next(rows)
     for term, value in _facts(workbook, origin, cut):
         row = next(rows)
         worksheet.write_string(row, 0, term.in_language(language), bold)
-        worksheet.write_string(row, 1, value.in_language(language))
+        worksheet.write_string(row, 1, as_text(value.in_language(language)))
     next(rows)
     worksheet.hide_gridlines(2)
     _write_header(worksheet, next(rows), [words.in_language(language) for words in SHEETS], header)
@@ -97,7 +98,7 @@ def write_about(
 
 
 def _write_text(worksheet: Worksheet, row: int, text: str, style: Format) -> None:
-    worksheet.write_string(row, 2, text, style)
+    worksheet.write_string(row, 2, as_text(text), style)
     worksheet.set_row(row, height_of(text, WIDTHS[2]))
 
 

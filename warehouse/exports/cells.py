@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from html import escape
 
 from warehouse.exports.sheets import Kind
 from warehouse.sql import quoted
@@ -130,3 +131,13 @@ def shortened(text: str, mark: str) -> str:
 
 def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def as_text(text: str) -> str:
+    """Text for xlsxwriter. It takes what stands between <r> and </r> for markup of its own; and XML has no
+    place for two of Unicode's characters."""
+    if "\ufffe" in text or "\uffff" in text:
+        text = text.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
+    if text.startswith("<r>") and text.endswith("</r>"):
+        return f'<r><t xml:space="preserve">{escape(text, quote=False)}</t></r>'
+    return text

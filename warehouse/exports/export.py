@@ -18,7 +18,7 @@ from warehouse.exports.ready import READY
 from warehouse.exports.sheets import Language, Workbook
 from warehouse.exports.source import Origin, School, opened, origin, schools
 from warehouse.exports.tables import table_names, table_workbook
-from warehouse.exports.workbook import TooManyRows, write_workbook
+from warehouse.exports.workbook import TooLarge, write_workbook
 from warehouse.files import put_in_place, workspace
 
 Format = Literal["xlsx", "csv", "parquet"]
@@ -82,8 +82,8 @@ def export(
             for name in (name for name in names if name in known):
                 try:
                     yield from _export(con, name, found[school_id], scratch, options)
-                except (duckdb.Error, OSError, XlsxWriterException, TooManyRows) as error:
-                    yield Failed(f"{name} of school {school_id}", str(error).splitlines()[0])
+                except (duckdb.Error, OSError, XlsxWriterException, TooLarge) as error:
+                    yield Failed(f"{name} of school {school_id}", str(error).partition("\n")[0])
 
 
 def _unknown(name: str, known: Sequence[str]) -> Unknown:

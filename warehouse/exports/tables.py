@@ -7,6 +7,7 @@ import duckdb
 from warehouse.exports.columns import NAMED_BY_PLATFORM, english, platform_label
 from warehouse.exports.sheets import Sheet, Words, Workbook
 from warehouse.sql import listed, quoted
+from warehouse.tables import PARAMS, ROW_NUMBER
 
 #: Schemas whose tables can be exported.
 SCHEMAS = ("marts", "core", "datasets", "reports")
@@ -33,12 +34,9 @@ def table_workbook(con: duckdb.DuckDBPyConnection, name: str) -> Workbook:
     has_deleted = "_deleted_at" in columns
     condition = f"{school} = $school_id" + (" AND _deleted_at IS NULL" if has_deleted else "")
     # A report's rows stand in the order of the report; others are sorted, by their columns from the left.
-    in_order = "_row" in columns
-    shown = [column for column in columns if column not in ("_deleted_at", "_row")]
-    query = (
-        f"SELECT {listed(shown)} FROM {_quoted(name)} WHERE {condition} "
-        f"ORDER BY {listed([c for c in ('_params', '_row') if c in columns]) if in_order else 'ALL'}"
-    )
+    order = listed([name for name in (PARAMS.name, ROW_NUMBER.name) if name in columns]) or "ALL"
+    shown = [column for column in columns if column not in ("_deleted_at", ROW_NUMBER.name)]
+    query = f"SELECT {listed(shown)} FROM {_quoted(name)} WHERE {condition} ORDER BY {order}"
     title, about = _said(con, schema, table)
     sheet = Sheet(name=title, about=about, query=query, sources=(name,))
     return Workbook(name, title, about, (sheet,), filters=DELETED if has_deleted else None)

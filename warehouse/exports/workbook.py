@@ -5,27 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import xlsxwriter
+from xlsxwriter.exceptions import FileSizeError
 from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_range
 from xlsxwriter.worksheet import Worksheet
 
 from warehouse.exports.about import Part, tab_name, write_about
-from warehouse.exports.cells import is_too_long, shortened
+from warehouse.exports.cells import as_text, is_too_long, shortened
 from warehouse.exports.columns import Shown, shown_columns
 from warehouse.exports.drawing import Cells, colour, draw
 from warehouse.exports.sheets import Language, Sheet, Words, Workbook
 from warehouse.exports.source import Origin
 from warehouse.exports.styles import ARROW, LINE_HEIGHT, Styles, fitted, height_of, set_page
 
-#: Rows of a sheet, its header's included, and sheets that one table may take.
-MAX_ROWS, MAX_PARTS = 1_048_576, 4
+#: Rows of a sheet, its header's included, and its columns; sheets that one table may take.
+MAX_ROWS, MAX_COLUMNS, MAX_PARTS = 1_048_576, 16_384, 4
 #: Rows that are read at a time; column widths go by the first ones.
 BATCH_ROWS = 2_048
 #: Links that Excel takes in a sheet, and characters of one; what is beyond stays text.
@@ -42,8 +42,13 @@ CUT = Words("… [cut: a cell holds no more]", "…【已截断：单元格长�
 Put = Callable[[int, int, Any], object]
 
 
-class TooManyRows(Exception):
+class TooLarge(Exception):
     """A table that no workbook can sensibly hold."""
+
+    def __init__(self, table: str, what: str) -> None:
+        super().__init__(
+            f"{table} has {what}, which is too much for a spreadsheet: export it with --format csv or parquet"
+        )
 
 
 @dataclass
@@ -76,46 +81,45 @@ def write_workbook(
     """Write a workbook for the school of `origin` to `target`, and what it needs meanwhile beside it. Returns
     its sheets, with their rows.
 
-    Raises TooManyRows."""
-    options = {"constant_memory": True, "tmpdir": str(target.parent), "strings_to_urls": False}
-    with xlsxwriter.Workbook(str(target), options) as file:
-        file.set_properties({"title": workbook.title.in_language(language), "created": origin.published_at})
-        book = Book(file, Styles(file), language, _heading(workbook, origin, language))
-        # First in the file and written last, when the rows are counted.
-        about = book.add({"en": "About", "zh": "说明"}[language])
-        for sheet in workbook.sheets:
-            _write_sheet(book, con, sheet, origin)
-        write_about(about, book.styles, workbook, origin, book.parts, book.cut, language)
-        set_page(about, book.heading)
+    Raises TooLarge."""
+    file = xlsxwriter.Workbook(str(target), {"constant_memory": True, "tmpdir": str(target.parent)})
+    title = workbook.title.in_language(language)
+    file.set_properties({"title": title, "created": origin.published_at})
+    book = Book(file, Styles(file), language, f"{title} · {origin.school.name} · {origin.day}")
+    # First in the file and written last, when the rows are counted.
+    about = book.add({"en": "About", "zh": "说明"}[language])
+    for sheet in workbook.sheets:
+        _write_sheet(book, con, sheet, origin)
+    write_about(about, book.styles, workbook, origin, book.parts, book.cut, language)
+    set_page(about, book.heading)
+    # Not where something failed: what is unfinished need not be put together.
+    try:
+        file.close()
+    except FileSizeError as error:
+        raise TooLarge(title, "more than 4 GB") from error
     return book.parts
-
-
-def _heading(workbook: Workbook, origin: Origin, language: Language) -> str:
-    about = [workbook.title.in_language(language), origin.school and origin.school.name, f"{origin.day}"]
-    return " · ".join(part for part in about if part)
 
 
 def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin) -> None:
     parameters = origin.parameters(sheet.query)
     columns = shown_columns(con, sheet, parameters, book.language)
+    title = book.said(sheet.name)
+    if len(columns) > MAX_COLUMNS:
+        raise TooLarge(title, f"more than {MAX_COLUMNS:,} columns")
     cells = ", ".join(column.cell for column in columns)
     result = con.execute(f"SELECT {cells} FROM ({sheet.query})", parameters)
     sample = result.fetchmany(BATCH_ROWS)
     rows = chain(sample, _streamed(result))
     columns = tuple(fitted(column, [row[place] for row in sample]) for place, column in enumerate(columns))
     for number in range(MAX_PARTS):
-        name = book.said(sheet.name)
-        worksheet = book.add(f"{name} ({number + 1})" if number else name)
+        worksheet = book.add(f"{title} ({number + 1})" if number else title)
         written = _write_part(book, worksheet, sheet, columns, rows, with_charts=number == 0)
         book.parts.append(Part(worksheet.get_name(), sheet, written))
         following = next(rows, None)
         if following is None:
             return
         rows = chain([following], rows)
-    raise TooManyRows(
-        f"{book.said(sheet.name)} has more than {MAX_PARTS * MAX_ROWS:,} rows, which no spreadsheet program "
-        "handles: export it with --format csv or parquet"
-    )
+    raise TooLarge(title, f"more than {MAX_PARTS * MAX_ROWS:,} rows")
 
 
 def _streamed(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
@@ -166,13 +170,13 @@ def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown]) ->
             if size > 1 and name:
                 worksheet.merge_range(level, place, level, place + size - 1, "", style)
             for number in range(size if not name else 1):
-                worksheet.write_string(level, place + number, name, style)
+                worksheet.write_string(level, place + number, as_text(name), style)
             height = max(height, height_of(name, sum(widths)))
             place += size
         worksheet.set_row(level, height)
     for place, column in enumerate(columns):
         style = book.styles.heading(joins_above=len(column.groups) < depth)
-        worksheet.write_string(depth, place, column.label, style)
+        worksheet.write_string(depth, place, as_text(column.label), style)
     worksheet.set_row(depth, max(height_of(column.label, column.width - ARROW) for column in columns))
     return depth
 
@@ -209,7 +213,7 @@ def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:
         if is_too_long(text):
             text = shortened(text, book.said(CUT))
             book.cut += 1
-        write_string(row, place, _raw(text), style)
+        write_string(row, place, as_text(text), style)
 
     def put_number(row: int, place: int, value: float | str) -> None:
         if isinstance(value, str):
@@ -230,16 +234,6 @@ def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:
     if column.kind == "link":
         return put_link
     return put_text if column.kind == "text" else put_number
-
-
-def _raw(text: str) -> str:
-    """Text for xlsxwriter. It takes what stands between <r> and </r> for markup of its own; and XML has no
-    place for two of Unicode's characters."""
-    if "\ufffe" in text or "\uffff" in text:
-        text = text.replace("\ufffe", "\ufffd").replace("\uffff", "\ufffd")
-    if text.startswith("<r>") and text.endswith("</r>"):
-        return f'<r><t xml:space="preserve">{escape(text, quote=False)}</t></r>'
-    return text
 
 
 def _set_up(book: Book, worksheet: Worksheet, header: int, last: int, columns: int) -> None:
