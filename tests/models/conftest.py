@@ -1,5 +1,6 @@
 """Builds of the dbt project as the pipeline runs them: a private DuckDB file with `raw`, and dbt on it."""
 
+import itertools
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import duckdb
 import pytest
 import worlds
 from raw_tables import Rows, create_raw
+from tampered_core import TAMPERED_CORE
 from tampered_grades import TAMPERED_GRADES
 
 PROJECT = Path(__file__).parents[2] / "warehouse" / "dbt"
@@ -119,7 +121,8 @@ TAMPERING = {
         "insert into marts.attendance_student_semester from marts.attendance_student_semester limit 1",
     ),
     "attendance_student_month_end": (
-        "update marts.attendance_student_month_end set school_id = 9, late = present + 1, tier = null",
+        "update marts.attendance_student_month_end set school_id = 9, late = present + 1, tier = null,"
+        " month_recorded = recorded + 1",
         "insert into marts.attendance_student_month_end from marts.attendance_student_month_end limit 1",
     ),
     "attendance_class_session": (
@@ -164,11 +167,24 @@ TAMPERING = {
 
 @pytest.fixture(scope="session")
 def tampered(run_dbt: Builder, healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Built marts with wrong numbers in them, their own checks run again."""
+    """Built tables with wrong numbers in them, and rows of dimensions and facts more than once: the checks
+    of the marts, and those of the rest that block, run again."""
     file = Path(shutil.copy(healthy.file, tmp_path_factory.mktemp("tampered") / "built.duckdb"))
     with duckdb.connect(str(file)) as connection:
-        for statements in TAMPERING.values():
-            for statement in statements:
-                connection.execute(statement)
-    checks = (f"{mart},test_type:data" for mart in TAMPERING)
-    return run_dbt("tampered", ("test", "--indirect-selection", "cautious", "--select", *checks), file)
+        tables = connection.execute(
+            "select table_name from duckdb_tables() where schema_name = 'core'"
+        ).fetchall()
+        for statement in (
+            *(
+                f"insert into core.{table} select one.* from (from core.{table} limit 1) as one, range(3)"
+                for (table,) in tables
+            ),
+            *TAMPERED_CORE,
+            *itertools.chain.from_iterable(TAMPERING.values()),
+        ):
+            connection.execute(statement)
+    # dbt writes a severity down as it was spelled.
+    blocking = (
+        f"path:models/core,test_type:data,config.severity:{spelled}" for spelled in ("ERROR", "error")
+    )
+    return run_dbt("tampered", ("test", "--select", "path:models/marts,test_type:data", *blocking), file)
