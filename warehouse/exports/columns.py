@@ -59,9 +59,8 @@ class Entry:
 def shown_columns(
     con: duckdb.DuckDBPyConnection, sheet: Sheet, parameters: Mapping[str, Any], language: Language
 ) -> tuple[Shown, ...]:
-    """The columns of a sheet's query in their order.
-
-    Raises KeyError for a column that no source of the sheet has and the sheet does not name."""
+    """The columns of a sheet's query in their order. One that neither the sheet nor a source of it names is
+    called after its own name."""
     description = con.execute(f"SELECT * FROM ({sheet.query}) LIMIT 0", parameters).description
     entries = _entries(con, sheet.sources)
     columns = [
