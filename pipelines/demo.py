@@ -128,6 +128,7 @@ def run_demo(settings: Settings) -> int:
         "Next:\n"
         '  .venv/bin/campus sql "FROM marts.early_warning LIMIT 5"\n'
         '  .venv/bin/campus sql "SELECT * FROM quality.load_log" --format csv\n'
+        "  .venv/bin/campus export --all   the workbooks for teachers and heads, a file for each school\n"
         "  .venv/bin/campus ui        the Dagster UI with this run in it\n"
         "  .venv/bin/campus doctor    once CAMPUS_BASE_URL names your platform, see README.md",
         markup=False,
