@@ -7,6 +7,8 @@ import pytest
 from published_kit import exported, publish
 from spreadsheets import Tab, about, read_book
 
+from warehouse.exports.export import Failed, Options, Written, export
+
 PATHS = {
     "学号": None,
     "次数": ["上学期", "语文", "次数"],
@@ -131,6 +133,34 @@ def test_a_matrix_of_parameters_is_a_column(tmp_path: Path) -> None:
 def test_a_school_without_reports_has_no_workbook_of_them(tmp_path: Path) -> None:
     file = publish(tmp_path / "campus.duckdb", report(""))
     assert exported(file, "reports", schools=[102], folder=tmp_path / "exports") == []
+
+
+def test_fields_that_no_column_can_hold_are_left_out(tmp_path: Path) -> None:
+    odd = "UPDATE raw.report_fields SET column_name = NULL WHERE "
+    file = publish(tmp_path / "campus.duckdb", [*report(""), odd + "name = '次数'"])
+    [written] = exported(file, "reports", folder=tmp_path / "exports")
+    assert ("上学期", "语文", "次数") not in read_book(written.path)["学期成绩透视"].labels
+    file = publish(tmp_path / "campus.duckdb", [*report(""), odd + "true"])
+    [written] = exported(file, "reports", folder=tmp_path / "exports")
+    assert read_book(written.path)["学期成绩透视"].column("行号") == list(range(1, 8))
+
+
+def test_a_report_that_cannot_be_written_holds_no_other_up(tmp_path: Path) -> None:
+    """Its name is too long for a file's."""
+    long = "表" * 90
+    other = [
+        statement.replace("CREATE SCHEMA raw", "").replace("综合_素质__7", long)
+        for statement in report("")
+        if not statement.startswith(("CREATE SCHEMA", "CREATE TABLE raw", "INSERT INTO raw.report_queries"))
+    ]
+    file = publish(tmp_path / "campus.duckdb", [*report(""), *other])
+    ends = list(export(file, ["reports"], [101], Options(tmp_path / "exports")))
+    assert [type(end) for end in ends] == [Failed, Written] or [type(end) for end in ends] == [
+        Written,
+        Failed,
+    ]
+    [failed] = [end for end in ends if isinstance(end, Failed)]
+    assert long in failed.what
 
 
 def test_a_report_without_rows_says_so(tmp_path: Path) -> None:

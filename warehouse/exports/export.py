@@ -80,10 +80,7 @@ def export(
                 yield Failed(f"school {school_id}", f"not in the published file; there are: {there}")
                 continue
             for name in (name for name in names if name in known):
-                try:
-                    yield from _export(con, name, found[school_id], scratch, options)
-                except (duckdb.Error, OSError, XlsxWriterException, TooLarge) as error:
-                    yield Failed(f"{name} of school {school_id}", str(error).partition("\n")[0])
+                yield from _of_school(con, name, found[school_id], scratch, options)
 
 
 def _unknown(name: str, known: Sequence[str]) -> Unknown:
@@ -92,21 +89,45 @@ def _unknown(name: str, known: Sequence[str]) -> Unknown:
     return Unknown(name, f"there is no such export{meant} There are: {', '.join(known)}")
 
 
-def _export(
+def _of_school(
     con: duckdb.DuckDBPyConnection, name: str, school: School, scratch: Path, options: Options
-) -> Iterator[Written]:
+) -> Iterator[Written | Failed]:
+    """Write the workbooks of a school that go by a name. One that fails holds no other up."""
+    try:
+        workbooks = list(_workbooks(con, name, school, options))
+    except duckdb.Error as error:
+        yield _failed(name, school, error)
+        return
+    for workbook in workbooks:
+        try:
+            yield _export(con, name, workbook, school, scratch, options)
+        except (duckdb.Error, OSError, XlsxWriterException, TooLarge) as error:
+            yield _failed(workbook.name, school, error)
+
+
+def _failed(what: str, school: School, error: Exception) -> Failed:
+    return Failed(f"{what} of school {school.id}", str(error).partition("\n")[0])
+
+
+def _export(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    workbook: Workbook,
+    school: School,
+    scratch: Path,
+    options: Options,
+) -> Written:
     came_from = origin(con, school)
-    for workbook in _workbooks(con, name, school, options):
-        unfinished = scratch / f"unfinished.{options.format}"
-        rows = _write(con, workbook, came_from, unfinished, options)
-        size = unfinished.stat().st_size
-        beginning = f"{NOT_IN_NAMES.sub('_', workbook.name)}_{school.id}_"
-        target = options.folder / f"{beginning}{came_from.day}.{options.format}"
-        put_in_place(unfinished, target)
-        if options.keep is not None:
-            _prune(options.folder, beginning, options.format, options.keep)
-        preview = preview_of(con, workbook, came_from, options.language)
-        yield Written(name, target, rows, size, preview)
+    unfinished = scratch / f"unfinished.{options.format}"
+    rows = _write(con, workbook, came_from, unfinished, options)
+    size = unfinished.stat().st_size
+    beginning = f"{NOT_IN_NAMES.sub('_', workbook.name)}_{school.id}_"
+    target = options.folder / f"{beginning}{came_from.day}.{options.format}"
+    put_in_place(unfinished, target)
+    if options.keep is not None:
+        _prune(options.folder, beginning, options.format, options.keep)
+    preview = preview_of(con, workbook, came_from, options.language)
+    return Written(name, target, rows, size, preview)
 
 
 def _workbooks(

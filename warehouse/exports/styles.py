@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ from warehouse.exports.columns import Shown
 WIDEST, LABEL_LINES = 60, 3
 #: Excel's number of the size of paper, and the characters that a heading of a page may have.
 A4, PAGE_HEADING = 9, 240
+#: Characters across a page that can still be read.
+PAGE_WIDTH = 260
 #: Points of a line of text, and how many lines the tallest row has.
 LINE_HEIGHT, MOST_LINES = 15, 27
 #: What the arrow of a filter takes of a label's cell.
@@ -117,11 +120,12 @@ def _width(column: Shown, value: Any) -> int:
     return len(f"{value:.{places}%}" if column.kind == "percent" else f"{value:,.{places}f}") + 1
 
 
-def set_page(worksheet: Worksheet, heading: str) -> None:
-    """Set a worksheet up for printing: as wide as the page, with what it is above and the page below."""
+def set_page(worksheet: Worksheet, heading: str, width: float = 0) -> None:
+    """Set a worksheet of a width in characters up for printing: as wide as a page, or as few pages as can be
+    read, with what it is above and the number of the page below."""
     worksheet.set_landscape()
     worksheet.set_paper(A4)
-    worksheet.fit_to_pages(1, 0)
+    worksheet.fit_to_pages(max(1, math.ceil(width / PAGE_WIDTH)), 0)
     worksheet.set_margins(left=0.4, right=0.4, top=0.7, bottom=0.6)
     text = heading.replace("&", "&&")
     worksheet.set_header(f"&L{text}&R&A" if len(text) <= PAGE_HEADING else "&R&A")

@@ -142,7 +142,7 @@ def _write_part(
     header = _write_header(book, worksheet, columns)
     first = header + 1
     last = _write_rows(book, worksheet, columns, islice(rows, MAX_ROWS - first), first)
-    _set_up(book, worksheet, header, max(last, first), len(columns))
+    _set_up(book, worksheet, columns, header, max(last, first))
     if last < first:
         worksheet.write_string(first, 0, book.said(NO_ROWS), book.styles.of(italic=True))
         return 0
@@ -236,10 +236,10 @@ def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:
     return put_text if column.kind == "text" else put_number
 
 
-def _set_up(book: Book, worksheet: Worksheet, header: int, last: int, columns: int) -> None:
+def _set_up(book: Book, worksheet: Worksheet, columns: Sequence[Shown], header: int, last: int) -> None:
     """Header in view and filtered; on paper a table as wide as the page, its header on each."""
     worksheet.freeze_panes(header + 1, 0)
-    worksheet.autofilter(header, 0, last, columns - 1)
-    worksheet.ignore_errors({"number_stored_as_text": xl_range(0, 0, last, columns - 1)})
+    worksheet.autofilter(header, 0, last, len(columns) - 1)
+    worksheet.ignore_errors({"number_stored_as_text": xl_range(0, 0, last, len(columns) - 1)})
     worksheet.repeat_rows(0, header)
-    set_page(worksheet, book.heading)
+    set_page(worksheet, book.heading, sum(column.width for column in columns))

@@ -28,7 +28,8 @@ QUERIES = f"""
     WHERE fields._school_id = $school_id AND fields._deleted_at IS NULL
     ORDER BY fields.table_name
 """
-#: The column of each field, its kind, and its headers from the topmost down, as of its last reading.
+#: The column of each field, its kind, and its headers from the topmost down, as of its last reading. A field
+#: whose name no column can have is in `_extra` alone.
 FIELDS = """
     SELECT
         column_name,
@@ -37,11 +38,12 @@ FIELDS = """
             CASE WHEN len(label_in_path) > 0 THEN label_in_path ELSE [coalesce(label, name)] END, _synced_at
         )
     FROM raw.report_fields
-    WHERE _school_id = $school_id AND table_name = {table} AND _deleted_at IS NULL
+    WHERE _school_id = $school_id AND table_name = {table} AND column_name IS NOT NULL AND _deleted_at IS NULL
     GROUP BY column_name
     ORDER BY arg_max(position, _synced_at) NULLS LAST, column_name
 """
 PARAMETERS = Column(Words("Parameters", "参数"))
+NUMBER = Column(Words("Row", "行号"))
 FILE, LINK = Words("File", "文件"), Words("Link", "链接")
 
 
@@ -69,6 +71,8 @@ def _sheet(
     columns = dict(varied)
     for name, cell, column in _columns(con, school_id, table):
         cells[name], columns[name] = cell, column
+    if not cells:
+        cells, columns = {ROW_NUMBER.name: quoted(ROW_NUMBER.name)}, {ROW_NUMBER.name: NUMBER}
     return Sheet(
         name=same(label),
         about=Words("All rows of the report, in its own order.", "报表的全部记录，按报表自身的顺序。"),
