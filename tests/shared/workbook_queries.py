@@ -234,11 +234,13 @@ _LEVELS = """
         count_if(level = 'none'), count_if(level = 'unknown'),
         round(100 * at_risk / students, 2), round(100 * warning / students, 2)
     FROM marts.early_warning JOIN {semesters} USING (school_id, semester_id)
-    WHERE NOT has_left
+    WHERE {who}
     GROUP BY ALL
 """
-LEVELS = _LEVELS.format(semesters="semesters", groups="")
-LEVELS_OF_CLASSES = _LEVELS.format(semesters="current", groups="cohort_name, admin_class_name,")
+LEVELS = _LEVELS.format(semesters="semesters", groups="", who="NOT has_left OR NOT is_current")
+LEVELS_OF_CLASSES = _LEVELS.format(
+    semesters="current", groups="cohort_name, admin_class_name,", who="NOT has_left"
+)
 WARNINGS = """
     SELECT
         current.semester_name, cohort_name, admin_class_name, student_number, student_name, level,

@@ -17,12 +17,12 @@ from warehouse.exports.workbooks.definitions import attendance_definitions
 from warehouse.exports.workbooks.queries import NEWEST_FIRST, SHOWN, rate
 from warehouse.exports.workbooks.terms import (
     AMBER,
+    EARLIER_SEMESTERS,
     LESSONS,
     RATE,
     RED,
     SHARE,
     STUDENTS,
-    THIS_SEMESTER,
     TIERS,
     redder_up_to,
     under,
@@ -206,7 +206,7 @@ def attendance(con: duckdb.DuckDBPyConnection, school_id: int, language: Languag
                 "How regularly students come to their lessons: by semester, week, class and student.",
                 "学生到课情况：按学期、教学周、班级和学生。",
             ),
-            filters=THIS_SEMESTER,
+            filters=EARLIER_SEMESTERS,
             sheets=(
                 OVERVIEW,
                 weekly(labels.cohorts(con, school_id)),

@@ -12,6 +12,7 @@ from warehouse.exports.workbooks.queries import BAND, NEWEST_FIRST, SHOWN, rate,
 from warehouse.exports.workbooks.terms import (
     AMBER,
     BEST_TO_WORST,
+    EARLIER_SEMESTERS,
     GREEN,
     GREY,
     LEVELS,
@@ -21,7 +22,6 @@ from warehouse.exports.workbooks.terms import (
     STRONG_GREY,
     STRONG_RED,
     STUDENTS,
-    THIS_SEMESTER,
     TIERS,
     UNSCORED,
     less_is_better,
@@ -30,6 +30,10 @@ from warehouse.exports.workbooks.terms import (
 )
 from warehouse.sql import listed
 
+LEFT_OUT = Words(
+    f"{EARLIER_SEMESTERS.en}; students who have left",
+    f"{EARLIER_SEMESTERS.zh}；已离校学生",
+)
 LEVEL_COUNTS = ", ".join(f"count_if(level = '{level}') AS {level}" for level in LEVELS)
 LEVEL_COLUMNS = {
     "students": Column(STUDENTS, unit="students"),
@@ -45,14 +49,16 @@ OVERVIEW = Sheet(
     name=Words("Overview", "概况"),
     summary=True,
     about=Words(
-        "How many students are at risk or have a warning, semester by semester.",
-        "各学期高风险与预警学生人数。",
+        "How many students are at risk or have a warning, semester by semester. In earlier semesters, those who "
+        "have left since are counted.",
+        "各学期高风险与预警学生人数。以往学期含此后离校的学生。",
     ),
     query=f"""
         WITH levels AS (
             SELECT school_id, semester_id, count(*) AS students, {LEVEL_COUNTS}
             FROM marts.early_warning
-            WHERE school_id = $school_id AND NOT has_left
+            JOIN core.dim_semester USING (school_id, semester_id)
+            WHERE school_id = $school_id AND NOT (has_left AND is_current)
             GROUP BY ALL
         )
         SELECT
@@ -116,7 +122,7 @@ def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Lang
                 "scores beside the school's limits. A level is a reason to look, not a verdict.",
                 "需要关注的学生及原因：将出勤、迟到、成绩、不及格课程和缺评与学校界限比较。等级只提示关注，不是结论。",
             ),
-            filters=THIS_SEMESTER,
+            filters=LEFT_OUT,
             sheets=(
                 OVERVIEW,
                 students(language),

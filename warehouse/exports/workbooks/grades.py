@@ -12,10 +12,10 @@ from warehouse.exports.workbooks.queries import NEWEST_FIRST, SHOWN, rate
 from warehouse.exports.workbooks.terms import (
     AMBER,
     DISCRIMINATION,
+    EARLIER_SEMESTERS,
     GREEN,
     RED,
     STATES,
-    THIS_SEMESTER,
     more_is_better,
     redder_down_to,
     redder_up_to,
@@ -228,7 +228,7 @@ def grades(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -
                 "assessments are worth.",
                 "课程成绩的分布、班级对比、学生名次，以及评价项的质量与完成情况。",
             ),
-            filters=THIS_SEMESTER,
+            filters=EARLIER_SEMESTERS,
             sheets=(
                 OVERVIEW,
                 bands(graded_groups(con, school_id)),

@@ -71,9 +71,10 @@ LESSONS = Words("Lessons", "课次")
 STUDENTS = Words("Students", "人数")
 SHARE = Words("Share", "占比")
 
-THIS_SEMESTER = Words(
-    "Long sheets show the current semester, or the last one with any data.",
-    "明细表只含当前学期；当前学期尚无数据时，为最近一个有数据的学期。",
+#: What is left out of the workbooks.
+EARLIER_SEMESTERS = Words(
+    "Earlier semesters on long sheets, which show the current one, or the last one with any data",
+    "以往学期的明细（明细表只含当前学期；当前学期尚无数据时，为最近一个有数据的学期）",
 )
 
 
