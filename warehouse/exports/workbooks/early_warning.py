@@ -49,8 +49,8 @@ OVERVIEW = Sheet(
     name=Words("Overview", "概况"),
     summary=True,
     about=Words(
-        "How many students are at risk or have a warning, semester by semester. In earlier semesters, those who "
-        "have left since are counted.",
+        "How many students are at risk or have a warning, semester by semester. In earlier semesters, those "
+        "who have left since are counted.",
         "各学期高风险与预警学生人数。以往学期含此后离校的学生。",
     ),
     query=f"""
