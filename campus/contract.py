@@ -156,6 +156,20 @@ def _nested(kind: Any) -> type[Contract] | None:
     return None
 
 
+@cache
+def roomy(arrow_type: Any) -> Any:
+    """The type that values are made in before they are cast to `arrow_type`: its decimals have room for any
+    digits. Arrow does not notice when a value overflows 128 bits on its way to a decimal's scale, and stores
+    another number; a cast refuses what does not fit."""
+    if pa.types.is_decimal(arrow_type):
+        return pa.decimal256(76 - arrow_type.scale, arrow_type.scale)
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([(part.name, roomy(part.type)) for part in arrow_type])
+    if pa.types.is_list(arrow_type):
+        return pa.list_(roomy(arrow_type.value_type))
+    return arrow_type
+
+
 def arrow_type(kind: Any) -> pa.DataType:
     """The Arrow type that holds every value of a msgspec type exactly.
 

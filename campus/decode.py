@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from campus.contract import Contract, Field, fields
+from campus.contract import Contract, Field, fields, roomy
 from campus.errors import TornBody, UnexpectedAnswer
 from campus.mend import FINER_THAN_MICROSECONDS, mend, redacted
 
@@ -138,7 +138,7 @@ def _column(rows: Sequence[Contract], name: str, arrow_type: pa.DataType) -> Any
     values = [getattr(row, name) for row in rows]
     if pa.types.is_nested(arrow_type):
         values = [_plain(value, arrow_type) for value in values]
-    return pa.array(values, arrow_type)
+    return pa.array(values, roomy(arrow_type)).cast(arrow_type)
 
 
 def _plain(value: Any, arrow_type: Any) -> Any:

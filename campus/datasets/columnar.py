@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 from msgspec import Raw
 
-from campus.contract import Contract, Field, fields
+from campus.contract import Contract, Field, fields, roomy
 from campus.datasets.zoned import is_zoned, verbatim, wall_clock
 from campus.decode import (
     UNFIT,
@@ -152,7 +152,7 @@ def _decode_fast(body: bytes, contract: type[Contract], key: tuple[str, ...]) ->
             }
         )
     batch = pa.RecordBatch.from_arrays([*columns, extras], schema=records_schema(contract))
-    # UTF-8, and decimals of more digits than their column has.
+    # UTF-8.
     batch.validate(full=True)
     if any(batch.column(name).null_count for name in key):
         raise NotPlain
@@ -235,25 +235,27 @@ _BEGINNING = 1 << 14  # bytes
 @cache
 def _sent_schema(contract: type[Contract]) -> pa.Schema:
     """The columns as they are sent: dates and times as text, since the reader would shift them by their
-    zone."""
+    zone, and decimals with room (contract.roomy)."""
     return pa.schema([(f.wire, _sent_type(f)) for f in fields(contract)])
 
 
 def _sent_type(field: Field) -> pa.DataType:
     if field.nested:
         return pa.struct(_sent_schema(field.nested))
-    return pa.string() if pa.types.is_temporal(field.arrow_type) else field.arrow_type
+    return pa.string() if pa.types.is_temporal(field.arrow_type) else roomy(field.arrow_type)
 
 
 def _finish(sent: Any, field: Field) -> Any:
     """A column as it was read, in the type of the contract.
 
-    Raises NotPlain, or ArrowInvalid for text that is no date."""
+    Raises NotPlain, or ArrowInvalid for text that is no date and for a decimal that does not fit."""
     kind: Any = field.arrow_type
     if field.withheld:
         return pa.nulls(len(sent), kind)
     if pa.types.is_floating(kind) and not pc.all(pc.is_finite(sent), min_count=0).as_py():
         raise NotPlain
+    if pa.types.is_decimal(kind):
+        return pc.cast(sent, kind)
     if pa.types.is_date(kind):
         return _parsed(sent, kind, _DATE_LENGTHS, _FIRST_DATE)
     if pa.types.is_timestamp(kind):

@@ -5,7 +5,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any
 
 import pyarrow as pa
@@ -122,11 +122,20 @@ objects = st.lists(st.tuples(nested_names, scalars), max_size=3).map(object_of)
 values = st.one_of(
     scalars, scalars, objects, st.lists(scalars, max_size=2).map(lambda items: f"[{','.join(items)}]")
 )
+# As many digits as overflow what decimals are computed in, before the point, behind it, and by an exponent.
+long_numbers = st.builds(
+    "{}{}{}".format,
+    st.integers(-(10**80), 10**80),
+    st.sampled_from(["", ".0", ".25", ".000000000000000001"]),
+    st.one_of(st.just(""), st.integers(-90, 90).map("e{}".format)),
+)
 plain = {
     "id": st.integers(1, 9).map(str),
     "count": st.integers(-(2**63), 2**63 - 1).map(str),
     "points": st.decimals(-999, 999, places=2).map(lambda d: f'"{d}"'),
-    "wide": st.sampled_from(['"1.000000000000000001"', "1.5", "null"]),
+    "wide": st.one_of(
+        st.sampled_from(['"1.000000000000000001"', "1.5", "null"]), long_numbers.map(json.dumps), long_numbers
+    ),
     "名称": st.text(max_size=5).map(json.dumps),
     "remark text": st.text(max_size=5).map(json.dumps),
     "level": st.sampled_from(['"A"', '"B"', '"C"', "null"]),
@@ -166,6 +175,8 @@ pages = st.one_of(
 @example(["null"])
 @example(['{"id":1}', "null", '{"id":2}'])
 @example(['{"id":1,"points":"999.0"}', '{"id":2,"points":"1000.0"}'])
+@example(['{"id":1,"wide":"123456789012345678901234567890"}'])
+@example(['{"id":1,"wide":"340282366920938463463374607431768211456"}', '{"id":2,"points":"15e-61"}'])
 @example(['{"id":1,"ratio":1.7976931348623159e308}', '{"id":2,"ratio":-2}', '{"id":3,"ratio":"2.5"}'])
 def test_every_row_is_exact_or_quarantined_whichever_way_it_takes(lines: list[str]) -> None:
     text = f"[{', '.join(lines)}]"
@@ -234,9 +245,10 @@ def held_decimal(value: Any, kind: Any) -> Decimal:
         number = None
     if number is None or not number.is_finite():
         raise Misfit
-    shifted = number.scaleb(kind.scale)
-    if shifted != shifted.to_integral_value() or abs(shifted) >= 10**kind.precision:
-        raise Misfit
+    with localcontext(prec=400):
+        shifted = number.scaleb(kind.scale)
+        if shifted != shifted.to_integral_value() or abs(shifted) >= 10**kind.precision:
+            raise Misfit
     return number
 
 
