@@ -3,13 +3,11 @@
 import dagster as dg
 
 from assets.models import PUBLISHED
+from assets.report_tables import held_tables
 from assets.runtime import Runtime
-from assets.tables import TABLES, values
+from assets.tables import TABLES
 from warehouse.care import RETENTION, maintain
-from warehouse.lake import Lake
-from warehouse.logs import LOAD_LOG
 from warehouse.plans import dataset_tables
-from warehouse.tables import Table, report_table
 
 
 @dg.asset(
@@ -25,13 +23,4 @@ def lake_maintenance(context: dg.AssetExecutionContext) -> None:
     """Maintain all tables of the lake."""
     runtime: Runtime = context.resources.campus
     lake = runtime.lake
-    maintain(lake, [*TABLES.values(), *dataset_tables(lake), *_report_tables(lake)], runtime.scratch)
-
-
-def _report_tables(lake: Lake) -> list[Table]:
-    """The tables of all reports that were ever loaded: what is gone from one is in its files until then."""
-    loaded = sorted(set(values(lake.read(LOAD_LOG, columns=["resource"]), "resource")))
-    tables = [
-        report_table(name.removeprefix("reports."), (), "") for name in loaded if name.startswith("reports.")
-    ]
-    return [table for table in tables if lake.holds(table)]
+    maintain(lake, [*TABLES.values(), *dataset_tables(lake), *held_tables(lake)], runtime.scratch)

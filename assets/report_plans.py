@@ -30,6 +30,7 @@ async def plan_reports(
     known: the partition keys that there are. A report that cannot be planned keeps its results, and is a
     problem; results that are not wanted any more are retired."""
     planned = Planned()
+    problems: dict[str, str] = {}
     wanted = selections_of(loader.runtime.reports, school_id)
     keys: dict[str, list[str]] = defaultdict(list)
     for key in known:
@@ -39,9 +40,10 @@ async def plan_reports(
         try:
             keys[selection.report] = await _plan_one(loader, client, school_id, selection, planned)
         except _Unplanned as error:
-            planned.problems.append(str(error))
+            problems[selection.report] = str(error)
 
     await together(plan(selection) for selection in wanted.values())
+    planned.problems = [problems[report] for report in wanted if report in problems]
     planned.partitions = [key for report in wanted for key in keys[report]]
     for key in known:
         if key not in planned.partitions:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 from urllib.parse import unquote
 
-from assets.tables import TABLES
+from assets.tables import TABLES, values
 from campus.contract import Contract, fields
 from campus.datasets.definition import contract_of
 from campus.datasets.names import RESERVED, safe_name, safe_names
@@ -14,6 +14,7 @@ from campus.reports.fields import definition_of
 from campus.reports.selection import ReportSelection, escaped
 from campus.resources import REPORT_FIELDS, REPORT_QUERIES, ResourceSpec
 from warehouse.lake import Lake
+from warehouse.logs import LOAD_LOG
 from warehouse.tables import PARAMS, Column, Slice, Table, ascii_name, report_table
 
 
@@ -125,6 +126,15 @@ def result_tables(lake: Lake) -> list[Table]:
     return [
         _defined(one, labels.get((one.school_id, one.report, one.query_id)), results[one]) for one in newest
     ]
+
+
+def held_tables(lake: Lake) -> list[Table]:
+    """The tables of all reports that were ever loaded, without their fields: what is gone from one is in its
+    files until they are cleaned up."""
+    loaded = set(values(lake.read(LOAD_LOG, columns=["resource"]), "resource"))
+    names = sorted(name.removeprefix("reports.") for name in loaded if name.startswith("reports."))
+    tables = [report_table(name, (), "") for name in names]
+    return [table for table in tables if lake.holds(table)]
 
 
 def _defined(result: Result, label: str | None, rows: list[dict[str, Any]]) -> Table:

@@ -16,7 +16,7 @@ import yaml
 from world import Load, World, world
 
 from assets.partitions import REPORT_RESULTS
-from assets.report_tables import Result, result_tables
+from assets.report_tables import Result, held_tables, result_tables
 from assets.reports import RECORDS
 from assets.tables import TABLES
 from campus.client import Client
@@ -211,6 +211,8 @@ def test_where_no_report_is_named_nothing_is_asked_for(
     assert "semester.read" in scopes and "reporting.read_all" not in scopes
     assert [one for one in reports.world.platform.log() if "/reporting/" in one["path"]] == []
     assert (reports.partitions(), reports.tables()) == (set(), set())
+    cleaned = {table.name for table in held_tables(reports.world.lake)}
+    assert {"reports.student_summary__501", f"reports.{PIVOT}__511"} < cleaned
     for name in ("report_queries", "report_parameters", "report_fields"):
         assert reports.world.held(name) == []
     assert reports.query("SELECT count(*) > 0 FROM raw.report_queries WHERE _deleted_at IS NOT NULL") == [

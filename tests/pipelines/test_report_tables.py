@@ -1,0 +1,48 @@
+"""What is made of the names that reports, parameters and fields have."""
+
+from unicodedata import category
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from assets.report_tables import Result, name_columns, table_of
+from campus.datasets.definition import contract_of
+from campus.reports.fields import definition_of
+from campus.reports.selection import combination_text
+
+# As YAML can have them.
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+MATRICES = st.dictionaries(TEXTS, TEXTS | st.integers() | st.booleans(), max_size=2)
+
+
+@settings(deadline=None, max_examples=60)
+@example("成绩|透视表", {"学期": "20,241", "a&b": "c=d"}, 511)
+@example("a...b", {"x": "....|\n"}, 1)
+@example("长" * 300, {}, 1)
+@given(TEXTS, MATRICES, st.integers(1, 10**9))
+def test_a_key_is_one_that_dagster_takes_and_gives_its_result_back(
+    report: str, matrix: dict[str, str | int | bool], query_id: int
+) -> None:
+    result = Result(101, report, query_id, combination_text(matrix))
+    assert Result.of(result.key) == result
+    assert "," not in result.key and "..." not in result.key
+    assert not [letter for letter in result.key if category(letter) == "Cc"]
+    assert len(str(result.slice)) <= len("101|") + 240, "a folder's name may have 255 bytes"
+
+
+NAMES = st.lists(st.text("aA.- +_1", min_size=1, max_size=3), unique=True, max_size=5)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(NAMES, min_size=1, max_size=3))
+def test_a_field_keeps_its_column_and_shares_it_with_none(results: list[list[str]]) -> None:
+    known: dict[str, str] = {}
+    for names in results:
+        fields = [{"name": name, "kind": "string", "position": place} for place, name in enumerate(names)]
+        contract, before = contract_of(definition_of("ranks__1", None, fields)), dict(known)
+        name_columns(contract, known)
+        assert known.items() >= before.items()
+        table = table_of(Result(101, "ranks", 1), contract, known)
+        assert [column.name for column in table.columns] == ["_row_number", *(known[name] for name in names)]
+    columns = [column.casefold() for column in known.values()]
+    assert len(set(columns)) == len(columns) and not {"_row_number", "_params", "_extra"} & set(columns)
