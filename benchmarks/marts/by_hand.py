@@ -79,4 +79,4 @@ def _agree(con: duckdb.DuckDBPyConnection, mart: str) -> None:
 
 def _in_campus(query: str) -> str:
     """The file's tables, from a connection of another one."""
-    return re.sub(r"\b(raw|core|marts)\.", r"campus.\1.", query)
+    return re.sub(r"\b(raw|core|marts|quality)\.", r"campus.\1.", query)

@@ -2,8 +2,9 @@
 
 A school has 2,000 students in 50 administrative classes of 40, 11 courses each, 7 lessons a day, 18 weeks of
 5 days: 1,260,000 records of attendance at most, of which 3 % of the sessions are never recorded. Each course
-class has an assessment of 8 items, a score for each of them and a grade; 1 % of the members leave half-way.
-Every value is a function of the school and its own key.
+class has an assessment of 8 items, a score for each of them and a grade; 1 % of the members leave half-way. A
+hundredth of the grades and of the scores was changed after the first load. Transcripts tell of the semester
+before, too. Every value is a function of the school and its own key.
 """
 
 from collections.abc import Iterator
@@ -14,21 +15,35 @@ from deltalake import write_deltalake
 
 from assets.tables import TABLES
 from warehouse.lake import Lake
+from warehouse.logs import CHANGES
+from warehouse.tables import Stored
 
 RECORDS_A_SCHOOL = 1_222_000
+
+STORED: dict[str, Stored] = {**TABLES, CHANGES.name: CHANGES}
+MARKS = """(
+    SELECT $s * 1000000 + k AS student_id, k, course, $s * 10 + term AS semester_id, 1 + course % 3 AS credit,
+        1 + hash(k, course, term, $s) % 31 / 10 AS points
+    FROM range(2000) AS students (k), range(11) AS courses (course), range(2) AS terms (term)
+)"""
 
 #: Of one school, $s; columns left out are null. Ids are unique over the schools, as they need not be.
 SCHOOL = {
     "schools": "SELECT $s AS id, 'School ' || $s AS name",
     "semesters": """
         SELECT $s * 10 AS id, '2025-2026 (2)' AS name, true AS is_current,
-            TIMESTAMP '2026-03-02' AS start_at, TIMESTAMP '2026-07-05' AS end_at""",
+            TIMESTAMP '2026-03-02' AS start_at, TIMESTAMP '2026-07-05' AS end_at
+        UNION ALL
+        SELECT $s * 10 + 1, '2025-2026 (1)', false, TIMESTAMP '2025-09-01', TIMESTAMP '2026-01-25'""",
     "v1_semesters": """
         SELECT $s * 10 AS id, TIMESTAMP '2026-03-02' AS start_at, TIMESTAMP '2026-07-05' AS end_in,
             [1, 2, 3, 4, 5] AS lesson_days""",
     "terms": """
         SELECT $s * 1000 + k AS id, 0 AS parent_id, 'system.graduates_in' AS type, '' || (2026 + k) AS name
-        FROM range(3) AS cohorts (k)""",
+        FROM range(3) AS cohorts (k)
+        UNION ALL
+        SELECT $s * 1000 + 100 + k, 0, 'teaching.subject', 'Subject ' || k
+        FROM range(6) AS subjects (k)""",
     "structures": """
         SELECT $s * 1000 AS id, 0 AS parent_id, 'School' AS name, 'headquarters' AS type
         UNION ALL
@@ -47,7 +62,7 @@ SCHOOL = {
     "classes": """
         SELECT $s * 100000 + k AS id, 'C' || k AS csin, 'Course ' || k % 11 AS name,
             'Course ' || k % 11 || ', class ' || k // 11 AS class_name,
-            [$s * 1000 + k // 11] AS admin_class_ids,
+            $s * 1000 + 100 + k % 11 // 2 AS subject_id, [$s * 1000 + k // 11] AS admin_class_ids,
             [{'id': $s * 1000000 + 500000 + k % 11 * 10 + k // 55, 'name': 'Teacher'}] AS teachers
         FROM range(550) AS classes (k)""",
     "v1_classes": """
@@ -64,23 +79,57 @@ SCHOOL = {
         FROM range(550) AS classes (k)""",
     "assessment_items": """
         SELECT ($s * 100000 + k) * 10 + item AS id, $s * 100000 + k AS assessment_id, 0 AS pid,
-            'item' AS type, 'score' AS scoring_type, 'Item ' || item AS name, 12.5 AS full_score
+            'item' AS type, 'score' AS scoring_type, 'Item ' || item AS name, 12.5 AS full_score,
+            if(hash(k, item, $s) % 10 > 0, TIMESTAMP '2026-06-22' + to_hours(k % 240), NULL) AS published_at
         FROM range(550) AS classes (k), range(8) AS items (item)""",
     "scores": """
-        SELECT $s * 1000000 + row_number() OVER () AS id, assessment_id, assessment_id * 10 + item AS item_id,
-            'item_score' AS type, owner_id, if(luck % 20 = 0, NULL, 7 + luck % 12 / 2) AS score,
-            TIMESTAMP '2026-06-01' + to_hours((luck % 500)::INT) AS created_at, created_at AS published_at
+        SELECT $s * 1000000 + (k * 11 + course) * 8 + item AS id, $s * 100000 + class AS assessment_id,
+            assessment_id * 10 + item AS item_id, 'item_score' AS type, $s * 1000000 + k AS owner_id,
+            $s * 1000000 + 500000 + course * 10 + class // 55 AS evaluator_id, luck % 101 > 0 AS valid,
+            if(luck % 50 = 0, NULL, luck % 4 + hash(k, course, $s) % 18 / 2) AS score,
+            TIMESTAMP '2026-06-01' + to_hours((luck % 500)::INT) AS created_at, created_at AS updated_at,
+            if(hash(class, item, $s) % 10 > 0, TIMESTAMP '2026-06-22' + to_hours(class % 240), NULL)
+                AS published_at
         FROM (
-            SELECT $s * 100000 + k // 40 * 11 + course AS assessment_id, item, $s * 1000000 + k AS owner_id,
-                hash(k, course, item, $s) % 1000 AS luck
+            SELECT k, course, item, k // 40 * 11 + course AS class, hash(k, course, item, $s) % 1000 AS luck
             FROM range(2000) AS students (k), range(11) AS courses (course), range(8) AS items (item)
         )""",
     "grades": """
-        SELECT $s * 100000 + row_number() OVER () AS id, 'class' AS source,
+        SELECT $s * 100000 + k * 11 + course AS id, 'class' AS source,
             $s * 100000 + k // 40 * 11 + course AS source_id, $s * 1000000 + k AS owner_id, 100 AS full_score,
-            50 + hash(k, $s) % 20 + hash(k, course, $s) % 31 AS score, score AS real_score, 2 AS credit,
-            'published' AS status, TIMESTAMP '2026-07-01' AS published_at
+            50 + hash(k, $s) % 20 + hash(k, course, $s) % 31 AS suggest_score,
+            if(k % 3 = 0, suggest_score, NULL) AS score, suggest_score AS real_score,
+            1 + course % 3 AS credit, greatest(suggest_score // 10 - 5, 0) AS gpa,
+            if((k * 11 + course) % 71 = 0, 'delayed', 'published') AS status,
+            if((k * 11 + course) % 71 = 0, NULL, TIMESTAMP '2026-07-01') AS published_at
         FROM range(2000) AS students (k), range(11) AS courses (course)""",
+    "changes": """
+        SELECT resource, $s || '|' || $s * 10 AS slice, NULL AS key, 'loaded' AS op, NULL AS field,
+            NULL AS before, NULL AS after, TIMESTAMP '2026-06-30' AS seen_at, 1 AS slice_version
+        FROM (VALUES ('grades'), ('scores')) AS resources (resource)
+        UNION ALL
+        SELECT 'grades', $s || '|' || $s * 10, '' || ($s * 100000 + k), 'updated',
+            unnest(['score', 'real_score', 'published_at']), unnest([NULL, '61', NULL]),
+            unnest(['70', '70', '2026-07-01 00:00:00']),
+            unnest([TIMESTAMP '2026-07-02', '2026-07-02', '2026-07-01']), unnest([3, 3, 2])
+        FROM range(0, 22000, 100) AS grades (k)
+        UNION ALL
+        SELECT 'scores', $s || '|' || $s * 10, '' || ($s * 1000000 + k), 'updated', 'score', '5', '6.5',
+            TIMESTAMP '2026-07-03', 2
+        FROM range(0, 176000, 100) AS scores (k)""",
+    "transcript_courses": f"""
+        SELECT student_id, semester_id, $s * 100000 + k // 40 * 11 + course AS source_id, credit,
+            credit AS gained_credit, 'Course ' || course AS name, true AS published,
+            MAP {{'100': '' || (50 + points * 10)::INT, 'gpa': points::DECIMAL(3, 1)::VARCHAR}} AS evaluation
+        FROM {MARKS}""",
+    "transcript_semesters": f"""
+        SELECT student_id, semester_id, round(sum(points * credit) / sum(credit), 2) AS grade_point_average,
+            sum(credit) AS total_credit, total_credit AS gained_credit
+        FROM {MARKS} GROUP BY student_id, semester_id""",
+    "transcripts": f"""
+        SELECT student_id, round(sum(points * credit) / sum(credit), 2) AS grade_point_average,
+            sum(credit) AS total_credit, total_credit AS gained_credit
+        FROM {MARKS} GROUP BY student_id""",
     "attendance_sessions": """
         SELECT $s * 100000 + k * 11 + slot % 11 AS class_id,
             DATE '2026-03-02' + (7 * (week - 1) + slot // 7)::INT AS date,
@@ -120,7 +169,7 @@ def fill(lake: Lake, schools: int) -> None:
         con.execute("SET threads = 2")
         for school in range(1, schools + 1):
             for name, query in SCHOOL.items():
-                table = TABLES[name]
+                table = STORED[name]
                 schema = table.lake_schema
                 rows = con.sql(query.replace("$s", str(school))).to_arrow_table()
                 for batches in _pieces(rows):

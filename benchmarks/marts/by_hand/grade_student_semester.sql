@@ -1,11 +1,17 @@
+-- Grades that are delayed do not count, and none is pending. Every grade has a credit and the platform's points.
 WITH sums AS (
-    SELECT school_id, semester_id, student_id, count(*) AS courses,
-        count(*) FILTER (WHERE is_passed) AS passed_courses, count(*) FILTER (WHERE NOT is_passed) AS failed_courses,
-        sum(real_score) AS score_sum, sum(full_score) AS full_score_sum,
-        round(100 * sum(real_score) / sum(full_score), 4) AS score_rate,
-        round(sum(score_percent * credit) / sum(credit), 4) AS weighted_mean,
-        round(sum(grade_points * credit) / sum(credit), 4) AS gpa,
-        sum(credit) AS credits, sum(credit) FILTER (WHERE is_passed) AS gained_credits
+    SELECT school_id, semester_id, student_id, count(*) AS courses, 0 AS pending_courses,
+        count(*) FILTER (WHERE status <> 'delayed') AS counted_courses, counted_courses AS scored_courses,
+        count(*) FILTER (WHERE status <> 'delayed' AND is_passed) AS passed_courses,
+        count(*) FILTER (WHERE status <> 'delayed' AND NOT is_passed) AS failed_courses, 0 AS undecided_courses,
+        sum(real_score) FILTER (WHERE status <> 'delayed') AS score_sum,
+        sum(full_score) FILTER (WHERE status <> 'delayed') AS full_score_sum,
+        sum(score_percent * credit) FILTER (WHERE status <> 'delayed') AS weighted_percent_sum,
+        sum(credit) FILTER (WHERE status <> 'delayed') AS weight_sum,
+        sum(credit) AS credits, coalesce(sum(credit) FILTER (WHERE status <> 'delayed' AND is_passed), 0) AS gained_credits,
+        sum(grade_points * credit) FILTER (WHERE status <> 'delayed') AS grade_points_sum, weight_sum AS gpa_credits,
+        'platform' AS gpa_source, round(100 * score_sum / full_score_sum, 4) AS score_rate,
+        round(weighted_percent_sum / weight_sum, 4) AS weighted_mean, round(grade_points_sum / weight_sum, 4) AS gpa
     FROM core.fct_grade
     WHERE source = 'class'
     GROUP BY ALL
@@ -17,7 +23,7 @@ SELECT sums.*, semesters.semester_name, students.student_number, students.studen
     percent_rank() OVER (in_class ORDER BY weighted_mean DESC) AS percent_rank_in_class,
     rank() OVER (in_cohort ORDER BY weighted_mean DESC) AS rank_in_cohort, count(*) OVER in_cohort AS cohort_size,
     percent_rank() OVER (in_cohort ORDER BY weighted_mean DESC) AS percent_rank_in_cohort,
-    (weighted_mean - avg(weighted_mean) OVER in_cohort) / stddev_samp(weighted_mean) OVER in_cohort
+    round((weighted_mean - avg(weighted_mean) OVER in_cohort) / stddev_samp(weighted_mean) OVER in_cohort, 4)
         AS z_score_in_cohort
 FROM sums
 JOIN core.dim_semester AS semesters USING (school_id, semester_id)

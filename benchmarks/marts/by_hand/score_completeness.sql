@@ -1,5 +1,6 @@
 SELECT items.school_id, items.semester_id, semesters.semester_name, items.course_class_id, classes.course_name,
     classes.class_name, classes.teacher_names, items.assessment_id, items.assessment_item_id, items.item_name,
+    items.evaluator_id, evaluators.teacher_name AS evaluator_name,
     CASE WHEN expected = 0 THEN 'no_students' WHEN NOT is_begun THEN 'not_started' WHEN missing > 0 THEN 'partial'
         ELSE 'complete' END AS state,
     expected, scored, zeros, invalid, missing, others_scored,

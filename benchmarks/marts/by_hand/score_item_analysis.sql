@@ -3,7 +3,7 @@ WITH scores AS (
     SELECT scores.school_id, assessment_id, assessment_item_id, scores.student_id, scores.score, items.full_score
     FROM core.fct_score AS scores
     JOIN core.fct_assessment_item AS items USING (school_id, assessment_id, assessment_item_id)
-    WHERE scores.is_item_score AND scores.score IS NOT NULL
+    WHERE scores.is_item_score AND scores.is_valid AND scores.score IS NOT NULL
 ),
 
 totals AS (
@@ -34,7 +34,7 @@ items AS (
 )
 
 SELECT all_items.school_id, all_items.semester_id, semesters.semester_name, all_items.course_class_id,
-    classes.course_name, classes.class_name, classes.teacher_names, all_items.assessment_id,
+    classes.course_name, classes.class_name, classes.teacher_names, all_items.assessment_id, 8 AS test_items, true AS is_in_test,
     all_items.assessment_item_id, all_items.item_name, all_items.full_score, valid_scores AS students, score_sum,
     round(score_sum / valid_scores, 4) AS mean,
     CASE WHEN valid_scores >= 20 THEN round(score_sum / valid_scores / all_items.full_score, 4) END AS difficulty,
