@@ -1,5 +1,6 @@
 """What a report of a school becomes: results, which are partitions, and the tables that keep their rows."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,13 +10,17 @@ from urllib.parse import unquote
 from assets.tables import TABLES, values
 from campus.contract import Contract, fields
 from campus.datasets.definition import contract_of
-from campus.datasets.names import RESERVED, safe_name, safe_names
+from campus.datasets.names import RESERVED, cut, safe_name, safe_names
 from campus.reports.fields import definition_of
 from campus.reports.selection import ReportSelection, escaped
 from campus.resources import REPORT_FIELDS, REPORT_QUERIES, ResourceSpec
 from warehouse.lake import Lake
 from warehouse.logs import LOAD_LOG
+from warehouse.sql import folded
 from warehouse.tables import PARAMS, Column, Slice, Table, ascii_name, report_table
+
+# Of a partition's name, which is a part of file names together with its school.
+LONGEST = 200
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class WantedReport:
 
 
 def selections_of(wanted: Iterable[WantedReport], school_id: int) -> dict[str, ReportSelection]:
-    """What is read of a school, by the name or id of the report."""
+    """What is read of a school, by the name or id of the report: the last that there is of each."""
     return {
         one.selection.report: one.selection for one in wanted if not one.schools or school_id in one.schools
     }
@@ -59,18 +64,37 @@ class Result:
     def slice(self) -> Slice:
         """The part of its tables that is its own."""
         name = ".".join(filter(None, [self.report, str(self.query_id), self.combination]))
-        return Slice.of(_school_id=self.school_id, _partition=ascii_name(name))
+        return _slice(self.school_id, name)
 
     @property
     def table_name(self) -> str:
-        """The table in the schema `reports`. An id stays what it is."""
-        name = self.report if self.report.isdecimal() else safe_name(self.report)
-        return f"{name}__{self.query_id}"
+        """The table in the schema `reports`."""
+        return f"{_stem(self.report)}__{self.query_id}"
 
 
 def report_slice(school_id: int, report: str) -> Slice:
     """The slice of the tables of metadata that holds a report's."""
-    return Slice.of(_school_id=school_id, _partition=ascii_name(report))
+    return _slice(school_id, report)
+
+
+def sharing(reports: Iterable[str]) -> list[list[str]]:
+    """The reports whose tables would have one name, together."""
+    by_stem: dict[str, list[str]] = defaultdict(list)
+    for report in dict.fromkeys(reports):
+        by_stem[folded(_stem(report))].append(report)
+    return [alike for alike in by_stem.values() if len(alike) > 1]
+
+
+def _stem(report: str) -> str:
+    """What the names of a report's tables begin with. An id stays what it is; a name that no folder could
+    bear is cut, and told from others by its hash."""
+    name = report if report.isdecimal() else safe_name(report)
+    short = cut(name)
+    return name if short == name else f"{short}_{hashlib.sha256(report.encode()).hexdigest()[:6]}"
+
+
+def _slice(school_id: int, name: str) -> Slice:
+    return Slice.of(_school_id=school_id, _partition=ascii_name(name, LONGEST))
 
 
 def table_of(result: Result, contract: type[Contract], columns: Mapping[str, str]) -> Table:

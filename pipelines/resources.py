@@ -102,12 +102,11 @@ def _dataset_settings(settings: Settings) -> DatasetSettings:
 
 
 def wanted_reports(settings: Settings) -> tuple[WantedReport, ...]:
-    """The reports that are read: those of campus.yaml, and what CAMPUS_REPORTS names beside them."""
-    entries = settings.options.reports
-    told = {entry.report for entry in entries}
+    """The reports that are read. What CAMPUS_REPORTS names comes first: of the schools that an entry of
+    campus.yaml is for, that one holds."""
     wanted = [
-        *(WantedReport(entry.selection, entry.schools) for entry in entries),
-        *(WantedReport(ReportSelection(name)) for name in settings.reports if name not in told),
+        *(WantedReport(ReportSelection(name)) for name in settings.reports),
+        *(WantedReport(entry.selection, entry.schools) for entry in settings.options.reports),
     ]
     form = settings.options.platform.date_ranges
     return tuple(replace(one, selection=replace(one.selection, date_ranges=form)) for one in wanted)

@@ -12,6 +12,7 @@ import yaml
 from pydantic import SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from assets.report_tables import sharing
 from campus.wishes import nearest
 from pipelines.options import Options, Section
 
@@ -135,7 +136,17 @@ def load_settings() -> Settings:
     ]
     if problems:
         raise SettingsError(problems)
-    return settings.model_copy(update={"options": _load_options(settings)})
+    options = _load_options(settings)
+    alike = sharing([*(entry.report for entry in options.reports), *settings.reports])
+    if alike:
+        raise SettingsError(
+            [
+                f"the reports {' and '.join(map(repr, names))} would have the same tables: "
+                f"name all but one by their ids (CAMPUS_REPORTS, reports in campus.yaml)"
+                for names in alike
+            ]
+        )
+    return settings.model_copy(update={"options": options})
 
 
 def check_home(settings: Settings) -> None:

@@ -34,10 +34,10 @@ class Shown:
 
 
 def by_name(definitions: Iterable[Table]) -> list[list[Table]]:
-    """The definitions of each table, in the order given."""
+    """The definitions of each table, in the order given. What DuckDB knows by one name is one table."""
     groups: dict[str, list[Table]] = {}
     for definition in definitions:
-        groups.setdefault(definition.name, []).append(definition)
+        groups.setdefault(folded(definition.name), []).append(definition)
     return list(groups.values())
 
 

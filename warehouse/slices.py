@@ -127,9 +127,7 @@ def _commit_rows(
     version = opened.transaction_version(str(slice)) or 0
     where = f"school {slice.school_id}, {table.name}, slice {slice}"
     if table.is_snapshot and not reading.complete:
-        raise Unproven(
-            "; ".join([f"{where}: {UNPROVEN}: nothing was committed, sync again", *reading.failures])
-        )
+        raise Unproven("; ".join([*reading.failures, f"{UNPROVEN}: nothing was committed, sync again"]))
     held = lake.files_of(table, opened, slice)
     table = dataclasses.replace(table, retired=_retired(table, opened))
     as_it_is = reading.distinct and not held

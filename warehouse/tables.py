@@ -149,12 +149,12 @@ def file_schema(table: Stored) -> pa.Schema:
     return pa.schema([field for field in table.lake_schema if field.name not in table.slice_columns])
 
 
-def ascii_name(name: str) -> str:
+def ascii_name(name: str, longest: int = 240) -> str:
     """The name itself where it is plain ASCII and fit for a folder, else what is left of it and a hash of the
     whole."""
-    if re.fullmatch(r"[\w.]{1,240}", name, re.ASCII):
+    if re.fullmatch(r"[\w.]+", name, re.ASCII) and len(name) <= longest:
         return name
-    slug = re.sub(r"[^\w.]+", "_", name, flags=re.ASCII)[:220]
+    slug = re.sub(r"[^\w.]+", "_", name, flags=re.ASCII)[: longest - 9]
     return f"{slug}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 

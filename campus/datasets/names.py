@@ -51,10 +51,11 @@ def safe_names(texts: Iterable[str], taken: Collection[str] = RESERVED) -> list[
 
 def table_names(texts: Iterable[str], taken: Collection[str]) -> list[str]:
     """A safe name for the table of each dataset, in order, cut where no folder could bear it."""
-    return safe_names([_cut(safe_name(text)) for text in texts], taken)
+    return safe_names([cut(safe_name(text)) for text in texts], taken)
 
 
-def _cut(name: str) -> str:
+def cut(name: str) -> str:
+    """The name, or as much of it as a folder can bear."""
     while len(quote(name, safe="")) > _LONGEST:
         name = name[:-1]
     return name

@@ -1,11 +1,12 @@
 """What is made of the names that reports, parameters and fields have."""
 
 from unicodedata import category
+from urllib.parse import quote
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assets.report_tables import Result, name_columns, table_of
+from assets.report_tables import Result, name_columns, sharing, table_of
 from campus.datasets.definition import contract_of
 from campus.reports.fields import definition_of
 from campus.reports.selection import combination_text
@@ -27,7 +28,19 @@ def test_a_key_is_one_that_dagster_takes_and_gives_its_result_back(
     assert Result.of(result.key) == result
     assert "," not in result.key and "..." not in result.key
     assert not [letter for letter in result.key if category(letter) == "Cc"]
-    assert len(str(result.slice)) <= len("101|") + 240, "a folder's name may have 255 bytes"
+    # A folder's name may have 255 bytes.
+    assert len(f"slice={quote(str(result.slice), safe='')}") <= 255
+    assert len(f"resource=reports.{quote(result.table_name, safe='')}") <= 255
+
+
+def test_long_names_are_told_apart() -> None:
+    names = ["2025-2026学年第一学期高一年级期末考试各班成绩分析汇总表" + end for end in ("甲", "乙")]
+    assert sharing([*names, "ranks", "51"]) == []
+    first, second = (Result(101, name, 501).table_name for name in names)
+    assert (
+        first != second and first.startswith("_2025_2026学年第一学期高一年级期末") and first.endswith("__501")
+    )
+    assert sharing(["成绩 表", "成绩-表", "A", "b", "a"]) == [["成绩 表", "成绩-表"], ["A", "a"]]
 
 
 NAMES = st.lists(st.text("aA.- +_1", min_size=1, max_size=3), unique=True, max_size=5)

@@ -195,17 +195,25 @@ def test_reports_are_handed_on_with_dates_as_text() -> None:
     )
 
 
+def test_a_report_of_the_environment_shares_no_table_with_one_of_campus_yaml(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    [problem] = problems(monkeypatch, {"CAMPUS_REPORTS": "Ranks, 51"}, "reports: [{report: ranks}]")
+    assert problem.startswith("the reports 'ranks' and 'Ranks' would have the same tables")
+
+
 def test_a_report_of_the_environment_yields_to_that_of_campus_yaml() -> None:
-    entries = [{"report": "ranks", "schools": [101]}, {"report": "ranks", "schools": [102]}, {"report": "12"}]
-    options = Options.model_validate({"reports": entries})
-    wanted = wanted_reports(Settings(reports=("marks", "12"), options=options))
-    assert [(one.selection.report, one.schools) for one in wanted] == [
-        ("ranks", (101,)),
-        ("ranks", (102,)),
-        ("12", ()),
-        ("marks", ()),
+    entries = [
+        {"report": "ranks", "schools": [101], "queries": [1]},
+        {"report": "ranks", "schools": [102], "queries": [2]},
+        {"report": "12", "queries": [3]},
     ]
-    assert list(selections_of(wanted, 103)) == ["12", "marks"]
+    options = Options.model_validate({"reports": entries})
+    wanted = wanted_reports(Settings(reports=("marks", "12", "ranks"), options=options))
+    of_all = {"marks": (), "12": ("3",)}
+    for school_id, queries in ((101, ("1",)), (102, ("2",)), (103, ())):
+        asked = {report: one.queries for report, one in selections_of(wanted, school_id).items()}
+        assert asked == of_all | {"ranks": queries}
 
 
 def test_every_report_is_asked_with_dates_as_the_platform_wants_them() -> None:
