@@ -221,7 +221,7 @@ def hang(folder: str, ready: Event) -> None:
 
 def test_what_a_killed_export_left_goes_with_the_next_one(published: Path, tmp_path: Path) -> None:
     ready = SPAWN.Event()
-    process = SPAWN.Process(target=hang, args=(str(tmp_path), ready))
+    process = SPAWN.Process(target=hang, args=(str(tmp_path), ready), daemon=True)
     process.start()
     assert ready.wait(60)
     assert list(tmp_path.glob(f"{UNFINISHED}*"))
@@ -234,7 +234,7 @@ def test_what_a_killed_export_left_goes_with_the_next_one(published: Path, tmp_p
 
 def test_exports_into_one_folder_wait_for_each_other(published: Path, tmp_path: Path) -> None:
     ready = SPAWN.Event()
-    process = SPAWN.Process(target=hang, args=(str(tmp_path), ready))
+    process = SPAWN.Process(target=hang, args=(str(tmp_path), ready), daemon=True)
     process.start()
     assert ready.wait(60)
     [unfinished] = tmp_path.glob(f"{UNFINISHED}*")
