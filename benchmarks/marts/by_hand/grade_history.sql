@@ -30,8 +30,8 @@ led_back AS (
 stretches AS (
     SELECT grades._school_id AS school_id, grades.id AS grade_id, grades.semester_id, grades.source, grades.source_id,
         grades.owner_id AS student_id, coalesce(led_back.known_from, loads.seen_at) AS known_from, led_back.known_to,
-        if(led_back.score IS NULL, grades.score, led_back.score.was::DECIMAL(18, 6)) AS score, grades.suggest_score,
-        grades.level, grades.status, grades.pass_status,
+        if(led_back.score IS NULL, grades.score::DECIMAL(18, 6), led_back.score.was::DECIMAL(18, 6)) AS score,
+        grades.suggest_score::DECIMAL(18, 6) AS suggest_score, grades.level, grades.status, grades.pass_status,
         if(led_back.published_at IS NULL, grades.published_at, led_back.published_at.was::TIMESTAMP) AS published_at
     FROM raw.grades
     JOIN loads ON loads.school_id = grades._school_id

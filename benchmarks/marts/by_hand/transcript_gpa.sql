@@ -10,13 +10,13 @@ WITH sums AS (
 
 SELECT sums.* EXCLUDE (first_day), student_number, student_name, cohort_id, cohort_name,
     row_number() OVER so_far AS semester_number, semester_number = 2 AS is_last,
-    round(grade_points_sum / gpa_credits, 4) AS gpa, terms.grade_point_average AS platform_gpa,
+    round(grade_points_sum / gpa_credits, 4) AS gpa, terms.grade_point_average::DECIMAL(18, 6) AS platform_gpa,
     abs(grade_points_sum / gpa_credits - platform_gpa) <= 0.01 AS gpa_agrees,
     sum(credits) OVER so_far AS cumulative_credits, sum(gained_credits) OVER so_far AS cumulative_gained_credits,
     sum(gpa_credits) OVER so_far AS cumulative_gpa_credits,
     sum(grade_points_sum) OVER so_far AS cumulative_grade_points_sum,
     round(cumulative_grade_points_sum / cumulative_gpa_credits, 4) AS cumulative_gpa,
-    CASE WHEN is_last THEN totals.grade_point_average END AS platform_cumulative_gpa,
+    CASE WHEN is_last THEN totals.grade_point_average::DECIMAL(18, 6) END AS platform_cumulative_gpa,
     abs(cumulative_grade_points_sum / cumulative_gpa_credits - platform_cumulative_gpa) <= 0.01
         AS cumulative_gpa_agrees
 FROM sums

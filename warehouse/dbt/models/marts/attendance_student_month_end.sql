@@ -37,28 +37,21 @@ months as (
     select distinct school_id, semester_id, month_end from monthly
 ),
 
-firsts as (
-    select school_id, semester_id, student_id, min(month_end) as first_month_end
-    from monthly
-    group by school_id, semester_id, student_id
-),
-
 snapshots as (
     select
         school_id,
         semester_id,
         student_id,
-        month_end,
-        {%- for measure in attendance_measures() + ['days_recorded', 'days_absent'] %}
-        cast(sum(coalesce(monthly.{{ measure }}, 0)) over so_far as bigint) as {{ measure }},
-        {%- endfor %}
-        coalesce(monthly.recorded, 0) as month_recorded,
-        coalesce(monthly.present, 0) as month_present
+        months.month_end,
+        {{ attendance_sums() }},
+        cast(sum(days_recorded) as bigint) as days_recorded,
+        cast(sum(days_absent) as bigint) as days_absent,
+        coalesce(any_value(recorded) filter (where monthly.month_end = months.month_end), 0) as month_recorded,
+        coalesce(any_value(present) filter (where monthly.month_end = months.month_end), 0) as month_present
     from months
-    inner join firsts using (school_id, semester_id)
-    left join monthly using (school_id, semester_id, student_id, month_end)
-    where month_end >= firsts.first_month_end
-    window so_far as (partition by school_id, semester_id, student_id order by month_end)
+    inner join monthly using (school_id, semester_id)
+    where monthly.month_end <= months.month_end
+    group by school_id, semester_id, student_id, months.month_end
 )
 
 select

@@ -117,7 +117,7 @@ stretches as (
         grades.assessment_id,
         grades.course_class_id,
         grades.student_id,
-        led_back.known_from,
+        case when led_back.grade_id is null then loads.loaded_at else led_back.known_from end as known_from,
         led_back.known_to,
         {%- for field, type in fields.items() %}
         case
@@ -130,31 +130,10 @@ stretches as (
         end as {{ field }},
         {%- endfor %}
         coalesce(led_back.was_there.value, not grades.is_deleted) as is_there
-    from led_back
-    inner join grades
-        on grades.school_id = led_back.school_id
-        and grades.grade_id = led_back.grade_id
-
-    union all
-
-    select
-        grades.school_id,
-        grades.grade_id,
-        grades.semester_id,
-        grades.source,
-        grades.assessment_id,
-        grades.course_class_id,
-        grades.student_id,
-        loads.loaded_at as known_from,
-        null as known_to,
-        {%- for field in fields %}
-        grades.{{ field }},
-        {%- endfor %}
-        not grades.is_deleted as is_there
     from grades
-    anti join changes
-        on changes.school_id = grades.school_id
-        and changes.grade_id = grades.grade_id
+    left join led_back
+        on led_back.school_id = grades.school_id
+        and led_back.grade_id = grades.grade_id
     left join loads
         on loads.school_id = grades.school_id
         and loads.semester_id = grades.semester_id

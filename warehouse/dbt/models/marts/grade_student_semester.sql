@@ -58,8 +58,8 @@ sums as (
             filter (where credit is not null) as gained_credits,
         sum(grade_points * credit) filter (where counts_in_statistics) as grade_points_sum,
         sum(credit) filter (where counts_in_statistics and grade_points is not null) as gpa_credits,
-        string_agg(distinct grade_points_source, ' and ' order by grade_points_source)
-            filter (where counts_in_statistics and credit > 0) as gpa_source
+        min(grade_points_source) filter (where counts_in_statistics and credit > 0) as first_gpa_source,
+        max(grade_points_source) filter (where counts_in_statistics and credit > 0) as last_gpa_source
     from grades
     group by school_id, semester_id, student_id
 ),
@@ -145,7 +145,11 @@ select
     ranked.grade_points_sum,
     ranked.gpa_credits,
     ranked.gpa,
-    ranked.gpa_source,
+    case
+        when ranked.first_gpa_source < ranked.last_gpa_source
+            then ranked.first_gpa_source || ' and ' || ranked.last_gpa_source
+        else ranked.first_gpa_source
+    end as gpa_source,
     ranked.rank_in_class,
     ranked.class_size,
     (ranked.rank_in_class - 1) / nullif(ranked.class_size - 1, 0) as percent_rank_in_class,

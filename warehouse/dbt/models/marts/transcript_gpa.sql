@@ -10,10 +10,11 @@ with courses as (
     select
         courses.*,
         coalesce(courses.grade_points, scale.grade_points) as points,
-        courses.grade_points is null and scale.grade_points is not null as is_by_scale
+        scale.grade_points is not null as is_by_scale
     from {{ ref('fct_transcript_course') }} as courses
     left join {{ ref('stg_gpa_scale') }} as scale
-        on scale.school_id = courses.school_id
+        -- Part of the key, so that a course with points is not compared with the whole scale.
+        on scale.school_id = case when courses.grade_points is null then courses.school_id end
         and courses.score >= scale.lower_percent
         and (courses.score < scale.upper_percent or scale.upper_percent is null)
     where
