@@ -122,6 +122,18 @@ def test_a_report_keeps_its_order(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_many_rows_keep_their_order(format: Format, tmp_path: Path) -> None:
+    report = """CREATE TABLE reports.ranks__1 AS
+        SELECT 101 AS _school_id, range AS _row_number, format('{}', range) AS name, '' AS remark,
+            NULL::TIMESTAMP AS _deleted_at
+        FROM range(130000) ORDER BY hash(range)"""
+    file = publish(tmp_path / "campus.duckdb", [report])
+    [written] = exported(file, "reports.ranks__1", schools=[101], folder=tmp_path, format=format)
+    _, *rows = read(written.path)
+    assert [row[1] for row in rows] == [str(number) for number in range(130000)]
+
+
 def test_the_first_sheet_says_what_this_is(published: Path, tmp_path: Path) -> None:
     [file] = exported(published, "marts.marks", schools=[101], folder=tmp_path)
     rows = list(openpyxl.load_workbook(file.path)["说明"].iter_rows(values_only=True))

@@ -130,6 +130,22 @@ def test_a_matrix_of_parameters_is_a_column(tmp_path: Path) -> None:
     assert any("综合 素质" in str(row[0]) for row in about(written.path))
 
 
+def test_a_pivot_whose_columns_differ_has_a_sheet_for_each_combination(tmp_path: Path) -> None:
+    statements = [
+        *report("semester=20", "semester=21"),
+        "DELETE FROM raw.report_fields WHERE params = 'semester=21' AND name = '平均'",
+        "DELETE FROM reports.综合_素质__7 WHERE _params = 'semester=21' AND _row_number > 2",
+    ]
+    file = publish(tmp_path / "campus.duckdb", statements)
+    [written] = exported(file, "reports", folder=tmp_path / "exports")
+    book = read_book(written.path)
+    assert len(book["semester=20"].labels) == 7
+    assert book["semester=20"].column("学号") == [f"00{number}" for number in range(1, 8)]
+    assert ("上学期", "语文", "平均") not in book["semester=21"].labels
+    assert book["semester=21"].column("学号") == ["001", "002"]
+    assert written.rows == {"semester=20": 7, "semester=21": 2}
+
+
 def test_a_school_without_reports_has_no_workbook_of_them(tmp_path: Path) -> None:
     file = publish(tmp_path / "campus.duckdb", report(""))
     assert exported(file, "reports", schools=[102], folder=tmp_path / "exports") == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import duckdb
 
@@ -28,6 +28,14 @@ QUERIES = f"""
     WHERE fields._school_id = $school_id AND fields._deleted_at IS NULL
     ORDER BY fields.table_name
 """
+#: The combinations of parameters that a query was asked for with, and the columns that each brought.
+COMBINATIONS = """
+    SELECT params, list(DISTINCT column_name ORDER BY column_name)
+    FROM raw.report_fields
+    WHERE _school_id = $school_id AND table_name = {table} AND column_name IS NOT NULL AND _deleted_at IS NULL
+    GROUP BY params
+    ORDER BY params
+"""
 #: The column of each field, its kind, and its headers from the topmost down, as of its last reading. A field
 #: whose name no column can have is in `_extra` alone.
 FIELDS = """
@@ -39,6 +47,7 @@ FIELDS = """
         )
     FROM raw.report_fields
     WHERE _school_id = $school_id AND table_name = {table} AND column_name IS NOT NULL AND _deleted_at IS NULL
+        AND {condition}
     GROUP BY column_name
     ORDER BY arg_max(position, _synced_at) NULLS LAST, column_name
 """
@@ -57,38 +66,61 @@ def reports(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) 
                 f"A query of the platform's report {report}, as it was read last.",
                 f"平台报表 {report} 的查询结果，为最近一次读取的内容。",
             ),
-            sheets=(_sheet(con, school_id, table, label, is_varied=is_varied),),
+            sheets=_sheets(con, school_id, table, label, is_varied=is_varied),
         )
         for table, report, label, is_varied in rows(con, school_id, QUERIES)
     )
 
 
-def _sheet(
+def _sheets(
     con: duckdb.DuckDBPyConnection, school_id: int, table: str, label: str, *, is_varied: bool
+) -> tuple[Sheet, ...]:
+    """One for all combinations of parameters, or one for each where their columns differ, as pivots' do."""
+    combinations = rows(con, school_id, COMBINATIONS.format(table=literal(table))) if is_varied else []
+    if len({tuple(columns) for _, columns in combinations}) < 2:
+        return (_sheet(con, school_id, table, label, {PARAMS.name: PARAMETERS} if is_varied else {}),)
+    return tuple(_sheet(con, school_id, table, params, {}, params) for params, _ in combinations)
+
+
+def _sheet(
+    con: duckdb.DuckDBPyConnection,
+    school_id: int,
+    table: str,
+    name: str,
+    varied: Mapping[str, Column],
+    params: str | None = None,
 ) -> Sheet:
-    varied = {PARAMS.name: PARAMETERS} if is_varied else {}
-    cells = {name: quoted(name) for name in varied}
+    """The rows of a query. `varied`: columns before the others; `params`: of this combination alone."""
+    cells = {column: quoted(column) for column in varied}
     columns = dict(varied)
-    for name, cell, column in _columns(con, school_id, table):
-        cells[name], columns[name] = cell, column
+    for column_name, cell, column in _columns(con, school_id, table, params):
+        cells[column_name], columns[column_name] = cell, column
     if not cells:
         cells, columns = {ROW_NUMBER.name: quoted(ROW_NUMBER.name)}, {ROW_NUMBER.name: NUMBER}
     return Sheet(
-        name=same(label),
+        name=same(name),
         about=Words("All rows of the report, in its own order.", "报表的全部记录，按报表自身的顺序。"),
         query=f"""
-            SELECT {", ".join(f"{cell} AS {quoted(name)}" for name, cell in cells.items())}
+            SELECT {", ".join(f"{cell} AS {quoted(column)}" for column, cell in cells.items())}
             FROM reports.{quoted(table)}
-            WHERE _school_id = $school_id
+            WHERE _school_id = $school_id AND {_of(PARAMS.name, params)}
             ORDER BY {listed((*varied, ROW_NUMBER.name))}
         """,
         columns=columns,
     )
 
 
-def _columns(con: duckdb.DuckDBPyConnection, school_id: int, table: str) -> Iterator[tuple[str, str, Column]]:
+def _of(column: str, params: str | None) -> str:
+    """The condition for the rows of a combination; None: of all."""
+    return "true" if params is None else f"{quoted(column)} = {literal(params)}"
+
+
+def _columns(
+    con: duckdb.DuckDBPyConnection, school_id: int, table: str, params: str | None
+) -> Iterator[tuple[str, str, Column]]:
     """Name, SQL and look of each column: an attachment has its files' names beside their addresses."""
-    for name, is_attachment, path in rows(con, school_id, FIELDS.format(table=literal(table))):
+    fields = FIELDS.format(table=literal(table), condition=_of("params", params))
+    for name, is_attachment, path in rows(con, school_id, fields):
         headers = tuple(same(header) for header in path)
         if is_attachment:
             yield f"{name} name", _of_files(name, "name"), Column(FILE, groups=headers)
