@@ -29,7 +29,7 @@ check: setup
 dictionary: setup
 	CAMPUS_WRITE_DICTIONARY=1 $(BIN)/pytest tests/models/test_dictionary.py
 
-# What benchmarks/datasets measures this project against has an environment of its own.
+# What benchmarks/datasets and benchmarks/exports measure this project against has an environment of its own.
 bench-setup: .venv-bench/installed
 
 .venv-bench/installed: benchmarks/requirements.lock
