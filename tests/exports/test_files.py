@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import time
+from dataclasses import replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
@@ -278,6 +279,20 @@ FIELDS = st.one_of(
     ),
     st.sampled_from(['a,"b"', "line\nbreak", "line\r\nbreak", " spaced ", "''", "000113", '"']),
 )
+
+
+def test_csv_has_the_digits_that_a_number_has(tmp_path: Path) -> None:
+    numbers = ["88.5", "90", "-0.125", "1200", "0.000000000000000001"]
+    values = ", ".join(f"({place}, {number}::DECIMAL(38, 18))" for place, number in enumerate(numbers))
+    sheet = Sheet(ANY, ANY, f"SELECT score FROM (VALUES {values}) AS given (place, score) ORDER BY place")
+    with duckdb.connect() as con:
+        con.execute("CREATE SCHEMA quality")
+        assert write_csv(con, sheet, ORIGIN, tmp_path / "given.csv", "en") == len(numbers)
+        doubles = replace(sheet, query="SELECT unnest([1.5e300, 0.25, 1e20, 100]) AS score")
+        write_csv(con, doubles, ORIGIN, tmp_path / "doubles.csv", "en")
+    assert (tmp_path / "given.csv").read_text("utf-8-sig").split() == ["Score", *numbers]
+    written = (tmp_path / "doubles.csv").read_text("utf-8-sig").split()[1:]
+    assert [float(number) for number in written] == [1.5e300, 0.25, 1e20, 100]
 
 
 @settings(max_examples=40, deadline=None)

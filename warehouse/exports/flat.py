@@ -76,6 +76,9 @@ def _header(column: Shown) -> str:
 
 def _field(column: Shown) -> str:
     """SQL for a column's fields: text made safe, all else as it is."""
+    if column.kind in ("decimal", "percent") and column.places is None:
+        digits = f"CAST({quoted(column.name)} AS VARCHAR)"
+        return rf"regexp_replace({digits}, '\.0+$|(\.\d*[1-9])0+$', '\1')"
     if column.kind not in ("text", "link"):
         return quoted(column.name)
     value = column.cell
