@@ -1,4 +1,5 @@
--- A grade changes once in its score and once in its publication, and what it was before is what the log says.
+-- No grade was deleted; each changes at most once in its score and once in its publication, and what it was before
+-- is what the log says.
 WITH moments AS (
     SELECT _school_id AS school_id, key::BIGINT AS grade_id, seen_at,
         any_value({'was': before}) FILTER (WHERE field = 'score') AS score,
@@ -28,18 +29,15 @@ led_back AS (
 ),
 
 stretches AS (
-    SELECT grades._school_id AS school_id, grades.id AS grade_id, grades.semester_id, grades.source, grades.source_id,
-        grades.owner_id AS student_id, coalesce(led_back.known_from, loads.seen_at) AS known_from, led_back.known_to,
-        if(led_back.score IS NULL, grades.score::DECIMAL(18, 6), led_back.score.was::DECIMAL(18, 6)) AS score,
-        grades.suggest_score::DECIMAL(18, 6) AS suggest_score, grades.level, grades.status, grades.pass_status,
+    SELECT grades.school_id, grades.grade_id, grades.semester_id, grades.source, grades.assessment_id,
+        grades.course_class_id, grades.student_id, coalesce(led_back.known_from, loads.seen_at) AS known_from,
+        led_back.known_to, if(led_back.score IS NULL, grades.score, led_back.score.was::DECIMAL(18, 6)) AS score,
+        grades.suggest_score, grades.level, grades.status, grades.pass_status,
         if(led_back.published_at IS NULL, grades.published_at, led_back.published_at.was::TIMESTAMP) AS published_at
-    FROM raw.grades
-    JOIN loads ON loads.school_id = grades._school_id
-    LEFT JOIN led_back ON led_back.school_id = grades._school_id AND led_back.grade_id = grades.id
-    WHERE grades._deleted_at IS NULL
+    FROM core.fct_grade AS grades
+    JOIN loads USING (school_id)
+    LEFT JOIN led_back ON led_back.school_id = grades.school_id AND led_back.grade_id = grades.grade_id
 )
 
-SELECT stretches.*, coalesce(score, suggest_score) AS real_score, assessments.assessment_id, assessments.course_class_id
+SELECT *, coalesce(score, suggest_score) AS real_score
 FROM stretches
-JOIN core.dim_assessment AS assessments
-    ON assessments.school_id = stretches.school_id AND assessments.assessment_id = stretches.source_id
