@@ -1,7 +1,7 @@
 """Planning: what a school's reports take and offer, and so which results there are to load."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from assets.committing import Loaded, Planned, commit_slice
@@ -12,8 +12,9 @@ from assets.tables import TABLES, values
 from campus.client import Client
 from campus.collect import Account, Collector
 from campus.collection import together
+from campus.errors import CampusError, Forbidden
 from campus.reports.metadata import Offered, read_report
-from campus.reports.parameters import Question, ReportSelectionError, ask_for
+from campus.reports.parameters import Question, ask_for
 from campus.reports.selection import ReportSelection, combination_text
 from campus.resources import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
 from warehouse.spool import Spool
@@ -30,7 +31,7 @@ async def plan_reports(
     known: the partition keys that there are. A report that cannot be planned keeps its results, and is a
     problem; results that are not wanted any more are retired."""
     planned = Planned()
-    problems: dict[str, str] = {}
+    errors: dict[str, CampusError] = {}
     wanted = selections_of(loader.runtime.reports, school_id)
     keys: dict[str, list[str]] = defaultdict(list)
     for key in known:
@@ -39,11 +40,11 @@ async def plan_reports(
     async def plan(selection: ReportSelection) -> None:
         try:
             keys[selection.report] = await _plan_one(loader, client, school_id, selection, planned)
-        except _Unplanned as error:
-            problems[selection.report] = str(error)
+        except CampusError as error:
+            errors[selection.report] = error
 
     await together(plan(selection) for selection in wanted.values())
-    planned.problems = [problems[report] for report in wanted if report in problems]
+    planned.problems = in_lines({report: errors[report] for report in wanted if report in errors})
     planned.partitions = [key for report in wanted for key in keys[report]]
     for key in known:
         if key not in planned.partitions:
@@ -71,31 +72,38 @@ def questions_of(school_id: int, selection: ReportSelection, offered: Offered) -
     }
 
 
-class _Unplanned(Exception):
-    """Why it is not known which results a report has."""
+def in_lines(errors: Mapping[str, CampusError]) -> list[str]:
+    """What is wrong with a school's reports, in words. What the credentials do not cover is told of the
+    first, with the names of the others."""
+    first, *others = [name for name, error in errors.items() if isinstance(error, Forbidden)] or [""]
+    alike = f" The same holds of {', '.join(others)}." if others else ""
+    return [
+        f"{error}{alike if name == first else ''}" for name, error in errors.items() if name not in others
+    ]
 
 
 async def _plan_one(
     loader: Loader, client: Client, school_id: int, selection: ReportSelection, planned: Planned
 ) -> list[str]:
-    """The keys of a report's results. Raises _Unplanned."""
+    """The keys of a report's results. Raises CampusError."""
     offered: Offered | None = None
+    failure: CampusError | None = None
 
     async def read(collectors: dict[ResourceSpec, Collector]) -> None:
-        nonlocal offered
-        offered = await read_report(
-            client, school_id, selection.report, collectors[REPORT_PARAMETERS], collectors[REPORT_QUERIES]
-        )
+        nonlocal offered, failure
+        taken, listed = collectors[REPORT_PARAMETERS], collectors[REPORT_QUERIES]
+        try:
+            offered = await read_report(client, school_id, selection.report, taken, listed)
+        except CampusError as error:
+            failure = error
+            raise
 
     slice = report_slice(school_id, selection.report)
     loaded = await loader.load_by(read, dict.fromkeys(METADATA, slice), again=True)
     if offered is None:
-        raise _Unplanned(loaded[0].message)
+        raise failure or CampusError(loaded[0].message)
     planned.loaded += loaded
-    try:
-        return list(questions_of(school_id, selection, offered))
-    except ReportSelectionError as error:
-        raise _Unplanned(str(error)) from error
+    return list(questions_of(school_id, selection, offered))
 
 
 def _retire(loader: Loader, cause: Cause, result: Result) -> list[Loaded]:

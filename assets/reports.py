@@ -12,7 +12,7 @@ import uvloop
 from assets.committing import Loaded
 from assets.partitions import REPORT_RESULTS
 from assets.report_loading import ReportLoader
-from assets.report_plans import METADATA, questions_of
+from assets.report_plans import METADATA, in_lines, questions_of
 from assets.report_tables import Result, selections_of
 from assets.resource_assets import (
     asset_key,
@@ -94,13 +94,14 @@ class _Run:
             for result in map(Result.of, self._context.partition_keys):
                 if not loader.is_done(result):
                     due[result.school_id, result.report].append(result)
+            errors: dict[int, dict[str, CampusError]] = defaultdict(dict)
             for (school_id, report), results in due.items():
                 try:
                     prefix, questions = await self._ask(client, school_id, report)
                 except CampusError as error:
                     for result in results:
                         loader.fail(result, str(error))
-                    self.problems.append(str(error))
+                    errors[school_id][report] = error
                     continue
                 self.loaded += [loader.fail(one, GONE) for one in results if one.key not in questions]
                 there = [one for one in results if one.key in questions]
@@ -109,6 +110,7 @@ class _Run:
                     self._load_one(loader, result, prefix, questions[result.key], progress)
                     for result in there
                 )
+            self.problems = [line for found in errors.values() for line in in_lines(found)]
 
     async def _ask(self, client: Client, school_id: int, report: str) -> tuple[str, dict[str, Question]]:
         """Where a report is, and the question for each of its results, by the key of the partition.
@@ -152,9 +154,13 @@ class _Progress:
     def tell(self, result: Result, question: Question, records: Loaded) -> None:
         """Tell that a result has ended, and if it has no rows."""
         received = records.outcome.received if records.outcome else None
-        self._done += 1
-        self._rows += received or 0
-        if not self._listener:
+        if received is None:
+            # What could not be read is told as a failure.
+            self._total -= 1
+        else:
+            self._done += 1
+            self._rows += received
+        if not self._listener or not self._total:
             return
         if received == 0:
             words = " ".join(filter(None, [str(result.query_id), question.query.label, result.combination]))

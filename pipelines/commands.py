@@ -76,7 +76,7 @@ def _summarize(lake: Lake, sync_id: str) -> bool:
         for name in ("loaded", "new", "changed", "returned", "deleted", "vanished", "quarantined")
     }
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name == "loaded")
-    console.print(f"{len(log)} slices: rows {told}")
+    console.print(f"{len(log)} slices: rows {told}", soft_wrap=True)
     for row in log:
         if row["status"] == "warning":
             where = f"{row['resource']} {row['slice']}"

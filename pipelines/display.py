@@ -53,7 +53,8 @@ def progress() -> Iterator[Listener]:
 
 def _plain(event: Event) -> None:
     if event.kind == "progress" and event.done >= event.total:
-        console.print(f"  read {event.resource} {event.slice}: {event.rows:,} rows")
+        told = f"  read {event.resource} {event.slice}: {event.rows:,} rows"
+        console.print(told, markup=False, soft_wrap=True)
     elif event.kind in ("note", "plan", "throttled"):
         console.print(f"  {event.message}", markup=False, soft_wrap=True)
 

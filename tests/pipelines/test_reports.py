@@ -258,10 +258,17 @@ def test_each_mistake_is_told_and_stops_its_report_only(reports: Reports) -> Non
 
 def test_a_report_that_fails_keeps_its_rows_and_partitions(reports: Reports) -> None:
     platform, held = reports.world.platform, reports.query("FROM reports.attendance_days__551 ORDER BY ALL")
-    platform.set_faults({"kind": "status", "status": 403, "path": "/v3/reporting/reports/attendance_days/*"})
-    refused = reports.sync("reports: [{report: attendance_days}, {report: certificates}]")
+    platform.set_faults(
+        {"kind": "status", "status": 403, "path": "/v3/reporting/reports/attendance_days/*"},
+        {"kind": "status", "status": 403, "path": "/v3/reporting/reports/student_summary/*"},
+    )
+    refused = reports.sync(
+        "reports: [{report: attendance_days}, {report: student_summary}, {report: certificates}]"
+    )
     platform.set_faults()
     assert [end.job for end in refused.ends if end.problem] == ["discovery", "reports"]
+    lines = refused.problems[0].splitlines()
+    assert [line.endswith("The same holds of student_summary.") for line in lines] == [True, True]
     assert all(
         "reporting.read_all" in problem and "attendance_days" in problem for problem in refused.problems
     )
