@@ -34,11 +34,20 @@ V1_NAMES = PageNames("$page", "$per-page", ())
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """The rows that one way of asking showed, and whether seeing them again would prove anything."""
+    """The rows that one way of asking showed, and whether seeing them again would prove anything.
+
+    `repeated`: rows of a page, where the reading ended at pages that came again, which may be pages in the
+    midst as well: seeing the same in pages of this size proves nothing."""
 
     keys: Set[Hashable]
     requests: frozenset[PageRequest]
     telling: bool = True
+    repeated: int | None = None
+
+    def proves(self, earlier: "_Reading") -> bool:
+        """Whether this reading, which shows the same rows as an earlier one, proves them."""
+        same_pages = self.repeated is not None and self.repeated == earlier.repeated
+        return self.telling and self.keys == earlier.keys and not same_pages
 
 
 class PageNumbers:
@@ -159,8 +168,9 @@ class PageNumbers:
 
     def _judge(self) -> None:
         done = self._pass
-        reading = _Reading(done.keys, frozenset(done.answered), done.telling)
-        again = reading.telling and any(earlier.keys == reading.keys for earlier in self._readings)
+        repeated = done.longest if done.ends_in_repeats else None
+        reading = _Reading(done.keys, frozenset(done.answered), done.telling, repeated)
+        again = any(reading.proves(earlier) for earlier in self._readings)
         self._readings.append(reading)
         if again and (done.uncounted or done.total == len(reading.keys)):
             self._finish(reading, True, "two readings show the same rows")
@@ -183,7 +193,8 @@ class PageNumbers:
     def _next_pass(self) -> None:
         # Where no total told whether everything at once is too much, the pass that has ended does.
         # A list without counts whose pages are all alike may be one that is not paged: the next page 1 tells.
-        unpaged = self._passes == 1 and self._pass.uncounted and self._pass.page_ignored
+        # Not by itself where rows may be alike: so may be all pages of a list.
+        unpaged = self._passes == 1 and self._pass.uncounted and self._pass.page_ignored and not self._keyless
         ask_whole = self._may_ask_whole() and not unpaged
         # Other boundaries than before, of the size that pages really have.
         real_size = self._pass.longest or self._size
@@ -202,11 +213,20 @@ class PageNumbers:
         return frozenset(numbered(seen.keys, Counter()) if self._keyless else seen.keys)
 
     def _is_not_paged(self, seen: PageSeen) -> bool:
-        """Page 1 shows what all pages showed before, more than it has room for (one row always fits)."""
+        """Page 1 shows what all pages showed before, more than it has room for (one row always fits).
+
+        Where rows may be alike, pages of a size of their own may be so as well: then everything at once must
+        not have shown anything else, and must have been shown where all rows are alike."""
         if self._passes != 2 or not self._pass.uncounted:
             return False
         keys, before = self._distinct(seen), self._readings[0]
-        return keys == before.keys and not before.telling and (len(keys) > self._pass.size or len(keys) == 1)
+        if keys != before.keys or before.telling:
+            return False
+        at_once = self._readings[1].keys if len(self._readings) > 1 else None
+        if self._keyless and len(keys) > 1:
+            agrees = len(set(seen.keys)) > 1 if at_once is None else at_once == keys
+            return agrees and len(keys) > self._pass.size
+        return len(keys) > self._pass.size or len(keys) == 1
 
     def _may_ask_whole(self) -> bool:
         rows = len(self._pass.keys) if self._total is None else self._total

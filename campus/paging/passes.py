@@ -137,10 +137,15 @@ class Pass:
         return not self.page_ignored and not self._ends_alike
 
     @property
+    def ends_in_repeats(self) -> bool:
+        """The pass ended at pages that showed the rows of the one before again."""
+        return bool(self._repeats)
+
+    @property
     def _ends_alike(self) -> bool:
         """Whether the pass ended with pages full of one and the same row: of how many, nobody knows."""
         full = len(self._before) == self.longest and (self.longest > 1 or self.size == 1)
-        return bool(self._repeats) and full and len(set(self._before)) == 1
+        return self.ends_in_repeats and full and len(set(self._before)) == 1
 
 
 def numbered(keys: Iterable[Hashable], seen: Counter[Hashable]) -> Iterator[Hashable]:
