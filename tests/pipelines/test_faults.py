@@ -12,7 +12,8 @@ FAULTS: list[list[dict[str, Any]]] = [
     [{"kind": "status", "status": 500}, {"kind": "status", "status": 429, "retry_after": PAUSE}],
     [{"kind": "status", "status": 503, "retry_after": 0, "retry_after_form": "date"}, {"kind": "html"}],
     [{"kind": "reset"}, {"kind": "truncated"}],
-    [{"kind": "slow", "seconds": PAUSE}, {"kind": "revoked"}],
+    # Three tokens in a row, revoked before their first use, are told as a refusal: that has to be rare here.
+    [{"kind": "slow", "seconds": PAUSE}, {"kind": "revoked", "probability": 0.02}],
 ]
 MOVES = ("shrink", "grow", "balanced")
 
