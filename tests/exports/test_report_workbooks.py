@@ -20,7 +20,7 @@ PATHS = {
 KINDS = ("string", "int", "decimal", "decimal", "date", "attachment")
 FILES = (
     '{"name": "奖状 1.pdf", "url": "https://files.example/1?a=1&b=2"}',
-    "https://files.example/2",
+    "https://files.example/2 号.pdf",
     '[{"name": "甲", "url": "https://files.example/3"}, {"name": "乙", "url": "https://files.example/4"}]',
     '[{"name": "丙", "url": "https://files.example/5"}]',
     '{"name": "无址"}',
@@ -29,7 +29,7 @@ FILES = (
 )
 AS_SHOWN = (
     ("奖状 1.pdf", "https://files.example/1?a=1&b=2"),
-    (None, "https://files.example/2"),
+    (None, "https://files.example/2 号.pdf"),
     ("甲\n乙", "https://files.example/3\nhttps://files.example/4"),
     ("丙", "https://files.example/5"),
     ("无址", '{"name": "无址"}'),
@@ -116,7 +116,10 @@ def test_an_attachment_is_its_name_and_an_address_that_opens(tab: Tab) -> None:
     cells = [row[-1] for row in tab.sheet.iter_rows(min_row=4)]
     linked = [cell.hyperlink.target if cell.hyperlink else None for cell in cells]
     # What is no single address is text, and so is what a browser would run.
-    opens = [url if url and url.startswith("https:") and "\n" not in url else None for _, url in AS_SHOWN]
+    addresses = (url or "" for _, url in AS_SHOWN)
+    opens = [
+        url.replace(" ", "%20") if url.startswith("https:") and "\n" not in url else None for url in addresses
+    ]
     assert linked == opens
 
 

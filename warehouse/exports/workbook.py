@@ -32,7 +32,7 @@ BATCH_ROWS = 2_048
 MAX_LINKS, MAX_LINK = 65_530, 2_079
 
 #: What a browser opens: a cell must not start a program or open a file of the reader's.
-ADDRESS = re.compile(r"https?://\S+")
+ADDRESS = re.compile(r"https?://\S.*")
 
 NO_ROWS = Words(
     "No rows: there is nothing to show as of the date of the data.", "无数据：截至数据日期没有可显示的记录。"
