@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import duckdb
@@ -67,6 +67,29 @@ def commit_slice(
         return fail_slice(runtime, cause, spec, table, slice, str(error), reading.traffic)
     seconds = time.monotonic() - account.began
     return Loaded(spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)
+
+
+def empty_slice(
+    runtime: Runtime,
+    cause: Cause,
+    spec: ResourceSpec,
+    table: Table,
+    slice: Slice,
+    guard: Guard,
+    **more: Any,
+) -> Loaded:
+    """Commit that nothing is left of a slice, as far as the guard lets it. `more`: as for `commit_slice`."""
+    with Spool(table, runtime.scratch, synced_at=cause.started_at) as spool:
+        return commit_slice(runtime, cause, spec, table, slice, spool, Account(), guard, **more)
+
+
+def guard_of(runtime: Runtime, spec: ResourceSpec) -> Guard:
+    """The guard of a resource's slices. A school has few semesters and everything hangs on them: none of them
+    is a mere handful. What a report has is as it is today, and what of it is read is the operator's own
+    word."""
+    if spec.sliced_by == "report":
+        return replace(runtime.guard, allowed=True)
+    return replace(runtime.guard, handful=0) if spec.name == "semesters" else runtime.guard
 
 
 def fail_slice(

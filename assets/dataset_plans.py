@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from assets.committing import STORAGE_ERRORS, Loaded, Planned, commit_slice
+from assets.committing import STORAGE_ERRORS, Loaded, Planned, empty_slice
 from assets.dataset_tables import (
     Asked,
     DatasetSettings,
@@ -18,7 +18,7 @@ from assets.partitions import segment_key
 from assets.runtime import Cause, Runtime
 from assets.tables import slice_of
 from campus.client import Client, segment
-from campus.collect import Account, Collector
+from campus.collect import Collector
 from campus.collection import together
 from campus.datasets.definition import Definition, contract_of, parse_definition
 from campus.datasets.metadata import Offered, read_datasets
@@ -33,7 +33,6 @@ from warehouse.plans import Plan, read_plans, record_plans
 from warehouse.quality import Standing, now, record_drift, standings
 from warehouse.reading import Drift
 from warehouse.slices import Guard
-from warehouse.spool import Spool
 from warehouse.state import held
 from warehouse.tables import ROW_KEY, Table
 
@@ -176,10 +175,7 @@ class _School:
         for slice in slices:
             if not rows[slice].alive and not known.get(str(slice), Standing()).quarantined:
                 continue
-            with Spool(table, self._runtime.scratch, synced_at=self._cause.started_at) as spool:
-                retired.append(
-                    commit_slice(self._runtime, self._cause, spec, table, slice, spool, Account(), guard)
-                )
+            retired.append(empty_slice(self._runtime, self._cause, spec, table, slice, guard))
         return retired
 
     async def _lay_out(self, asked: Asked, before: Plan | None, settings: DatasetSettings) -> Layout:

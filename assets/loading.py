@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 import pyarrow as pa
 
-from assets.committing import STORAGE_ERRORS, Loaded, commit_slice, fail_slice
+from assets.committing import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of
 from assets.runtime import Cause, Runtime
 from assets.tables import TABLES, slice_of, values
 from assets.targets import Target, open_target
@@ -21,7 +20,6 @@ from campus.questions import Where
 from campus.read import read, read_together
 from campus.resources import RESOURCES, ResourceSpec
 from warehouse.reading import Kept
-from warehouse.slices import Guard
 from warehouse.tables import Slice
 
 # A message that lists more broken classes than this is read by nobody.
@@ -112,14 +110,6 @@ class Loader:
         with open_target(self.runtime, spec) as target:
             return self._commit(spec, slice, target, Account(), retires=True)
 
-    def _guard(self, spec: ResourceSpec) -> Guard:
-        """A school has few semesters and everything hangs on them: none of them is a mere handful. What a
-        report has is as it is today, and what of it is read is the operator's own word."""
-        guard = self.runtime.guard
-        if spec.sliced_by == "report":
-            return replace(guard, allowed=True)
-        return replace(guard, handful=0) if spec.name == "semesters" else guard
-
     def not_asked(self, spec: ResourceSpec, where: Where) -> Loaded:
         """A slice whose parent could not be loaded: it keeps its last good rows."""
         return self._failed(
@@ -156,7 +146,7 @@ class Loader:
             slice,
             target.spool,
             account,
-            self._guard(spec),
+            guard_of(self.runtime, spec),
             keep=self._kept(spec, slice, account),
             retires=retires,
             failures=failures(UNITS.get(spec.asked, "class"), account.failed),

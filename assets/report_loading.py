@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
 
-from assets.committing import STORAGE_ERRORS, Loaded, commit_slice, fail_slice
+from assets.committing import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of
 from assets.report_tables import Result, known_columns, name_columns, records_spec, table_of
 from assets.runtime import Cause, Runtime
 from assets.tables import TABLES
@@ -36,8 +35,6 @@ class ReportLoader:
         self, runtime: Runtime, client: Client, cause: Cause, done: Mapping[tuple[str, str], datetime]
     ) -> None:
         self._runtime, self._client, self._cause, self._done = runtime, client, cause, done
-        # A report is as it is today, however few rows that are.
-        self._guard = replace(runtime.guard, allowed=True)
         # Of each table the column of each field; results that load side by side share it.
         self._columns: dict[str, dict[str, str]] = {}
         # One commit at a time bounds the memory; the other results go on reading meanwhile.
@@ -104,15 +101,16 @@ class ReportLoader:
         if described:
             before = self._runtime.lake.read(TABLES[REPORT_FIELDS.name], result.slice)
             account.drift.update(lost(before.to_pylist(), pa.Table.from_batches(described).to_pylist()))
+        spec = records_spec(records.table)
         loaded = commit_slice(
             self._runtime,
             self._cause,
-            records_spec(records.table),
+            spec,
             records.table,
             result.slice,
             records.spool,
             account,
-            self._guard,
+            guard_of(self._runtime, spec),
             distinct=True,
             failures=tuple(account.notes),
             notes=() if account.received else (NO_ROWS,),
@@ -132,7 +130,7 @@ class ReportLoader:
                     result.slice,
                     target.spool,
                     of_fields,
-                    self._guard,
+                    guard_of(self._runtime, REPORT_FIELDS),
                 ),
             ]
 

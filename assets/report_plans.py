@@ -2,22 +2,20 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from assets.committing import Loaded, Planned, commit_slice
+from assets.committing import Loaded, Planned, empty_slice, guard_of
 from assets.loading import Loader
 from assets.report_tables import Result, records_spec, report_slice, selections_of
 from assets.runtime import Cause
 from assets.tables import TABLES, values
 from campus.client import Client
-from campus.collect import Account, Collector
+from campus.collect import Collector
 from campus.collection import together
 from campus.errors import CampusError, Forbidden
 from campus.reports.metadata import Offered, read_report
 from campus.reports.parameters import Question, ask_for
 from campus.reports.selection import ReportSelection, combination_text
 from campus.resources import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
-from warehouse.spool import Spool
 from warehouse.tables import Slice, report_table
 
 METADATA = (REPORT_QUERIES, REPORT_PARAMETERS)
@@ -111,20 +109,7 @@ def _retire(loader: Loader, cause: Cause, result: Result) -> list[Loaded]:
     runtime, table = loader.runtime, report_table(result.table_name, (), "")
     retired = []
     if runtime.lake.holds(table):
-        guard = replace(runtime.guard, allowed=True)
-        with Spool(table, runtime.scratch, synced_at=cause.started_at) as spool:
-            retired = [
-                commit_slice(
-                    runtime,
-                    cause,
-                    records_spec(table),
-                    table,
-                    result.slice,
-                    spool,
-                    Account(),
-                    guard,
-                    distinct=True,
-                    retires=True,
-                )
-            ]
+        spec = records_spec(table)
+        guard = guard_of(runtime, spec)
+        retired = [empty_slice(runtime, cause, spec, table, result.slice, guard, distinct=True, retires=True)]
     return [*retired, loader.retire(REPORT_FIELDS, result.slice)]
