@@ -15,6 +15,7 @@ from campus.events import Tally
 from campus.paging import Outcome, PageNumbers
 from campus.prefixes import first_answer
 from campus.resources import DATASETS
+from campus.settle import gathered_of
 
 
 @dataclass
@@ -121,9 +122,7 @@ def _children(collector: Collector, rows: list[Raw], dataset_id: int) -> Gathere
     for index, bad in enumerate(page.bad):
         if bad.key is not None:
             page.bad[index] = type(bad)((dataset_id, *bad.key[1:]), bad.reason, bad.raw)
-    gathered = Gathered(total=None)
-    _add(gathered, page)
-    return gathered
+    return gathered_of(page)
 
 
 def _add(gathered: Gathered, page: Page[Any]) -> None:
