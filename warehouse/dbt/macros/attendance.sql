@@ -25,6 +25,14 @@
     {%- endfor -%}
 {%- endmacro %}
 
+{#- The CTE `tiers` holds the tier of these sums: that of the exact rate, (lower_percent, upper_percent]. -#}
+{% macro is_in_tier(sums) -%}
+    tiers.school_id = {{ sums }}.school_id
+    and {{ sums }}.recorded > 0
+    and (100 * {{ sums }}.present > tiers.lower_percent * {{ sums }}.recorded or tiers.lower_percent is null)
+    and 100 * {{ sums }}.present <= tiers.upper_percent * {{ sums }}.recorded
+{%- endmacro %}
+
 {#- The measures as columns of a table. -#}
 {% macro attendance_columns(table) -%}
     {%- for measure in attendance_measures() -%}

@@ -73,9 +73,7 @@ select
     {{ rate('snapshots.month_present', 'snapshots.month_recorded') }} as month_attendance_rate
 from snapshots
 left join tiers
-    on tiers.school_id = snapshots.school_id
-    and (100 * snapshots.present > tiers.lower_percent * snapshots.recorded or tiers.lower_percent is null)
-    and 100 * snapshots.present <= tiers.upper_percent * snapshots.recorded
+    on {{ is_in_tier('snapshots') }}
 left join semesters
     on semesters.school_id = snapshots.school_id
     and semesters.semester_id = snapshots.semester_id

@@ -196,10 +196,7 @@ left join chronic
     and chronic.semester_id = known.semester_id
     and chronic.student_id = known.student_id
 left join tiers
-    on tiers.school_id = known.school_id
-    and known.recorded > 0
-    and (100 * known.present > tiers.lower_percent * known.recorded or tiers.lower_percent is null)
-    and 100 * known.present <= tiers.upper_percent * known.recorded
+    on {{ is_in_tier('known') }}
 left join semesters
     on semesters.school_id = known.school_id
     and semesters.semester_id = known.semester_id
