@@ -1,6 +1,7 @@
 """Files for people as assets: one for each ready-made workbook, and one for the tables of campus.yaml."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -28,7 +29,7 @@ def export_assets(
         def written() -> dg.MaterializeResult[None]:
             if not published.exists():
                 raise dg.Failure(f"{published} is not there yet: publish it first", allow_retries=False)
-            ends = list(export(published, names, school_ids, options))
+            ends = list(export(published, names, school_ids, replace(options, previews=True)))
             files = [end for end in ends if isinstance(end, Written)]
             problems = [f"{end.what}: {end.problem}" for end in ends if isinstance(end, Failed)]
             if problems:

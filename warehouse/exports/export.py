@@ -29,18 +29,20 @@ NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 @dataclass(frozen=True)
 class Options:
-    """How files are written. `keep`: dates of a file that are kept; None: all."""
+    """How files are written. `keep`: dates of a file that are kept; None: all. `previews`: whether the first
+    rows are wanted too."""
 
     folder: Path
     format: Format = "xlsx"
     language: Language = "zh"
     keep: int | None = None
+    previews: bool = False
 
 
 @dataclass(frozen=True)
 class Written:
     """A file that is in place. `rows`: by sheet. `preview`: the first rows of what is about no single person,
-    in Markdown."""
+    in Markdown; empty where they were not wanted."""
 
     name: str
     path: Path
@@ -126,7 +128,7 @@ def _export(
     put_in_place(unfinished, target)
     if options.keep is not None:
         _prune(options.folder, beginning, options.format, options.keep)
-    preview = preview_of(con, workbook, came_from, options.language)
+    preview = preview_of(con, workbook, came_from, options.language) if options.previews else ""
     return Written(name, target, rows, size, preview)
 
 

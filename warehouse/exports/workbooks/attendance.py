@@ -198,6 +198,7 @@ UNRECORDED = Sheet(
 
 def attendance(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
     """The workbook of attendance of a school."""
+    weeks = labels.weeks(con, school_id)
     return (
         Workbook(
             name="attendance",
@@ -211,8 +212,8 @@ def attendance(con: duckdb.DuckDBPyConnection, school_id: int, language: Languag
                 OVERVIEW,
                 weekly(labels.cohorts(con, school_id)),
                 tiers(labels.tiers(con, school_id)),
-                admin_classes(labels.weeks(con, school_id)),
-                course_classes(labels.weeks(con, school_id)),
+                admin_classes(weeks),
+                course_classes(weeks),
                 AT_RISK,
                 heat_map(labels.weekdays(con, school_id)),
                 UNRECORDED,

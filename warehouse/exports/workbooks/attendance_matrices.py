@@ -7,6 +7,7 @@ from warehouse.exports.workbooks.labels import Labels
 from warehouse.exports.workbooks.queries import SHOWN, rate, spread, spread_names
 from warehouse.exports.workbooks.terms import (
     LESSONS,
+    PERCENT,
     RATE,
     SHARE,
     STRONG_GREY,
@@ -63,7 +64,7 @@ def weekly(cohorts: Labels) -> Sheet:
             "first_day": Column(Words("From", "起始日期")),
             **under(LESSONS, "recorded", "absent", "on_leave", "late"),
             **under(RATE, attendance_rate=Column(Words("School", "全校"), places=1)),
-            **under(RATE, **spread_columns("attendance_rate", cohorts, Column(kind="percent", places=1))),
+            **under(RATE, **spread_columns("attendance_rate", cohorts, PERCENT)),
         },
         scales=(more_is_better(rates),),
         charts=(Chart("line", BY_WEEK, "week", rates, x=Words("Teaching week", "教学周"), y=RATE),),
@@ -112,7 +113,7 @@ def tiers(labels: Labels) -> Sheet:
         columns={
             "students": Column(STUDENTS, unit="students"),
             **under(STUDENTS, **spread_columns("students", labels, Column(kind="integer"))),
-            **under(SHARE, **spread_columns("share", labels, Column(kind="percent", places=1))),
+            **under(SHARE, **spread_columns("share", labels, PERCENT)),
         },
         charts=(
             Chart(
@@ -244,13 +245,13 @@ def heat_map(weekdays: Labels) -> Sheet:
             "lesson_name": Column(Words("Name", "名称")),
             "period": Column(Words("Time", "时间")),
             **under(RATE, total=Column(Words("Week", "全周"), kind="percent", places=1)),
-            **under(RATE, **spread_columns("attendance_rate", weekdays, Column(kind="percent", places=1))),
-            **under(LATENESS, **spread_columns("lateness_rate", weekdays, Column(kind="percent", places=1))),
+            **under(RATE, **spread_columns("attendance_rate", weekdays, PERCENT)),
+            **under(LATENESS, **spread_columns("lateness_rate", weekdays, PERCENT)),
         },
         scales=(more_is_better(present), less_is_better(late)),
     )
 
 
 def _week_columns(weeks: Labels) -> dict[str, Column]:
-    by_week = spread_columns("attendance_rate", weeks, Column(kind="percent", places=1))
+    by_week = spread_columns("attendance_rate", weeks, PERCENT)
     return under(BY_WEEK, total=Column(Words("Semester", "全学期"), kind="percent", places=1), **by_week)

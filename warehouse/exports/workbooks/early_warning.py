@@ -16,6 +16,7 @@ from warehouse.exports.workbooks.terms import (
     GREEN,
     GREY,
     LEVELS,
+    PERCENT,
     RED,
     SHARE,
     STRONG_AMBER,
@@ -225,7 +226,7 @@ def attendance_and_grades(bands: Labels) -> Sheet:
             "students_of_tier": Column(STUDENTS),
             **under(
                 Words("Share of the tier's students by score rate", "该等级学生的得分率分布"),
-                **spread_columns("percent_of_tier", labels, Column(kind="percent", places=1)),
+                **spread_columns("percent_of_tier", labels, PERCENT),
             ),
         },
         charts=(

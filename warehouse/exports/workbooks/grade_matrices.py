@@ -5,7 +5,7 @@ from __future__ import annotations
 from warehouse.exports.sheets import Chart, Column, Sheet, Words
 from warehouse.exports.workbooks.labels import Labels
 from warehouse.exports.workbooks.queries import BAND, SHOWN, spread, spread_names
-from warehouse.exports.workbooks.terms import GROUP_TYPES, more_is_better, spread_columns, under
+from warehouse.exports.workbooks.terms import GROUP_TYPES, PERCENT, more_is_better, spread_columns, under
 from warehouse.sql import listed
 
 BAND_HEADING = Words("Percentage of the full score", "占满分百分比")
@@ -48,7 +48,7 @@ def bands(groups: Labels) -> Sheet:
         sources=("marts.grade_distribution_band",),
         columns={
             **under(GRADES, **spread_columns("grades", groups, Column(kind="integer", unit="grades"))),
-            **under(SHARE, **spread_columns("percent", groups, Column(kind="percent", places=1))),
+            **under(SHARE, **spread_columns("percent", groups, PERCENT)),
         },
         charts=(
             Chart(
@@ -100,7 +100,7 @@ def distribution(labels: Labels) -> Sheet:
         columns={
             "group_type": Column(words=GROUP_TYPES),
             "sd": Column(unit=""),
-            **under(SHARE, **spread_columns("percent", labels, Column(kind="percent", places=1))),
+            **under(SHARE, **spread_columns("percent", labels, PERCENT)),
         },
         scales=(more_is_better(["mean"]), more_is_better(["pass_rate"]), more_is_better(["excellent_rate"])),
     )

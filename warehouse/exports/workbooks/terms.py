@@ -71,6 +71,9 @@ LESSONS = Words("Lessons", "课次")
 STUDENTS = Words("Students", "人数")
 SHARE = Words("Share", "占比")
 
+#: Cells of a matrix that are percentages, in which one place is enough.
+PERCENT = Column(kind="percent", places=1)
+
 #: What is left out of the workbooks.
 EARLIER_SEMESTERS = Words(
     "Earlier semesters on long sheets, which show the current one, or the last one with any data",
