@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check dictionary bench-setup lock
+.PHONY: setup demo test check model dictionary bench-setup lock
 
 setup: .venv/installed
 
@@ -24,6 +24,10 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# One model with what it stands on, its tests and its rows: make model M=early_warning (docs/extending.md).
+model: setup
+	@$(BIN)/python -m pipelines.cli.model $(M)
 
 # After a change of contracts or models: the page that tests/models/test_dictionary.py compares with.
 dictionary: setup

@@ -10,18 +10,20 @@ from datetime import date, datetime
 import dagster as dg
 import uvloop
 
-from assets.attendance_loading import SemesterLoader
-from assets.attendance_semester import read_semester
-from assets.attendance_weeks import due_weeks, timeline_of
-from assets.committing import Loaded, fail_slice
-from assets.partitions import ATTENDANCE_WEEKS, weeks_by_school
+from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
+from assets.partitions import ATTENDANCE_WEEKS, asked_for
 from assets.resource_assets import asset_key, loaded_whole, raise_failed, raw_asset, record, whole_spec
-from assets.runtime import Cause, Runtime, cause_of, told
-from assets.tables import TABLES, slice_of
 from campus.attendance.calendar import Calendar
-from campus.client import Client
-from campus.resources import ATTENDANCE, RESOURCES, ResourceSpec
-from warehouse.quality import Standing, committed, standings
+from campus.http.client import Client
+from campus.registry import ATTENDANCE, RESOURCES, ResourceSpec
+from loading.attendance.loader import SemesterLoader
+from loading.attendance.semester import read_semester
+from loading.attendance.weeks import due_weeks, timeline_of
+from loading.commit import Loaded, fail_slice
+from loading.partition_keys import weeks_by_school
+from loading.runtime import Cause, Runtime, cause_of, told
+from loading.tables import TABLES, slice_of
+from warehouse.load.load_log import Standing, committed, standings
 
 # What the questions are made from.
 PARENTS = (RESOURCES["v1_classes"], RESOURCES["v1_class_students"])
@@ -37,7 +39,7 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
 @dg.multi_asset(
     name="load_attendance",
     specs=[_asset_spec(spec) for spec in ATTENDANCE],
-    check_specs=[whole_spec(asset_key(spec.name)) for spec in ATTENDANCE],
+    check_specs=[check(asset_key(spec.name)) for spec in ATTENDANCE for check in (whole_spec, no_drift_spec)],
     can_subset=True,
     backfill_policy=dg.BackfillPolicy.single_run(),
     required_resource_keys={"campus"},
@@ -48,9 +50,12 @@ def attendance(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResul
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     loaded = uvloop.run(_load_all(context, runtime, cause))
+    began = tell_drift(runtime, cause, sources_of(loaded))
     for spec in ATTENDANCE:
-        if asset_key(spec.name) in context.selected_asset_keys:
-            yield loaded_whole(asset_key(spec.name), (one for one in loaded if one.spec is spec))
+        asset = asset_key(spec.name)
+        if asset in context.selected_asset_keys:
+            yield loaded_whole(asset, (one for one in loaded if one.spec is spec))
+            yield no_drift(asset, [one for one in began if one.resource == spec.name])
     raise_failed(loaded)
 
 
@@ -58,7 +63,7 @@ async def _load_all(context: dg.AssetExecutionContext, runtime: Runtime, cause: 
     loaded: list[Loaded] = []
     done = committed(runtime.lake, cause.sync_id)
     async with Client(runtime.client, [spec.scopes for spec in ATTENDANCE], runtime.listener) as client:
-        for school_id, semesters in weeks_by_school(context.partition_keys).items():
+        for school_id, semesters in asked_for(context.partition_keys, weeks_by_school).items():
             school = _School(runtime, client, cause, school_id, done)
             for semester_id, weeks in semesters.items():
                 async for one, more in school.load(semester_id, weeks):
@@ -85,7 +90,7 @@ class _School:
 
     async def load(
         self, semester_id: int, weeks: Sequence[int]
-    ) -> AsyncIterator[tuple[Loaded, Mapping[str, dg.MetadataValue]]]:
+    ) -> AsyncIterator[tuple[Loaded, Mapping[str, str | int]]]:
         """Load weeks of a semester. A week that has not begun has nothing to ask for, unless it is due."""
         calendar = self._timeline.calendars.get(semester_id)
         begun = calendar.weeks_until(self._timeline.today) if calendar else ()

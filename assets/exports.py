@@ -7,7 +7,7 @@ from pathlib import Path
 import dagster as dg
 
 from assets.models import PUBLISHED
-from warehouse.exports.export import Failed, Options, Written, export
+from exports.export import Failed, Options, Written, export
 
 
 def export_assets(

@@ -3,11 +3,11 @@
 import dagster as dg
 
 from assets.models import PUBLISHED
-from assets.report_tables import held_tables
-from assets.runtime import Runtime
-from assets.tables import TABLES
-from warehouse.care import RETENTION, maintain
-from warehouse.plans import dataset_tables
+from loading.reports.tables import held_tables
+from loading.runtime import Runtime
+from loading.tables import TABLES
+from warehouse.load.dataset_plans import dataset_tables
+from warehouse.maintenance.compaction import RETENTION, maintain
 
 
 @dg.asset(

@@ -2,30 +2,27 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, DbtCliResource, dbt_assets
-from dagster_dbt.compat import DBT_PYTHON_VERSION
-from packaging.version import Version
+from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, dbt_assets
 
-from assets.dataset_tables import planned_tables
-from assets.report_tables import result_tables
-from assets.runtime import Runtime
-from assets.tables import ENDPOINTS, TABLES
-from assets.users import users_table
-from warehouse.dictionary import record_dictionary
-from warehouse.models import EXECUTABLE, PROJECT, Build, alone
-from warehouse.publish import build_raw, publish, record_checks
+from assets.dbt_private import Dbt
+from loading.custom_fields import users_table
+from loading.datasets.tables import planned_tables
+from loading.reports.tables import result_tables
+from loading.runtime import Runtime
+from loading.semesters import calendar_rows
+from loading.tables import ENDPOINTS, TABLES
+from warehouse.publish.dbt_runner import EXECUTABLE, PROJECT, Build, alone, fingerprint
+from warehouse.publish.dictionary import record_dictionary
+from warehouse.publish.publish import build_raw, publish, record_checks
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
 # Unit tests prove the models on made-up rows; a night's build checks the night's rows.
 BUILD = ["build", "--exclude-resource-type", "unit_test"]
-
-
 NOTHING_PUBLISHED = "nothing was published, and campus.duckdb is the last good one"
 
 
@@ -35,18 +32,6 @@ class Translator(DagsterDbtTranslator):
     def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str | None:
         """staging, core, marts or seeds."""
         return str(dbt_resource_props["schema"])
-
-
-class Dbt(DbtCliResource):
-    """dbt as a process and no more. Before a command dagster-dbt would run `dbt --version`, which asks PyPI
-    for the latest, and load an adapter for the file into this process, which nothing here uses."""
-
-    @cached_property
-    def _cli_version(self) -> Version:
-        return DBT_PYTHON_VERSION
-
-    def _initialize_dbt_core_adapter(self, args: Sequence[str]) -> Any:
-        return None
 
 
 def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
@@ -66,7 +51,9 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
             users = users_table(runtime.lake)
             tables = TABLES | {users.name: users}
             defined = [*planned_tables(runtime.lake), *result_tables(runtime.lake)]
-            build_raw(runtime.lake, list(tables.values()), build.file, defined=defined)
+            settings = runtime.attendance
+            calendars = calendar_rows(runtime.lake, settings.semester_pairs, settings.weeks_begin)
+            build_raw(runtime.lake, list(tables.values()), build.file, defined=defined, calendars=calendars)
             yield from _run_dbt(context, build)
             # What waits here has passed its checks, and no other run's build can take its place.
             build.file.rename(build.checked(context.run.run_id))
@@ -88,7 +75,7 @@ def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
                 "This run built no models: materialize campus_duckdb together with all of them.",
                 allow_retries=False,
             )
-        generation = publish(checked, runtime.home, runtime.keep_generations)
+        generation = publish(checked, runtime.home, runtime.keep_generations, models_version=fingerprint())
         return dg.MaterializeResult(
             metadata={
                 "file": dg.MetadataValue.path(str(runtime.home / "campus.duckdb")),
@@ -116,7 +103,7 @@ def _run_dbt(context: dg.AssetExecutionContext, build: Build) -> Iterator[Any]:
         )
     results = _results(build.target)
     record_checks(build.file, results)
-    record_dictionary(build.file, build.target / "manifest.json", ENDPOINTS)
+    record_dictionary(build.file, build.target / "manifest.json", TABLES.values(), ENDPOINTS)
     broken = [result for result in results if result["status"] in ("fail", "error")]
     if broken or not invocation.is_successful():
         raise dg.Failure(_why(broken), allow_retries=False)
@@ -124,7 +111,7 @@ def _run_dbt(context: dg.AssetExecutionContext, build: Build) -> Iterator[Any]:
 
 def _results(target: Path) -> list[dict[str, Any]]:
     """What the checks of the last build found, and any model that could not be built, as
-    warehouse.publish.CHECK_RESULTS has it."""
+    warehouse.publish.publish.CHECK_RESULTS has it."""
     nodes = json.loads((target / "manifest.json").read_text(encoding="utf-8"))["nodes"]
     results = json.loads((target / "run_results.json").read_text(encoding="utf-8"))["results"]
     return [

@@ -9,11 +9,8 @@ from collections.abc import Iterator
 import dagster as dg
 import uvloop
 
-from assets.committing import Loaded
-from assets.partitions import REPORT_RESULTS
-from assets.report_loading import ReportLoader
-from assets.report_plans import METADATA, in_lines, questions_of
-from assets.report_tables import Result, selections_of
+from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
+from assets.partitions import REPORT_RESULTS, asked_for
 from assets.resource_assets import (
     asset_key,
     described,
@@ -23,16 +20,20 @@ from assets.resource_assets import (
     raw_asset,
     whole_spec,
 )
-from assets.runtime import Cause, Runtime, cause_of, told
-from campus.client import Client
-from campus.collect import Collector
-from campus.collection import together
-from campus.errors import CampusError
-from campus.events import Event, Listener
+from campus.extract.batches import Collector
+from campus.http.client import Client
+from campus.http.errors import CampusError
+from campus.http.events import Event, Listener
+from campus.paging.fetch import together
+from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
-from campus.reports.parameters import Question, ReportSelectionError
-from campus.resources import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
-from warehouse.quality import committed
+from campus.reports.parameters import ReportRequest, ReportSelectionError
+from loading.commit import Loaded
+from loading.reports.loader import ReportLoader
+from loading.reports.plans import METADATA, in_lines, requests_of
+from loading.reports.tables import Result, results_of, selections_of
+from loading.runtime import Cause, Runtime, cause_of, told
+from warehouse.load.load_log import committed
 
 RECORDS = dg.AssetKey(["reports", "records"])
 FIELDS = asset_key(REPORT_FIELDS.name)
@@ -59,7 +60,7 @@ RESULTS_AT_A_TIME = 4
         ),
         raw_asset(REPORT_FIELDS, "reports", [asset_key(REPORT_QUERIES.name)], REPORT_RESULTS),
     ],
-    check_specs=[whole_spec(RECORDS), whole_spec(FIELDS)],
+    check_specs=[check(asset) for asset in (RECORDS, FIELDS) for check in (whole_spec, no_drift_spec)],
     can_subset=True,
     backfill_policy=dg.BackfillPolicy.single_run(),
     required_resource_keys={"campus"},
@@ -69,15 +70,20 @@ def report_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckR
     """Load the results of the run; both tables, since one answer holds the rows of both."""
     runtime = told(context.resources.campus, context.log)
     run = _Run(context, runtime)
-    uvloop.run(run.load(cause_of(context.run.run_id, context.run.tags)))
+    cause = cause_of(context.run.run_id, context.run.tags)
+    uvloop.run(run.load(cause))
+    began = tell_drift(runtime, cause, sources_of(run.loaded))
     for asset in sorted(context.selected_asset_keys):
         mine = (one for one in run.loaded if (one.spec is REPORT_FIELDS) == (asset == FIELDS))
         yield loaded_whole(asset, mine, run.problems)
+        yield no_drift(
+            asset, [one for one in began if (one.resource == REPORT_FIELDS.name) == (asset == FIELDS)]
+        )
     raise_failed(run.loaded, run.problems)
 
 
 class _Run:
-    """What one run loads: what became of each slice, and what is wrong with whole reports."""
+    """What one run loads: the outcome of each slice, and what is wrong with whole reports."""
 
     def __init__(self, context: dg.AssetExecutionContext, runtime: Runtime) -> None:
         self._context, self._runtime = context, runtime
@@ -91,29 +97,28 @@ class _Run:
         runtime = self._runtime
         async with Client(runtime.client, [REPORT_FIELDS.scopes], runtime.listener) as client:
             loader = ReportLoader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
-            for result in map(Result.of, self._context.partition_keys):
+            for result in asked_for(self._context.partition_keys, results_of):
                 if not loader.is_done(result):
                     due[result.school_id, result.report].append(result)
             errors: dict[int, dict[str, CampusError]] = defaultdict(dict)
             for (school_id, report), results in due.items():
                 try:
-                    prefix, questions = await self._ask(client, school_id, report)
+                    prefix, requests = await self._ask(client, school_id, report)
                 except CampusError as error:
                     for result in results:
                         loader.fail(result, str(error))
                     errors[school_id][report] = error
                     continue
-                self.loaded += [loader.fail(one, GONE) for one in results if one.key not in questions]
-                there = [one for one in results if one.key in questions]
+                self.loaded += [loader.fail(one, GONE) for one in results if one.key not in requests]
+                there = [one for one in results if one.key in requests]
                 progress = _Progress(runtime.listener, school_id, report, len(there))
                 await together(
-                    self._load_one(loader, result, prefix, questions[result.key], progress)
-                    for result in there
+                    self._load_one(loader, result, prefix, requests[result.key], progress) for result in there
                 )
             self.problems = [line for found in errors.values() for line in in_lines(found)]
 
-    async def _ask(self, client: Client, school_id: int, report: str) -> tuple[str, dict[str, Question]]:
-        """Where a report is, and the question for each of its results, by the key of the partition.
+    async def _ask(self, client: Client, school_id: int, report: str) -> tuple[str, dict[str, ReportRequest]]:
+        """Where a report is, and the request for each of its results, by the key of the partition.
 
         Raises CampusError."""
         selection = selections_of(self._runtime.reports, school_id).get(report)
@@ -122,26 +127,25 @@ class _Run:
                 f"school {school_id}: neither campus.yaml nor CAMPUS_REPORTS names the report {report!r} any "
                 f"more; the discovery retires it."
             )
-        nowhere = (Collector(spec, "", lambda _: None) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
+        nowhere = (Collector(spec) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
         offered = await read_report(client, school_id, report, *nowhere)
-        return offered.prefix, questions_of(school_id, selection, offered)
+        return offered.prefix, requests_of(school_id, selection, offered)
 
     async def _load_one(
-        self, loader: ReportLoader, result: Result, prefix: str, question: Question, progress: "_Progress"
+        self, loader: ReportLoader, result: Result, prefix: str, request: ReportRequest, progress: "_Progress"
     ) -> None:
-        """Load a result, and tell Dagster what became of it as soon as it is committed."""
+        """Load a result, and tell Dagster its outcome as soon as it is committed."""
         async with self._places:
-            records, *fields = await loader.load(result, prefix, question)
+            records, *fields = await loader.load(result, prefix, request)
         asked = {
-            "label": question.query.label or "",
-            "parameters": json.dumps(question.params, ensure_ascii=False),
+            "label": request.query.label or "",
+            "parameters": json.dumps(request.params, ensure_ascii=False),
         }
-        texts = {name: dg.MetadataValue.text(text) for name, text in asked.items()}
-        materialized(self._context, records, RECORDS, [result.key], {**described(records), **texts})
+        materialized(self._context, records, RECORDS, [result.key], {**described(records), **asked})
         for one in fields:
             materialized(self._context, one, FIELDS, [result.key], described(one))
         self.loaded += [records, *fields]
-        progress.tell(result, question, records)
+        progress.tell(result, request, records)
 
 
 class _Progress:
@@ -151,11 +155,11 @@ class _Progress:
         self._listener, self._school_id, self._report, self._total = listener, school_id, report, total
         self._done = self._rows = 0
 
-    def tell(self, result: Result, question: Question, records: Loaded) -> None:
+    def tell(self, result: Result, request: ReportRequest, records: Loaded) -> None:
         """Tell that a result has ended, and if it has no rows."""
         received = records.outcome.received if records.outcome else None
         if received is None:
-            # What could not be read is told as a failure.
+            # What could not be read is reported as a failure.
             self._total -= 1
         else:
             self._done += 1
@@ -163,7 +167,7 @@ class _Progress:
         if not self._listener or not self._total:
             return
         if received == 0:
-            words = " ".join(filter(None, [str(result.query_id), question.query.label, result.combination]))
+            words = " ".join(filter(None, [str(result.query_id), request.query.label, result.combination]))
             where = f"school {self._school_id}, report {self._report}, query {words}"
             self._listener(Event("note", f"{where}: {records.message}"))
         self._listener(

@@ -4,30 +4,25 @@ All of a group are one step of one run: a step would cost seconds for each, and 
 is noted while the others go on. What loaded is recorded partition by partition as it commits.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import dagster as dg
-import pyarrow.compute as pc
 import uvloop
 
-from assets.committing import Loaded, in_words
-from assets.loading import Loader
-from assets.partitions import SCHOOL_SEMESTERS, partitions_of, semesters_by_school
-from assets.runtime import Cause, Runtime, cause_of, told
-from assets.tables import TABLES, slice_of, values
-from assets.users import STUDENT, users_spec
-from campus.client import Client
-from campus.contract import fields
-from campus.parts import together_with
-from campus.questions import Where
-from campus.resources import RESOURCES, ResourceSpec
-from warehouse.quality import committed
+from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
+from assets.partitions import asked_for
+from campus.contracts.fields import fields
+from campus.http.client import Client
+from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
+from loading.chain import load_school
+from loading.commit import Loaded, in_words
+from loading.partition_keys import partitions_of, semesters_by_school
+from loading.runtime import Cause, Runtime, cause_of, told
+from loading.slice_loader import Loader
+from loading.tables import TABLES
+from warehouse.load.load_log import committed
 
 LOADED_WHOLE = "loaded_whole"
-# Chains of two semesters overlap one's commits with the other's requests; more would only hold more memory.
-SEMESTERS_AT_A_TIME = 2
 
 
 def asset_key(name: str) -> dg.AssetKey:
@@ -35,13 +30,15 @@ def asset_key(name: str) -> dg.AssetKey:
     return dg.AssetKey(["raw", name])
 
 
-def resource_assets(name: str, group: str, specs: Sequence[ResourceSpec]) -> dg.AssetsDefinition:
+def resource_assets(
+    name: str, group: str, specs: Sequence[ResourceSpec], partitions: dg.PartitionsDefinition
+) -> dg.AssetsDefinition:
     """The assets of some resources, loaded together for any schools and semesters."""
 
     @dg.multi_asset(
         name=name,
-        specs=[_asset_spec(spec, group) for spec in specs],
-        check_specs=[whole_spec(asset_key(spec.name)) for spec in specs],
+        specs=[_asset_spec(spec, group, partitions) for spec in specs],
+        check_specs=[check(asset_key(spec.name)) for spec in specs for check in (whole_spec, no_drift_spec)],
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.single_run(),
         required_resource_keys={"campus"},
@@ -53,9 +50,11 @@ def resource_assets(name: str, group: str, specs: Sequence[ResourceSpec]) -> dg.
         names = {key.path[-1] for key in context.selected_asset_keys}
         selected = [spec for spec in specs if spec.name in names]
         loaded = uvloop.run(_load_all(context, runtime, cause, selected))
+        began = tell_drift(runtime, cause, sources_of(loaded))
         for spec in selected:
-            mine = (one for one in loaded if one.spec.name == spec.name)
-            yield loaded_whole(asset_key(spec.name), mine)
+            asset = asset_key(spec.name)
+            yield loaded_whole(asset, (one for one in loaded if one.spec.name == spec.name))
+            yield no_drift(asset, [one for one in began if one.resource == spec.name])
         raise_failed(loaded)
 
     return load
@@ -69,9 +68,10 @@ def raise_failed(loaded: Sequence[Loaded], problems: Sequence[str] = ()) -> None
         raise dg.Failure(description="\n".join([*problems, *words]), allow_retries=False)
 
 
-def _asset_spec(spec: ResourceSpec, group: str) -> dg.AssetSpec:
-    parent = spec.embedded_in or spec.child_of or ("semesters" if spec.name != "semesters" else "schools")
-    return raw_asset(spec, group, [asset_key(parent)], SCHOOL_SEMESTERS)
+def _asset_spec(spec: ResourceSpec, group: str, partitions: dg.PartitionsDefinition) -> dg.AssetSpec:
+    semesters = V1_SEMESTERS if spec.is_v1 else SEMESTERS
+    first = SCHOOLS if spec.lists_semesters else semesters
+    return raw_asset(spec, group, [asset_key(spec.embedded_in or spec.child_of or first.name)], partitions)
 
 
 def raw_asset(
@@ -112,89 +112,20 @@ async def _load_all(
     scopes = [spec.scopes for spec in selected if spec.scopes]
     async with Client(runtime.client, scopes, runtime.listener) as client:
         loader = Loader(runtime, client, cause, done)
-        for school_id, semesters in semesters_by_school(context.partition_keys).items():
-            async for one in _load_school(loader, school_id, semesters, selected):
+        for school_id, semesters in asked_for(context.partition_keys, semesters_by_school).items():
+            async for one in load_school(loader, school_id, semesters, selected):
                 record(context, one, semesters)
                 loaded.append(one)
     return loaded
-
-
-async def _load_school(
-    loader: Loader, school_id: int, semesters: list[int], selected: Sequence[ResourceSpec]
-) -> AsyncIterator[Loaded]:
-    runtime = loader.runtime
-    where = Where(
-        school_id, term_types=runtime.term_types, devices=runtime.device_ids, cards=runtime.card_ids
-    )
-    async for one in _load_chain(loader, where, [spec for spec in selected if spec.sliced_by == "school"]):
-        yield one
-    of_semester = [spec for spec in selected if spec.sliced_by == "semester"]
-    places = asyncio.Semaphore(SEMESTERS_AT_A_TIME)
-
-    async def in_turn(semester_id: int) -> list[Loaded]:
-        async with places:
-            here = replace(where, semester_id=semester_id)
-            return [one async for one in _load_chain(loader, here, of_semester)]
-
-    for chain in asyncio.as_completed([in_turn(semester_id) for semester_id in semesters]):
-        for one in await chain:
-            yield one
-
-
-async def _load_chain(loader: Loader, where: Where, specs: Sequence[ResourceSpec]) -> AsyncIterator[Loaded]:
-    """Load resources of one school or semester in order; what a resource is asked with is read back from the
-    lake."""
-    loaded: dict[str, Loaded] = {}
-    for spec in specs:
-        if spec.name in loaded:
-            continue
-        group = together_with(spec, specs)
-        parent = loaded.get(spec.child_of or "")
-        if parent and parent.status == "failed" and parent.outcome is None:
-            results = [loader.not_asked(one, where) for one in group]
-        else:
-            again = parent is not None and parent.status != "skipped"
-            asked = tuple(_as_the_school_has_it(loader.runtime, one, where) for one in group)
-            results = await loader.load(asked, _with_parents(loader, spec, where), again=again)
-        for one in results:
-            loaded[one.spec.name] = one
-            yield one
-
-
-def _as_the_school_has_it(runtime: Runtime, spec: ResourceSpec, where: Where) -> ResourceSpec:
-    """A resource whose fields differ from school to school, with those of this one."""
-    assert where.school_id is not None
-    return users_spec(runtime, where.school_id) if spec.name == "v1_users" else spec
-
-
-def _with_parents(loader: Loader, spec: ResourceSpec, where: Where) -> Where:
-    """Add the ids that the questions name: those of the semester's classes, of its assessment items, or of
-    the school's students.
-
-    Members are asked for of deleted classes too: a platform that lists a semester's members as a whole shows
-    them, and what is read must not depend on the way of asking."""
-    if spec.child_of is None:
-        return where
-    assert where.school_id is not None
-    parent = RESOURCES["classes"] if spec.asked == "by_class_batch" else RESOURCES[spec.child_of]
-    rows = loader.runtime.lake.read(
-        TABLES[parent.name],
-        slice_of(parent, where.school_id, where.semester_id),
-        ["id", "role"] if spec.asked == "by_student" else ["id"],
-        alive=spec.asked != "members",
-    )
-    if spec.asked == "by_student":
-        rows = rows.filter(pc.field("role") == STUDENT)
-    return replace(where, parents=tuple(sorted(values(rows, "id"))))
 
 
 def record(
     context: dg.AssetExecutionContext,
     one: Loaded,
     semesters: Sequence[int] = (),
-    more: Mapping[str, dg.MetadataValue] | None = None,
+    more: Mapping[str, str | int] | None = None,
 ) -> None:
-    """Tell Dagster what became of a slice, as soon as it is committed. `semesters`: those that a slice of a
+    """Tell Dagster the outcome of a slice, as soon as it is committed. `semesters`: those that a slice of a
     whole school counts for; `more`: what else is worth knowing of it."""
     metadata = {**described(one), **(more or {})}
     materialized(context, one, asset_key(one.spec.name), partitions_of(one.slice, semesters), metadata)
@@ -205,9 +136,9 @@ def materialized(
     one: Loaded,
     asset: dg.AssetKey,
     partitions: Iterable[str],
-    metadata: Mapping[str, dg.MetadataValue],
+    metadata: Mapping[str, str | int],
 ) -> None:
-    """Log what became of a slice, and unless it failed, that it made these partitions of an asset."""
+    """Log the outcome of a slice, and unless it failed, that it made these partitions of an asset."""
     label = f"{one.spec.name} {one.slice}"
     if one.status == "failed":
         context.log.error(f"{label} failed: {one.message}")
@@ -217,11 +148,11 @@ def materialized(
         context.log_event(dg.AssetMaterialization(asset, partition=partition, metadata=metadata))
 
 
-def described(one: Loaded) -> dict[str, dg.MetadataValue]:
+def described(one: Loaded) -> dict[str, str | int]:
     """What Dagster shows of a loaded slice."""
     if one.outcome is None:
-        return {"status": dg.MetadataValue.text(one.message)}
-    tally = one.outcome.tally
+        return {"status": one.message}
+    tally = one.outcome.counts
     counts = {
         "dagster/partition_row_count": tally.are_alive,
         "received": one.outcome.received,
@@ -234,8 +165,8 @@ def described(one: Loaded) -> dict[str, dg.MetadataValue]:
         "rows/s": round(one.outcome.received / one.seconds) if one.seconds else 0,
     }
     return {
-        "status": dg.MetadataValue.text(one.status),
-        **{name: dg.MetadataValue.int(count) for name, count in counts.items()},
+        "status": one.status,
+        **counts,
     }
 
 

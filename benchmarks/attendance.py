@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.base_data import floor
-from campus.events import Event
+from campus.http.events import Event
 from pipelines.definitions import load_definitions
 from pipelines.instance import open_instance
 from pipelines.resources import open_runtime
@@ -28,7 +28,7 @@ from pipelines.settings import load_settings
 from pipelines.sync import load as load_lake
 from pipelines.sync import new_sync_id
 from simulator.process import RunningSimulator, running
-from warehouse.logs import LOAD_LOG
+from warehouse.lake.log_tables import LOAD_LOG
 
 # The last day of the simulator's second semester: all of its weeks have begun.
 LAST_DAY = "2025-07-06"

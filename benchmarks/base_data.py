@@ -28,7 +28,7 @@ from pipelines.settings import load_settings
 from pipelines.sync import load as load_lake
 from pipelines.sync import new_sync_id
 from simulator.process import RunningSimulator, running
-from warehouse.logs import LOAD_LOG
+from warehouse.lake.log_tables import LOAD_LOG
 
 CONCURRENCY = 16
 
@@ -83,7 +83,7 @@ def floor(platform: RunningSimulator, asked: list[dict[str, Any]]) -> dict[str, 
             scope = (
                 "school.101 semester.read term.read structure.read reflection.read_basic student.read_basic"
             )
-            scope += " teacher.read_basic admin_class.read class.read user.read"
+            scope += " teacher.read_basic admin_class.read class.read user.read dataset.read_all"
             reply = await client.post(
                 "/api/v3/oauth/tokens", json={**body, "client_secret": platform.client_secret, "scope": scope}
             )

@@ -8,24 +8,25 @@ from pathlib import Path
 import dagster as dg
 import duckdb
 import pyarrow.compute as pc
-from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from assets import base_data as base_assets
 from assets import v1 as v1_assets
-from assets.attendance_weeks import weeks_to_ask
-from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, partition_key
+from assets.dagster_private import AssetJob
+from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, V1_SEMESTERS
 from assets.resource_assets import asset_key
-from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG
-from assets.tables import TABLES
-from pipelines.due import RANGE_START, due_keys, of_schools, school_of, school_ranges
+from loading.attendance.weeks import weeks_to_ask
+from loading.partition_keys import partition_key, school_of
+from loading.runtime import FULL_TAG, SYNC_ID_TAG
+from loading.tables import TABLES
+from pipelines.due import RANGE_START, due_keys, of_schools, school_ranges
 from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
-from warehouse.lake import Lake
-from warehouse.logs import LOAD_LOG
-from warehouse.quality import retired
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import LOAD_LOG
+from warehouse.lake.tables import PLATFORM_ZONE
+from warehouse.load.load_log import held_back, retired
+from warehouse.publish.dbt_runner import fingerprint
 
-# What define_asset_job gives; Dagster does not export its name.
-AssetJob = UnresolvedAssetJobDefinition
 # On the run that discovers: whether the loads after it read older semesters too.
 EVERY_SEMESTER_TAG = "campus/every_semester"
 UNFINISHED = [
@@ -69,7 +70,10 @@ def loads_after_discovery(
     """The sensor that asks for the loads of each school once discovery has ended. Also when it has failed:
     that one school cannot be read is no reason to leave out the others. `whole`: what has no semesters, and
     is asked for with all of its partitions."""
-    by_semester = ((base_data, base_assets.SEMESTER_LEVEL), (v1, v1_assets.SEMESTER_LEVEL))
+    by_semester = (
+        (base_data, base_assets.SEMESTER_LEVEL, SCHOOL_SEMESTERS, "semesters"),
+        (v1, v1_assets.SEMESTER_LEVEL, V1_SEMESTERS, "v1_semesters"),
+    )
 
     @dg.run_status_sensor(
         name=f"loads_after_discovery_{status.value.lower()}",
@@ -87,13 +91,15 @@ def loads_after_discovery(
         # Once a week in full: neither a change that moves no updated_at nor a mark that is very late shows
         # otherwise.
         tags = {SYNC_ID_TAG: run.tags.get(SYNC_ID_TAG, run.run_id), FULL_TAG: every_semester}
-        keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
-        mine, current = of_schools(keys, settings.school_ids), current_keys(settings)
         lake = Lake(str(settings.lake_root))
-        for job, specs in by_semester:
+        for job, specs, partitions, table in by_semester:
+            keys = instance.get_dynamic_partitions(partitions.name or "")
+            mine, current = of_schools(keys, settings.school_ids), current_keys(lake, table)
             loaded = [instance.get_materialized_partitions(asset_key(spec.name)) for spec in specs]
-            # A semester that comes back after it was retired is as good as new.
-            everywhere = set.intersection(*loaded) - retired(lake, {spec.name for spec in specs})
+            # A semester that comes back after it was retired is as good as new, and rows in quarantine may
+            # have been mended, or be readable to this version.
+            tables = {spec.name for spec in specs}
+            everywhere = set.intersection(*loaded) - retired(lake, tables) - held_back(lake, tables)
             wanted = due_keys(mine, current, everywhere, every_semester=every_semester == "true")
             yield from _requests(run.run_id, job, keys, wanted, tags)
         for job, partitions in whole:
@@ -162,8 +168,9 @@ def _requests(
 
 
 def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefinition:
-    """The sensor that asks for one publication when the lake is newer than the published file and no run is
-    under way: after a night, a backfill, or a single asset, whether all of it succeeded or not."""
+    """The sensor that asks for one publication when the lake is newer than the published file, or the models
+    are other ones, and no run is under way: after a night, a backfill, or a single asset, whether all of it
+    succeeded or not, and after an upgrade."""
 
     @dg.sensor(
         name="publish_after_loads",
@@ -179,28 +186,35 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
         if not lake.holds(LOAD_LOG):
             return dg.SkipReason("Nothing has been loaded yet.")
         loaded = pc.max(lake.read(LOAD_LOG, columns=["finished_at"])["finished_at"]).as_py()
-        if loaded is None or loaded == _published_until(settings.published):
+        models = fingerprint()
+        if loaded is None or (loaded, models) == _published(settings.published):
             return dg.SkipReason("The published file has all that is loaded.")
-        # The key keeps a publication whose checks fail from being tried again before anything new is loaded.
-        return dg.RunRequest(run_key=f"load-log-{lake.version(LOAD_LOG)}")
+        # The key keeps a publication whose checks fail from being tried again before anything is new.
+        return dg.RunRequest(run_key=f"load-log-{lake.version(LOAD_LOG)}-{models}")
 
     return sensor
 
 
-def current_keys(settings: Settings) -> set[str]:
-    """The partition of each school's current semester; the latest one where none is marked."""
+def current_keys(lake: Lake, table: str) -> set[str]:
+    """The partition of each school's current semester; the latest one where none is marked. `table`:
+    semesters or v1_semesters; schools of which it shows none have the other's."""
+    tables = [each for each in ("semesters", "v1_semesters") if each != table] + [table]
     columns = ["_school_id", "id", "start_at", "is_current"]
-    rows = Lake(str(settings.lake_root)).read(TABLES["semesters"], columns=columns).to_pylist()
-    # The last of a school's semesters in this order stays in the dictionary.
-    rows.sort(key=lambda row: (bool(row["is_current"]), row["start_at"] or datetime.min))
-    latest = {row["_school_id"]: row["id"] for row in rows}
+    latest: dict[int, int] = {}
+    for each in tables:
+        rows = lake.read(TABLES[each], columns=columns).to_pylist()
+        # The last of a school's semesters in this order stays in the dictionary.
+        rows.sort(key=lambda row: (bool(row["is_current"]), row["start_at"] or datetime.min))
+        latest |= {row["_school_id"]: row["id"] for row in rows}
     return {partition_key(school_id, semester_id) for school_id, semester_id in latest.items()}
 
 
-def _published_until(file: Path) -> datetime | None:
-    """When the last of the loads ended that the published file holds; None: there is no file."""
+def _published(file: Path) -> tuple[datetime | None, str | None]:
+    """When the last of the loads ended that the published file holds, and the models that it was built by;
+    None: there is no file, or one from before that was written down."""
     if not file.exists():
-        return None
+        return None, None
     with closing(duckdb.connect(str(file), read_only=True)) as connection:
         [(finished_at,)] = connection.execute("SELECT max(finished_at) FROM quality.load_log").fetchall()
-    return finished_at if isinstance(finished_at, datetime) else None
+        [publication] = connection.sql("FROM quality.publication").to_arrow_table().to_pylist()
+    return finished_at, publication.get("models_version")

@@ -7,15 +7,21 @@ import dagster as dg
 from assets.attendance import attendance
 from assets.base_data import base_data
 from assets.datasets import dataset_records
-from assets.partitions import ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS, SCHOOL_SEMESTERS
+from assets.partitions import (
+    ATTENDANCE_WEEKS,
+    DATASET_SEGMENTS,
+    REPORT_RESULTS,
+    SCHOOL_SEMESTERS,
+    V1_SEMESTERS,
+)
 from assets.reports import report_records
-from assets.runtime import Runtime
 from assets.schools import discovery
 from assets.v1 import v1_data
+from loading.runtime import Runtime
 from pipelines.automation import attendance_after_classes, loads_after_discovery, nightly, publish_after_loads
 from pipelines.resources import build_of, campus_resource
 from pipelines.settings import Settings, load_settings
-from warehouse.models import manifest
+from warehouse.publish.dbt_runner import manifest
 
 DISCOVERY, BASE_DATA, V1, PUBLISH = "discovery", "base_data", "v1", "publish"
 ATTENDANCE, DATASETS, REPORTS = "attendance", "datasets", "reports"
@@ -43,7 +49,7 @@ LOADS = (
     Load(
         V1,
         v1_data,
-        SCHOOL_SEMESTERS,
+        V1_SEMESTERS,
         "The v1 generation: users, classes, timetables, transcripts and devices, for any schools and "
         "semesters.",
     ),
@@ -97,7 +103,7 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
 def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
     """What loads the lake, and what builds and publishes the warehouse from it.
 
-    Raises warehouse.models.ModelsBroken where the dbt project cannot be parsed."""
+    Raises warehouse.publish.dbt_runner.ModelsBroken where the dbt project cannot be parsed."""
     # Only here, since a process that loads need not hold the 80 MB that dbt takes.
     from assets.maintenance import lake_maintenance
     from assets.models import model_assets

@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
+from loading.partition_keys import school_of
+
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
 
@@ -20,11 +22,6 @@ class PartitionRange:
     def tags(self) -> dict[str, str]:
         """The run tags that make a run load this stretch."""
         return {RANGE_START: self.start, RANGE_END: self.end}
-
-
-def school_of(key: str) -> int:
-    """The school of a partition key of any kind."""
-    return int(key.split("|")[0])
 
 
 def of_schools(keys: Sequence[str], school_ids: Sequence[int] | None) -> list[str]:

@@ -2,11 +2,11 @@
 
 import dagster as dg
 
+from assets.dagster_private import AssetJob
 from assets.exports import export_assets
-from assets.runtime import PLATFORM_ZONE
-from pipelines.automation import AssetJob
-from pipelines.exporting import export_options
+from pipelines.cli.exporting import export_options
 from pipelines.settings import Settings
+from warehouse.lake.tables import PLATFORM_ZONE
 
 EXPORTS = "exports"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import dagster as dg
 import yaml
 
+from assets.dagster_private import NO_COMPUTE_LOGS
 from pipelines.settings import Settings
 
 POSTGRES_URL = "DAGSTER_POSTGRES_URL"
@@ -15,10 +16,7 @@ CONFIG: dict[str, object] = {
     "telemetry": {"enabled": False},
     # Nothing is printed but dbt's account, which its own log has; and the processes that would catch it can
     # outlive the command and hold its output open.
-    "compute_logs": {
-        "module": "dagster._core.storage.noop_compute_log_manager",
-        "class": "NoOpComputeLogManager",
-    },
+    "compute_logs": NO_COMPUTE_LOGS,
     "nux": {"enabled": False},
     "concurrency": {
         "pools": {"default_limit": 1, "granularity": "run"},

@@ -14,15 +14,16 @@ from pydantic import (
     field_validator,
 )
 
-from campus.attendance.calendar import WeekCondition, WeeksBegin
+from campus.attendance.calendar import WeekCondition
+from campus.attendance.week_rules import WeeksBegin
 from campus.datasets.filters import FilterValue
 from campus.datasets.selection import Selection, TableSelection
 from campus.reports.selection import DateRanges, ParameterValue, ReportSelection
-from campus.wishes import Scalar
-from warehouse.exports.export import Format
-from warehouse.exports.ready import READY
-from warehouse.exports.sheets import Language
-from warehouse.exports.tables import SCHEMAS
+from campus.selections import Scalar
+from exports.export import Format
+from exports.ready import READY
+from exports.sheets import Language
+from exports.tables import SCHEMAS
 
 
 class Section(BaseModel):
@@ -48,6 +49,12 @@ class PlatformOptions(Section):
         60, ge=0, description="Seconds: a longer Retry-After fails the slice for now"
     )
     timeout: float = Field(60, gt=0, description="Seconds to wait for the next bytes of an answer")
+    archived_statuses: tuple[str, ...] = Field(
+        (), description="Values of the filter `status` that ask for archived administrative classes"
+    )
+    extra_scopes: tuple[str, ...] = Field(
+        (), description="Scopes that tokens are asked for besides, where the platform has names of its own"
+    )
     date_ranges: DateRanges = Field("array", description="How a report's ranges of dates are written")
 
 
@@ -62,7 +69,8 @@ class SafetyOptions(Section):
         0.01,
         ge=0,
         le=1,
-        description="Share of a slice's rows in quarantine from which on the sync has failed",
+        description="Share of a slice's rows in quarantine from which on the sync has failed, and of rows "
+        "with a value that their column cannot hold from which on it warns",
     )
 
 
@@ -171,7 +179,7 @@ class AttendanceOptions(Section):
     window_days: int = Field(
         14, ge=0, description="Days after a session within which a night finds what is marked late"
     )
-    weeks_begin: WeeksBegin = Field("monday", description="Where a teaching week begins")
+    weeks_begin: WeeksBegin = Field("auto", description="Where a teaching week begins")
     week_condition: WeekCondition = Field("within", description="When a class takes place in a week")
 
 
@@ -230,12 +238,45 @@ class ScheduleOptions(Section):
     )
 
 
+class SemesterPair(Section):
+    """A semester of v1, and which of v3 it is."""
+
+    school: int = Field(description="School")
+    v1: int = Field(description="Its id in the v1 interface")
+    v3: int | None = Field(description="Its id in the v3 interface; null: v3 does not have it")
+
+
+class SemesterOptions(Section):
+    """How semesters of the two interfaces belong together."""
+
+    pairs: tuple[SemesterPair, ...] = Field((), description="Pairs that nothing else tells")
+
+    @field_validator("pairs")
+    @classmethod
+    def _each_once(cls, pairs: tuple[SemesterPair, ...]) -> tuple[SemesterPair, ...]:
+        for one, other in combinations(pairs, 2):
+            if one.school == other.school and (one.v1 == other.v1 or one.v3 == other.v3 is not None):
+                raise ValueError(
+                    f"a semester of school {one.school} is in two pairs: {one.v1} and {other.v1}"
+                )
+        return pairs
+
+    @property
+    def told(self) -> dict[int, dict[int, int | None]]:
+        """By school and id of v1 the id of v3."""
+        return {
+            school: {pair.v1: pair.v3 for pair in self.pairs if pair.school == school}
+            for school in {pair.school for pair in self.pairs}
+        }
+
+
 class Options(Section):
     """campus.yaml as a whole."""
 
     platform: PlatformOptions = PlatformOptions()
     safety: SafetyOptions = SafetyOptions()
     terms: TermOptions = TermOptions()
+    semesters: SemesterOptions = SemesterOptions()
     attendance: AttendanceOptions = AttendanceOptions()
     datasets: DatasetOptions = DatasetOptions()
     reports: tuple[ReportOptions, ...] = Field((), description="Reports to read, since nothing lists them")

@@ -7,21 +7,23 @@ from datetime import timedelta
 
 import dagster as dg
 
-from assets.attendance_weeks import AttendanceSettings
-from assets.dataset_tables import DatasetSettings
-from assets.report_tables import WantedReport
-from assets.runtime import Runtime
-from assets.tables import TABLES
-from assets.users import forget_id_numbers
-from campus.config import ClientConfig
-from campus.events import Listener
+from campus.http.config import ClientConfig
+from campus.http.events import Listener
+from campus.registry import TERM_TYPES
 from campus.reports.selection import ReportSelection
-from campus.resources import TERM_TYPES
+from loading.attendance.weeks import AttendanceSettings
+from loading.custom_fields import forget_id_numbers
+from loading.datasets.tables import DatasetSettings
+from loading.reports.tables import WantedReport
+from loading.runtime import Runtime
+from loading.tables import TABLES
 from pipelines.settings import Settings
 from simulator.process import running
-from warehouse.lake import Lake
-from warehouse.models import Build
-from warehouse.slices import Guard
+from warehouse.lake.delta import Lake
+from warehouse.load.commit import Guard
+from warehouse.load.drift import remember
+from warehouse.maintenance.relabel import relabel
+from warehouse.publish.dbt_runner import Build
 
 # How to let rows vanish; the end of "If the platform really dropped them, ..." in the guard's message.
 ACCEPT_VANISHED = (
@@ -58,8 +60,8 @@ def term_types(settings: Settings) -> tuple[str, ...]:
 
 def build_of(settings: Settings) -> Build:
     """Where the models are built."""
-    publishing, attendance = settings.options.publish, settings.options.attendance
-    return Build(settings.home, publishing.threads, publishing.memory_limit, attendance.weeks_begin)
+    publishing = settings.options.publish
+    return Build(settings.home, publishing.threads, publishing.memory_limit)
 
 
 def campus_resource(settings: Settings) -> dg.ResourceDefinition:
@@ -83,6 +85,8 @@ def _client(settings: Settings, base_url: str, client_id: str, client_secret: st
         concurrency=options.concurrency,
         per_page=options.per_page,
         unpaged_limit=options.unpaged_limit,
+        archived_statuses=options.archived_statuses,
+        extra_scopes=options.extra_scopes,
         max_attempts=options.max_attempts,
         retry_after_cap=options.retry_after_cap,
         read_timeout=options.timeout,
@@ -116,7 +120,10 @@ def attendance_settings(settings: Settings) -> AttendanceSettings:
     """How attendance is read."""
     options = settings.options.attendance
     return AttendanceSettings(
-        timedelta(days=options.window_days), options.weeks_begin, options.week_condition
+        timedelta(days=options.window_days),
+        options.weeks_begin,
+        options.week_condition,
+        settings.options.semesters.told,
     )
 
 
@@ -126,7 +133,9 @@ def _runtime(
     safety, publishing = settings.options.safety, settings.options.publish
     lake = Lake(str(settings.lake_root))
     # Before anything is loaded, since a change of schema fails the commits under way.
+    remember(lake)
     lake.ensure(TABLES.values())
+    relabel(lake)
     if not settings.keep_id_numbers:
         forget_id_numbers(lake)
     return Runtime(

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import yaml
 from pydantic import SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, YamlConfigSettingsSource
 
-from assets.report_tables import sharing
-from campus.wishes import nearest
+from campus.selections import nearest
+from loading.reports.tables import sharing
 from pipelines.options import Options, Section
 
 # What pydantic says in words of Python.
@@ -116,6 +116,27 @@ class Settings(BaseSettings):
         return self.home / "campus.duckdb"
 
 
+class _YamlKeys(BaseSettings):
+    """How the keys of campus.yaml are taken: as they are spelled."""
+
+    model_config = SettingsConfigDict(case_sensitive=True)
+
+
+class CampusYaml(YamlConfigSettingsSource):
+    """The content of campus.yaml, which must be keys with their values.
+
+    Raises SettingsError where it is something else."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(_YamlKeys, yaml_file=path)
+
+    def _read_file(self, file_path: Any) -> dict[str, Any]:
+        content: Any = super()._read_file(file_path)
+        if not isinstance(content, dict):
+            raise SettingsError([EXPECTED["model_type"]])
+        return content
+
+
 def load_settings() -> Settings:
     """Read and check all settings.
 
@@ -186,10 +207,11 @@ def _load_options(settings: Settings) -> Options:
             raise SettingsError([f"CAMPUS_CONFIG names {path}, and there is no such file"])
         return Options()
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return Options.model_validate({} if content is None else content)
+        return Options.model_validate(CampusYaml(path)())
     except ValidationError as error:
         raise SettingsError([f"{path}: {_line(problem)}" for problem in error.errors()]) from error
+    except SettingsError as error:
+        raise SettingsError([f"{path}: {error}"]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError([f"{path} cannot be read: {error}"]) from error
     except (yaml.YAMLError, ValueError) as error:

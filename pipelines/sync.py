@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import dagster as dg
 
-from assets.attendance_weeks import weeks_to_ask
-from assets.runtime import FULL_TAG, PLATFORM_ZONE, SYNC_ID_TAG, Runtime
+from loading.attendance.weeks import weeks_to_ask
+from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from pipelines.definitions import ATTENDANCE, DISCOVERY, LOADS, PUBLISH
 from pipelines.due import of_schools, school_ranges
+from warehouse.load.load_log import now
 
 # The run's own words reach the terminal as events and failures; Dagster's log of it is in the UI.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -72,7 +72,7 @@ def build(definitions: dg.Definitions, instance: dg.DagsterInstance) -> JobEnd:
 
 def new_sync_id() -> str:
     """A name for a sync that starts now, by the platform's clock."""
-    return f"sync-{datetime.now(PLATFORM_ZONE):%Y%m%d-%H%M%S}"
+    return f"sync-{now():%Y%m%d-%H%M%S}"
 
 
 def _execute(

@@ -1,0 +1,1 @@
+"""A school platform to run against without credentials."""

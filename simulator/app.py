@@ -1,22 +1,35 @@
 """The ASGI application: from a request's bytes through faults, access and routes to an answer's bytes."""
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
-from simulator.access import check_school, check_scope, v1_scopes
-from simulator.cache import PageCache
-from simulator.control import PREFIX, Control
-from simulator.faults import HTML_PAGE, Fault, FaultPlan, Faults, Strike, retry_after, truncated
-from simulator.http import Headers, Problem, Request, Response, problem_response
-from simulator.log import Log
-from simulator.platform import Platform
-from simulator.routes import ROUTES, datasets, reports
-from simulator.routing import Route, Router
+from simulator.control.control import PREFIX, Control
+from simulator.control.log import Log
+from simulator.http.access import check_school, check_scope, class_scopes
+from simulator.http.cache import PageCache
+from simulator.http.faults import (
+    HTML_PAGE,
+    Fault,
+    FaultPlan,
+    Faults,
+    Strike,
+    emptied,
+    retry_after,
+    truncated,
+)
+from simulator.http.parameters import check_listed
+from simulator.http.routing import Route, Router
+from simulator.messages import Headers, Problem, Request, Response, coded, enveloped, problem_response
+from simulator.resources import platform, routes
 from simulator.settings import Settings
+
+# Base data, and the metadata of datasets.
+UNSHOWN = re.compile(r"^/api/v3/(?!oauth/|uds/|reporting/)|/uds/datasets(/[^/]+)?$")
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -27,10 +40,8 @@ class Application:
     """One platform behind ASGI."""
 
     def __init__(self, settings: Settings, plan: FaultPlan) -> None:
-        self.platform = Platform(settings)
-        self._router = Router(
-            (*ROUTES, *datasets.routes(settings.readings), *reports.routes(settings.readings))
-        )
+        self.platform = platform(settings)
+        self._router = Router(routes(settings.readings))
         self._log = Log(settings.access.log)
         self._control = Control(self.platform, Faults(plan), self._log)
         self._cache = PageCache()
@@ -66,6 +77,8 @@ class Application:
         if fault.kind == "revoked":
             self.platform.tokens.revoke(request)
         response = self._respond(request, struck if fault.kind == "moving" else None)
+        if fault.kind == "empty":
+            return emptied(response, fault), fault
         return truncated(response) if fault.kind == "truncated" else response, fault
 
     def _respond(self, request: Request, moving: Strike | None = None) -> Response:
@@ -77,10 +90,14 @@ class Application:
         try:
             route = self._router.find(request)
             self._admit(route, request)
+            if self.platform.readings.unlisted != "ignored":
+                check_listed(route, request, int(self.platform.readings.unlisted))
             if moving and route.disturb:
                 fault, rng = moving
                 route.disturb(self.platform, request, fault.change, rng)
-            return self._handle(route, request)
+            response = self._handle(route, request)
+            shape = self.platform.readings.envelope if _is_unshown(request.path) else "none"
+            return enveloped(response, shape)
         except Problem as problem:
             return self._refusal(problem)
 
@@ -101,11 +118,14 @@ class Application:
         grant = self.platform.tokens.grant(request)
         needs_school = route.needs_school or readings.schools_header == "required"
         request.school_id = check_school(grant, request, required=needs_school)
-        scopes = route.scopes or v1_scopes(route.v1_scope, readings.v1_scopes)
-        check_scope(grant, scopes, readings.people_scope)
+        scopes = route.v1.alternatives(readings.v1_scopes) if route.v1 else route.scopes
+        check_scope(grant, class_scopes(route.path, scopes, readings.class_scope), readings.people_scope)
 
     def _refusal(self, problem: Problem, headers: Headers | None = None) -> Response:
-        return problem_response(problem, self.platform.readings.error_body, headers)
+        readings = self.platform.readings
+        if readings.refusals == "code":
+            return coded(problem, headers)
+        return problem_response(problem, readings.error_body, headers)
 
     def _over_rate(self) -> bool:
         limit = self.platform.settings.access.rate_limit
@@ -115,6 +135,11 @@ class Application:
         self._answered = self._answered + 1 if second == self._second else 1
         self._second = second
         return self._answered > limit
+
+
+def _is_unshown(path: str) -> bool:
+    """Whether the specification shows no shape for this path's answers; a dataset's records are an array."""
+    return UNSHOWN.search(path) is not None
 
 
 async def _read(scope: Scope, receive: Receive) -> Request:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from simulator.app import Application
-from simulator.faults import Fault, FaultPlan
+from simulator.http.faults import Fault, FaultPlan
 from simulator.readings import Readings
 from simulator.server import serve
 from simulator.settings import Access, Settings, Size

@@ -42,7 +42,7 @@ class RunningSimulator:
         return msgspec.json.decode(response.content)
 
     def set_faults(self, *faults: Mapping[str, Any], seed: int = 1) -> None:
-        """From now on these faults, each as the fields of simulator.faults.Fault; none clears them."""
+        """From now on these faults, each as the fields of simulator.http.faults.Fault; none clears them."""
         self.control("POST", "faults", body={"faults": faults, "seed": seed})
 
     def log(self) -> list[dict[str, Any]]:
@@ -58,9 +58,9 @@ class RunningSimulator:
     ) -> list[dict[str, Any]]:
         """What is true: each row as {key, parent, trashed, row}, `row` being what the platform would send.
 
-        Resources are those of simulator.rows, and datasets, dataset_fields, dataset_relations (the metadata)
-        and datasets/NAME (the rows of one), of which `first` and `last` choose a range of keys. Of reports:
-        reports, report_parameters, report_queries, and report_fields/501 and reports/501 of a query.
+        Resources are those of simulator.resources, and datasets, dataset_fields, dataset_relations (the
+        metadata) and datasets/NAME (the rows of one), of which `first` and `last` choose a range of keys. Of
+        reports: reports, report_parameters, report_queries, and report_fields/501 and reports/501 of a query.
         """
         query: dict[str, str | int] = {"resource": resource, "school_id": school_id, "expand": expand, **keys}
         if semester_id is not None:
@@ -85,6 +85,10 @@ class RunningSimulator:
     def delete(self, resource: str, key: int) -> dict[str, Any]:
         """Delete softly: the row shows only with with_trashed."""
         return self._mutate(op="delete", resource=resource, key=key)
+
+    def restore(self, resource: str, key: int) -> dict[str, Any]:
+        """Take what was deleted softly out of the recycle bin."""
+        return self._mutate(op="restore", resource=resource, key=key)
 
     def destroy(self, resource: str, key: int, *, parent: int | None = None) -> dict[str, Any]:
         """Delete for good."""

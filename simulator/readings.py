@@ -21,6 +21,12 @@ class Readings:
     member_class_id: str = _reading(
         "absent", "present", text="Whether class selections carry class_id (the field list does not name it)."
     )
+    member_times: str = _reading(
+        "sent",
+        "alike",
+        "absent",
+        text="Whether class selections tell when they were made: each its own moment, all one, or none.",
+    )
     deleted_at: str = _reading(
         "listed",
         "all",
@@ -37,11 +43,63 @@ class Readings:
     admin_class_ids: str = _reading(
         "always", "expanded", text="Whether course classes carry admin_class_ids always or with expand only."
     )
+    grade_ids: str = _reading(
+        "always", "absent", text="Whether course classes carry grade_ids, or grades with expand alone."
+    )
+    id_lists: str = _reading(
+        "numbers", "texts", "objects", text="The lists of ids of v3 rows: numbers, texts, or {id, name}."
+    )
+    expanded_people: str = _reading(
+        "flat",
+        "nested",
+        text="People in expanded relations: {id, name, usin}, or such an object as reflection of another.",
+    )
+    people: str = _reading(
+        "once",
+        "joined",
+        text="People in lists: each once; or every fifth, who is in two groups, twice, and counted so.",
+    )
+    admin_class_students: str = _reading(
+        "expanded",
+        "always",
+        "ids",
+        "empty",
+        "absent",
+        "refused",
+        text="Students of a v3 administrative class: with expand; always; as ids; as an empty list; not even "
+        "with expand; or 422 for expand=students.",
+    )
+    teacher_ids: str = _reading(
+        "always", "absent", text="Whether administrative classes carry teacher_ids, or teachers with expand."
+    )
     structure_parent_id: str = _reading(
         "absent", "present", text="Whether structures carry parent_id (a filter, but not a listed field)."
     )
+    archived: str = _reading(
+        "listed",
+        "by_id",
+        "by_status",
+        text="Archived structures, administrative classes, terms and v1 users: in every list; in those that "
+        "ask for a status or an id; or for a status alone.",
+    )
+    admin_class_status: str = _reading(
+        "words",
+        "numbers",
+        "own",
+        text="The status of administrative classes: normal and archived, 1 and 2, or on and off.",
+    )
+    unknown_status: str = _reading(
+        "empty",
+        "ignored",
+        "422",
+        "500",
+        text="What a status that does not exist does: no rows, nothing, 422, or 500.",
+    )
     terms: str = _reading(
         "unpaged", "paged", text="Whether the list of terms is paged (its parameters name no paging)."
+    )
+    term_types: str = _reading(
+        "full", "bare", text="The type of a term as paths have it, or without its prefix: graduates_in."
     )
     unpaged: str = _reading(
         "honoured", "ignored", "refused", text="What paginated=0 does: the whole list, nothing, or 422."
@@ -55,9 +113,19 @@ class Readings:
     max_per_page: int = option(100, "The greatest per_page.")
     max_url: int = option(8000, "The greatest length of path and query; more is answered with 414.")
     page_past_end: str = _reading(
-        "empty", "last", text="What a page after the last one is: empty, or the last page once more."
+        "empty",
+        "last",
+        "404",
+        text="What a page after the last one is: empty, the last page once more, or 404.",
     )
     ignored: tuple[str, ...] = option((), "Query parameter that the platform ignores; repeatable.")
+    unlisted: str = _reading(
+        "ignored",
+        "400",
+        "422",
+        text="What parameters and relations do that the interface does not list for a path: nothing, 400, "
+        "or 422.",
+    )
     people_scope: str = _reading(
         "either",
         "basic",
@@ -69,11 +137,26 @@ class Readings:
         "drop",
         text="A token request for a scope the client may not have: refused, or the scope dropped.",
     )
+    class_scope: str = _reading(
+        "class.read",
+        "klass.read",
+        "split",
+        "either",
+        text="The scope of classes, assessments and grades: class.read; klass.read (class.read is unknown); "
+        "klass.read for what lies under /klass; or either.",
+    )
     missing_assessment: str = _reading(
         "404",
         "null",
         "empty",
-        text="The answer for a class without assessment: 404, null, or an empty object.",
+        "list",
+        text="The answer for a class without assessment: 404, null, or an empty object; or every class has a "
+        "list, of one assessment or none.",
+    )
+    items: str = _reading(
+        "flat",
+        "nested",
+        text="The items of an assessment: one list, or each inside its parent as one of its children.",
     )
     unknown_ids: str = _reading(
         "404", "empty", text="Lists for an unknown semester, term type or class: 404, or an empty list."
@@ -85,6 +168,19 @@ class Readings:
         "empty",
         text="Shape of error bodies: {message}, {error: {}}, {errors: []}, or none.",
     )
+    envelope: str = _reading(
+        "none",
+        "data",
+        "list",
+        "code",
+        text="What stands around answers of base data, and of metadata of datasets: nothing, "
+        "{data}, {list, total}, or {code, message, data}; the latter two leave single objects to {data}.",
+    )
+    refusals: str = _reading(
+        "status",
+        "code",
+        text="How an error is told: by its HTTP status, or by status 200 and a code in the body.",
+    )
     schools_header: str = _reading(
         "optional", "required", text="Whether GET /api/v1/schools needs the X-School-Id header."
     )
@@ -94,19 +190,89 @@ class Readings:
         "number",
         text='Decimals as "8.5", as "8.50", or as the number 8.5 (against the specification).',
     )
+    marks: str = _reading(
+        "numbers",
+        "words",
+        "units",
+        text="Strings that carry numbers: always numbers; also -, 85% and letters; or with their units.",
+    )
     extra_fields: str = _reading(
         "none", "some", text="Whether rows carry fields that the specification does not name."
+    )
+    nested_fields: str = _reading(
+        "none",
+        "some",
+        text="Whether people, rooms, subjects and other objects inside rows carry fields that the "
+        "specification does not name.",
     )
     v1_scopes: str = _reading(
         "none",
         "user.read",
         "each",
-        text="Scopes that v1 paths need besides the school's: none, user.read, or class.read and user.read.",
+        "twin",
+        "own",
+        text="Scopes that v1 paths need besides the school's: none; user.read; class.read and user.read; "
+        "those that v3 has for the same; or names of their own (attendance.read, user.read).",
     )
     v1_class_ids: str = _reading(
         "same",
         "other",
         text="Whether v1 knows a class by its v3 id, or by another so that only csin matches.",
+    )
+    v1_admin_class_students: str = _reading(
+        "listed",
+        "alone",
+        "empty",
+        "nowhere",
+        text="Students in the v1 list of administrative classes: there; only in each class asked for alone; "
+        "the same with an empty list; or in neither.",
+    )
+    v1_teachers: str = _reading(
+        "flat", "nested", text="Teachers of v1 objects: with id and name, or as reflection of an object only."
+    )
+    v1_students: str = _reading(
+        "flat",
+        "nested",
+        text="Students of a class, of its attendance and of a card: with id and name, or as reflection of an "
+        "object only.",
+    )
+    v1_semester_ids: str = _reading(
+        "same",
+        "other",
+        "shifted",
+        text="Whether v1 knows a semester by its v3 id, by another, or by the one that v3 has for the next.",
+    )
+    v1_semester_outer_id: str = _reading(
+        "absent", "present", text="Whether semesters of v1 carry outer_id (the field list does not name it)."
+    )
+    v1_semester_names: str = _reading(
+        "same", "other", text="Whether v1 calls a semester as v3 does, or writes its name in another way."
+    )
+    v1_semester_days: str = _reading(
+        "same",
+        "fewer",
+        "absent",
+        text="Days of a semester in v1: those of v3, fewer at either end, or none.",
+    )
+    v1_current_week: str = _reading(
+        "counted",
+        "clamped",
+        "absent",
+        text="current_week counts on before and after a semester, stays within it, or is there for the "
+        "current semester only.",
+    )
+    v1_lesson_days: str = _reading(
+        "all", "fewer", text="Whether lesson_days has all weekdays with lessons, or lacks one of them."
+    )
+    v1_class_weeks: str = _reading(
+        "within",
+        "as_specified",
+        "unbounded",
+        text="A class takes place with start_at <= week <= end_in; as the specification words it, with "
+        "start_at >= week and end_in <= week; or in other weeks, too.",
+    )
+    v1_is_current: str = _reading(
+        "absent", "present", text="Whether schedules carry is_current, for the classes of the present week."
     )
     v1_pagination_headers: str = _reading(
         "present", "absent", text="Whether pages of v1 lists carry X-Pagination-* headers."
@@ -117,29 +283,88 @@ class Readings:
         "current",
         text="Classes and a class's attendances without semester_id: of any semester, or of the current.",
     )
+    v1_nothing: str = _reading(
+        "null",
+        "text",
+        "list",
+        text='What v1 sends for an object that is not there: null, "" or [].',
+    )
+    v1_numbers: str = _reading(
+        "numbers", "text", text="Whether numbers of v1 classes are JSON numbers, or text."
+    )
+    v1_transcript_codes: str = _reading(
+        "always",
+        "missing",
+        text="Whether courses of transcripts always have source_id and csin; null for every third class.",
+    )
     week_start: str = _reading(
         "monday",
         "start",
-        text="Teaching weeks: calendar weeks, or seven days each from the semester's first day.",
+        "next_monday",
+        "sunday",
+        text="Teaching weeks: calendar weeks; seven days each from the semester's first day; calendar weeks "
+        "from the first Monday on; or weeks from Sunday to Saturday.",
+    )
+    v1_days: str = _reading(
+        "monday",
+        "sunday",
+        text="Which weekday is day 1 of schedules, lesson_days and the structure of timetables.",
     )
     left_users: str = _reading(
         "hidden", "archived", text="Whether v1 shows users that have left, as archived, or not at all."
     )
+    v1_unknown_student: str = _reading(
+        "404", "empty", text="The attendances of a student whom v1 does not know: 404, or an empty list."
+    )
+    left_attendance: str = _reading(
+        "shown", "hidden", text="Whether a session shows the records of students that have left the school."
+    )
     student_ids: str = _reading(
-        "id", "rid", "both", text="Which id the students of a class and of its attendance carry."
+        "id", "rid", "both", text="Which id the students of a class, of its attendance and of a card carry."
+    )
+    session_student_ids: str = _reading(
+        "same", "other", text="Students of a session: with the id of their account, or with another one."
     )
     unrecorded: str = _reading(
-        "zero", "404", text="A session without records: an empty list and statistics of zero, or 404."
+        "zero",
+        "404",
+        "422",
+        text="A session without records: an empty list and statistics of zero, 404, or 422.",
     )
     rate_decimals: str = _reading("2", "1", "0", text="Decimals of attendance_rate.")
     absent_from_duty: str = _reading(
         "absent", "apart", text="Whether the statistics count absent_from_duty as absent or not at all."
     )
     user_fields: str = _reading(
-        "bare", "data", text="The custom fields of users: a list, or an object with the list as data."
+        "bare",
+        "data",
+        "by_role",
+        "by_name",
+        text="The custom fields of users: a list, an object with the list as data, or with a list for each "
+        "role, or with each field under its name.",
     )
     enums: str = _reading(
         "known", "unknown", text="Whether every tenth row has enum values that nobody has heard of."
+    )
+    score_rows: str = _reading(
+        "item_score",
+        "raw_on_leaves",
+        "both",
+        "raw",
+        "every_item",
+        text="Which scores there are: item_score on the lowest items (and raw additions), raw there and "
+        "item_score on the items above, both on the lowest, raw ones alone, or item_score on every item.",
+    )
+    raw_scores: str = _reading(
+        "one",
+        "avg",
+        "sum",
+        "last",
+        "max",
+        text="Raw scores of a student and item: one, or two of which the item's score is this.",
+    )
+    grade_credit: str = _reading(
+        "course", "gained", text='The credit of a grade: its course\'s, or what was gained ("0" when failed).'
     )
     v3_prefix: str = _reading(
         "/v3",
@@ -151,6 +376,35 @@ class Readings:
         "full",
         "bare",
         text="Whether the list of datasets carries fields and relations, as each one alone does.",
+    )
+    dataset_type_words: str = _reading(
+        "spec",
+        "short",
+        "sql",
+        "java",
+        "upper",
+        "number",
+        "string_ids",
+        "unknown",
+        text="Words for the types of a dataset's fields: integer, int, bigint(20) unsigned, java.lang.Long, "
+        "INTEGER, number for all numbers, string for keys though they are integers, or such as nobody has "
+        "heard of.",
+    )
+    dataset_primary: str = _reading(
+        "flag",
+        "number",
+        "text",
+        "absent",
+        text="What primary of a dataset's field is: true or false, 1 or 0, text, or nothing at all.",
+    )
+    dataset_dates: str = _reading(
+        "day",
+        "midnight",
+        "zoned",
+        text="Dates of dataset records: YYYY-MM-DD, the moment at which the day begins, or that in UTC.",
+    )
+    dataset_booleans: str = _reading(
+        "boolean", "number", "text", text="Booleans of dataset records: true or false, 1 or 0, or text."
     )
     dataset_names: str = _reading(
         "422", "ignored", text="What fields and operators that do not exist do in filters, sort and fields."
@@ -245,5 +499,9 @@ class Readings:
         "always", "null", "omitted", text="What label_in_path is for fields that stand under no other label."
     )
     report_kinds: str = _reading(
-        "known", "unknown", text="Whether fields of kind text have a kind that nobody has heard of instead."
+        "known",
+        "other",
+        "unknown",
+        text="Words for the kinds of a report's fields: the specification's, other ones (INTEGER, numeric, "
+        "datetime), or for text one that nobody has heard of.",
     )

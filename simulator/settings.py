@@ -6,26 +6,6 @@ from typing import Any, TypeVar
 
 from simulator.readings import Readings, option
 
-KNOWN_SCOPES = frozenset(
-    {
-        "semester.read",
-        "term.read",
-        "structure.read",
-        "reflection.read_all",
-        "reflection.read_basic",
-        "student.read_all",
-        "student.read_basic",
-        "teacher.read_all",
-        "teacher.read_basic",
-        "admin_class.read",
-        "class.read",
-        "klass.read",
-        "user.read",
-        "dataset.read_all",
-        "reporting.read_all",
-    }
-)
-
 DEFAULT_TODAY = date(2025, 5, 16)  # fixed, so that runs are alike; a Friday in the second semester
 
 
@@ -36,6 +16,9 @@ class Size:
     schools: int = option(2, "Number of schools; their ids are 101, 102, ...", most=800)
     students: int = option(240, "Students per school.", most=40_000)  # more would need longer ids
     semesters: int = option(2, "Semesters per school; the last one is the current one.", most=40)
+    rejoined: int = option(
+        0, "Of so many students of a class one has left it and joined it again; 0: none.", least=0
+    )
     seed: int = option(1, "Seed of all generated rows and of the faults.", least=0)
     dataset_rows: int = option(2_000, "Rows of the dataset big_scores in each school.", most=100_000_000)
     dataset_gap: int = option(0, "Ids that big_scores leaves out after each thousand.", least=0)

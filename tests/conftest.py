@@ -2,7 +2,8 @@
 
 A file is never divided: its tests share what is costly to make, such as a world or a browser. The files of
 tests/models count as one, since they share dbt's builds. What takes longest comes first, so that neither
-process waits long for the other at the end. A fixture of scope `session` is made once in each process.
+process waits long for the other at the end; the browser's file beside the models, since it mostly waits. A
+fixture of scope `session` is made once in each process.
 """
 
 import pytest
@@ -10,7 +11,21 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 UNDIVIDED = "tests/models/"
-LONGEST = ("models", "pipelines")
+# What takes longest, by the seconds of CPU that it needs.
+LONGEST = (
+    UNDIVIDED,
+    "tests/pipelines/test_ui.py",
+    "tests/pipelines/test_awkward_platform.py",
+    "tests/pipelines/test_semester_ids.py",
+    "tests/pipelines/test_teaching_weeks.py",
+    "tests/pipelines/test_false_empties.py",
+    "tests/pipelines/test_publishing.py",
+    "tests/pipelines/test_old_keys.py",
+    "tests/pipelines/test_attendance.py",
+    "tests/pipelines/test_automation.py",
+    "tests/pipelines/",
+    "",
+)
 
 
 class ByFile(LoadFileScheduling):
@@ -27,5 +42,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The folders that take longest come first."""
-    items.sort(key=lambda item: item.path.parent.name not in LONGEST)
+    """The files that take longest come first."""
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    return next(rank for rank, start in enumerate(LONGEST) if item.nodeid.startswith(start))

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from assets.dataset_tables import planned_tables
 from benchmarks.datasets.source import DATASET, Job, Loaded, base_url
+from loading.datasets.tables import planned_tables
 from pipelines.definitions import load_definitions
 from pipelines.instance import open_instance
 from pipelines.options import DatasetOptions, Options
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings
 from pipelines.sync import load, new_sync_id
-from warehouse.lake import Lake
-from warehouse.publish import FILE, build_raw
+from warehouse.lake.delta import Lake
+from warehouse.publish.publish import FILE, build_raw
 
 
 def prepare(job: Job) -> None:

@@ -19,21 +19,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import uvloop
 
-from assets.dataset_tables import Asked, ask_dataset, segment_slice
 from benchmarks.datasets.source import DATASET, PAGE, RECORDS, SCHOOL_ID
-from campus.client import Client
-from campus.config import ClientConfig
-from campus.datasets import columnar
-from campus.datasets.columnar import decode_records
-from campus.datasets.definition import parse_definition
 from campus.datasets.selection import Selection
-from campus.resources import DATASETS
+from campus.decoding import columnar
+from campus.decoding.columnar import decode_records
+from campus.decoding.definition import parse_definition
+from campus.http.client import Client
+from campus.http.config import ClientConfig
+from campus.registry import DATASETS
+from loading.datasets.tables import AskedDataset, ask_dataset, segment_slice
 from simulator.process import running
-from warehouse.evolve import Evolved, evolve
-from warehouse.lake import Lake
-from warehouse.reading import Reading
-from warehouse.slices import Guard, commit
-from warehouse.spool import Spool
+from warehouse.lake.delta import Lake
+from warehouse.lake.spool import Spool
+from warehouse.load.commit import Guard, commit
+from warehouse.load.reading import Reading
+from warehouse.load.schema_evolution import Evolved, evolve
 
 T = TypeVar("T")
 Took = tuple[float, float]  # seconds, CPU seconds
@@ -123,7 +123,7 @@ def _changed(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(batch.schema.get_field_index("rank"), "rank", ranks)
 
 
-async def _fetch(config: ClientConfig, rows: int) -> tuple[Asked, list[bytes]]:
+async def _fetch(config: ClientConfig, rows: int) -> tuple[AskedDataset, list[bytes]]:
     """The dataset as it is asked for, and its pages, one request at a time."""
     async with Client(config, [DATASETS.scopes]) as client:
 

@@ -17,7 +17,7 @@ from benchmarks.exports.table import SCHOOL, TABLE
 
 def campus(published: Path, target: Path) -> Callable[[], None]:
     """This project: what `campus export marts.lessons` does."""
-    from warehouse.exports.export import Options, Written, export
+    from exports.export import Options, Written, export
 
     def write() -> None:
         [written] = export(published, [TABLE], [SCHOOL], Options(target.parent))

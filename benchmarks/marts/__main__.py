@@ -19,8 +19,8 @@ from benchmarks.datasets.measure import run
 from benchmarks.marts.build import build_in
 from benchmarks.marts.by_hand import compare
 from benchmarks.marts.lake import fill, schools_of
-from warehouse.lake import Lake
-from warehouse.models import manifest
+from warehouse.lake.delta import Lake
+from warehouse.publish.dbt_runner import manifest
 
 
 def main() -> None:

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from assets.models import BUILD
-from assets.tables import TABLES
+from loading.semesters import calendar_rows
+from loading.tables import TABLES
 from pipelines.options import Options
-from warehouse.lake import Lake
-from warehouse.models import EXECUTABLE, PROJECT, Build
-from warehouse.publish import build_raw, publish
+from warehouse.lake.delta import Lake
+from warehouse.publish.dbt_runner import EXECUTABLE, PROJECT, Build
+from warehouse.publish.publish import build_raw, publish
 
 
 def main() -> None:
@@ -24,7 +25,8 @@ def main() -> None:
     home = Path(sys.argv[1])
     build = build_in(home)
     started = time.monotonic()
-    build_raw(Lake(str(home / "lake")), list(TABLES.values()), build.file)
+    lake = Lake(str(home / "lake"))
+    build_raw(lake, list(TABLES.values()), build.file, calendars=calendar_rows(lake, {}, "auto"))
     raw = time.monotonic()
     nodes = run_dbt(build)
     models = time.monotonic()

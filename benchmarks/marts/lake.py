@@ -13,10 +13,10 @@ import duckdb
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from assets.tables import TABLES
-from warehouse.lake import Lake
-from warehouse.logs import CHANGES
-from warehouse.tables import Stored
+from loading.tables import TABLES
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import CHANGES
+from warehouse.lake.tables import Stored
 
 RECORDS_A_SCHOOL = 1_222_000
 
@@ -104,17 +104,17 @@ SCHOOL = {
             if((k * 11 + course) % 71 = 0, NULL, TIMESTAMP '2026-07-01') AS published_at
         FROM range(2000) AS students (k), range(11) AS courses (course)""",
     "changes": """
-        SELECT resource, $s || '|' || $s * 10 AS slice, NULL AS key, 'loaded' AS op, NULL AS field,
+        SELECT resource, $s || ':' || $s * 10 AS slice, NULL AS key, 'loaded' AS op, NULL AS field,
             NULL AS before, NULL AS after, TIMESTAMP '2026-06-30' AS seen_at, 1 AS slice_version
         FROM (VALUES ('grades'), ('scores')) AS resources (resource)
         UNION ALL
-        SELECT 'grades', $s || '|' || $s * 10, '' || ($s * 100000 + k), 'updated',
+        SELECT 'grades', $s || ':' || $s * 10, '' || ($s * 100000 + k), 'updated',
             unnest(['score', 'real_score', 'published_at']), unnest([NULL, '61', NULL]),
             unnest(['70', '70', '2026-07-01 00:00:00']),
             unnest([TIMESTAMP '2026-07-02', '2026-07-02', '2026-07-01']), unnest([3, 3, 2])
         FROM range(0, 22000, 100) AS grades (k)
         UNION ALL
-        SELECT 'scores', $s || '|' || $s * 10, '' || ($s * 1000000 + k), 'updated', 'score', '5', '6.5',
+        SELECT 'scores', $s || ':' || $s * 10, '' || ($s * 1000000 + k), 'updated', 'score', '5', '6.5',
             TIMESTAMP '2026-07-03', 2
         FROM range(0, 176000, 100) AS scores (k)""",
     "transcript_courses": f"""

@@ -5,21 +5,29 @@ which sessions there were besides, and whether both routes agree.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 
-from campus.attendance.asking import OF_STUDENT, ask_session, ask_student, records_in, row_of
 from campus.attendance.calendar import Session
 from campus.attendance.checks import Agreement, both_routes, session_of
+from campus.attendance.requests import (
+    OF_STUDENT,
+    ask_session,
+    ask_student,
+    is_unmarked,
+    records_in,
+    row_of,
+)
+from campus.attendance.rows import SESSIONS, SessionDetail
 from campus.attendance.semester import Semester
 from campus.attendance.week import Week
-from campus.attendance.wire import SESSIONS
-from campus.client import Client
-from campus.collect import Collector
-from campus.contracts_v1_attendance import AttendanceRecord
-from campus.questions import Unit
-from campus.read import read_all
+from campus.contracts.v1_attendance import AttendanceRecord
+from campus.extract.batches import Collector, Gathered
+from campus.extract.requests import Unit
+from campus.extract.side_by_side import UnitResult, read_all
+from campus.http.client import Client
 
 
 @dataclass
@@ -37,9 +45,12 @@ async def ask_witnesses(
     takes no rows, but is told how far the asking is and what failed."""
     witnessed = Witnessed()
 
-    async def ask(unit: Unit) -> None:
+    async def ask(unit: Unit) -> UnitResult:
         student_id = int(unit.ids[0])
         found = await ask_student(client, semester, student_id, following.account.tally)
+        return UnitResult(partial(take, student_id, found), not found.rows and not found.bad)
+
+    def take(student_id: int, found: Gathered) -> None:
         following.account.drift.update(found.drift)
         witnessed.students.add(student_id)
         for record in found.rows:
@@ -68,10 +79,17 @@ async def read_by_sessions(
     agreement = Agreement()
     sampled: list[AttendanceRecord] = []
 
-    async def read_class(unit: Unit) -> None:
+    async def read_class(unit: Unit) -> UnitResult:
         own = by_class[int(unit.ids[0])]
-        details = [await ask_session(client, semester, one, week.records.account.tally) for one in own]
-        for session, detail in zip(own, details, strict=True):
+        details = {one: await ask_session(client, semester, one, week.records.account.tally) for one in own}
+        unmarked = {one: detail for one, detail in details.items() if is_unmarked(detail)}
+        take({one: detail for one, detail in details.items() if one not in unmarked})
+        # What is asked for if the class is read again.
+        by_class[int(unit.ids[0])] = list(unmarked)
+        return UnitResult(partial(take, unmarked), bool(unmarked))
+
+    def take(details: Mapping[Session, SessionDetail | None]) -> None:
+        for session, detail in details.items():
             found = records_in(semester, session, detail)
             week.records.add(found)
             sampled.extend(one for one in found.rows if one.student_id in witnessed.students)

@@ -10,20 +10,28 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 
-from campus.attendance.asking import OF_STUDENT, ask_session, ask_student, records_in, row_of
 from campus.attendance.calendar import Session
 from campus.attendance.checks import Agreement, agrees, both_routes, session_of
+from campus.attendance.requests import (
+    OF_STUDENT,
+    ask_session,
+    ask_student,
+    is_unmarked,
+    records_in,
+    row_of,
+)
+from campus.attendance.rows import SESSIONS
 from campus.attendance.semester import Semester
 from campus.attendance.week import Week
-from campus.attendance.wire import SESSIONS
-from campus.client import Client
-from campus.collect import Collector, Gathered
-from campus.contracts_v1_attendance import AttendanceRecord
-from campus.decode import BadRow
-from campus.questions import Unit
-from campus.read import read_all
-from campus.settle import keep_only
+from campus.contracts.v1_attendance import AttendanceRecord
+from campus.decoding.page import BadRow
+from campus.extract.batches import Collector, Gathered
+from campus.extract.requests import Unit
+from campus.extract.row_rules import keep_only
+from campus.extract.side_by_side import UnitResult, read_all
+from campus.http.client import Client
 
 STATISTICS = ("attendance_rate", "normal", "late", "absent")
 _CHECKED_AT = re.compile(r'"checked_at"\s*:\s*"(\d{4}-\d\d-\d\d)"')
@@ -66,12 +74,17 @@ async def read_by_students(
     that are asked for by the other route too."""
     read = _Read(ours={session: [] for session in compared})
 
-    async def read_student(unit: Unit) -> None:
+    async def read_student(unit: Unit) -> UnitResult:
         student_id = int(unit.ids[0])
         found = await ask_student(client, semester, student_id, following.students.account.tally)
+        return UnitResult(partial(take, student_id, found), not found.rows and not found.bad)
+
+    def take(student_id: int, found: Gathered) -> None:
         following.students.account.received += len(found.rows)
         following.students.account.drift.update(found.drift)
-        read.answered.add(student_id)
+        # Whom nobody knows any more may be answered with nothing, too.
+        if found.rows or found.bad or student_id not in semester.unlisted:
+            read.answered.add(student_id)
         for record in found.rows:
             session = session_of(record)
             if session in read.ours:
@@ -82,6 +95,7 @@ async def read_by_students(
     units = [Unit(OF_STUDENT, ids=(student,), may_be_absent=True) for student in semester.students]
     await read_all(client, units, read_student, [following.students])
     failed = following.students.account.failed.keys()
+    semester = semester.knowing(read.statuses)
     silent = semester.members.keys() - read.answered - failed
     sessions = {one for number in weeks for one in semester.asked(number)} | read.statuses.keys()
     first = semester.attended(silent, sessions) | read.ours.keys()
@@ -154,9 +168,13 @@ async def _read_sessions(
     for session in sorted(sessions):
         by_class[session.class_id].append(session)
 
-    async def read_class(unit: Unit) -> None:
-        for session in by_class[int(unit.ids[0])]:
+    async def read_class(unit: Unit) -> UnitResult:
+        class_id = int(unit.ids[0])
+        unmarked: list[Session] = []
+        for session in by_class[class_id]:
             detail = await ask_session(client, semester, session, following.account.tally)
+            if is_unmarked(detail):
+                unmarked.append(session)
             found = records_in(semester, session, detail)
             if detail is not None:
                 read.asked[session] = row_of(
@@ -170,6 +188,9 @@ async def _read_sessions(
             keep_only(found, others)
             following.account.received += len(found.rows)
             _take(read, weeks[semester.calendar.week_of(session.day)], found)
+        # What is asked for if the class is read again; there are no rows of it to hand on.
+        by_class[class_id] = unmarked
+        return UnitResult(lambda: None, bool(unmarked))
 
     scheduled = {session for number in weeks for session in semester.scheduled(number)}
     units = [Unit(SESSIONS.path, ids=(class_id,)) for class_id in by_class]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from campus.attendance.calendar import Session
-from campus.contracts_v1_attendance import AttendanceRecord, AttendanceSession
+from campus.contracts.v1_attendance import AttendanceRecord, AttendanceSession
 
 # So many sessions that disagree are named one by one.
 NAMED = 10

@@ -2,12 +2,17 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 
-from campus.attendance.calendar import Calendar, ClassTimes, Session
-from campus.contracts_v1_attendance import AttendanceSession
+from campus.attendance.calendar import Calendar, ClassTimes, Meeting, Session
+from campus.attendance.checks import sample
+from campus.attendance.refusals import Refusals
+from campus.contracts.v1_attendance import AttendanceSession
+
+# Sessions of either kind that are asked for to see whether the platform shows any.
+SHOWN_BY = 10
 
 
 @dataclass(frozen=True)
@@ -16,8 +21,10 @@ class Semester:
 
     `today`: by the platform's clock. `members`: by student the classes that he is or was in, each with his
     last day in it (date.max where he has not left). `askable`: students that the platform still knows, as far
-    as we do. `usins`: student numbers. `known`: sessions that are held already, by week. `others`: first and
-    last day of each other semester of the school."""
+    as we do. `unlisted`: those of them whom classes alone list, and not its users; where they show nothing,
+    it may not know them. `usins`: student numbers. `known`: sessions that are held already, by week.
+    `others`: first and last day of each other semester of the school. `seen`: sessions that somebody
+    attended, as far as this run has seen. `refusals`: sessions that the platform refused in this run."""
 
     school_id: int
     calendar: Calendar
@@ -28,6 +35,9 @@ class Semester:
     usins: Mapping[int, str]
     known: Mapping[int, Mapping[Session, AttendanceSession]]
     others: Sequence[tuple[date, date]]
+    seen: frozenset[Session] = frozenset()
+    unlisted: frozenset[int] = frozenset()
+    refusals: Refusals = field(default_factory=Refusals, compare=False)
 
     @cached_property
     def ids(self) -> Mapping[str, int]:
@@ -51,9 +61,33 @@ class Semester:
         return set(self.calendar.sessions(self.classes, week, self.today))
 
     def asked(self, week: int, since: date = date.min) -> set[Session]:
-        """The sessions of a week to ask for: the scheduled ones, and others that are known to have been."""
-        every = self.scheduled(week) | self.known.get(week, {}).keys()
+        """The sessions of a week to ask for: those that may have been by any reading of the schedules, and
+        others that are known to have been."""
+        possible = self.calendar.possible(self.classes, week, self.today)
+        every = {*possible, *self.known.get(week, {})}
         return {session for session in every if session.day >= since}
+
+    def knowing(self, attended: Iterable[Session]) -> "Semester":
+        """The same with what these sessions, which somebody attended, show: a class that meets at a time of
+        its schedule, but in a week in which it would not by any reading, may meet in any."""
+        attended = frozenset(attended)
+        times = {each.class_id: each for each in self.classes}
+        found = {
+            session.class_id
+            for session in attended
+            if (own := times.get(session.class_id))
+            and Meeting(session.day.isoweekday(), session.lesson) in own.meetings
+            and not self.calendar.may_meet(own, session.day)
+        }
+        classes = [replace(one, any_week=True) if one.class_id in found else one for one in self.classes]
+        return replace(self, classes=classes, seen=self.seen | attended)
+
+    def likely_recorded(self) -> list[Session]:
+        """Some sessions that the platform shows if it shows any: those with records, then any others."""
+        held = {one for week in self.known.values() for one, row in week.items() if counts_any(row)}
+        every = {one for week in self.calendar.weeks_until(self.today) for one in self.asked(week)}
+        recorded = sample(sorted(held | self.seen), SHOWN_BY)
+        return [*recorded, *sample(sorted(every.difference(recorded)), SHOWN_BY)]
 
     def attended(self, students: Collection[int], sessions: Iterable[Session]) -> set[Session]:
         """Those of some sessions that any of these students may have attended."""
@@ -64,12 +98,18 @@ class Semester:
         return {one for one in sessions if one.day <= until.get(one.class_id, date.min)}
 
     def witnesses(self, sessions: Iterable[Session]) -> list[int]:
-        """A few students who together are in all classes of these sessions that have any students. What they
-        attended shows the sessions that no schedule has: lessons that were swapped or made up for."""
-        open_classes = {session.class_id for session in sessions}
+        """A few students who together are in all classes that have any students, those of these sessions and
+        the others. What they attended shows the sessions that no schedule has: lessons that were swapped or
+        made up for, and weeks in which a class should not meet."""
+        open_classes = {times.class_id for times in self.classes} | {one.class_id for one in sessions}
         found: list[int] = []
         for student in self.students:
             if not open_classes.isdisjoint(self.members[student]):
                 found.append(student)
                 open_classes -= self.members[student].keys()
         return found
+
+
+def counts_any(row: AttendanceSession) -> bool:
+    """Whether the statistics of a session count anybody."""
+    return any((row.normal, row.late, row.absent))

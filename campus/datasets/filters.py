@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
-from campus.datasets.definition import FieldDefinition
-from campus.wishes import Scalar, Unfit, nearest
+from campus.decoding.definition import FieldDefinition
+from campus.selections import Scalar, Unfit, nearest
 
 # Those that the specification shows; its list is not complete, so that a setting adds to them.
 OPERATORS = ("in", "egt", "elt", "like", "is_empty")
@@ -24,7 +24,7 @@ def filter_text(target: FieldDefinition, operator: str, value: FilterValue) -> s
                 raise Unfit("expected true or false")
             return str(int(bool(value)))
         case "like":
-            if target.type in READERS:
+            if target.type in READERS and not target.guessed:
                 raise Unfit(f"{target.name} is of type {target.type}, and `like` is for text")
             if not isinstance(value, str) or not value:
                 raise Unfit("expected text")
@@ -43,11 +43,17 @@ def filter_text(target: FieldDefinition, operator: str, value: FilterValue) -> s
 def _value_text(target: FieldDefinition, value: object) -> str:
     if target.enum:
         return _listed(target.enum, value)
-    reader, expected = READERS.get(target.type or "", TEXT)
+    reader, expected = _reader(target)
     text = reader(value)
     if text is None:
         raise Unfit(f"{target.name} is of type {target.type}: expected {expected}")
     return text
+
+
+def _reader(target: FieldDefinition) -> tuple[Callable[[object], str | None], str]:
+    if target.type is None or target.type == "json" or target.guessed:
+        return ANYTHING
+    return READERS.get(target.type, TEXT)
 
 
 def _listed(enum: Sequence[str | int], value: object) -> str:
@@ -87,6 +93,10 @@ def _moment_in(form: str, pattern: str) -> Callable[[object], str | None]:
     return read
 
 
+def _anything(value: object) -> str | None:
+    return next((text for read in (_flag, _decimal, _plain) if (text := read(value)) is not None), None)
+
+
 def _plain(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
@@ -95,6 +105,7 @@ def _plain(value: object) -> str | None:
 READERS: Mapping[str, tuple[Callable[[object], str | None], str]] = {
     "integer": (_integer, "a whole number"),
     "decimal": (_decimal, "a number"),
+    "float": (_decimal, "a number"),
     "boolean": (_flag, "true or false"),
     "date": (_moment_in("%Y-%m-%d", r"\d{4}-\d\d-\d\d"), "a date, YYYY-MM-DD"),
     "timestamp": (
@@ -104,3 +115,5 @@ READERS: Mapping[str, tuple[Callable[[object], str | None], str]] = {
 }
 # A number in YAML is not what it looks like: 0012 is ten.
 TEXT = (_plain, "text, in quotes where it looks like a number")
+# Of what only the values tell the type, they tell it after the question is put.
+ANYTHING = (_anything, "a value")

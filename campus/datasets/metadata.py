@@ -1,25 +1,28 @@
 """What datasets a school has: their metadata, read into three tables, and the definitions to load by."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from campus.client import Client, segment
-from campus.collect import Collector, Gathered
-from campus.collection import Collection, read_collection, together
-from campus.decode import Page, decode_page, raw_rows
-from campus.errors import CampusError, UnexpectedAnswer
-from campus.events import Tally
-from campus.paging import Outcome, PageNumbers
-from campus.prefixes import first_answer
-from campus.resources import DATASETS
-from campus.settle import gathered_of
+from campus.decoding.page import Page, decode_page
+from campus.decoding.raw_json import object_members, raw_rows
+from campus.extract.batches import Collector, Gathered
+from campus.extract.row_rules import gathered_of
+from campus.http.client import Client, segment
+from campus.http.emptiness import asked_anew, believed
+from campus.http.errors import CampusError, UnexpectedAnswer
+from campus.http.events import Tally
+from campus.http.prefix import first_answer
+from campus.paging import V3_NAMES, Outcome, PageNumbers
+from campus.paging.fetch import Collection, read_list, together
+from campus.registry import DATASETS
 
 
 @dataclass
-class Offered:
+class OfferedDatasets:
     """The datasets of a school by name, each as the JSON object that was sent, and where they are.
 
     `prefix` is None where the platform has no datasets at all. `complete`: the list is provably whole.
@@ -33,35 +36,34 @@ class Offered:
 
 async def read_datasets(
     client: Client, school_id: int, datasets: Collector, fields: Collector, relations: Collector
-) -> Offered:
+) -> OfferedDatasets:
     """Read the metadata of all datasets of a school into the three collectors.
 
     One that is listed but cannot be asked for keeps the fields and relations that it had. Raises CampusError
     where the list cannot be read: what is missing from half a list would look like a dataset that is gone."""
     tally = datasets.account.tally
-    found = await first_answer(lambda prefix: _list(client, school_id, prefix, tally))
+    found = await first_answer(
+        lambda prefix: _list(client, school_id, prefix, tally), lambda listed: not listed[0]
+    )
     if found is None:
-        return Offered(None, {})
+        return OfferedDatasets(None, {})
     prefix, (listed, outcome) = found
     whole: dict[int, bytes] = {}
     unread: dict[str, str] = {}
 
     async def complete(position: int, row: bytes) -> None:
-        members, name = _members(row), _name(row)
-        if members and name and not {"fields", "relations"} <= members.keys():
+        members, name = object_members(row), _name(row)
+        if members and name and ("relations" not in members or _has_no_fields(row)):
+            ask = partial(_ask_one, client, school_id, prefix, name, tally)
             try:
-                answer = await client.get(
-                    f"{prefix}{DATASETS.path}/{segment(name)}",
-                    {},
-                    school_id=school_id,
-                    scope=DATASETS.scopes,
-                    parse=_one,
-                    tally=tally,
-                )
+                found = await believed(client, ask, _has_no_fields, cut=(DATASETS.path, V3_NAMES.page, ""))
             except CampusError as error:
                 unread[name] = str(error)
             else:
-                row = answer.value
+                if _has_no_fields(found):
+                    unread[name] = "the platform says that it has no fields."
+                else:
+                    row = found
         whole[position] = row
 
     await together(complete(position, row) for position, row in enumerate(listed))
@@ -69,7 +71,7 @@ async def read_datasets(
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     for _, row in sorted(whole.items()):
         name = _name(row)
-        _add(gathered, _gather(row, fields, relations, unread.get(name or "")))
+        gathered.extend(gathered_of(_gather(row, fields, relations, unread.get(name or ""))))
         if name and name not in unread:
             # Also where another of its members breaks the contract: its records can be read all the same.
             definitions[name] = row
@@ -77,14 +79,15 @@ async def read_datasets(
     for collector in (datasets, fields, relations):
         collector.account.complete = outcome.complete
         collector.flush()
-    return Offered(prefix, definitions, outcome.complete, unread)
+    return OfferedDatasets(prefix, definitions, outcome.complete, unread)
 
 
 async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tuple[list[bytes], Outcome]:
-    pages, outcome = await read_collection(
+    pages, outcome = await read_list(
         client,
         Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
-        PageNumbers(client.per_page, client.config.unpaged_limit),
+        PageNumbers(client.per_page, client.config.unpaged_limit, doubt=client.doubt),
+        prefix + DATASETS.path,
         parse=raw_rows,
         keys=lambda rows: [_identity(row) for row in rows],
         tally=tally,
@@ -92,17 +95,35 @@ async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tu
     return list({_identity(row): bytes(row) for page in pages for row in page}.values()), outcome
 
 
+async def _ask_one(
+    client: Client, school_id: int, prefix: str, name: str, tally: Tally, before: int
+) -> bytes:
+    """One dataset, as the JSON object that is sent. `before`: how often it was asked for."""
+    answer = await client.get(
+        f"{prefix}{DATASETS.path}/{segment(name)}",
+        asked_anew({}, V3_NAMES.page, before),
+        school_id=school_id,
+        scope=DATASETS.scopes,
+        parse=_one,
+        tally=tally,
+    )
+    return answer.value
+
+
+def _has_no_fields(row: bytes) -> bool:
+    """Whether a dataset came without its fields."""
+    return not _rows_of((object_members(row) or {}).get("fields"))
+
+
 def _gather(row: bytes, fields: Collector, relations: Collector, unread: str | None) -> Page[Any]:
     """Decode one dataset: its own row; its fields and relations go to their collectors, or why they are
     `unread`."""
-    members = _members(row)
+    members = object_members(row)
     if members is None:
-        return decode_page(b"[%b]" % row, DATASETS.contract, DATASETS.primary_key)
+        return decode_page(b"[%b]" % row, DATASETS.contract)
     embedded = {name: _rows_of(members.pop(name, None)) for name in ("fields", "relations")}
-    own: Page[Any] = decode_page(
-        b"[%b]" % msgspec.json.encode(members), DATASETS.contract, DATASETS.primary_key
-    )
-    ids = [dataset.id for dataset in own.rows] + [bad.key[0] for bad in own.bad if bad.key]
+    own: Page[Any] = decode_page(b"[%b]" % msgspec.json.encode(members), DATASETS.contract)
+    ids = [dataset.id for dataset in own.rows]
     for collector, name in ((fields, "fields"), (relations, "relations")):
         if unread is not None:
             collector.fail(ids, unread)
@@ -114,28 +135,15 @@ def _gather(row: bytes, fields: Collector, relations: Collector, unread: str | N
 
 def _children(collector: Collector, rows: list[Raw], dataset_id: int) -> Gathered:
     spec = collector.spec
-    page: Page[Any] = decode_page(
-        msgspec.json.encode([_with_text_enum(row) for row in rows]), spec.contract, spec.primary_key
-    )
+    page: Page[Any] = decode_page(msgspec.json.encode([_with_text_enum(row) for row in rows]), spec.contract)
     for child in page.rows:
         child.dataset_id = dataset_id
-    for index, bad in enumerate(page.bad):
-        if bad.key is not None:
-            page.bad[index] = type(bad)((dataset_id, *bad.key[1:]), bad.reason, bad.raw)
     return gathered_of(page)
-
-
-def _add(gathered: Gathered, page: Page[Any]) -> None:
-    gathered.rows += page.rows
-    gathered.extras += page.extras
-    gathered.trashed += [False] * len(page.rows)
-    gathered.bad += page.bad
-    gathered.drift.update(page.drift)
 
 
 def _with_text_enum(row: Raw) -> Raw | dict[str, Any]:
     """A field whose enum lists numbers, with texts instead: a column holds values of one type."""
-    members = _members(row)
+    members = object_members(row)
     if members is None or "enum" not in members:
         return row
     try:
@@ -162,13 +170,6 @@ def _identity(row: bytes | Raw) -> str | bytes:
     return _name(row) or bytes(row)
 
 
-def _members(row: bytes | Raw) -> dict[str, Raw] | None:
-    try:
-        return msgspec.json.decode(row, type=dict[str, Raw])
-    except msgspec.DecodeError:
-        return None
-
-
 def _rows_of(value: Raw | None) -> list[Raw]:
     if value is None:
         return []
@@ -179,9 +180,9 @@ def _rows_of(value: Raw | None) -> list[Raw]:
 
 
 def _one(body: bytes) -> bytes:
-    """The object of an answer about one dataset; some platforms put it into a list."""
+    """The object of an answer about one dataset; some platforms put it into a list, an empty one too."""
     answer = body.strip()
-    rows = raw_rows(b"[%b]" % answer if answer.startswith(b"{") else answer)
-    if len(rows) != 1 or _members(rows[0]) is None:
+    rows = raw_rows(b"[%b]" % answer if answer.startswith(b"{") else answer) or [b"{}"]
+    if len(rows) != 1 or object_members(rows[0]) is None:
         raise UnexpectedAnswer("expected one dataset.")
     return bytes(rows[0])

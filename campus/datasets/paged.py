@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from campus.client import Client
-from campus.collection import Collection, read_collection
-from campus.datasets.columnar import Records, RowNumbers, decode_records
 from campus.datasets.records import RecordsRead, Source, Write
-from campus.datasets.stored import Page, Pages
-from campus.errors import Refused
+from campus.decoding.columnar import Records, RowNumbers, decode_records
+from campus.decoding.page_buffer import Page, Pages
+from campus.http.client import Client
+from campus.http.errors import Refused
 from campus.paging import Outcome, PageNames, PageNumbers
-from campus.resources import DATASETS
+from campus.paging.fetch import Collection, read_collection
+from campus.registry import DATASETS
 
 
 async def read_pages(client: Client, source: Source, limit: int, write: Write, scratch: Path) -> RecordsRead:
@@ -27,6 +27,7 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 limit,
                 names=PageNames(whole=(("paginated", 0), ("limit", limit))),
                 keyless=not source.key,
+                doubt=client.doubt,
             )
             answer = await read_collection(
                 client,

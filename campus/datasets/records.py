@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,16 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Raw
 
-from campus.client import Answer, Client
-from campus.collect import Account
-from campus.contract import Contract
-from campus.datasets.columnar import Records, decode_records
-from campus.datasets.definition import UPDATED_AT
-from campus.decode import Drift, raw_rows
-from campus.errors import Refused
-from campus.events import Tally
+from campus.contracts.fields import Contract
+from campus.decoding.columnar import Records, decode_records
+from campus.decoding.definition import UPDATED_AT
+from campus.decoding.page import Drift
+from campus.decoding.raw_json import raw_rows
+from campus.extract.batches import Account
+from campus.http.client import Answer, Client
+from campus.http.emptiness import believed
+from campus.http.errors import Refused
+from campus.http.events import Tally
 from campus.paging import IdCursor, PageRequest, PageSeen
-from campus.resources import DATASETS
+from campus.registry import DATASETS
 
 # As many pages are decoded at a time as there are processors: more would only take more memory.
 _DECODERS = ThreadPoolExecutor(os.cpu_count() or 1, "decode")
@@ -106,17 +108,23 @@ async def read_whole_segment(
 ) -> RecordsRead:
     """Read a segment in full, held against the platform's own count of it; arguments as of `read_segment`.
 
-    An empty answer ends a reading, also one that came by mistake. Where the count shows more, those behind
+    Empty answers end a reading, also those that came by mistake. Where the count shows more, those behind
     the last id are counted, and read as long as any come; if some stay out, the reading is not complete.
-    More by the count alone proves nothing: rows come meanwhile, and a platform may count otherwise."""
+    More by the count alone proves nothing: rows come meanwhile, and a platform may count otherwise. Where it
+    does not count, what lies behind the last id is asked for once more."""
     read = await read_segment(client, source, span, limit, None, write, tally)
     account = read.account
     while True:
         total = account.server_total = await count(client, source, span, tally)
         received = account.received
         rest = span if read.cursor is None else Span(read.cursor + 1, span.last)
-        if not account.complete or total is None or total <= received or rest.first > rest.last:
+        if not account.complete or rest.first > rest.last or (total is not None and total <= received):
             return read
+        if total is None:
+            await _read_on(client, source, rest, max(1, limit // 2), None, write, read)
+            if account.received == received:
+                return read
+            continue
         left = await count(client, source, rest, tally)
         # Where fewer ids have as many rows, the count does not heed the ids.
         if not left or (received and left >= total):
@@ -137,7 +145,14 @@ async def _read_on(
     read: RecordsRead,
 ) -> None:
     """Read the records of a stretch of ids into an account that is begun."""
-    cursor = IdCursor(limit, span.first, span.last, key=source.key_fields[0])
+    cursor = IdCursor(
+        limit,
+        span.first,
+        span.last,
+        key=source.key_fields[0],
+        doubt=client.doubt,
+        grave=since is None and not read.account.received,
+    )
     loop = asyncio.get_running_loop()
     writing: asyncio.Future[None] | None = None
 
@@ -215,31 +230,38 @@ async def count(client: Client, source: Source, span: Span | None, tally: Tally)
     if span is not None:
         [key_field] = source.key_fields
         within = {f"{key_field}_egt": span.first, f"{key_field}_elt": span.last}
-    answer = await client.get(
-        source.path,
-        {**source.params, **within, "page": 1, "per_page": 1},
-        school_id=source.school_id,
-        scope=DATASETS.scopes,
-        parse=raw_rows,
-        tally=tally,
-    )
+
+    async def ask(before: int) -> Answer[Sequence[bytes | Raw]]:
+        return await client.get(
+            source.path,
+            {**source.params, **within, "page": 1, "per_page": 1 + before},
+            school_id=source.school_id,
+            scope=DATASETS.scopes,
+            parse=raw_rows,
+            tally=tally,
+        )
+
+    answer = await believed(client, ask, lambda answer: not answer.value and not _told(answer))
+    return _told(answer)
+
+
+def _told(answer: Answer[Sequence[bytes | Raw]]) -> int | None:
     return None if answer.pagination is None else answer.pagination.total_count
 
 
 def _within(records: Records, key: str, span: Span) -> Records:
     """Without the records of other segments, which a platform sends that does not know the upper bound."""
     keys = records.batch.column(key)
-    if not len(keys) and not records.bad:
+    if not len(keys):
         return records
     ends = pc.min_max(keys)
     low, high = ends["min"].as_py(), ends["max"].as_py()
-    bad = [one for one in records.bad if one.key is None or span.first <= one.key[0] <= span.last]
-    if (low is None or (span.first <= low and high <= span.last)) and len(bad) == len(records.bad):
+    if span.first <= low and high <= span.last:
         return records
     inside = pc.and_(pc.greater_equal(keys, pa.scalar(span.first)), pc.less_equal(keys, pa.scalar(span.last)))
     batch = records.batch.filter(inside)
     drift = records.drift + Counter({Drift("ignored_parameter", f"{key}_elt"): len(keys) - batch.num_rows})
-    return replace(records, batch=batch, bad=bad, drift=drift)
+    return replace(records, batch=batch, drift=drift)
 
 
 def _has_older(updated_at: "pa.Array[Any]", since: datetime) -> bool:

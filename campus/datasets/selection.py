@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from campus.datasets.definition import UPDATED_AT, Definition, key_fields
 from campus.datasets.filters import OPERATORS, FilterValue, filter_text
-from campus.errors import CampusError
-from campus.wishes import Unfit, nearest, noting
+from campus.decoding.definition import UPDATED_AT, Definition, key_fields
+from campus.http.errors import CampusError
+from campus.selections import Unfit, nearest, noting
 
 
 class SelectionError(CampusError):
@@ -35,7 +35,7 @@ class Selection:
 
 
 @dataclass(frozen=True)
-class Question:
+class DatasetQuery:
     """What is asked for: query parameters (not percent-encoded), fields (None: all) and relations."""
 
     params: dict[str, str]
@@ -66,7 +66,7 @@ def unmatched(selection: Selection, names: Sequence[str]) -> list[str]:
 
 def ask_for(
     selection: Selection, definition: Definition, definitions: Mapping[str, Definition], school_id: int
-) -> Question:
+) -> DatasetQuery:
     """What to ask of a dataset. The fields of its key, and updated_at, are always among those asked for.
 
     definitions: all of the school, by name. Raises SelectionError with every mistake."""
@@ -92,7 +92,7 @@ def ask_for(
     expand = tuple(dict.fromkeys(wishes.expand))
     if expand:
         params["expand"] = ",".join(expand)
-    return Question(params, selected, expand)
+    return DatasetQuery(params, selected, expand)
 
 
 def targets(

@@ -1,8 +1,9 @@
 """Paging without I/O: one state machine per style."""
 
-from campus.paging.cursor import IdCursor
-from campus.paging.numbers import V1_NAMES, V3_NAMES, PageNames, PageNumbers, Unpaged
-from campus.paging.protocol import Outcome, PageRequest, PageSeen, Pagination, Paging
+from campus.paging.id_cursor import IdCursor
+from campus.paging.page_numbers import PageNumbers
+from campus.paging.protocol import V1_NAMES, V3_NAMES, Outcome, PageNames, PageRequest, PageSeen, Paging
+from campus.paging.unpaged import Unpaged
 
 __all__ = [
     "V1_NAMES",
@@ -13,7 +14,6 @@ __all__ = [
     "PageNumbers",
     "PageRequest",
     "PageSeen",
-    "Pagination",
     "Paging",
     "Unpaged",
 ]

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from campus.paging.protocol import PageRequest, PageSeen, Pagination
+from campus.http.pagination import Pagination
+from campus.paging.protocol import PageRequest, PageSeen
 
 # Pages under way at once: enough for any sensible concurrency, little waste when the counts are wrong.
 WINDOW = 64
@@ -12,6 +13,9 @@ WINDOW = 64
 # counts may have an empty page in between.
 LOOKS_WITHOUT_TOTAL = 2
 LOOKS_WITH_TOTAL = 8
+# Pages in a row in which no row is new end a pass over rows without keys that nothing counts. Rows may be
+# alike, so it takes many; but where each page past the end has rows, in any order, there is no other end.
+BARREN_PAGES = 500
 # A pass over a list that grows faster than it is read ends somewhere.
 MOST_PAGES = 100_000
 
@@ -32,6 +36,7 @@ class Pass:
     _open: int = 0
     _stale: int = 0
     _empty_pages: int = 0
+    _barren: int = 0
     _alike: Counter[Hashable] = field(default_factory=Counter)
     _before: list[Hashable] = field(default_factory=list)
     _repeats: list[PageRequest] = field(default_factory=list)
@@ -50,7 +55,7 @@ class Pass:
         self._open -= 1
         self.totals.add(seen.pagination.total_count if seen.pagination else None)
         if self._is_repeat(seen):
-            # More rows like those before, or the last page in place of one past the end: what follows tells.
+            # More rows like those before, or the last page in place of one past the end: the next decides.
             self._repeats.append(request)
             self._stale += 1
         else:
@@ -84,22 +89,23 @@ class Pass:
 
     def _add(self, request: PageRequest, keys: Sequence[Hashable]) -> None:
         self.answered.add(request)
+        self._barren = 0 if any(key not in self._alike for key in keys) else self._barren + 1
         self.keys.update(numbered(keys, self._alike) if self.keyless else keys)
 
     def _look_ahead(self, seen: PageSeen) -> None:
-        """Move the last page on to what this answer tells, or by one look where nothing tells."""
-        told = seen.pagination or Pagination()
-        if told.total_count is not None:
-            self._last = max(self._last, self._last_by_total(told.total_count, told))
-        elif told.page_count is not None:
-            self._last = max(self._last, min(told.page_count, MOST_PAGES))
+        """Move the last page on to where this answer counts it, or by one page where it counts nothing."""
+        headers = seen.pagination or Pagination()
+        if headers.total_count is not None:
+            self._last = max(self._last, self._last_by_total(headers.total_count, headers))
+        elif headers.page_count is not None:
+            self._last = max(self._last, min(headers.page_count, MOST_PAGES))
         elif self.uncounted and self._stale < LOOKS_WITHOUT_TOTAL and (self.keyless or not self.page_ignored):
             self._last = max(self._last, min(self._next, MOST_PAGES))
 
-    def _last_by_total(self, total: int, told: Pagination) -> int:
+    def _last_by_total(self, total: int, headers: Pagination) -> int:
         if self._first_total is None:
             self._first_total = total
-        pages = told.page_count or _pages(total, told.per_page or self.longest or self.size)
+        pages = headers.page_count or _pages(total, headers.per_page or self.longest or self.size)
         real_size = self.longest or self.size
         if self._open == 0 and self._next > max(self._last, pages) and len(self.keys) < total:
             # All is read and rows are missing: pages may be shorter than the platform says.
@@ -110,7 +116,7 @@ class Pass:
     @property
     def over(self) -> bool:
         """Nothing is left to ask, or asking on has become pointless."""
-        if self._stale >= LOOKS_WITH_TOTAL:
+        if self._stale >= LOOKS_WITH_TOTAL or self.endless:
             return True
         return self._open == 0 and self._next > self._last
 
@@ -123,6 +129,11 @@ class Pass:
     def uncounted(self) -> bool:
         """No page carried a total."""
         return self.totals == {None}
+
+    @property
+    def endless(self) -> bool:
+        """Without keys and counts, page after page shows rows like those before, and none is the last."""
+        return self.keyless and self.uncounted and self._barren >= BARREN_PAGES
 
     @property
     def page_ignored(self) -> bool:
@@ -143,7 +154,7 @@ class Pass:
 
     @property
     def _ends_alike(self) -> bool:
-        """Whether the pass ended with pages full of one and the same row: of how many, nobody knows."""
+        """Whether the pass ended with pages full of one and the same row, which may be any number of rows."""
         full = len(self._before) == self.longest and (self.longest > 1 or self.size == 1)
         return self.ends_in_repeats and full and len(set(self._before)) == 1
 

@@ -4,38 +4,27 @@ Nothing here does I/O. A driver sends what `pending` names (in any order, any nu
 answer to `receive` and each 4xx to `refused`, and stops when `done`.
 """
 
-import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Protocol
+
+from campus.http.pagination import Pagination
 
 Params = tuple[tuple[str, str | int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Pagination:
-    """The X-Pagination-* headers of one answer, each as far as it was sent and makes sense."""
+class PageNames:
+    """A generation's names of the paging parameters; `whole` asks for everything at once (none: nothing
+    does)."""
 
-    current_page: int | None = None
-    page_count: int | None = None
-    per_page: int | None = None
-    total_count: int | None = None
-
-    @classmethod
-    def of(cls, headers: Mapping[str, str]) -> Self | None:
-        """The pagination that these headers (names matched without regard to case) tell; None if nothing."""
-        if "x-pagination-total-count" not in headers and "x-pagination-page-count" not in headers:
-            return None
-        return cls(
-            *(
-                _count(headers.get(f"x-pagination-{name}"))
-                for name in ("current-page", "page-count", "per-page", "total-count")
-            )
-        )
+    page: str = "page"
+    per_page: str = "per_page"
+    whole: Params = (("paginated", 0),)
 
 
-def _count(text: str | None) -> int | None:
-    return int(text) if text is not None and re.fullmatch("[0-9]{1,18}", text) else None
+V3_NAMES = PageNames()
+V1_NAMES = PageNames("$page", "$per-page", ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from campus.datasets.definition import Definition, parse_definition
-from campus.decode import UNFIT, Drift
+from campus.decoding.definition import Definition, parse_definition
+from campus.decoding.page import Drift
+from campus.decoding.raw_json import UNFIT
 
 # Members of a field: those of an answer, or of a row of raw.report_fields.
 Members = Mapping[str, Any]
@@ -45,12 +46,12 @@ def _is_dynamic(field: Members) -> bool:
 
 def _as_of_a_dataset(field: Members) -> Members:
     """A report's field in the words of a dataset's."""
-    kind, label = field.get("kind"), field.get("label")
+    label = field.get("label")
     path = field.get("label_in_path")
     titles = [title for title in path if isinstance(title, str)] if isinstance(path, list) else []
     return {
         "name": field.get("name"),
-        "type": "integer" if kind == "int" else kind,
+        "type": field.get("kind"),
         "position": field.get("position"),
         "label": None if titles and titles[-1] == label else label,
         "description": " / ".join(titles) or None,

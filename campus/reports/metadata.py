@@ -6,19 +6,20 @@ from typing import Any
 
 from msgspec import Raw
 
-from campus.client import Client, segment
-from campus.collect import Collector, Gathered
-from campus.collection import Collection, read_collection
-from campus.decode import Page, decode_page, raw_rows
-from campus.errors import CampusError, NotFound, Refused
-from campus.events import Tally
+from campus.decoding.page import Page, decode_page
+from campus.decoding.raw_json import raw_rows
+from campus.extract.batches import Collector, Gathered
+from campus.extract.requests import Unit
+from campus.extract.row_rules import apply_row_rules, gathered_of
+from campus.http.client import Client, segment
+from campus.http.errors import CampusError, NotFound, Refused
+from campus.http.events import Tally
+from campus.http.prefix import first_answer
 from campus.paging import Outcome, Unpaged
-from campus.prefixes import first_answer
-from campus.questions import Unit
+from campus.paging.fetch import Collection, read_collection
+from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
 from campus.reports.fields import members_of
-from campus.resources import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
-from campus.settle import gathered_of, settle
-from campus.wishes import Scalar
+from campus.selections import Scalar
 
 
 class UnknownReport(CampusError):
@@ -55,7 +56,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Offered:
+class OfferedReport:
     """What a report takes and offers, and under which prefix it is."""
 
     prefix: str
@@ -65,7 +66,7 @@ class Offered:
 
 async def read_report(
     client: Client, school_id: int, report: str, parameters: Collector, queries: Collector
-) -> Offered:
+) -> OfferedReport:
     """Read what a report of a school takes and offers, and add its rows to the two collectors.
 
     report: its name or id. Raises UnknownReport where the school has none of this name, else CampusError;
@@ -73,7 +74,8 @@ async def read_report(
     tally = queries.account.tally
     try:
         found = await first_answer(
-            lambda prefix: _list(client, f"{prefix}{_path(REPORT_QUERIES, report)}", school_id, tally)
+            lambda prefix: _list(client, f"{prefix}{_path(REPORT_QUERIES, report)}", school_id, tally),
+            lambda listed: not listed[0],
         )
     except Refused as error:
         # Nothing in this request may be unwelcome but the report.
@@ -89,7 +91,7 @@ async def read_report(
     for collector, (rows, outcome) in ((queries, listed), (parameters, taken)):
         collector.add(_gathered(collector.spec, rows, outcome, report))
         collector.flush()
-    return Offered(
+    return OfferedReport(
         prefix,
         tuple(filter(None, map(_parameter, taken[0]))),
         tuple(filter(None, map(_query, listed[0]))),
@@ -111,7 +113,7 @@ async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tupl
     pages, outcome = await read_collection(
         client,
         Collection(path, {}, school_id, REPORT_QUERIES.scopes),
-        Unpaged(),
+        Unpaged(doubt=client.doubt),
         parse=raw_rows,
         keys=lambda rows: [bytes(row) for row in rows],
         tally=tally,
@@ -120,10 +122,8 @@ async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tupl
 
 
 def _gathered(spec: ResourceSpec, rows: Sequence[bytes | Raw], outcome: Outcome, report: str) -> Gathered:
-    page: Page[Any] = decode_page(
-        b"[%b]" % b",".join(bytes(row) for row in rows), spec.contract, spec.primary_key
-    )
-    gathered = settle(gathered_of(page), spec, Unit(spec.path, known={"report": report}))
+    page: Page[Any] = decode_page(b"[%b]" % b",".join(bytes(row) for row in rows), spec.contract)
+    gathered = apply_row_rules(gathered_of(page), spec, Unit(spec.path, known={"report": report}))
     gathered.total, gathered.complete, gathered.note = outcome.total, outcome.complete, outcome.note
     return gathered
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from campus.errors import CampusError
-from campus.reports.metadata import Offered, Parameter, Query
+from campus.http.errors import CampusError
+from campus.reports.metadata import OfferedReport, Parameter, Query
 from campus.reports.selection import DateRanges, ReportSelection, spelt
 from campus.reports.values import choice, labelled, listed, sent_value
-from campus.wishes import Scalar, Unfit, nearest, noting
+from campus.selections import Scalar, Unfit, nearest, noting
 
 
 class ReportSelectionError(CampusError):
@@ -18,7 +18,7 @@ class ReportSelectionError(CampusError):
 
 
 @dataclass(frozen=True)
-class Question:
+class ReportRequest:
     """One query with one combination of the matrix. `params`: values by the names of parameters, as they are
     sent; `matrix`: the combination, as it is written."""
 
@@ -27,8 +27,8 @@ class Question:
     matrix: Mapping[str, Scalar]
 
 
-def ask_for(selection: ReportSelection, offered: Offered, school_id: int) -> tuple[Question, ...]:
-    """The questions for a report: each of its queries that are wanted, with each combination of the matrix.
+def ask_for(selection: ReportSelection, offered: OfferedReport, school_id: int) -> tuple[ReportRequest, ...]:
+    """The requests for a report: each of its queries that are wanted, with each combination of the matrix.
 
     Where nothing is given for a parameter, its default is sent. Raises ReportSelectionError with every
     mistake."""
@@ -53,13 +53,13 @@ def ask_for(selection: ReportSelection, offered: Offered, school_id: int) -> tup
         where = f"school {school_id}, report {selection.report!r}: campus.yaml, reports"
         raise ReportSelectionError("\n".join(f"{where}.{problem}" for problem in problems))
     return tuple(
-        Question(query, given | {name: varied[name, spelt(value)] for name, value in one.items()}, one)
+        ReportRequest(query, given | {name: varied[name, spelt(value)] for name, value in one.items()}, one)
         for query in queries
         for one in selection.combinations()
     )
 
 
-def _queries(selection: ReportSelection, offered: Offered, problems: list[str]) -> list[Query]:
+def _queries(selection: ReportSelection, offered: OfferedReport, problems: list[str]) -> list[Query]:
     """The queries that are wanted, each once, in the order of the report."""
     with noting(problems, "queries"):
         if not offered.queries:

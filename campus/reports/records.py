@@ -7,25 +7,27 @@ from typing import Any
 
 import msgspec
 
-from campus.client import Client, segment
-from campus.collect import Collector
-from campus.collection import Collection, read_collection
-from campus.contract import Contract
-from campus.datasets.columnar import Records, decode_records
-from campus.datasets.definition import Definition, contract_of
+from campus.contracts.fields import Contract
 from campus.datasets.paged import hand_on
 from campus.datasets.records import RecordsRead, Write
-from campus.datasets.stored import Page, Pages
-from campus.decode import Page as Decoded
-from campus.decode import decode_page, raw_members, raw_rows
-from campus.errors import Refused, UnexpectedAnswer
+from campus.decoding.columnar import Records, decode_records
+from campus.decoding.definition import Definition
+from campus.decoding.inferred_contract import contract_of
+from campus.decoding.page import Page as Decoded
+from campus.decoding.page import decode_page
+from campus.decoding.page_buffer import Page, Pages
+from campus.decoding.raw_json import raw_members, raw_rows
+from campus.extract.batches import Collector
+from campus.extract.requests import Unit
+from campus.extract.row_rules import apply_row_rules, gathered_of
+from campus.http.client import Client, segment
+from campus.http.errors import Refused, UnexpectedAnswer
 from campus.paging import Outcome, PageNumbers
-from campus.questions import Unit
+from campus.paging.fetch import Collection, read_collection
+from campus.registry import REPORT_FIELDS
 from campus.reports.fields import definition_of, members_of
-from campus.reports.parameters import Question
+from campus.reports.parameters import ReportRequest
 from campus.reports.selection import combination_text
-from campus.resources import REPORT_FIELDS
-from campus.settle import gathered_of, settle
 
 # Of a query whose fields change while it is read.
 _MOST_READINGS = 3
@@ -37,29 +39,29 @@ async def read_records(
     school_id: int,
     prefix: str,
     report: str,
-    question: Question,
+    request: ReportRequest,
     fields: Collector,
     open_records: Callable[[type[Contract]], Write],
     scratch: Path,
 ) -> RecordsRead:
-    """Read what a question of a report comes to.
+    """Read what a request of a report comes to.
 
-    prefix: as `campus.reports.metadata.Offered` has it. report: its name or id. fields: takes the fields that
-    come with the records. open_records: called once, when all is read, with the contract of the records; what
-    it gives takes batches of the contract's columns and `_extra`, in the platform's order. scratch: where
-    pages wait. Raises CampusError; then nothing was written."""
+    prefix: as `campus.reports.metadata.OfferedReport` has it. report: its name or id. fields: takes the
+    fields that come with the records. open_records: called once, when all is read, with the contract of the
+    records; what it gives takes batches of the contract's columns and `_extra`, in the platform's order.
+    scratch: where pages wait. Raises CampusError; then nothing was written."""
     read = RecordsRead(distinct=False)
-    path = prefix + REPORT_FIELDS.path.format(report=segment(report), query=question.query.id)
-    params = {"params": msgspec.json.encode(question.params).decode()} if question.params else {}
+    path = prefix + REPORT_FIELDS.path.format(report=segment(report), query=request.query.id)
+    params = {"params": msgspec.json.encode(request.params).decode()} if request.params else {}
     collection = Collection(path, params, school_id, REPORT_FIELDS.scopes)
     for _ in range(_MOST_READINGS):
         with Pages(scratch) as stored:
-            answers = _Answers(report, question, stored)
+            answers = _Answers(report, request, stored)
             try:
                 pages, outcome = await _read_pages(client, collection, answers, read)
             except _OtherFields:
                 continue
-            _add_fields(fields, answers.fields, report, question)
+            _add_fields(fields, answers.fields, report, request)
             read.account.drift.update(answers.definition.drift)
             write = open_records(contract_of(answers.definition))
             hand_on(read, stored.get(pages), outcome, write, keyless=False)
@@ -74,7 +76,7 @@ async def _read_pages(
     client: Client, collection: Collection, answers: "_Answers", read: RecordsRead
 ) -> tuple[list[Page], Outcome]:
     """The pages that have rows and count, and how the reading ended."""
-    paging = PageNumbers(client.per_page, client.config.unpaged_limit, keyless=True)
+    paging = PageNumbers(client.per_page, client.config.unpaged_limit, keyless=True, doubt=client.doubt)
     try:
         pages, outcome = await read_collection(
             client,
@@ -99,9 +101,9 @@ class _Answers:
     """The answers of one reading, whose rows wait in `stored`. `fields`: as JSON, of the first answer that
     has rows; where none has, of the last."""
 
-    def __init__(self, report: str, question: Question, stored: Pages) -> None:
-        self._title = f"{report}__{question.query.id}"
-        self._label = question.query.label
+    def __init__(self, report: str, request: ReportRequest, stored: Pages) -> None:
+        self._title = f"{report}__{request.query.id}"
+        self._label = request.query.label
         self._stored = stored
         self._has_rows = False
         self.fields = b"[]"
@@ -133,10 +135,10 @@ class _Answers:
         return records
 
 
-def _add_fields(fields: Collector, sent: bytes, report: str, question: Question) -> None:
+def _add_fields(fields: Collector, sent: bytes, report: str, request: ReportRequest) -> None:
     spec = fields.spec
-    page: Decoded[Any] = decode_page(sent, spec.contract, spec.primary_key)
-    combination = combination_text(question.matrix)
-    unit = Unit(spec.path, known={"report": report, "query_id": question.query.id, "params": combination})
-    fields.add(settle(gathered_of(page), spec, unit))
+    page: Decoded[Any] = decode_page(sent, spec.contract)
+    combination = combination_text(request.matrix)
+    unit = Unit(spec.path, known={"report": report, "query_id": request.query.id, "params": combination})
+    fields.add(apply_row_rules(gathered_of(page), spec, unit))
     fields.flush()

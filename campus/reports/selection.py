@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from campus.wishes import Scalar
+from campus.selections import Scalar
 
 # `["2025-09-01", "2026-01-31"]`, `"2025-09-01,2026-01-31"`, `{"start": "2025-09-01", "end": "2026-01-31"}`:
 # which of them it is, is not shown.
@@ -50,5 +50,5 @@ def spelt(value: Scalar) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text as a part of a name that `|`, `&`, `=` or `,` end; `urllib.parse.unquote` gives it back."""
+    """A text as a part of a name that `&`, `=` or `,` end; `urllib.parse.unquote` gives it back."""
     return _UNSPOKEN.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), text)

@@ -7,7 +7,7 @@ from typing import Any
 
 from campus.reports.metadata import Parameter
 from campus.reports.selection import DateRanges, ParameterValue, spelt
-from campus.wishes import Scalar, Unfit, nearest
+from campus.selections import Scalar, Unfit, nearest
 
 # A message that lists more is read by nobody.
 _MOST_SHOWN = 20

@@ -17,10 +17,10 @@ from simulator.datasets.definitions import (
     text,
     transposed,
 )
-from simulator.rows import Values
 from simulator.school import names
 from simulator.school.calendar import moment
 from simulator.school.points import text as points
+from simulator.school.rows import Values
 
 FIRST_ID = 1_001
 LEVELS = ("优秀", "良好", "合格", "待提高")

@@ -6,7 +6,7 @@ from datetime import date
 from random import Random
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from simulator.rows import Row, Values
+from simulator.school.rows import Row, Values
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from simulator.http import Problem, decimal_of, parse_flag, parse_integer, parse_moment
-from simulator.rows import TIME_FORMAT
+from simulator.messages import Problem, decimal_of, parse_flag, parse_integer, parse_moment
+from simulator.school.rows import TIME_FORMAT
 
 SEEN = ("in", "egt", "elt", "like", "is_empty")  # in the specification
 MORE = ("not_in", "gt", "lt", "eq", "neq")

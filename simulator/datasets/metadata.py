@@ -6,8 +6,8 @@ from datetime import timedelta
 from simulator.datasets.catalog import DATASETS
 from simulator.datasets.definitions import Dataset, transposed
 from simulator.datasets.table import Table
-from simulator.rows import Values
 from simulator.school.calendar import stamp
+from simulator.school.rows import Values
 from simulator.settings import Size
 
 METADATA = ("datasets", "dataset_fields", "dataset_relations")

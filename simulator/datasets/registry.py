@@ -14,9 +14,9 @@ from simulator.datasets.catalog import BY_NAME
 from simulator.datasets.definitions import World
 from simulator.datasets.metadata import METADATA, OWNER
 from simulator.datasets.table import Handle, Table
-from simulator.http import Problem
-from simulator.rows import Values
-from simulator.store import Store
+from simulator.messages import Problem
+from simulator.school.rows import Values
+from simulator.store.store import Store
 
 ROWS = "datasets/"  # before the name of a dataset
 

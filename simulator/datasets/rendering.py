@@ -1,6 +1,7 @@
 """Records as they are sent, thousands at a time: what several rows have in common is rendered once."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property, partial
 from itertools import groupby
@@ -12,9 +13,9 @@ from simulator.datasets.catalog import BY_NAME
 from simulator.datasets.definitions import Column, Made
 from simulator.datasets.registry import Description
 from simulator.datasets.table import NOTHING, Handle
-from simulator.http import decimal_of
+from simulator.messages import decimal_of
 from simulator.readings import Readings
-from simulator.rows import Values
+from simulator.school.rows import Values
 
 RENDERED = 2_000  # longer columns are rendered when they are asked for, value by value
 EXTRA: dict[str, Column[Any]] = {"x_source": [{"system": "legacy"}], "x_note": ["备注"]}
@@ -124,8 +125,28 @@ def _shapes(described: Description, name: str, readings: Readings) -> Iterator[S
         yield lambda _, value: msgspec.Raw(value.encode()) if value else None
     if field["type"] == "decimal" and readings.decimals == "fixed":
         yield lambda _, value: f"{Decimal(value):.{field['scale']}f}" if value else None
+    if field["type"] == "date" and readings.dataset_dates in DATES:
+        dated = DATES[readings.dataset_dates]
+        yield lambda _, value: dated(value) if value else None
+    if field["type"] == "boolean" and readings.dataset_booleans in BOOLEANS:
+        flags = BOOLEANS[readings.dataset_booleans]
+        yield lambda _, value: flags.get(value)
     if field["type"] == "enum" and readings.enums == "unknown":
         yield lambda position, value: value if position % 10 or isinstance(value, int) else "unheard_of"
+
+
+def _begin_in_utc(day: str) -> str:
+    return f"{date.fromisoformat(day) - timedelta(days=1)}T16:00:00.000Z"
+
+
+DATES: dict[str, Callable[[str], str]] = {
+    "midnight": lambda day: f"{day} 00:00:00",
+    "zoned": _begin_in_utc,
+}
+BOOLEANS: dict[str, dict[Any, Any]] = {
+    "number": {True: 1, False: 0},
+    "text": {True: "true", False: "false"},
+}
 
 
 def _text(value: Any) -> str:

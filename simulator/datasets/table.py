@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from simulator.datasets.definitions import Column, Columns
-from simulator.http import Problem
-from simulator.rows import Values
+from simulator.messages import Problem
+from simulator.school.rows import Values
 
 NOTHING: Column[None] = (None,)  # the column of a field that was added later
 

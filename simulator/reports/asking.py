@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from simulator.http import Problem
+from simulator.messages import Problem
 from simulator.readings import Readings
 from simulator.reports.definitions import Key
-from simulator.rows import Values
+from simulator.school.rows import Values
 
 Predicate = Callable[[Any], bool]
 

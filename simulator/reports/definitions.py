@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from simulator.reports.figures import Figures
-from simulator.rows import Values
+from simulator.school.rows import Values
 
 Key = str | int  # of an option
 

@@ -7,11 +7,11 @@ from functools import cached_property, lru_cache
 from random import Random
 from typing import NamedTuple
 
-from simulator.http import decimal_of
-from simulator.rows import Row, Values
+from simulator.messages import decimal_of
 from simulator.school.points import ratio, text
-from simulator.statistics import shown_records, summed
-from simulator.store import Store
+from simulator.school.rows import Row, Values
+from simulator.store.statistics import shown_records, summed
+from simulator.store.store import Store
 
 COUNTED_GRADES = ("published", "passed", "pending")  # those that are delayed say nothing yet
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from simulator.reports.definitions import Field, Parameter, Query, Report, flat, semester_parameter
 from simulator.reports.figures import Figures, mean
-from simulator.rows import Values
+from simulator.school.rows import Values
 
 ATTENDANCE = (
     Field("int", "recorded", "考勤节数"),

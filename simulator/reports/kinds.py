@@ -6,8 +6,8 @@ from typing import Any
 
 from simulator.reports.definitions import Field, Parameter, Query, Report, flat
 from simulator.reports.figures import Figures
-from simulator.rows import Values
 from simulator.school.calendar import moment
+from simulator.school.rows import Values
 
 CERTIFICATES = {1: "学科竞赛", 2: "文体活动", 3: "志愿服务", 4: "发明专利"}
 NEVER_GIVEN = 4  # a choice without rows

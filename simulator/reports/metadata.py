@@ -9,7 +9,7 @@ from simulator.readings import Readings
 from simulator.reports.catalog import REPORTS
 from simulator.reports.definitions import Field, Parameter, Query
 from simulator.reports.figures import Figures
-from simulator.rows import Values
+from simulator.school.rows import Values
 
 REPORT, PARAMETERS, QUERIES = METADATA = ("reports", "report_parameters", "report_queries")
 ROWS, FIELDS = OF_QUERIES = ("reports/", "report_fields/")  # before the id of a query

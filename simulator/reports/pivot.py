@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from simulator.reports.definitions import Field, Parameter, Query, Report, semester_parameter
 from simulator.reports.figures import Figures, hundredths, mean
-from simulator.rows import Values
 from simulator.school.assessments import FULL_SCORE
+from simulator.school.rows import Values
 
 TOTAL = "学期成绩"
 PARTS = ("期中考试", "期末考试", TOTAL)

@@ -10,13 +10,13 @@ from functools import lru_cache
 
 from simulator.datasets.definitions import transposed
 from simulator.datasets.table import Handle, Table
-from simulator.http import Problem
+from simulator.messages import Problem
 from simulator.reports import metadata
 from simulator.reports.definitions import Query
 from simulator.reports.figures import Figures
 from simulator.reports.metadata import FIELDS, METADATA, PARAMETERS, QUERIES, REPORT, ROWS
-from simulator.rows import Values
-from simulator.store import Store
+from simulator.school.rows import Values
+from simulator.store.store import Store
 
 
 class Reports:

@@ -9,7 +9,16 @@ from simulator.datasets.rendering import CASTS, EXTRA
 from simulator.datasets.table import Handle, Table
 from simulator.readings import Readings
 from simulator.reports.metadata import FIELDS, HIDDEN
-from simulator.rows import Values
+from simulator.school.rows import Values
+
+OTHER_KINDS = {
+    "int": "INTEGER",
+    "float": "double precision",
+    "decimal": "numeric",
+    "string": "varchar(255)",
+    "timestamp": "datetime",
+    "attachment": "file",
+}
 
 Shape = Callable[[Any], Any]  # of a value that is not null
 
@@ -23,6 +32,8 @@ def _sent_field(readings: Readings, field: Values) -> Values:
     sent = {name: value for name, value in field.items() if name not in HIDDEN[FIELDS]}
     if sent["kind"] == "text" and readings.report_kinds == "unknown":
         sent["kind"] = "rich_text"
+    if readings.report_kinds == "other":
+        sent["kind"] = OTHER_KINDS.get(sent["kind"], sent["kind"])
     if sent["label_in_path"] == [sent["label"]] and readings.report_label_path != "always":
         sent["label_in_path"] = None
         if readings.report_label_path == "omitted":

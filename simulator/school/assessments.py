@@ -5,10 +5,10 @@ from datetime import date, timedelta
 from random import Random
 from typing import NamedTuple
 
-from simulator.rows import RESOURCES, Row, Values
 from simulator.school.calendar import moment, stamp
 from simulator.school.courses import Course
 from simulator.school.points import text
+from simulator.school.rows import KEYS, Row, Values
 
 FULL_SCORE = 10_000  # hundredths of a point
 SCORED_AT, PUBLISHED_AT = 36_000, 43_200  # seconds after midnight
@@ -72,19 +72,21 @@ class Item:
 
 @dataclass(frozen=True)
 class Assessment:
-    """The assessment of one class: its row (none without assessment), its items' rows and its leaves."""
+    """The assessment of one class: its row (none without assessment), its items' rows, its leaves, and the
+    items below each item."""
 
     rows: list[Row]
     items: list[Row]
     leaves: dict[int, Item]
+    children: dict[int, list[int]]
 
 
 def build(seed: int, course: Course) -> Assessment:
     """Make it; a class without assessment gets an empty one."""
     if not course.has_assessment:
-        return Assessment([], [], {})
+        return Assessment([], [], {}, {})
     rng = Random(f"{seed}/assessment/{course.id}")
-    key = RESOURCES["assessments"].key(course.id, 0)
+    key = KEYS["assessments"].key(course.id, 0)
     builder = _Items(course, rng, key)
     for plan in rng.choice(PLANS):
         builder.add(plan, 0)
@@ -104,7 +106,7 @@ def build(seed: int, course: Course) -> Assessment:
         "published_at": stamp(course.term.end, 43_200) if closed else None,
         "updated_at": updated,
     }
-    return Assessment([Row(key, values, updated)], builder.rows, builder.leaves)
+    return Assessment([Row(key, values, updated)], builder.rows, builder.leaves, builder.children)
 
 
 class _Items:
@@ -112,9 +114,10 @@ class _Items:
         self.course, self.rng, self.assessment_id = course, rng, assessment_id
         self.rows: list[Row] = []
         self.leaves: dict[int, Item] = {}
+        self.children: dict[int, list[int]] = {}
 
     def add(self, plan: Plan, parent: int) -> None:
-        key = RESOURCES["assessment_items"].key(self.course.id, len(self.rows) + 1)
+        key = KEYS["assessment_items"].key(self.course.id, len(self.rows) + 1)
         is_final = plan.name == "期末考试"
         taken = not (self.course.term.current and is_final)
         scored_on, published_at = self._dates(plan, is_final=is_final)
@@ -138,6 +141,9 @@ class _Items:
             "published_at": published_at,
         }
         self.rows.append(Row(key, values, published_at or stamp(self.course.term.start, 43_200)))
+        self.children[key] = []
+        if parent:
+            self.children[parent].append(key)
         if not plan.children:
             self.leaves[key] = Item(key, plan, stamp(scored_on, SCORED_AT), published_at, taken)
         for child in plan.children:

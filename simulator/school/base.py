@@ -6,10 +6,10 @@ from datetime import date
 from itertools import cycle
 from random import Random
 
-from simulator.rows import FIRST_SCHOOL, RESOURCES, Row, Values
 from simulator.school import names
 from simulator.school.calendar import Term, moment, semesters, stamp
 from simulator.school.people import People, Person
+from simulator.school.rows import FIRST_SCHOOL, KEYS, Row, Values
 from simulator.settings import Size
 
 STUDENTS_PER_GRADE = 80  # fewer grades rather than lone classes, which have nobody to compare with
@@ -87,7 +87,7 @@ def build(size: Size, school_id: int) -> School:
     teachers = _hire(people, size, groups)
     admin_classes = list(_admin_classes(people, size, grades))
     people.others(structures.rows[0].key, size.students)
-    semester_ids = {RESOURCES["semesters"].key(school_id, n): term for n, term in enumerate(calendar, 1)}
+    semester_ids = {KEYS["semesters"].key(school_id, n): term for n, term in enumerate(calendar, 1)}
     return School(
         id=school_id,
         rows={
@@ -116,7 +116,7 @@ def _years(calendar: list[Term]) -> list[int]:
 def _semester(key: int, term: Term, year_id: int, category_id: int) -> Row:
     values: Values = {
         "id": key,
-        "school_id": RESOURCES["semesters"].parent_of(key),
+        "school_id": KEYS["semesters"].parent_of(key),
         "academic_year_id": year_id,
         "category_id": category_id,
         "name": f"{term.year}-{term.year + 1}学年{'上下'[term.half - 1]}学期",
@@ -134,7 +134,7 @@ class _Terms:
         self.rows: list[Row] = []
 
     def add(self, type_: str, name: str, *, parent: int = 0, archived: date | None = None) -> int:
-        key = RESOURCES["terms"].key(self.school_id, len(self.rows) + 1)
+        key = KEYS["terms"].key(self.school_id, len(self.rows) + 1)
         values: Values = {
             "id": key,
             "school_id": self.school_id,
@@ -156,7 +156,7 @@ class _Structures:
         self.rows: list[Row] = []
 
     def add(self, type_: str, name: str, parent: Values | None = None, **fields: object) -> Values:
-        key = RESOURCES["structures"].key(self.school_id, len(self.rows) + 1)
+        key = KEYS["structures"].key(self.school_id, len(self.rows) + 1)
         created = moment(self.rng, self.since, self.since)
         values: Values = {
             "id": key,
@@ -219,7 +219,7 @@ def _admin_classes(people: People, size: Size, grades: list[Grade]) -> Iterator[
                 people.student(grade.structure_id, grade.cohort_id)
                 for _ in range(_share(enrolled, class_count, number))
             ]
-            key = RESOURCES["admin_classes"].key(people.school_id, 5_001 + position * 100 + number)
+            key = KEYS["admin_classes"].key(people.school_id, 5_001 + position * 100 + number)
             yield AdminClass(key, number + 1, grade, members)
 
 
@@ -236,7 +236,7 @@ def _admin_class_rows(
     for made in classes:
         values: Values = {
             "id": made.id,
-            "school_id": RESOURCES["admin_classes"].parent_of(made.id),
+            "school_id": KEYS["admin_classes"].parent_of(made.id),
             "name": f"{names.GRADES[made.grade.index]}({made.number})班",
             "graduates_in_id": made.grade.cohort_id,
             "structure_ids": [made.grade.structure_id] if rng.random() > 0.02 else None,

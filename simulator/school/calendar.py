@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from random import Random
 
-from simulator.rows import TIME_FORMAT
+from simulator.school.rows import TIME_FORMAT
 
 
 @dataclass(frozen=True)

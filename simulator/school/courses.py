@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from random import Random
 
-from simulator.rows import RESOURCES, Row, Values
 from simulator.school import names
 from simulator.school.base import AdminClass, School
 from simulator.school.calendar import Term, moment, stamp
 from simulator.school.people import Person
+from simulator.school.rows import KEYS, Row, Values
 from simulator.settings import Size
 
 ELECTIVE_SIZE = 33
@@ -72,7 +72,7 @@ def build(size: Size, school: School, semester_id: int) -> Semester:
     term = school.semesters[semester_id]
     made = Semester()
     for number, offer in enumerate([*_core(school, term), *_electives(rng, school)], 1):
-        key = RESOURCES["classes"].key(semester_id, number)
+        key = KEYS["classes"].key(semester_id, number)
         _add(made, rng, size, school, semester_id, key, offer)
     return made
 
@@ -144,6 +144,8 @@ def _add(
     created = stamp(term.start, 21_600 + rng.randrange(3600))
     cancelled = stamp(min(term.start + timedelta(days=10), last_day), 61_200) if offer.cancelled else None
     members = _members(rng, term, last_day, key, offer, created, cancelled)
+    if size.rejoined and not cancelled:
+        members = _with_rejoined(members, size.rejoined, term, last_day, key)
     students = [
         m.values["reflection_id"] for m in members if m.values["type"] == "student" and not m.deleted_at
     ]
@@ -203,6 +205,28 @@ def _members(
             "created_at": created,
             "updated_at": deleted or created,
         }
-        key = RESOURCES["class_members"].key(class_id, len(rows) + 1)
+        key = KEYS["class_members"].key(class_id, len(rows) + 1)
         rows.append(Row(key, values, values["updated_at"], deleted))
+    return rows
+
+
+def _with_rejoined(members: list[Row], every: int, term: Term, last_day: date, class_id: int) -> list[Row]:
+    """One student of so many has left the class and joined it again, every second of them twice: the earlier
+    memberships are deleted rows with the same type and reflection_id."""
+
+    def day(number: int) -> str:
+        return stamp(min(term.start + timedelta(days=number), last_day), 43_200)
+
+    rows = list(members)
+    live = [i for i, m in enumerate(members) if m.values["type"] == "student" and not m.deleted_at]
+    for place, index in enumerate(live[::every]):
+        times = 1 + place % 2
+        for number in range(times):
+            left = day(2 * number + 1)
+            joined = members[index].values["created_at"] if number == 0 else day(2 * number)
+            earlier = {"created_at": joined, "deleted_at": left, "updated_at": left}
+            key = KEYS["class_members"].key(class_id, len(rows) + 1)
+            rows.append(Row(key, members[index].values | earlier, left, left))
+        back = {"created_at": day(2 * times), "updated_at": day(2 * times)}
+        rows[index] = Row(members[index].key, members[index].values | back, back["updated_at"])
     return rows

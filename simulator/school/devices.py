@@ -2,11 +2,11 @@
 
 from datetime import date
 
-from simulator.rows import RESOURCES, Row, Values
 from simulator.school import users
 from simulator.school.base import School
 from simulator.school.calendar import stamp
-from simulator.school.timetable import HOME_ROOMS
+from simulator.school.rows import KEYS, Row, Values
+from simulator.school.timetable.plan import HOME_ROOMS
 
 STATUSES = ("normal", "idle", "notice", "blank")
 CARD_SHARE = 5  # all but every so many students have a card
@@ -45,7 +45,7 @@ def devices(school: School, since: date) -> list[Row]:
 def _device(school_id: int, number: int, room_id: int, since: date) -> Row:
     status = STATUSES[(number - 1) % len(STATUSES)]
     values: Values = {
-        "id": RESOURCES["devices"].key(school_id, number),
+        "id": KEYS["devices"].key(school_id, number),
         "device_id": f"pad-{school_id}-{number}",
         "classroom_id": room_id,
         "current_status": status,
@@ -62,7 +62,7 @@ def cards(school: School, since: date) -> list[Row]:
     rows = []
     for number, student in enumerate(school.rows["students"], 1):
         if number % CARD_SHARE and student.deleted_at is None:
-            key = RESOURCES["cards"].key(school.id, number)
+            key = KEYS["cards"].key(school.id, number)
             values = {"id": key, "card_id": f"card-{student.key}", "student_id": student.key}
             rows.append(Row(key, values, stamp(since)))
     return rows
@@ -70,10 +70,10 @@ def cards(school: School, since: date) -> list[Row]:
 
 def attendance_settings(school_id: int, first_day: date) -> list[Row]:
     """A school's one row of attendance settings."""
-    key = RESOURCES["attendance_settings"].key(school_id, 1)
+    key = KEYS["attendance_settings"].key(school_id, 1)
     return [Row(key, dict(ATTENDANCE_SETTINGS), stamp(first_day))]
 
 
 def app_updates(today: date) -> list[Row]:
     """The newest version of the app, the same for all schools."""
-    return [Row(RESOURCES["app_updates"].key(0, 1), dict(APP_UPDATE), stamp(today))]
+    return [Row(KEYS["app_updates"].key(0, 1), dict(APP_UPDATE), stamp(today))]

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
 
-from simulator.rows import RESOURCES, Row, Values
 from simulator.school.calendar import moment, stamp
 from simulator.school.names import person, phone
+from simulator.school.rows import KEYS, Row, Values
 
 LEFT_SHARE = 0.02  # of students and teachers, over all the semesters shown
 GUARDIAN_SHARE = 0.6
@@ -62,7 +62,7 @@ class People:
         self, role: str, structure_ids: list[int] | None, *, leaves: bool = False
     ) -> tuple[Person, Row]:
         rng = self.rng
-        key = RESOURCES["reflections"].key(self.school_id, len(self.reflections) + 1)
+        key = KEYS["reflections"].key(self.school_id, len(self.reflections) + 1)
         left = None
         if leaves and rng.random() < LEFT_SHARE:
             left = self.first_day + timedelta(days=rng.randrange((self.today - self.first_day).days + 1))

@@ -1,19 +1,23 @@
 """Scores of one item, and the grades that follow from the scores of a class.
 
-An item has one score of type item_score a student. An item of scoring type addition has its additions and
-deductions besides, as scores of type raw without an evaluator; its item_score is the initial score plus them.
+By default a lowest item has one score of type item_score a student. An item of scoring type addition has its
+additions and deductions besides, as scores of type raw without an evaluator; its item_score is the initial
+score plus them. Other readings (score_rows, raw_scores) show the same marks in other rows.
 """
 
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from random import Random
 from typing import NamedTuple
 
-from simulator.rows import RESOURCES, Row, Values
+from simulator.readings import Readings
 from simulator.school import names
-from simulator.school.assessments import FULL_SCORE, Assessment, Item
-from simulator.school.attendance import ABSENT_DAYS, LATE, habits
+from simulator.school.assessments import FULL_SCORE, Assessment, Item, Plan
 from simulator.school.calendar import moment, stamp
 from simulator.school.courses import Course, credit
 from simulator.school.points import min_ranks, ratio, text
+from simulator.school.rows import KEYS, TIME_FORMAT, Row, Values
+from simulator.school.timetable.attendance import ABSENT_DAYS, LATE, habits
 
 NOT_SCORED_SHARE = 0.03
 ZERO_SHARE = 0.015
@@ -70,48 +74,127 @@ def _hashed(number: int) -> float:
     return (number * 2_654_435_761 >> 7) % 1_000 / 1_000
 
 
-def scores(seed: int, course: Course, item: Item) -> list[Row]:
+def scores(seed: int, course: Course, assessment: Assessment, item_id: int, readings: Readings) -> list[Row]:
     """The score rows of one item."""
+    item = assessment.leaves.get(item_id)
+    if item is not None:
+        return _leaf_rows(seed, course, item, readings)
+    if readings.score_rows not in ("raw_on_leaves", "every_item"):
+        return []
+    return _dimension_rows(seed, course, assessment, item_id)
+
+
+def _leaf_rows(seed: int, course: Course, item: Item, readings: Readings) -> list[Row]:
     found = marks(seed, course, item)
     rng = Random(f"{seed}/score rows/{item.id}")
-    evaluator = course.teachers[0].id
-    scored_at, published_at = item.scored_at, item.published_at
+    published_at = item.published_at
     counted = [m.points if m.valid else None for m in found]
     ranks = min_ranks(counted) if published_at else [None] * len(found)
     rank_base = sum(c is not None for c in counted) if published_at else None
-    common = (course.school_id, RESOURCES["assessments"].key(course.id, 0), item, published_at, scored_at)
+    evaluators = [teacher.id for teacher in course.teachers]
+    # A score that the platform makes of others' is nobody's.
+    has_raw, has_own = (
+        readings.score_rows in ("raw_on_leaves", "both", "raw"),
+        not readings.score_rows.startswith("raw"),
+    )
+    common = _Common(course, item.id, item.plan, item.scored_at, published_at)
     rows: list[Row] = []
     for mark, rank in zip(found, ranks, strict=True):
-        for points in mark.raw:
-            raw = Mark(mark.owner, points, True)
-            rows.append(_score_row(len(rows), common, raw, "raw", None, None, None, rng))
-        base = rank_base if rank is not None else None
-        rows.append(_score_row(len(rows), common, mark, "item_score", evaluator, rank, base, rng))
+        additions = [_Scored(Mark(mark.owner, points, True)) for points in mark.raw]
+        raw = additions
+        if has_raw and item.plan.initial is None:
+            raw = _raw_scores(mark, item, evaluators, readings.raw_scores)
+        for scored in raw:
+            rows.append(_score_row(len(rows), common, scored, "raw", rng))
+        if has_own:
+            base = rank_base if rank is not None else None
+            own = _Scored(mark, None if has_raw else evaluators[0], rank, base)
+            rows.append(_score_row(len(rows), common, own, "item_score", rng))
     return rows
 
 
-def _score_row(
-    number: int,
-    common: tuple[int, int, Item, str | None, str],
-    mark: Mark,
-    type_: str,
-    evaluator: int | None,
-    rank: int | None,
-    rank_base: int | None,
-    rng: Random,
-) -> Row:
-    school_id, assessment_id, item, published_at, scored_at = common
-    key = RESOURCES["scores"].key(item.id, number + 1)
+def _raw_scores(mark: Mark, item: Item, evaluators: list[int], rule: str) -> "list[_Scored]":
+    """One raw score that is the mark, or two of which it is the mean, the sum, the last or the greatest."""
+    points, full = mark.points, (item.plan.full or 0) * 100
+    if rule == "one" or points is None:
+        return [_Scored(mark, evaluators[0])]
+    apart = min(50, points, full - points)
+    less = max(points - 100, 0)
+    first, last = {
+        "avg": (points - apart, points + apart),
+        "sum": (points // 2, points - points // 2),
+        "last": (less or min(100, full), points),
+        "max": (points, less),
+    }[rule]
+    return [
+        _Scored(mark._replace(points=first), evaluators[0], earlier=True),
+        _Scored(mark._replace(points=last), evaluators[-1]),
+    ]
+
+
+def _dimension_rows(seed: int, course: Course, assessment: Assessment, item_id: int) -> list[Row]:
+    """The scores of an item that has others below it: the sum of theirs, where they count."""
+    leaves = list(_leaves_below(assessment, item_id))
+    sums: dict[int, int | None] = dict.fromkeys(course.students)
+    for leaf in leaves:
+        for mark in marks(seed, course, leaf):
+            if mark.valid and mark.points is not None:
+                sums[mark.owner] = (sums[mark.owner] or 0) + mark.points
+    row = next(row for row in assessment.items if row.key == item_id)
+    plan = Plan(row.values["name"], None)
+    common = _Common(
+        course, item_id, plan, max(leaf.scored_at for leaf in leaves), row.values["published_at"]
+    )
+    rng = Random(f"{seed}/score rows/{item_id}")
+    return [
+        _score_row(number, common, _Scored(Mark(owner, points, True)), "item_score", rng)
+        for number, (owner, points) in enumerate(sums.items())
+    ]
+
+
+def _leaves_below(assessment: Assessment, item_id: int) -> Iterator[Item]:
+    for child in assessment.children[item_id]:
+        if child in assessment.leaves:
+            yield assessment.leaves[child]
+        yield from _leaves_below(assessment, child)
+
+
+class _Common(NamedTuple):
+    """What the scores of an item have in common."""
+
+    course: Course
+    item_id: int
+    plan: Plan
+    scored_at: str
+    published_at: str | None
+
+
+class _Scored(NamedTuple):
+    """A mark, who gave it (None: nobody, or the platform), and what becomes of it."""
+
+    mark: Mark
+    evaluator: int | None = None
+    rank: int | None = None
+    rank_base: int | None = None
+    earlier: bool = False
+
+
+def _score_row(number: int, common: _Common, scored: _Scored, type_: str, rng: Random) -> Row:
+    key = KEYS["scores"].key(common.item_id, number + 1)
+    mark, plan, published_at = scored.mark, common.plan, common.published_at
+    scored_at = common.scored_at
+    if scored.earlier:
+        earlier = datetime.strptime(scored_at, TIME_FORMAT) - timedelta(minutes=1)
+        scored_at = earlier.strftime(TIME_FORMAT)
     points = text(mark.points)
-    plan = item.plan
     values: Values = {
         "id": key,
-        "school_id": school_id,
-        "assessment_id": assessment_id,
-        "item_id": item.id,
+        "school_id": common.course.school_id,
+        "assessment_id": KEYS["assessments"].key(common.course.id, 0),
+        "item_id": common.item_id,
         "type": type_,
         "owner_id": mark.owner,
-        "evaluator_id": evaluator,
+        "evaluator_id": scored.evaluator,
         "valid": mark.valid,
         "invalid_type_id": None if mark.valid else 1 + number % 4,
         "invalid_reason": "" if mark.valid else names.INVALID_REASONS[number % 4],
@@ -120,14 +203,14 @@ def _score_row(
         "tag": rng.choice(plan.tags) if plan.tags else "",
         "review": rng.choice(names.REVIEWS) if plan.scoring == "review" else "",
         "self_review": rng.choice(names.SELF_REVIEWS) if plan.scoring == "review" else "",
-        "rank": rank,
-        "rank_base": rank_base,
+        "rank": scored.rank,
+        "rank_base": scored.rank_base,
         "status": "published" if published_at else "pending",
         "published_at": published_at,
         "created_at": scored_at,
-        "updated_at": published_at or scored_at,
+        "updated_at": published_at or common.scored_at,
     }
-    return Row(key, values, published_at or scored_at)
+    return Row(key, values, published_at or common.scored_at)
 
 
 def suggested(found: list[tuple[int, Mark]]) -> int | None:
@@ -140,8 +223,9 @@ def suggested(found: list[tuple[int, Mark]]) -> int | None:
     return ratio(sum(points for _, points in counted), full, FULL_SCORE) if full else None
 
 
-def grades(seed: int, course: Course, assessment: Assessment) -> list[Row]:
-    """One grade a student; real_score is the teacher's score where there is one, else the suggested one."""
+def grades(seed: int, course: Course, assessment: Assessment, credits: str = "course") -> list[Row]:
+    """One grade a student; real_score is the teacher's score where there is one, else the suggested one.
+    `credits`: the reading grade_credit."""
     if not assessment.rows:
         return []
     rng = Random(f"{seed}/grades/{course.id}")
@@ -153,7 +237,7 @@ def grades(seed: int, course: Course, assessment: Assessment) -> list[Row]:
     ranks = min_ranks([grade.real if grade.evaluated else None for grade in made])
     base = sum(rank is not None for rank in ranks)
     return [
-        _grade_row(rng, course, assessment.rows[0].key, number, owner, grade, rank, base)
+        _grade_row(rng, course, assessment.rows[0].key, number, owner, grade, rank, base, credits)
         for number, (owner, grade, rank) in enumerate(zip(by_student, made, ranks, strict=True))
     ]
 
@@ -201,13 +285,14 @@ def _grade_row(
     grade: _Grade,
     rank: int | None,
     base: int,
+    credits: str,
 ) -> Row:
     level, gpa = _level(grade.real) if grade.evaluated else (None, None)
     settled = stamp(course.last_day, 50_400)
     updated = settled if grade.evaluated else moment(rng, course.term.start, course.last_day)
     pass_status = _pass_status(grade.real, grade.status)
     values: Values = {
-        "id": RESOURCES["grades"].key(course.id, RESOURCES["grades"].first + number),
+        "id": KEYS["grades"].key(course.id, KEYS["grades"].first + number),
         "school_id": course.school_id,
         "semester_id": course.semester_id,
         "source_id": assessment_id,
@@ -223,7 +308,7 @@ def _grade_row(
         "gained_score": text(grade.gained),
         "gained_score_rate": None if grade.gained is None else f"{grade.gained / FULL_SCORE:.4f}",
         "level": level,
-        "credit": f"{credit(course.id):g}",
+        "credit": "0" if credits == "gained" and pass_status != "passed" else f"{credit(course.id):g}",
         "gpa": gpa,
         "rank": rank,
         "rank_base": None if rank is None else base,

@@ -4,8 +4,8 @@ from datetime import date
 from functools import lru_cache
 from random import Random
 
-from simulator.rows import RESOURCES, Row, Values
 from simulator.school.calendar import stamp
+from simulator.school.rows import KEYS, Row, Values
 
 ROLES = {"student": 1, "teacher": 2, "staff": 2, "guardian": 8}
 GUARDIAN = 8
@@ -33,7 +33,7 @@ def fields(school_id: int, first_day: date) -> list[Row]:
         values: Values = {"name": name, "label": label, "role": role, "type": 2 if options else 1}
         if options:
             values["options"] = list(options)
-        rows.append(Row(RESOURCES["user_fields"].key(school_id, number), values, stamp(first_day)))
+        rows.append(Row(KEYS["user_fields"].key(school_id, number), values, stamp(first_day)))
     return rows
 
 

@@ -15,22 +15,22 @@ from campus.attendance.by_sessions import ask_witnesses, read_by_sessions
 from campus.attendance.by_students import Following, read_by_students
 from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
 from campus.attendance.checks import Check
+from campus.attendance.rows import RECORDS, SESSIONS
 from campus.attendance.semester import Semester
 from campus.attendance.week import Week
-from campus.attendance.wire import RECORDS, SESSIONS
-from campus.client import Client
-from campus.collect import Account, Collector
-from campus.config import ClientConfig
-from campus.contract import column_names
-from campus.decode import batch_schema
-from campus.questions import Where
-from campus.read import read
-from campus.resources import ATTENDANCE, RESOURCES
-from campus.transport import Transport
+from campus.contracts.fields import column_names
+from campus.decoding.page import batch_schema
+from campus.extract.batches import Account, Collector
+from campus.extract.requests import Where
+from campus.extract.slice import read
+from campus.http.client import Client
+from campus.http.config import ClientConfig
+from campus.http.transport import Transport
+from campus.registry import ATTENDANCE, RESOURCES
 from simulator.app import Application
-from simulator.faults import FaultPlan
+from simulator.http.faults import FaultPlan
 from simulator.settings import Access, Readings, Settings, Size
-from simulator.statistics import shown_records
+from simulator.store.statistics import shown_records
 
 SCHOOL, SEMESTER = 101, 10101
 TODAY = dt.date(2025, 5, 16)  # a Friday
@@ -56,8 +56,8 @@ class Found:
 class School:
     """A platform of one school; options are those of simulator.settings.Readings."""
 
-    def __init__(self, students: int = 8, **readings: Any) -> None:
-        size = Size(schools=1, students=students, semesters=1)
+    def __init__(self, students: int = 8, today: dt.date = TODAY, **readings: Any) -> None:
+        size = Size(schools=1, students=students, semesters=1, today=today)
         self.faults = FaultPlan()
         self.app = Application(Settings(size, Access(), Readings(**readings)), self.faults)
         self.store = self.app.platform.store
@@ -89,7 +89,7 @@ class School:
         return self.run(lambda client: self._semester(client, calendar))
 
     async def _semester(self, client: Client, calendar: Mapping[str, Any]) -> Semester:
-        where = Where(SCHOOL, SEMESTER)
+        where = Where(SCHOOL, self.app.platform.wire.directory.semester_id(SEMESTER))
         [term] = await _rows(client, "v1_semesters", where)
         classes = await _rows(client, "v1_classes", where)
         users = await _rows(client, "v1_users", where)
@@ -102,7 +102,7 @@ class School:
         return Semester(
             SCHOOL,
             Calendar(
-                SEMESTER,
+                term["id"],
                 term["start_at"].date(),
                 term["end_in"].date(),
                 frozenset(term["lesson_days"]),
@@ -144,7 +144,7 @@ class School:
 
         async def use(client: Client) -> Found:
             reading = _Reading(weeks or self.weeks(semester))
-            following = Following(*(Collector(RECORDS, "", lambda _: None) for _ in range(2)))
+            following = Following(*(Collector(RECORDS) for _ in range(2)))
             await read_by_students(client, semester, reading.weeks, following, compared)
             found = reading.found()
             for follower in (following.students, following.sessions):
@@ -167,11 +167,12 @@ class School:
         async def use(client: Client) -> Found:
             reading = _Reading(weeks or self.weeks(semester))
             asked = {one for number in reading.weeks for one in semester.asked(number, since)}
-            following = Collector(RECORDS, "", lambda _: None)
+            following = Collector(RECORDS)
             students = semester.witnesses(asked) if witnesses else []
             witnessed = await ask_witnesses(client, semester, students, following)
+            knowing = semester.knowing(witnessed.records)
             for number, week in reading.weeks.items():
-                await read_by_sessions(client, semester, number, week, witnessed, since)
+                await read_by_sessions(client, knowing, number, week, witnessed, since)
             found = reading.found()
             found.requests += following.account.tally.requests
             for account in found.accounts.values():

@@ -10,12 +10,13 @@ import httpx
 import pytest
 from attended import SCHOOL, TODAY, Found, School
 
-from campus.attendance.asking import ask_student
-from campus.attendance.calendar import Session
+from campus.attendance.calendar import Meeting, Session
+from campus.attendance.refusals import Refusals
+from campus.attendance.requests import ask_student
 from campus.attendance.semester import Semester
-from campus.decode import Drift
-from campus.events import Tally
-from simulator.faults import Fault
+from campus.decoding.page import Drift
+from campus.http.events import Tally
+from simulator.http.faults import Fault
 
 # Whatever the platform made of what the specification leaves open about attendance and what it is asked with.
 READINGS: list[dict[str, Any]] = [
@@ -23,11 +24,21 @@ READINGS: list[dict[str, Any]] = [
     {"v1_class_ids": "other"},
     {"student_ids": "rid"},
     {"student_ids": "both"},
+    {"session_student_ids": "other", "left_users": "archived"},
     {"left_users": "archived"},
+    {"v1_students": "nested"},
+    {"unlisted": "400"},
     {"unrecorded": "404"},
+    {"unrecorded": "422"},
     {"rate_decimals": "0"},
     {"absent_from_duty": "apart"},
     {"week_start": "start"},
+    {"v1_semester_ids": "other"},
+    {"v1_semester_ids": "shifted", "v1_current_week": "clamped"},
+    {"v1_lesson_days": "fewer"},
+    {"v1_class_weeks": "as_specified"},
+    {"v1_class_weeks": "unbounded"},
+    {"v1_is_current": "present"},
     {"v1_without_semester": "current"},
     {"v1_scopes": "each"},
     {"v1_pagination_headers": "absent", "v1_max_per_page": 7},
@@ -70,6 +81,16 @@ def test_either_route_reads_what_is_there(readings: dict[str, Any]) -> None:
         assert not any(account.failed or account.bad for account in found.accounts.values())
 
 
+def test_whom_classes_alone_list_and_who_shows_nothing_is_in_the_sessions() -> None:
+    school = School(v1_unknown_student="empty")
+    left = school.leave()
+    semester = school.semester()
+    listed = replace(semester, askable=semester.askable | {left}, unlisted=frozenset({left}))
+    true = school.true_records()
+    assert left in {row["student_id"] for row in true.values()}
+    assert school.by_students(listed).records == true
+
+
 def test_both_routes_have_the_same_sessions(school: School, semester: Semester, by_sessions: Found) -> None:
     by_students = school.by_students(semester)
     assert by_students.records == by_sessions.records == school.true_records()
@@ -82,12 +103,19 @@ def test_both_routes_have_the_same_sessions(school: School, semester: Semester, 
     assert None not in {row["attendance_rate"] for row in by_sessions.sessions.values()}
 
 
+def marked(found: Found) -> set[Session]:
+    """The sessions that have records."""
+    return {Session(row["class_id"], row["checked_at"], row["lesson"]) for row in found.records.values()}
+
+
 def test_the_requests_are_known_beforehand(school: School, semester: Semester, by_sessions: Found) -> None:
     weeks = school.weeks(semester)
     asked = {session for number in weeks for session in semester.asked(number)}
     moved = by_sessions.sessions.keys() - asked
     witnesses = semester.witnesses(asked)
-    assert by_sessions.requests == len(asked) + len(moved) + len(witnesses)
+    # That nobody has marked a session is asked for twice.
+    unmarked = (asked | moved) - marked(by_sessions)
+    assert by_sessions.requests == len(asked) + len(moved) + len(witnesses) + len(unmarked)
     assert len(witnesses) < len(semester.students) / 2
     compared = sorted(asked)[:3]
     found = school.by_students(semester, weeks, compared)
@@ -141,6 +169,40 @@ def test_a_session_that_nobody_marked_has_a_row_and_no_record(
     ) - sum(row["status"] == "absent_from_duty" for row in by_sessions.records.values())
 
 
+def test_a_refusal_is_no_record_where_other_sessions_are_shown(by_sessions: Found) -> None:
+    school = School(unrecorded="422")
+    semester = school.semester()
+    found = school.by_sessions(semester)
+    unmarked = by_sessions.sessions.keys() - marked(by_sessions)
+    assert found.sessions.keys() == by_sessions.sessions.keys()
+    assert {found.sessions[session]["attendance_rate"] for session in unmarked} == {None}
+    # Those that may have been by some reading of the schedules are among them.
+    assert semester.refusals.unrecorded >= unmarked
+    assert not any(account.failed for account in found.accounts.values())
+
+
+def test_a_week_that_nobody_recorded_is_told_by_sessions_of_other_weeks() -> None:
+    school = School(unrecorded="422")
+    semester = school.semester()
+    week = school.weeks(semester)[-1]
+    for session in marked(school.by_sessions(semester, [week])):
+        for row in school.store.rows("attendance_sessions", session.class_id):
+            if row.values["date"] == session.day.isoformat():
+                school.store.delete("attendance_sessions", row.key)
+    found = school.by_sessions(replace(semester, refusals=Refusals()), [week])
+    assert found.sessions and not found.records
+    assert not any(account.failed for account in found.accounts.values())
+
+
+def test_a_question_that_is_refused_for_every_session_is_a_failure() -> None:
+    school = School()
+    school.faults.faults.append(Fault(kind="status", path="/api/v1/classes/*/attendances", status=422))
+    semester = school.semester()
+    found = school.by_sessions(semester, school.weeks(semester)[-1:])
+    assert not found.sessions and not semester.refusals.unrecorded
+    assert any(account.failed for account in found.accounts.values())
+
+
 def test_who_has_left_is_in_the_sessions_alone() -> None:
     other = School()
     left = other.leave()
@@ -148,7 +210,8 @@ def test_who_has_left_is_in_the_sessions_alone() -> None:
     assert left in semester.members and left not in semester.askable
     found = other.by_students(semester, [3])
     uncovered = semester.attended([left], semester.asked(3))
-    assert found.requests == len(semester.students) + len(uncovered)
+    unmarked = uncovered - marked(found)
+    assert found.requests == len(semester.students) + len(uncovered) + len(unmarked)
     own = [row for row in found.records.values() if row["student_id"] == left]
     assert own == [
         row
@@ -213,6 +276,44 @@ def test_the_word_now_is_today_and_never_sent(school: School) -> None:
     assert len(sent) > 100 and sent.count("now") == 1, "our own question above"
 
 
+@pytest.mark.parametrize("rule", ["start", "next_monday", "sunday"])
+def test_weeks_that_begin_elsewhere_lose_nothing(rule: str) -> None:
+    """Biweekly classes are asked for in the other weeks as well, as long as nobody knows which are odd."""
+    school = School(week_start=rule, today=dt.date(2024, 11, 15))
+    semester = school.semester(weeks_begin="monday", other_rules=("first_day", "next_monday", "sunday"))
+    assert semester.calendar.first == dt.date(2024, 9, 1), "a Sunday"
+    true = school.true_records()
+    times = {one.class_id: one.meetings for one in semester.classes}
+    at_their_times = {
+        key
+        for key, row in true.items()
+        if Meeting(row["checked_at"].isoweekday(), row["lesson"]) in times[row["class_id"]]
+    }
+    assert 0 < len(at_their_times) < len(true), "some lessons were moved, and those that were there show them"
+    assert school.by_sessions(semester, witnesses=False).records.keys() >= at_their_times
+    assert school.by_sessions(semester).records == school.by_students(semester).records == true
+
+
+def test_a_class_in_session_outside_its_weeks_is_asked_for_in_all_of_them() -> None:
+    school = School(v1_class_weeks="unbounded")
+    semester = school.semester()
+    weeks = school.weeks(semester)
+    # Nobody is asked beside the sessions, but one of them shows that the weeks of a class say nothing.
+    [seen, *others] = [
+        Session(row["class_id"], row["checked_at"], row["lesson"])
+        for row in school.true_records().values()
+        if semester.calendar.week_of(row["checked_at"]) == weeks[-1]
+    ]
+    class_id = seen.class_id
+    before = {one for number in weeks for one in semester.asked(number) if one.class_id == class_id}
+    knowing = semester.knowing([seen])
+    after = {one for number in weeks for one in knowing.asked(number) if one.class_id == class_id}
+    assert before < after and {one for one in others if one.class_id == class_id} <= after
+    assert {one for n in weeks for one in knowing.scheduled(n)} == {
+        one for n in weeks for one in semester.scheduled(n)
+    }, "what is expected goes by the weeks still"
+
+
 def test_the_literal_week_condition_schedules_nothing_but_loses_nothing(school: School) -> None:
     literal = school.semester(week_condition="as_specified")
     assert not any(literal.scheduled(number) for number in range(2, 13))
@@ -227,11 +328,11 @@ def test_a_record_that_breaks_its_contract_is_set_aside_by_either_route() -> Non
     [first, *others] = [
         row for row in school.true_records().values() if semester.calendar.week_of(row["checked_at"]) == 3
     ]
-    school.store.update("attendance_records", first["id"], {"lesson": "two"})
+    school.store.update("attendance_records", first["id"], {"id": "two"})
     for read in (school.by_students, school.by_sessions):
         found = read(semester, [2, 3])
         [bad] = found.accounts[3].bad
-        assert bad.key == (first["id"],) and "lesson" in bad.reason
+        assert bad.key is None and "id" in bad.reason
         assert not found.accounts[2].bad
         assert [found.records.get(row["id"]) for row in others] == others
         assert first["id"] not in found.records

@@ -3,17 +3,19 @@
 from datetime import date
 from pathlib import Path
 
-from assets.attendance_weeks import AttendanceSettings, Timeline, due_weeks
-from assets.tables import TABLES, slice_of
 from campus.attendance.calendar import Calendar
-from campus.resources import ATTENDANCE
-from warehouse.lake import Lake
-from warehouse.logs import RETIRED
-from warehouse.quality import now, record_load
+from campus.registry import ATTENDANCE
+from loading.attendance.weeks import AttendanceSettings, Timeline, due_weeks
+from loading.semesters import semesters_of
+from loading.tables import TABLES, slice_of
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import RETIRED
+from warehouse.load.load_log import now, record_load
 
 SCHOOL, SEMESTER = 101, 20
 TODAY = date(2025, 5, 16)  # a Friday of week 13
-TIMELINE = Timeline({SEMESTER: Calendar(SEMESTER, date(2025, 2, 17), date(2025, 6, 29))}, TODAY)
+SEMESTERS = semesters_of(SCHOOL, [], [], {})
+TIMELINE = Timeline(SEMESTERS, {SEMESTER: Calendar(SEMESTER, date(2025, 2, 17), date(2025, 6, 29))}, TODAY)
 
 
 def log(lake: Lake, week: int, status: str = "ok") -> None:

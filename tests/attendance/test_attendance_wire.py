@@ -2,8 +2,8 @@
 
 import pytest
 
-from campus.attendance.wire import parse_session, records_of_session
-from campus.errors import UnexpectedAnswer
+from campus.attendance.rows import parse_session, records_of_session
+from campus.http.errors import UnexpectedAnswer
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,10 @@ def test_a_session_that_nobody_recorded_is_empty_however_it_is_written(body: byt
         (b'{"id":4,"rid":8,"usin":"000007"}', (8, "000008")),
         (b'{"id":9,"usin":"000009"}', (9, "000009")),
         (b'{"usin":"000009"}', (None, "000009")),
+        (b'{"id":4,"reflection":{"id":"8","usin":"x"}}', (8, "000008")),
+        (b'{"reflection":{"usin":"000007"}}', (7, "000007")),
+        (b'{"id":8,"reflection":{"id":"x"}}', (8, "000008")),
+        (b'{"id":8,"reflection":[]}', (8, "000008")),
         (b"{}", (None, None)),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assets.attendance_loading import in_spans
+from loading.attendance.loader import in_spans
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from campus.datasets.definition import Definition, parse_definition
+from campus.decoding.definition import Definition, parse_definition
 
 
 def field(name: str, kind: str | None, **more: Any) -> dict[str, Any]:

@@ -4,7 +4,8 @@ import random
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from campus.paging import PageRequest, PageSeen, Pagination, Paging
+from campus.http.pagination import Pagination
+from campus.paging import PageRequest, PageSeen, Paging
 
 
 class RefusedError(Exception):
@@ -33,6 +34,7 @@ class Listing:
     growth: int = 0
     default_size: int = 20
     repeats_last: bool = False
+    shuffles: bool = False
     page_name: str = "page"
     per_page_name: str = "per_page"
     asked: int = 0
@@ -62,7 +64,8 @@ class Listing:
         page = int(params.get(self.page_name, 1)) if self.knows_page else 1
         if self.repeats_last:
             page = max(1, min(page, -(-len(self.rows) // size)))
-        keys = [] if page == self.empty_page else self.rows[(page - 1) * size : page * size]
+        rows = random.Random(repr(params)).sample(self.rows, len(self.rows)) if self.shuffles else self.rows
+        keys = [] if page == self.empty_page else rows[(page - 1) * size : page * size]
         return PageSeen(keys, self._told(page, size if self.says_clamp else asked))
 
     def _told(self, page: int, size: int) -> Pagination | None:

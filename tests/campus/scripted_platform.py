@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
-from campus.config import ClientConfig
+from campus.http.config import ClientConfig
 
 SECRET = 's3cr"et-ü-value'
 TOKEN_PATH = "/api/v3/oauth/tokens"

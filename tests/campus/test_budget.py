@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from campus.budget import Budget, budget_for
+from campus.http.rate_limit import Budget, budget_for
 
 
 def requests_granted(

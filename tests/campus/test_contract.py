@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from campus.contract import DECIMAL, arrow_type, column_names, fields
-from campus.resources import ATTENDANCE, V1_DATA
-from campus.resources import RESOURCES as REGISTRY
+from campus.contracts.fields import DECIMAL, arrow_type, column_names, fields
+from campus.registry import ATTENDANCE, V1_DATA
+from campus.registry import RESOURCES as REGISTRY
 
 # Those of the v1 generation are in test_v1_contracts.py.
 RESOURCES = {name: spec for name, spec in REGISTRY.items() if spec not in (*V1_DATA, *ATTENDANCE)}
@@ -19,6 +19,7 @@ TYPES = {
     "ints": pa.list_(pa.int64()),
     "texts": pa.list_(pa.string()),
     "people": pa.list_(pa.struct([("id", pa.int64()), ("name", pa.string()), ("usin", pa.string())])),
+    "named": pa.list_(pa.struct([("id", pa.int64()), ("name", pa.string())])),
     "tags": pa.list_(pa.struct([("name", pa.string())])),
     "options": pa.list_(pa.struct([("key", pa.string()), ("label", pa.string())])),
 }
@@ -65,16 +66,18 @@ SPECIFIED: dict[str, dict[str, str]] = {
         "int": "id school_id graduates_in_id place_id student_nums",
         "text": "name outer_id status",
         "ints": "structure_ids teacher_ids",
+        "people": "teachers students",
     },
     "classes": {
         "int": "id school_id semester_id subject_id domain_id",
         "text": "csin name class_name",
         "ints": "grade_ids structure_ids admin_class_ids",
+        "named": "grades",
         "people": "teachers students",
         "time": "created_at updated_at deleted_at",
     },
     "class_members": {
-        "int": "reflection_id class_id",
+        "int": "reflection_id class_id membership",
         "text": "type",
         "flag": "class_together",
         "time": "deleted_at created_at updated_at",

@@ -53,8 +53,9 @@ def test_the_procedure_of_the_specification() -> None:
     table = Table([1, 2, 3, 7, 9, 10, 11])
     cursor = IdCursor(limit=3)
     assert read(cursor, table) == table.ids
-    assert [dict(request.params)["id_egt"] for request in table.asked] == [0, 4, 11, 12]
+    assert [dict(request.params)["id_egt"] for request in table.asked] == [0, 4, 11, 12, 12]
     assert table.asked[0].params == (("id_egt", 0), ("sort", "id"), ("paginated", 0), ("limit", 3))
+    assert table.asked[-1].params == (("id_egt", 12), ("sort", "id"), ("paginated", 0), ("limit", 2))
     assert cursor.outcome.complete
 
 
@@ -66,11 +67,13 @@ def test_a_segment_ends_at_its_stop_without_another_request_when_its_last_id_was
     assert ("id_elt", 19) in table.asked[0].params
 
 
-def test_an_empty_segment_costs_one_request() -> None:
+@pytest.mark.parametrize(("grave", "requests"), [(True, 5), (False, 2)])
+def test_an_empty_segment_costs_a_few_requests_of_other_limits(grave: bool, requests: int) -> None:
     table = Table([1, 2, 3])
-    cursor = IdCursor(start=1000, stop=1999)
+    cursor = IdCursor(start=1000, stop=1999, grave=grave)
     assert read(cursor, table) == []
-    assert (len(table.asked), cursor.outcome.complete) == (1, True)
+    assert (len(set(table.asked)), cursor.outcome.complete) == (requests, True)
+    assert len({dict(request.params)["limit"] for request in table.asked}) == requests
 
 
 @pytest.mark.parametrize(

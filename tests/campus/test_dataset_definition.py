@@ -12,11 +12,12 @@ from datasets_made import EVERYTHING, EXPANDED, dataset, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from campus.contract import Field, column_names, fields
-from campus.datasets.definition import columns_of, contract_of, key_fields, parse_definition, primary_key
-from campus.datasets.names import RESERVED, safe_name, safe_names, table_names
-from campus.decode import Drift, decode_page
-from campus.errors import UnexpectedAnswer
+from campus.contracts.fields import Field, column_names, fields
+from campus.decoding.column_names import RESERVED, safe_name, safe_names, table_names
+from campus.decoding.definition import columns_of, key_fields, parse_definition, primary_key
+from campus.decoding.inferred_contract import contract_of
+from campus.decoding.page import Drift, decode_page
+from campus.http.errors import UnexpectedAnswer
 
 
 def columns(*metadata: dict[str, Any], **more: Any) -> dict[str, Field]:
@@ -78,11 +79,10 @@ def test_safe_names_are_columns_that_nothing_confuses(texts: list[str]) -> None:
 )
 def test_any_name_may_be_that_of_a_field_or_of_the_key(name: str) -> None:
     contract = contract_of(dataset(field(name, "integer", primary=True), field("n", "integer")))
-    page = decode_page(
-        msgspec.json.encode([{name: 5}, {name: 6, "n": "x"}]), contract, column_names(contract)[:1]
-    )
-    assert [msgspec.structs.astuple(row) for row in page.rows] == [(5, None)]
-    assert [bad.key for bad in page.bad] == [(6,)]
+    page = decode_page(msgspec.json.encode([{name: 5}, {name: 6, "n": "x"}, {"n": 7}]), contract)
+    assert [msgspec.structs.astuple(row) for row in page.rows] == [(5, None), (6, None)]
+    assert page.extras == [None, '{"n":"x"}']
+    assert [bad.raw for bad in page.bad] == ['{"n":7}']
 
 
 def test_an_embedded_record_is_personal_where_any_field_of_it_is() -> None:

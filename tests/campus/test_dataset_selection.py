@@ -1,4 +1,4 @@
-"""An operator's wishes against the metadata: the question that follows, or what is wrong, in words."""
+"""An operator's wishes against the metadata: the query that follows, or what is wrong, in words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from datasets_made import EVERYTHING, STUDENTS, dataset, field
 
-from campus.datasets.definition import Definition
 from campus.datasets.selection import (
-    Question,
+    DatasetQuery,
     Selection,
     SelectionError,
     TableSelection,
@@ -17,12 +16,13 @@ from campus.datasets.selection import (
     targets,
     unmatched,
 )
+from campus.decoding.definition import Definition
 
 NAMES = ("course_scores", "course_drafts", "students", "家长 问卷: 2025", "a[1]")
 SCHOOL = {"scores": EVERYTHING, "students": STUDENTS}
 
 
-def ask(wishes: TableSelection, definition: Definition = EVERYTHING, **more: Any) -> Question:
+def ask(wishes: TableSelection, definition: Definition = EVERYTHING, **more: Any) -> DatasetQuery:
     return ask_for(Selection(tables={definition.name: wishes}, **more), definition, SCHOOL, 101)
 
 
@@ -62,19 +62,19 @@ def test_a_pattern_that_matches_nothing_is_told_with_what_may_be_meant() -> None
 
 
 def test_without_wishes_everything_is_asked_for() -> None:
-    assert ask_for(Selection(), EVERYTHING, SCHOOL, 101) == Question({}, None, ())
+    assert ask_for(Selection(), EVERYTHING, SCHOOL, 101) == DatasetQuery({}, None, ())
 
 
 def test_the_key_and_updated_at_are_always_asked_for() -> None:
-    question = ask(TableSelection(fields=("points", "名称")))
-    assert question.fields == ("id", "points", "名称", "updated_at")
-    assert question.params == {"fields": "id,points,名称,updated_at"}
+    query = ask(TableSelection(fields=("points", "名称")))
+    assert query.fields == ("id", "points", "名称", "updated_at")
+    assert query.params == {"fields": "id,points,名称,updated_at"}
 
 
 def test_relations_are_asked_for_and_lead_to_their_dataset() -> None:
-    question = ask(TableSelection(expand=("student", "student")))
-    assert question == Question({"expand": "student"}, None, ("student",))
-    assert targets(EVERYTHING, question.expand, SCHOOL) == {"student": STUDENTS}
+    query = ask(TableSelection(expand=("student", "student")))
+    assert query == DatasetQuery({"expand": "student"}, None, ("student",))
+    assert targets(EVERYTHING, query.expand, SCHOOL) == {"student": STUDENTS}
 
 
 @pytest.mark.parametrize(
@@ -181,5 +181,5 @@ def test_a_key_of_several_fields_may_be_filtered_and_is_asked_for_whole() -> Non
     composite = dataset(
         field("a", "integer", primary=True), field("b", "integer", primary=True), field("c", "text")
     )
-    question = ask(TableSelection(fields=("c",), filters={"a_egt": 5}), composite)
-    assert question.params == {"a_egt": "5", "fields": "a,b,c"}
+    query = ask(TableSelection(fields=("c",), filters={"a_egt": 5}), composite)
+    assert query.params == {"a_egt": "5", "fields": "a,b,c"}

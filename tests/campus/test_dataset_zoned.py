@@ -9,10 +9,10 @@ from datasets_made import dataset, field
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from campus.datasets import columnar
-from campus.datasets.columnar import decode_records
-from campus.datasets.definition import contract_of
-from campus.decode import Drift
+from campus.decoding import columnar
+from campus.decoding.columnar import decode_records
+from campus.decoding.inferred_contract import contract_of
+from campus.decoding.page import Drift
 
 CONTRACT = contract_of(
     dataset(
@@ -71,7 +71,7 @@ odd_rows = st.fixed_dictionaries(
 
 def both_ways(text: str) -> tuple[Any, Any]:
     page = text.encode()
-    return decode_records(page, CONTRACT, ("id",)), columnar._decode_slowly(page, CONTRACT, ("id",))
+    return decode_records(page, CONTRACT, ("id",)), columnar._decode_slowly(page, CONTRACT)
 
 
 @settings(max_examples=60, deadline=None)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.explain import LONGEST_QUOTE, answered, quoted
+from campus.http.messages import LONGEST_QUOTE, answered, quoted
 
 
 @pytest.mark.parametrize(

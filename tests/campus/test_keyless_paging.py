@@ -95,3 +95,11 @@ def test_rows_that_are_alike_may_fill_the_pages_of_another_pass(rows: str) -> No
     paging = paging_of(2)
     kept, _ = read(paging, Listing([*rows], refuses_whole=True))
     assert (sorted(kept), paging.outcome.complete) == ([*rows], True)
+
+
+def test_pages_in_any_order_that_never_end_are_given_up_and_none_is_handed_on() -> None:
+    platform = Listing([*range(70)], headers=False, repeats_last=True, shuffles=True)
+    paging = paging_of(18)
+    kept, _ = read(paging, platform, most=1_000)
+    assert (kept, paging.outcome.complete) == ([], False)
+    assert "without an end" in paging.outcome.note

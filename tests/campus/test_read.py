@@ -12,16 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.client import Answer, Client
-from campus.collect import Account, Collector
-from campus.config import ClientConfig
-from campus.decode import BadRow, Drift, batch_schema
-from campus.errors import Forbidden, NotFound, Refused, TornBody, Transient, UnexpectedAnswer
-from campus.events import Event
-from campus.paging import Pagination
-from campus.questions import MAX_IDS_LENGTH, NO_CLASS, Where, id_batches
-from campus.read import GIVE_UP_AFTER, read, read_together
-from campus.resources import RESOURCES
+from campus.decoding.page import BadRow, Drift, batch_schema
+from campus.extract.batches import Account, Collector
+from campus.extract.members import NO_CLASS
+from campus.extract.requests import MAX_IDS_LENGTH, Where, id_batches
+from campus.extract.side_by_side import GIVE_UP_AFTER
+from campus.extract.slice import read, read_together
+from campus.http.client import Answer, Client
+from campus.http.config import ClientConfig
+from campus.http.emptiness import Doubt
+from campus.http.errors import Forbidden, NotFound, Refused, TornBody, Transient, UnexpectedAnswer
+from campus.http.events import Event
+from campus.http.pagination import Pagination
+from campus.registry import RESOURCES
 
 Params = dict[str, str]
 DOWN = Transient("status 500, after 8 attempts.")
@@ -33,6 +36,8 @@ class Platform:
     def __init__(self, answer: Callable[[str, Params], Any], headers: bool = True) -> None:
         self.config = ClientConfig("http://platform", "id", "secret", concurrency=4)
         self.per_page = self.config.per_page
+        self.unwelcome: set[tuple[str, str, str]] = set()
+        self.doubt = Doubt()
         self.asked: list[tuple[str, Params]] = []
         self._answer = answer
         self._headers = headers
@@ -129,7 +134,7 @@ def test_a_platform_that_is_down_is_given_up(name: str) -> None:
 
 
 def test_a_platform_that_recovers_is_not_given_up() -> None:
-    failures = iter([*[DOWN] * (GIVE_UP_AFTER - 4), [], *[DOWN] * (GIVE_UP_AFTER - 4)])
+    failures = iter([*[DOWN] * (GIVE_UP_AFTER - 4), [{"id": 1}], *[DOWN] * (GIVE_UP_AFTER - 4)])
     _, account = load(
         Platform(lambda path, params: next(failures, [])), "scores", Where(101, 1, tuple(range(1, 101)))
     )
@@ -210,16 +215,36 @@ def test_deleted_rows_are_told_by_deleted_at_where_it_is_shown() -> None:
 
 
 def test_deleted_rows_are_told_by_asking_again_where_it_is_not() -> None:
-    alive = [{"id": 1}, {"id": 3, "name": 5}]
-    platform = Platform(with_trashed(alive, [{"id": 2}, {"id": 4, "name": 5}]))
+    alive = [{"id": 1}, {"id": "x", "name": "3"}]
+    platform = Platform(with_trashed(alive, [{"id": 2}, {"id": "x", "name": "4"}]))
     rows, account = load(platform, "students", Where(101))
     assert [(row["id"], row["_trashed"], row["_trashed_at"]) for row in rows] == [
         (1, False, None),
         (2, True, None),
     ]
-    assert {bad.key for bad in account.bad} == {(3,), (4,)}
+    assert {json.loads(bad.raw)["name"] for bad in account.bad} == {"3", "4"}
     assert len(platform.asked) == 2
     assert account.received == 4
+
+
+@pytest.mark.parametrize("moment", ["gestern", 1747353600, True, "2025-05-16 08:00"])
+def test_a_moment_of_deletion_that_nobody_can_read_is_a_deletion(moment: Any) -> None:
+    deleted = [{"id": 2, "deleted_at": moment}]
+    rows, account = load(
+        Platform(with_trashed([{"id": 1, "deleted_at": None}], deleted)), "students", Where(101)
+    )
+    assert [(row["id"], row["_trashed"], row["_trashed_at"]) for row in rows] == [
+        (1, False, None),
+        (2, True, None),
+    ]
+    assert json.loads(rows[1]["_extra"]) == {"deleted_at": moment}
+    assert account.drift[Drift("unreadable_value", "deleted_at")] == 1
+
+
+@pytest.mark.parametrize("never", ["", "-", 0, "0", False, "0000-00-00 00:00:00", "0000-00-00"])
+def test_what_stands_for_no_moment_of_deletion_is_none(never: Any) -> None:
+    rows, _ = load(Platform(with_trashed([{"id": 1, "deleted_at": never}], [])), "students", Where(101))
+    assert [(row["id"], row["_trashed"]) for row in rows] == [(1, False)]
 
 
 def test_deleted_at_on_deleted_rows_alone_does_too() -> None:
@@ -271,7 +296,14 @@ def test_members_without_their_class_id_are_read_class_by_class() -> None:
     platform = Platform(members(class_id=False))
     rows, account = load(platform, "class_members", Where(101, 1, (7, 8, 9)))
     assert tuples(rows) == EXPECTED_MEMBERS
-    assert [params.get("class_id_in") for _, params in platform.asked] == [None, str(NO_CLASS), "7", "8", "9"]
+    assert [params.get("class_id_in") for _, params in platform.asked] == [
+        None,
+        *[str(NO_CLASS)] * 2,
+        "7",
+        "8",
+        "9",
+        "9",
+    ]
     assert account.complete
 
 
@@ -300,16 +332,6 @@ def test_a_semester_with_deleted_members_only_is_read_class_by_class_too() -> No
     rows, account = load(Platform(answer), "class_members", Where(101, 1, (7, 8)))
     assert tuples(rows) == [(7, 1, True)]
     assert account.bad == []
-
-
-def test_broken_members_have_the_class_that_they_were_asked_for_with() -> None:
-    def answer(path: str, params: Params) -> Any:
-        if params.get("class_id_in") == str(NO_CLASS):
-            return []
-        return [{"type": "student", "reflection_id": 1, "created_at": 5}]
-
-    _, account = load(Platform(answer), "class_members", Where(101, 1, (7,)))
-    assert [bad.key for bad in account.bad] == [(7, "student", 1)]
 
 
 def test_a_member_without_its_class_among_others_with_theirs_is_quarantined() -> None:
@@ -389,15 +411,47 @@ def test_an_assessment_without_items_needs_none() -> None:
 
 
 def test_broken_rows_of_an_assessment_leave_its_others_alone() -> None:
-    answer = {"id": 70, "item_num": "2", "items": [{"id": "x"}, {"id": 701}, 5]}
+    answer = {"id": "seventy", "item_num": 2, "items": [{"id": "x"}, {"id": 701}, 5]}
     assessments, items, account, of_items = load_assessments(lambda path, params: answer)
     assert assessments == []
-    assert [bad.key for bad in account.bad] == [(70,)]
+    assert len(account.bad) == 1
     assert [row["id"] for row in items] == [701]
     assert len(of_items.bad) == 2
 
 
 # Ways to ask
+
+
+def test_a_list_that_takes_no_pages_is_read_in_one_answer_and_so_are_the_next_ones_of_its_kind() -> None:
+    def answer(path: str, params: Params) -> Any:
+        return Refused("status 422.") if {"page", "per_page"} & params.keys() else [{"id": len(path)}]
+
+    platform = Platform(answer, headers=False)
+    for kinds in (("a.b",), ("a.bc", "a.bcd")):
+        first = len(platform.asked)
+        rows, account = load(platform, "terms", Where(101, term_types=kinds))
+        assert len(rows) == len(kinds) and account.complete and not account.failed
+    assert all({*params} <= {"archived_at_is_empty"} for _, params in platform.asked[first:])
+
+
+def test_a_refusal_that_is_not_about_pages_stays_one() -> None:
+    platform = Platform(lambda path, params: [] if "per_page" not in params else Refused("status 422."))
+    with pytest.raises(Refused):
+        load(platform, "structures", Where(101))
+    assert platform.unwelcome == set()
+
+
+def test_a_relation_that_is_refused_is_left_out_and_the_others_are_asked_for() -> None:
+    def answer(path: str, params: Params) -> Any:
+        return Refused("status 422.") if "grades" in params.get("expand", "") else [{"id": 1}]
+
+    platform = Platform(answer)
+    for _ in range(2):
+        first = len(platform.asked)
+        rows, account = load(platform, "classes", Where(101, 1))
+        assert [row["id"] for row in rows] == [1]
+        assert account.drift[Drift("refused_parameter", "expand", "grades")] == 1
+    assert {params["expand"] for _, params in platform.asked[first:]} == {"teachers,admin_class_ids"}
 
 
 def test_a_list_that_is_too_much_at_once_is_read_by_pages() -> None:
@@ -425,3 +479,14 @@ def test_a_page_that_fails_fails_the_list() -> None:
 def test_a_refusal_of_every_way_to_ask_is_raised() -> None:
     with pytest.raises(Refused, match="422"):
         load(Platform(lambda path, params: Refused("status 422.")), "structures", Where(101))
+
+
+@pytest.mark.parametrize(("second", "complete"), [("甲", True), ("乙", False)])
+def test_rows_that_come_twice_are_counted_twice_where_they_are_alike(second: str, complete: bool) -> None:
+    rows = [{"id": 1, "name": "甲"}, {"id": 2, "name": "丙"}, {"id": 1, "name": second}]
+    _, account = load(Platform(lambda path, params: rows), "teachers", Where(101))
+    assert account.complete == complete
+    if complete:
+        assert (account.received, account.server_total) == (3, 3)
+    else:
+        assert "the platform counts 3 rows but shows 2" in account.notes[0]

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports_made import field
 
-from campus.contract import fields
-from campus.datasets.definition import columns_of, contract_of
-from campus.datasets.names import RESERVED
-from campus.decode import Drift
+from campus.contracts.fields import fields
+from campus.decoding.column_names import RESERVED
+from campus.decoding.definition import columns_of
+from campus.decoding.inferred_contract import contract_of
+from campus.decoding.page import Drift
 from campus.reports.fields import definition_of, lost
 
 
@@ -66,6 +67,14 @@ def test_what_is_no_field_is_told_and_an_unknown_kind_too() -> None:
         Drift("duplicate_definition", "a"),
         Drift("unknown_type", "b", "blob"),
     )
+
+
+def test_kinds_have_many_words() -> None:
+    words = ("int", "BIGINT(20)", "Integer", "java.lang.Long")
+    listed = [field(f"f{number}", word) for number, word in enumerate(words)]
+    definition = definition_of("x__1", None, listed)
+    assert {f.type for f in definition.fields} == {"integer"}
+    assert definition.drift == ()
 
 
 names = st.text(st.sampled_from("aAbB_- .语"), min_size=1, max_size=3)

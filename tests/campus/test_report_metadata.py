@@ -1,6 +1,7 @@
 """What a report takes and offers, from platforms with habits of their own."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,18 +10,18 @@ import pytest
 from reports_made import GRADE, PATH, QUERIES, REPORT, platform_of
 from scripted_platform import Platform, Request, answer
 
-from campus.client import Client
-from campus.collect import Account, Collector
-from campus.errors import CampusError, Forbidden, Transient
-from campus.reports.metadata import Offered, Option, Parameter, Query, UnknownReport, read_report
-from campus.resources import REPORT_PARAMETERS, REPORT_QUERIES
+from campus.extract.batches import Account, Collector
+from campus.http.client import Client
+from campus.http.errors import CampusError, Forbidden, Transient
+from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES
+from campus.reports.metadata import OfferedReport, Option, Parameter, Query, UnknownReport, read_report
 
 Rows = list[dict[str, Any]]
 
 
 def offered(
     on_get: Callable[[Request], bytes], report: str = REPORT
-) -> tuple[Offered, Rows, Rows, list[Account]]:
+) -> tuple[OfferedReport, Rows, Rows, list[Account]]:
     """What a platform offers that answers so; the rows of parameters and of queries, and their accounts."""
     parameters: list[pa.RecordBatch] = []
     queries: list[pa.RecordBatch] = []
@@ -29,7 +30,7 @@ def offered(
         Collector(REPORT_QUERIES, "", queries.append),
     ]
 
-    async def ask() -> Offered:
+    async def ask() -> OfferedReport:
         async with (
             Platform(on_get) as platform,
             Client(platform.config(max_attempts=2), [REPORT_QUERIES.scopes]) as client,
@@ -65,7 +66,7 @@ def test_what_a_report_takes_and_offers() -> None:
         (REPORT, 501, 12),
         (REPORT, 502, 12),
     ]
-    [row] = parameters
+    row, odd = parameters
     assert row["options"] == [{"key": "7", "label": "初一"}, {"key": "8", "label": "初二"}]
     assert (row["report"], row["name"], row["required"], row["default_value"]) == (
         REPORT,
@@ -73,8 +74,13 @@ def test_what_a_report_takes_and_offers() -> None:
         True,
         None,
     )
-    # A parameter that the table cannot hold can be given a value all the same.
-    assert [bad.key for bad in accounts[0].bad] == [(REPORT, "terms")]
+    # Options that the table cannot hold can be chosen all the same, and are in `_extra`.
+    assert (odd["name"], odd["options"]) == (
+        "terms",
+        [{"key": "a", "label": "甲"}, {"key": "true", "label": None}, {"key": None, "label": "no key"}],
+    )
+    assert json.loads(odd["_extra"])["options"] == terms["options"]
+    assert accounts[0].bad == []
 
 
 def test_what_makes_no_sense_is_left_out_and_told() -> None:
@@ -83,7 +89,7 @@ def test_what_makes_no_sense_is_left_out_and_told() -> None:
         platform_of(nothing, queries=odd, parameters=[{"name": ""}, {"name": 1}])
     )
     assert (found.queries, found.parameters) == ((Query(501, "汇总"),), ())
-    assert ([row["id"] for row in queries], len(accounts[1].bad)) == ([501], 3)
+    assert ([row["id"] for row in queries], len(accounts[1].bad)) == ([501, 501], 2)
 
 
 def test_several_values_by_default_are_kept_as_a_list() -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from campus.reports.metadata import Offered, Option, Parameter, Query
-from campus.reports.parameters import Question, ReportSelectionError, ask_for
+from campus.reports.metadata import OfferedReport, Option, Parameter, Query
+from campus.reports.parameters import ReportRequest, ReportSelectionError, ask_for
 from campus.reports.selection import DateRanges, ParameterValue, ReportSelection, combination_text, spelt
 
 GRADE = Parameter(
@@ -21,11 +21,11 @@ KEYWORD = Parameter("keyword", "input", "关键字")
 STRANGE = Parameter("strange", "slider")
 PARAMETERS = (GRADE, TERMS, PERIOD, KEYWORD, STRANGE)
 QUERIES = (Query(501, "汇总"), Query(502, "明细"), Query(503, "明细"), Query(504))
-OFFERED = Offered("/v3", PARAMETERS, QUERIES)
-NONE_OFFERED = Offered("/v3", (), ())
+OFFERED = OfferedReport("/v3", PARAMETERS, QUERIES)
+NONE_OFFERED = OfferedReport("/v3", (), ())
 
 
-def ask(offered: Offered = OFFERED, **wishes: Any) -> tuple[Question, ...]:
+def ask(offered: OfferedReport = OFFERED, **wishes: Any) -> tuple[ReportRequest, ...]:
     wishes = {"parameters": {"grade": 7}, **wishes}
     return ask_for(ReportSelection("汇总表", **wishes), offered, 101)
 
@@ -35,7 +35,7 @@ def params(**values: ParameterValue) -> Any:
     return ask(queries=(501,), parameters={"grade": 7, **values})[0].params
 
 
-def problems(offered: Offered = OFFERED, **wishes: Any) -> list[str]:
+def problems(offered: OfferedReport = OFFERED, **wishes: Any) -> list[str]:
     """What is told of wishes, without the place where they are written."""
     with pytest.raises(ReportSelectionError) as told:
         ask(offered, **wishes)
@@ -101,12 +101,12 @@ def test_a_range_of_dates_is_written_as_settings_say(form: DateRanges, sent: obj
     wishes = {"grade": 7, "period": ("2024-02-29", "2025-01-31")}
     assert ask(queries=(501,), parameters=wishes, date_ranges=form)[0].params["period"] == sent
     by_default = Parameter("period", "date-range", default=["2024-02-29", "2025-01-31"])
-    [asked] = ask(Offered("/v3", (by_default,), QUERIES[:1]), parameters={}, date_ranges=form)
+    [asked] = ask(OfferedReport("/v3", (by_default,), QUERIES[:1]), parameters={}, date_ranges=form)
     assert asked.params["period"] == sent
 
 
 def test_options_that_are_not_listed_leave_any_value() -> None:
-    open_choice = Offered("/v3", (Parameter("grade", "select"),), QUERIES)
+    open_choice = OfferedReport("/v3", (Parameter("grade", "select"),), QUERIES)
     assert ask(open_choice, queries=(501,))[0].params == {"grade": 7}
 
 
@@ -130,14 +130,14 @@ def test_options_that_are_not_listed_leave_any_value() -> None:
 @pytest.mark.parametrize("required", [True, False])
 def test_a_default_is_sent_where_nothing_is_given(kind: str, default: Any, sent: Any, required: bool) -> None:
     parameter = Parameter("grade", kind, None, required, GRADE.options, default)
-    offered = Offered("/v3", (parameter,), QUERIES)
+    offered = OfferedReport("/v3", (parameter,), QUERIES)
     assert ask(offered, queries=(501,), parameters={})[0].params == {"grade": sent}
 
 
 @pytest.mark.parametrize("nothing", [None, "", []])
 def test_where_there_is_no_default_either_only_a_required_one_is_missed(nothing: Any) -> None:
-    def missing(required: bool) -> Offered:
-        return Offered(
+    def missing(required: bool) -> OfferedReport:
+        return OfferedReport(
             "/v3", (Parameter("grade", "select", "年级", required, GRADE.options, nothing),), QUERIES
         )
 
@@ -247,7 +247,7 @@ def test_a_report_without_queries_or_parameters_is_told() -> None:
 
 def test_long_lists_of_options_are_cut() -> None:
     many = Parameter("grade", "select", options=tuple(Option(number) for number in range(30)))
-    [told] = problems(Offered("/v3", (many,), QUERIES), parameters={"grade": "x"})
+    [told] = problems(OfferedReport("/v3", (many,), QUERIES), parameters={"grade": "x"})
     assert told.endswith("choose from " + ", ".join(map(str, range(20))) + " and 10 more")
 
 
@@ -257,7 +257,9 @@ scalars = st.one_of(st.text(max_size=4), st.integers(), st.floats(allow_nan=Fals
 @settings(max_examples=60, deadline=None)
 @given(st.lists(scalars, min_size=1, max_size=5, unique_by=spelt), st.data())
 def test_every_option_is_chosen_by_its_key_however_that_is_spelt(keys: list[Any], data: Any) -> None:
-    offered = Offered("/v3", (Parameter("p", "multi-select", options=tuple(map(Option, keys))),), QUERIES)
+    offered = OfferedReport(
+        "/v3", (Parameter("p", "multi-select", options=tuple(map(Option, keys))),), QUERIES
+    )
     chosen = data.draw(st.lists(st.sampled_from(keys), min_size=1))
     spelling = tuple(spelt(key) if data.draw(st.booleans()) else key for key in chosen)
     [asked] = ask(offered, queries=(504,), parameters={"p": spelling})

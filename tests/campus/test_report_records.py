@@ -17,19 +17,19 @@ from hypothesis import strategies as st
 from reports_made import REPORT, field, fields, page, params_of, platform_of
 from scripted_platform import Platform, Request, answer
 
-from campus.client import Client
-from campus.collect import Account, Collector
-from campus.contract import Contract
-from campus.contract import fields as fields_of
+from campus.contracts.fields import Contract
+from campus.contracts.fields import fields as fields_of
 from campus.datasets.records import RecordsRead, Write
-from campus.decode import Drift
-from campus.errors import CampusError, Forbidden, Refused, Transient, UnexpectedAnswer
+from campus.decoding.page import Drift
+from campus.extract.batches import Account, Collector
+from campus.http.client import Client
+from campus.http.errors import CampusError, Forbidden, Refused, Transient, UnexpectedAnswer
+from campus.registry import REPORT_FIELDS
 from campus.reports.metadata import Query
-from campus.reports.parameters import Question
+from campus.reports.parameters import ReportRequest
 from campus.reports.records import read_records
-from campus.resources import REPORT_FIELDS
 
-QUESTION = Question(Query(501, "汇总"), {"grade": 7, "terms": ["a,b", "期末"]}, {"grade": 7})
+QUESTION = ReportRequest(Query(501, "汇总"), {"grade": 7, "terms": ["a,b", "期末"]}, {"grade": 7})
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Found:
 
 
 def found(
-    records: Callable[[Request], bytes], scratch: Path, question: Question = QUESTION, **settings: Any
+    records: Callable[[Request], bytes], scratch: Path, question: ReportRequest = QUESTION, **settings: Any
 ) -> Found:
     """What is read of query 501 of a platform that answers so."""
     opened: list[type[Contract]] = []
@@ -156,7 +156,7 @@ def read_values(seen: Found) -> list[int]:
 def test_parameters_are_sent_as_json_text_and_none_as_nothing(tmp_path: Path) -> None:
     seen = found(lambda request: page(request, MARKS, marks(1)), tmp_path)
     assert [params_of(request) for request in seen.asked] == [{"grade": 7, "terms": ["a,b", "期末"]}]
-    seen = found(lambda request: page(request, MARKS, marks(1)), tmp_path, Question(Query(501), {}, {}))
+    seen = found(lambda request: page(request, MARKS, marks(1)), tmp_path, ReportRequest(Query(501), {}, {}))
     assert ["params" in request.query for request in seen.asked] == [False]
 
 
@@ -273,10 +273,11 @@ def test_fields_are_told_with_what_they_belong_to(tmp_path: Path) -> None:
     ] == [
         {**common, "name": "g7", "label_in_path": ["2025", "初一", "平均分"], "is_dynamic": True},
         {**common, "name": "name", "label_in_path": None, "is_dynamic": False},
+        {**common, "name": "odd", "label_in_path": ["odd"], "is_dynamic": False},
     ]
     # What cannot be told of a field does not keep its values out.
-    keys = [bad.key for bad in seen.of_fields.bad]
-    assert keys == [(REPORT, 501, "grade=7", "odd"), None]
+    assert [bad.raw for bad in seen.of_fields.bad] == ['"no field"']
+    assert seen.of_fields.drift[Drift("unreadable_value", "position")] == 1
     assert seen.rows == [{"name": "x", "g7": Decimal("1.50"), "odd": 3, "_extra": None}]
     assert [*seen.read.account.drift] == [Drift("unreadable_definition", "fields[3]")]
     assert seen.contract is not None
@@ -284,14 +285,15 @@ def test_fields_are_told_with_what_they_belong_to(tmp_path: Path) -> None:
     assert comments == {"name": "姓名", "g7": "2025 / 初一 / 平均分", "odd": "odd"}
 
 
-def test_a_row_that_does_not_fit_is_set_aside_and_the_others_load(tmp_path: Path) -> None:
+def test_a_value_that_does_not_fit_is_set_aside_and_its_row_loads(tmp_path: Path) -> None:
     body = json.dumps({"fields": MARKS, "rows": []})[:-2].encode()
     rows = b"""{"name":"a","mark":1}, {"name":"b","mark":1.5}, {"name":"\\ud83d","mark":2},
         {"name":"c","mark":3,"x":1}]}"""
     seen = found(lambda request: answer(body + rows), tmp_path)
-    assert (read_values(seen), [row["_extra"] for row in seen.rows]) == ([1, 3], [None, '{"x":1}'])
-    assert [json.loads(bad.raw)["mark"] for bad in seen.read.account.bad] == [1.5, 2]
-    assert seen.read.account.received == 4
+    assert read_values(seen) == [1, None, 2, 3]
+    extras = [json.loads(row["_extra"]) if row["_extra"] else None for row in seen.rows]
+    assert extras == [None, {"mark": 1.5}, {"name": r'"\ud83d"'}, {"x": 1}]
+    assert (seen.read.account.bad, seen.read.account.received) == ([], 4)
 
 
 @pytest.mark.parametrize(
@@ -343,7 +345,7 @@ def test_a_page_size_that_is_refused_is_not_asked_for_again(tmp_path: Path) -> N
             Client(platform.config(), [REPORT_FIELDS.scopes]) as client,
         ):
             for _ in range(2):
-                collector = Collector(REPORT_FIELDS, "", lambda _: None)
+                collector = Collector(REPORT_FIELDS)
                 await read_records(
                     client, 101, "/v3", REPORT, QUESTION, collector, lambda _: lambda _: None, tmp_path
                 )

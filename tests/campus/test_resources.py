@@ -1,9 +1,12 @@
 """The registry: what is asked, where, with which scope, and how the resources hang together."""
 
+from typing import get_args
+
 import pytest
 
-from campus.contract import column_names
-from campus.resources import (
+from campus.contracts.fields import column_names
+from campus.extract.modes import MODES
+from campus.registry import (
     ATTENDANCE,
     BASE_DATA,
     DATASET_METADATA,
@@ -13,6 +16,7 @@ from campus.resources import (
     TERM_TYPES,
     V1_DATA,
 )
+from campus.registry.spec import Asked
 
 # Path and scopes as the specification lists them (of two scopes, the one that grants less first).
 SPECIFIED = {
@@ -24,12 +28,12 @@ SPECIFIED = {
     "students": ("/api/v3/reflection/students", "student.read_basic student.read_all"),
     "teachers": ("/api/v3/reflection/teachers", "teacher.read_basic teacher.read_all"),
     "admin_classes": ("/api/v3/admin_class/admin_classes", "admin_class.read"),
-    "classes": ("/api/v3/klass/classes", "class.read"),
-    "class_members": ("/api/v3/klass/class-selections", "class.read"),
-    "assessments": ("/api/v3/class-assessment/classes/{id}/assessment", "class.read"),
-    "assessment_items": ("/api/v3/class-assessment/classes/{id}/assessment", "class.read"),
-    "scores": ("/api/v3/class-assessment/items/{id}/scores", "class.read"),
-    "grades": ("/api/v3/class-assessment/class/grades", "class.read"),
+    "classes": ("/api/v3/klass/classes", "class.read klass.read"),
+    "class_members": ("/api/v3/klass/class-selections", "class.read klass.read"),
+    "assessments": ("/api/v3/class-assessment/classes/{id}/assessment", "class.read klass.read"),
+    "assessment_items": ("/api/v3/class-assessment/classes/{id}/assessment", "class.read klass.read"),
+    "scores": ("/api/v3/class-assessment/items/{id}/scores", "class.read klass.read"),
+    "grades": ("/api/v3/class-assessment/class/grades", "class.read klass.read"),
     # Written as /v3/...; whether /api stands before it is not shown.
     "datasets": ("/uds/datasets", "dataset.read_all"),
     "dataset_fields": ("/uds/datasets", "dataset.read_all"),
@@ -37,24 +41,36 @@ SPECIFIED = {
     "report_queries": ("/reporting/reports/{report}/queries", "reporting.read_all"),
     "report_parameters": ("/reporting/reports/{report}/parameters", "reporting.read_all"),
     "report_fields": ("/reporting/reports/{report}/queries/{query}/records", "reporting.read_all"),
-    # Which scope a path of v1 needs is not shown; these are of the sample tokens.
-    "v1_semesters": ("/api/v1/semesters", "class.read user.read"),
-    "v1_admin_classes": ("/api/v1/admin-classes", "class.read user.read"),
-    "user_fields": ("/api/v1/reflection-fields", "user.read"),
-    "v1_users": ("/api/v1/reflections", "user.read"),
-    "attendance_settings": ("/api/v1/classroompad/attendance-settings", "class.read user.read"),
-    "devices": ("/api/v1/classroompad/devices/{id}", "class.read user.read"),
-    "cards": ("/api/v1/studentcard/cards/{id}", "user.read"),
+    # Which scope a path of v1 needs is not shown; these are of the sample tokens, and v3's for the same.
+    "v1_semesters": ("/api/v1/semesters", "class.read klass.read user.read semester.read"),
+    "v1_admin_classes": ("/api/v1/admin-classes", "class.read klass.read user.read admin_class.read"),
+    "user_fields": ("/api/v1/reflection-fields", "user.read reflection.read_basic reflection.read_all"),
+    "v1_users": ("/api/v1/reflections", "user.read reflection.read_basic reflection.read_all"),
+    "attendance_settings": ("/api/v1/classroompad/attendance-settings", "class.read klass.read user.read"),
+    "devices": ("/api/v1/classroompad/devices/{id}", "class.read klass.read user.read"),
+    "cards": ("/api/v1/studentcard/cards/{id}", "user.read reflection.read_basic reflection.read_all"),
     "app_updates": ("/api/v1/classroompad/check-updates", ""),
-    "transcripts": ("/api/v1/students/{id}/transcripts", "class.read user.read"),
-    "transcript_semesters": ("/api/v1/students/{id}/transcripts", "class.read user.read"),
-    "transcript_courses": ("/api/v1/students/{id}/transcripts", "class.read user.read"),
-    "v1_classes": ("/api/v1/classes", "class.read user.read"),
-    "v1_class_students": ("/api/v1/classes/{id}/students", "class.read user.read"),
-    "timetable_days": ("/api/v1/timetable/structure", "class.read user.read"),
-    "timetable_lessons": ("/api/v1/timetable/structure", "class.read user.read"),
-    "attendance_sessions": ("/api/v1/classes/{id}/attendances", "class.read user.read"),
-    "attendance_records": ("/api/v1/classes/{id}/attendances", "class.read user.read"),
+    "transcripts": (
+        "/api/v1/students/{id}/transcripts",
+        "class.read klass.read user.read student.read_basic student.read_all",
+    ),
+    "transcript_semesters": (
+        "/api/v1/students/{id}/transcripts",
+        "class.read klass.read user.read student.read_basic student.read_all",
+    ),
+    "transcript_courses": (
+        "/api/v1/students/{id}/transcripts",
+        "class.read klass.read user.read student.read_basic student.read_all",
+    ),
+    "v1_classes": ("/api/v1/classes", "class.read klass.read user.read"),
+    "v1_class_students": (
+        "/api/v1/classes/{id}/students",
+        "class.read klass.read user.read student.read_basic student.read_all",
+    ),
+    "timetable_days": ("/api/v1/timetable/structure", "class.read klass.read user.read"),
+    "timetable_lessons": ("/api/v1/timetable/structure", "class.read klass.read user.read"),
+    "attendance_sessions": ("/api/v1/classes/{id}/attendances", "class.read klass.read user.read"),
+    "attendance_records": ("/api/v1/classes/{id}/attendances", "class.read klass.read user.read"),
 }
 WITH_TRASHED = {"reflections", "students", "teachers", "classes", "class_members"}
 
@@ -93,3 +109,13 @@ def test_the_named_vocabularies_are_asked_for() -> None:
         "course.subject",
         "course.domain",
     }
+
+
+def test_each_mode_of_asking_has_its_record() -> None:
+    assert set(MODES) == set(get_args(Asked))
+
+
+def test_a_row_that_names_its_unit_by_another_resource_finds_the_unit_there() -> None:
+    via = {name: spec.unit_via for name, spec in RESOURCES.items() if spec.unit_via}
+    assert via == {"assessment_items": "assessments", "grades": "assessments"}
+    assert all(RESOURCES[one].unit_column == "class_id" for one in via.values())

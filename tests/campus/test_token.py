@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -9,9 +10,9 @@ import pytest
 from scripted_platform import TOKEN_PATH, Platform, Request, answer, run
 from test_client import get
 
-from campus.client import Client
-from campus.errors import Forbidden, NotFound, Refused, Transient, Unauthorized, UnexpectedAnswer
-from campus.token import Grant
+from campus.http.auth import Grant
+from campus.http.client import Client
+from campus.http.errors import Forbidden, NotFound, Refused, Transient, Unauthorized, UnexpectedAnswer
 
 STUDENT = ("student.read_basic", "student.read_all")
 SCOPES = [("semester.read",), STUDENT, ("class.read",), ("class.read",)]
@@ -37,6 +38,17 @@ def test_the_request_is_the_one_of_the_specification_with_the_least_scope() -> N
         assert (post.path, post.headers["content-type"]) == (TOKEN_PATH, "application/json")
         assert post.scopes == ["school.101", "semester.read", "student.read_basic", "class.read"]
         assert "x-school-id" not in post.headers
+
+    run(test())
+
+
+def test_scopes_of_the_settings_are_asked_for_besides() -> None:
+    async def test() -> None:
+        async with Platform() as platform:
+            config = replace(platform.config(), extra_scopes=("attendance.read",))
+            async with Client(config, [("class.read",)]) as client:
+                await get(client)
+            assert platform.posts[0].scopes == ["school.101", "class.read", "attendance.read"]
 
     run(test())
 
@@ -85,7 +97,7 @@ def test_a_token_is_refreshed_before_it_expires(expires_in: float, fresh: float)
     async def test() -> None:
         now = 1000.0
         async with Platform(expires_in=expires_in) as platform, Client(platform.config()) as client:
-            grant = Grant(platform.config(), client._exchange, (), 101, clock=lambda: now)
+            grant = Grant(platform.config(), client._sender, (), 101, clock=lambda: now)
             first = await grant.current()
             now += fresh - 0.1
             assert await grant.current() is first
@@ -221,17 +233,23 @@ def test_a_refused_scope_costs_only_what_needs_it(status: int) -> None:
     run(test())
 
 
+def issuing_wide_tokens(platform: Platform) -> set[str]:
+    """The tokens with student.read_all that the platform has issued, as they come."""
+    wide: set[str] = set()
+
+    def issue(request: Request) -> bytes:
+        if "student.read_all" in request.scopes:
+            wide.add(f"t{platform.issued + 1}-token")
+        return platform.issue()
+
+    platform.on_token = issue
+    return wide
+
+
 def test_a_403_tries_the_further_scope_once() -> None:
     async def test() -> None:
         async with Platform() as platform:
-            wide: set[str] = set()
-
-            def issue(request: Request) -> bytes:
-                if "student.read_all" in request.scopes:
-                    wide.add(f"t{platform.issued + 1}-token")
-                return platform.issue()
-
-            platform.on_token = issue
+            wide = issuing_wide_tokens(platform)
             platform.on_get = lambda r: answer([7], 200 if r.token in wide else 403)
             async with Client(platform.config(), SCOPES) as client:
                 await asyncio.gather(*(get(client, scope=STUDENT) for _ in range(16)))
@@ -242,6 +260,57 @@ def test_a_403_tries_the_further_scope_once() -> None:
                 with pytest.raises(Forbidden, match=r"student\.read_basic or student\.read_all"):
                     await get(client, scope=STUDENT)
         assert (len(platform.posts), len(platform.gets)) == (2, 2)
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(401, "no"), (403, "no"), (422, "missing scope"), (400, "无权限")]
+)
+def test_a_missing_scope_may_be_answered_in_other_ways(status: int, words: str) -> None:
+    async def test() -> None:
+        async with Platform() as platform:
+            wide = issuing_wide_tokens(platform)
+            platform.on_get = lambda r: (
+                answer([7]) if r.token in wide or r.path == "/open" else answer({"message": words}, status)
+            )
+            async with Client(platform.config(), SCOPES) as client:
+                await get(client, "/open")
+                assert await get(client, scope=STUDENT) == [7]
+
+    run(test())
+
+
+def test_a_refusal_of_parameters_asks_for_no_further_scope() -> None:
+    async def test() -> None:
+        async with Platform(lambda r: answer({"message": "bad per_page"}, 422)) as platform:
+            async with Client(platform.config(), SCOPES) as client:
+                with pytest.raises(Refused):
+                    await get(client, scope=STUDENT)
+            assert len(platform.posts) == 1
+
+    run(test())
+
+
+def test_an_expired_token_may_be_answered_with_403() -> None:
+    """Sixteen at once ask for one new token; what the new one does not open either is forbidden."""
+
+    async def test() -> None:
+        async with Platform() as platform:
+            expired: set[str] = set()
+            platform.on_get = lambda r: answer([7], 403 if r.token in expired or r.path == "/closed" else 200)
+            async with Client(platform.config(), SCOPES) as client:
+                for _ in range(3):
+                    await get(client, scope=("class.read",))
+                    expired.add(f"t{platform.issued}-token")
+                    found = await asyncio.gather(*(get(client, scope=("class.read",)) for _ in range(16)))
+                    assert found == [[7]] * 16
+                assert platform.issued == 4
+                for _ in range(3):
+                    with pytest.raises(Forbidden):
+                        await get(client, "/closed", scope=("semester.read",))
+                assert platform.issued == 5
+                assert await get(client, scope=("class.read",)) == [7]
 
     run(test())
 

@@ -2,6 +2,7 @@
 
 from datetime import date, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,11 +14,11 @@ from campus.attendance.calendar import (
     Meeting,
     Session,
     WeekCondition,
-    WeeksBegin,
     meetings_of,
     platform_day,
 )
 from campus.attendance.routes import choose
+from campus.attendance.week_rules import WEEK_RULES, WeekRule
 
 # A Thursday to a Friday.
 FIRST, LAST = date(2025, 2, 13), date(2025, 6, 27)
@@ -96,9 +97,45 @@ def test_the_week_condition_is_the_sensible_one_or_the_literal_one(
     assert [week for week in range(1, 21) if calendar.meets(times, week)] == weeks
 
 
-def test_weeks_of_a_span() -> None:
-    assert list(SPRING.weeks_between(date(2025, 5, 5), date(2025, 5, 16))) == [13, 14]
-    assert list(SPRING.weeks_between(date(2025, 1, 1), date(2025, 1, 9))) == []
+def test_what_may_take_place_is_asked_for_whatever_the_reading() -> None:
+    def possible(times: ClassTimes, **calendar: Any) -> list[str]:
+        made = Calendar(20, FIRST, LAST, frozenset({1, 2}), **calendar)
+        weeks = range(1, made.week_count + 1)
+        return [f"{one.day:%m-%d}" for week in weeks for one in made.possible([times], week, date.max)]
+
+    # As the specification words it, start_at is the last week; with one week after another it is the first.
+    assert possible(ClassTimes(7, MONDAY_SECOND, 2, 3)) == ["02-17", "02-24"]
+    assert possible(ClassTimes(7, MONDAY_SECOND, 3, 2)) == ["02-17", "02-24"]
+    # A weekday without school on which a class has a time: it is asked for, and not expected.
+    friday = ClassTimes(7, frozenset({Meeting(5, 1)}), 1, 2)
+    assert possible(friday) == ["02-14", "02-21"]
+    assert days(Calendar(20, FIRST, LAST, frozenset({1, 2})), friday) == []
+    # An even week by one rule is an odd one by another, so both are asked for until that is known.
+    even = ClassTimes(7, MONDAY_SECOND, 1, 3, 2)
+    assert possible(even) == ["02-17"]
+    assert possible(even, other_rules=("first_day",)) == ["02-17", "02-24"]
+    # v3 has a longer semester.
+    also = (FIRST - timedelta(days=3), LAST + timedelta(days=3))
+    every = possible(ClassTimes(7, MONDAY_SECOND), also=also)
+    assert (every[0], every[-1]) == ("02-10", "06-30")
+
+
+def test_a_class_that_was_seen_in_other_weeks_is_asked_for_in_all() -> None:
+    odd = ClassTimes(7, MONDAY_SECOND, 1, 3, 1)
+    assert len(list(SPRING.possible([odd], 6, LAST))) == 0
+    seen = ClassTimes(7, MONDAY_SECOND, 1, 3, 1, any_week=True)
+    assert len(list(SPRING.possible([seen], 6, LAST))) == 1
+    assert list(SPRING.sessions([seen], 6, LAST)) == []
+
+
+def test_a_platform_that_stays_at_the_last_week_says_nothing_of_its_date() -> None:
+    holidays, before = date(2025, 8, 11), date(2025, 1, 15)
+    assert platform_day(SPRING, 20, [1], holidays) == holidays
+    assert platform_day(SPRING, 26, [1], holidays) == holidays
+    assert platform_day(SPRING, 1, [3], before) == platform_day(SPRING, 0, [3], before) == before
+
+
+def test_weeks_until_a_day() -> None:
     assert list(SPRING.weeks_until(date(2025, 2, 17))) == [1, 2]
     assert list(SPRING.weeks_until(date(2025, 2, 12))) == []
 
@@ -118,8 +155,11 @@ classes = st.builds(
 def calendars(draw: st.DrawFn) -> Calendar:
     first = draw(st.dates(date(2020, 1, 1), date(2030, 1, 1)))
     last = first + timedelta(days=draw(st.integers(0, 200)))
-    begin: WeeksBegin = draw(st.sampled_from(["monday", "first_day"]))
-    return Calendar(1, first, last, draw(st.frozensets(st.integers(1, 7), max_size=7)), begin)
+    begin: WeekRule = draw(st.sampled_from(WEEK_RULES))
+    others = tuple(draw(st.sets(st.sampled_from(WEEK_RULES))))
+    teaching = draw(st.frozensets(st.integers(1, 7), max_size=7))
+    condition: WeekCondition = draw(st.sampled_from(["within", "as_specified"]))
+    return Calendar(1, first, last, teaching, begin, condition, others)
 
 
 @settings(max_examples=150)
@@ -141,10 +181,18 @@ def test_every_session_is_found_once_in_the_week_of_its_day(
     while day <= min(calendar.last, until):
         if not calendar.teaching_days or day.isoweekday() in calendar.teaching_days:
             for weekday, lesson in times.meetings:
-                if weekday == day.isoweekday() and calendar.meets(times, calendar.week_of(day)):
+                week = (day - calendar.beginning_of(1)).days // 7 + 1
+                if weekday == day.isoweekday() and calendar.meets(times, week):
                     expected.add(Session(times.class_id, day, lesson))
         day += timedelta(days=1)
     assert {session for _, session in found} == expected
+    # What is expected is among what is asked for.
+    possible = [
+        session
+        for week in range(1, calendar.week_count + 1)
+        for session in calendar.possible([times], week, until)
+    ]
+    assert len(set(possible)) == len(possible) and set(possible) >= expected
 
 
 @settings(max_examples=100)

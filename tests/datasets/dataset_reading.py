@@ -16,23 +16,25 @@ import httpx
 import msgspec
 import pyarrow as pa
 
-from campus.client import Client, segment
-from campus.collect import Collector
-from campus.config import ClientConfig
-from campus.datasets.definition import Definition, columns_of, contract_of, key_fields, parse_definition
-from campus.datasets.definition import primary_key as key_columns
-from campus.datasets.metadata import Offered, read_datasets
+from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.paged import read_pages
 from campus.datasets.plan import Layout, lay_out
 from campus.datasets.records import RecordsRead, Source, Span, read_whole_segment
-from campus.decode import Drift
-from campus.errors import CampusError
-from campus.events import Tally
-from campus.resources import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
-from campus.transport import Reply
+from campus.datasets.type_inference import decide, first_rows, needs_values
+from campus.decoding.definition import Decided, Definition, columns_of, key_fields, parse_definition
+from campus.decoding.definition import primary_key as key_columns
+from campus.decoding.inferred_contract import contract_of
+from campus.decoding.page import Drift
+from campus.extract.batches import Collector
+from campus.http.client import Client, segment
+from campus.http.config import ClientConfig
+from campus.http.errors import CampusError
+from campus.http.events import Tally
+from campus.http.transport import Reply
+from campus.registry import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
 from simulator.app import Application
-from simulator.editing import entries
-from simulator.faults import FaultPlan
+from simulator.control.editing import entries
+from simulator.http.faults import FaultPlan
 from simulator.settings import Access, Readings, Settings, Size
 
 SCHOOL = 101
@@ -73,7 +75,7 @@ class Local:
 
 
 class InProcess:
-    """Stands in for `campus.transport.Transport`; all else is the client as it is."""
+    """Stands in for `campus.http.transport.Transport`; all else is the client as it is."""
 
     def __init__(self, local: Local) -> None:
         self._local = local
@@ -81,20 +83,16 @@ class InProcess:
             transport=httpx.ASGITransport(local.app), base_url="http://platform"
         )
 
-    async def get(self, target: str, headers: Mapping[str, str]) -> Reply:
-        self._local.targets.append(target)
-        return _reply(await self._session.get(target, headers=dict(headers)))
-
-    async def post_json(self, target: str, body: bytes) -> Reply:
-        json = {"content-type": "application/json"}
-        return _reply(await self._session.post(target, content=body, headers=json))
+    async def send(
+        self, method: str, target: str, headers: Mapping[str, str], content: bytes | None = None
+    ) -> Reply:
+        if method == "GET":
+            self._local.targets.append(target)
+        answer = await self._session.request(method, target, headers=dict(headers), content=content)
+        return Reply(answer.status_code, answer.headers, answer.content)
 
     async def close(self) -> None:
         await self._session.aclose()
-
-
-def _reply(answer: httpx.Response) -> Reply:
-    return Reply(answer.status_code, answer.headers, answer.content)
 
 
 @contextmanager
@@ -102,7 +100,7 @@ def client_of(local: Local, **settings: Any) -> Iterator[Client]:
     """A client of this platform alone; open it where it is used."""
     quick = {"max_attempts": 2, "backoff_base": 0.001, **settings}
     config = ClientConfig("http://platform", "demo-client", "demo-secret", **quick)
-    with patch("campus.client.Transport", lambda _: InProcess(local)):
+    with patch("campus.http.client.Transport", lambda _: InProcess(local)):
         yield Client(config, [DATASETS.scopes])
 
 
@@ -127,13 +125,13 @@ async def _read_all(local: Local, width: int) -> dict[str, Found]:
     with client_of(local) as client:
         async with client:
             offered = await _offered(client)
-            definitions = [parse_definition(sent) for sent in offered.definitions.values()]
+            definitions = [await _decided(client, offered, sent) for sent in offered.definitions.values()]
             return {one.name: await _read(client, offered, one, width) for one in definitions}
 
 
-async def _offered(client: Client) -> Offered:
+async def _offered(client: Client) -> OfferedDatasets:
     specs = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
-    return await read_datasets(client, SCHOOL, *(Collector(spec, "", lambda _: None) for spec in specs))
+    return await read_datasets(client, SCHOOL, *(Collector(spec) for spec in specs))
 
 
 def source_of(definition: Definition, prefix: str | None = "/v3", **params: str) -> Source:
@@ -148,7 +146,16 @@ def source_of(definition: Definition, prefix: str | None = "/v3", **params: str)
     )
 
 
-async def _read(client: Client, offered: Offered, definition: Definition, width: int) -> Found:
+async def _decided(client: Client, offered: OfferedDatasets, sent: bytes) -> Definition:
+    """A definition with what its first page shows, as the discovery has it."""
+    definition = parse_definition(sent)
+    if not needs_values(definition, Decided()):
+        return definition
+    rows = await first_rows(client, SCHOOL, source_of(definition, offered.prefix).path, {}, Tally())
+    return parse_definition(sent, {definition.name: decide(definition, Decided(), rows)})
+
+
+async def _read(client: Client, offered: OfferedDatasets, definition: Definition, width: int) -> Found:
     found = Found()
     batches: list[pa.RecordBatch] = []
     source = source_of(definition, offered.prefix)

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from openpyxl.utils.escape import unescape
 from published_kit import ANY, ORIGIN, cells, write
 
-from warehouse.exports.sheets import Column, Sheet, Words, Workbook
-from warehouse.exports.workbook import CUT, write_workbook
-from warehouse.sql import literal
+from exports.sheets import Column, Sheet, Words, Workbook
+from exports.workbook import CUT, write_workbook
+from warehouse.identifiers import literal
 
 DANGEROUS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "＝1", "=cmd|'/c calc'!A0", "{=1}", "#REF!")
 ODD = (
@@ -197,7 +197,7 @@ def test_links_are_for_addresses_only(tmp_path: Path) -> None:
 
 
 def test_links_beyond_what_a_sheet_takes_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.exports.workbook.MAX_LINKS", 2)
+    monkeypatch.setattr("exports.workbook.MAX_LINKS", 2)
     written = write_texts(tmp_path, [f"https://example.org/{number}" for number in range(4)], kind="link")
     assert [bool(cell.hyperlink) for cell in written] == [True, True, False, False]
     assert written[3].value == "https://example.org/3"

@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from published_kit import ANY, ORIGIN, exported, publish
 
-from warehouse.exports.export import Failed, Format, Options, Unknown, Written, export
-from warehouse.exports.flat import STARTS, write_csv
-from warehouse.exports.sheets import Column, Sheet, Words
+from exports.export import Failed, Format, Options, Unknown, Written, export
+from exports.flat import STARTS, write_csv
+from exports.sheets import Column, Sheet, Words
 from warehouse.files import UNFINISHED, workspace
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -148,7 +148,7 @@ def test_the_first_sheet_says_what_this_is(published: Path, tmp_path: Path) -> N
 def test_a_table_goes_over_several_sheets(
     published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("warehouse.exports.workbook.MAX_ROWS", 11)
+    monkeypatch.setattr("exports.workbook.MAX_ROWS", 11)
     numbers = "CREATE TABLE marts.numbers AS SELECT 101 AS school_id, n FROM range({}) t (n)"
     publish(published, [numbers.format(25)])
     [file] = exported(published, "marts.numbers", schools=[101], folder=tmp_path, language="en")

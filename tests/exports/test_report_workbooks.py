@@ -7,7 +7,7 @@ import pytest
 from published_kit import exported, publish
 from spreadsheets import Tab, about, read_book
 
-from warehouse.exports.export import Failed, Options, Written, export
+from exports.export import Failed, Options, Written, export
 
 PATHS = {
     "学号": None,

@@ -1,11 +1,15 @@
 """The house: who may import whom (the contracts are in pyproject.toml)."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from campus.contracts.fields import PLATFORM_ZONE
+from warehouse.lake.tables import PLATFORM_ZONE as lake_zone
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,6 +34,22 @@ def test_no_module_names_what_its_part_of_the_house_does_not_know(package: str, 
     assert modules
     found = {path.name: _imported(path) & foreign for path in modules if _imported(path) & foreign}
     assert found == {}
+
+
+def test_each_room_that_needs_the_platforms_zone_spells_it_once() -> None:
+    assert lake_zone == PLATFORM_ZONE
+    rooms = ("campus", "warehouse", "loading", "assets", "exports", "pipelines")
+    modules = [path for room in rooms for path in (ROOT / room).rglob("*.py")]
+    spelled = {path for path in modules if f'ZoneInfo("{PLATFORM_ZONE}")' in path.read_text(encoding="utf-8")}
+    assert spelled == {ROOT / "campus/contracts/fields.py", ROOT / "warehouse/lake/tables.py"}
+
+
+@pytest.mark.parametrize("page", ["glossary.md", "design.md"])
+def test_what_a_page_says_where_to_find_is_there(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    named = re.findall(r"`((?:campus|warehouse|loading|assets|exports|pipelines)/[\w./]+[.]\w+)`", text)
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 def _imported(path: Path) -> set[str]:

@@ -7,11 +7,14 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from assets.tables import TABLES
-from warehouse.logs import LOGS
-from warehouse.publish import CHECK_RESULTS, PUBLICATION
-from warehouse.sql import create_table
-from warehouse.tables import BOOKKEEPING, SCHOOL_ID, comments
+from campus.attendance.week_days import MONDAY
+from campus.attendance.week_rules import decide
+from loading.semesters import COLUMNS, rows_of_calendar, semesters_of
+from loading.tables import TABLES
+from warehouse.lake.log_tables import LOGS, SEMESTER_CALENDARS
+from warehouse.lake.sql import create_table
+from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID, comments
+from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -35,13 +38,27 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
                 synced = {"_school_id": 1, "_synced_at": "2026-03-01 02:00:00"}
                 _insert(connection, f"raw.{table.name}", {**synced, **row})
         connection.execute("create schema quality")
-        for log in (*LOGS, CHECK_RESULTS, PUBLICATION):
+        for log in (*LOGS, SEMESTER_CALENDARS, CHECK_RESULTS, PUBLICATION):
             connection.register("no_rows", log.lake_schema.empty_table())
             name, notes = f"quality.{log.name}", comments(log.columns)
             create_table(connection, name, "from no_rows", log.comment, notes)
+        _insert_calendars(connection)
         for row in rows.get("changes", ()):
-            _insert(connection, "quality.changes", {"_school_id": 1, "slice": "1|20", **row})
+            _insert(connection, "quality.changes", {"_school_id": 1, "slice": "1:20", **row})
         connection.commit()
+
+
+def _insert_calendars(connection: duckdb.DuckDBPyConnection) -> None:
+    """As a build makes them of the semesters that the lake holds."""
+    shown = {
+        spec: connection.sql(f"select _school_id, {', '.join(columns)} from raw.{spec.name}").to_arrow_table()
+        for spec, columns in COLUMNS.items()
+    }
+    v1, v3 = (table.to_pylist() for table in shown.values())
+    for school_id in sorted({row["_school_id"] for row in (*v1, *v3)}):
+        mine = ([row for row in rows if row["_school_id"] == school_id] for rows in (v1, v3))
+        for row in rows_of_calendar(semesters_of(school_id, *mine, {}), decide("auto", []), MONDAY):
+            _insert(connection, "quality.semester_calendars", row)
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, row: Mapping[str, Any]) -> None:

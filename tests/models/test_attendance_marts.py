@@ -16,9 +16,13 @@ from scipy import stats
 FIRST_DAY = date(2026, 3, 2)  # a Monday
 DAYS = [FIRST_DAY + timedelta(7 * week + day) for week in range(9) for day in range(5)]
 HOLIDAY = FIRST_DAY + timedelta(15)
+PARTIAL_DAY = FIRST_DAY + timedelta(9)
+RECORDED_THEN = 8  # students, of 23
 CLASSES = {11: (1, 2), 12: (3,), 13: (4,)}  # its lessons, each day
 STUDENTS = range(1, 25)
 MOVED_ON = FIRST_DAY + timedelta(23)
+LEFT, LEFT_ON = 22, FIRST_DAY + timedelta(44)  # the school, though no membership says so
+GONE = 25  # has left as well, with all records
 STATUSES = ("normal", "lated", "early_left", "absent", "absent_from_duty")
 PRESENT = ["normal", "lated", "early_left"]
 
@@ -34,9 +38,14 @@ def _members() -> Iterator[tuple[int, int, date | None, date | None]]:
             yield 12 + student % 2, student, None, None
 
 
+def _is_there(student: int, day: date, joined: date | None, left: date | None) -> bool:
+    """Whether a member of a class belongs to it on a day, and to the school."""
+    return (joined or date.min) <= day < (left or date.max) and (student != LEFT or day < LEFT_ON)
+
+
 def _records(luck: Random) -> Iterator[dict[str, object]]:
     """Students differ in how often they miss a day; one session in twelve is recorded of nobody, and one
-    record in fifteen is left out."""
+    record in fifteen is left out; on one day most are."""
     for day in DAYS:
         missing = {student for student in STUDENTS if luck.random() < (student % 8) ** 2 / 110}
         for class_id, lessons in CLASSES.items():
@@ -44,8 +53,10 @@ def _records(luck: Random) -> Iterator[dict[str, object]]:
                 if day == HOLIDAY or luck.random() < 1 / 12:
                     continue
                 for member, student, joined, left in _members():
-                    here = (joined or date.min) <= day < (left or date.max)
-                    if member != class_id or not here or luck.random() < 1 / 15 or student == 23:
+                    here = member == class_id and _is_there(student, day, joined, left)
+                    if not here or luck.random() < 1 / 15 or student == 23:
+                        continue
+                    if day == PARTIAL_DAY and student > RECORDED_THEN:
                         continue
                     status = "absent" if student in missing else luck.choices(STATUSES, (85, 8, 4, 2, 1))[0]
                     yield {
@@ -78,7 +89,10 @@ def by_chance(run_dbt: Builder) -> Build:
         "schools": [{"id": 1}],
         "semesters": [{"id": 20}],
         "v1_semesters": [{"id": 20, "start_at": FIRST_DAY, "end_in": "2026-07-05"}],
-        "students": [{"id": student} for student in STUDENTS],
+        "students": [
+            *({"id": student, "deleted_at": LEFT_ON if student == LEFT else None} for student in STUDENTS),
+            {"id": GONE, "deleted_at": LEFT_ON},
+        ],
         "classes": [{"id": class_id, "semester_id": 20} for class_id in CLASSES],
         "v1_classes": [{"id": class_id, "semester_id": 20} for class_id in CLASSES],
         "class_members": [
@@ -89,7 +103,7 @@ def by_chance(run_dbt: Builder) -> Build:
                 "created_at": joined,
                 "deleted_at": left,
             }
-            for class_id, student, joined, left in _members()
+            for class_id, student, joined, left in (*_members(), (11, GONE, None, None))
         ],
         "attendance_sessions": [
             {
@@ -245,8 +259,7 @@ def test_unrecorded_sessions_are_those_of_a_member_without_a_record(by_chance: B
             session
             for class_id, member, joined, left in _members()
             for session in due
-            if (member, class_id) == (student, session[0])
-            and (joined or date.min) <= session[1] < (left or date.max)
+            if (member, class_id) == (student, session[0]) and _is_there(student, session[1], joined, left)
         ]
         unrecorded = [session for session in sessions if (student, *session) not in own]
         expected.append((student, len(sessions), len(unrecorded)))
@@ -262,15 +275,18 @@ def test_unrecorded_sessions_are_those_of_a_member_without_a_record(by_chance: B
 def test_average_daily_attendance_is_a_headcount_of_attended_days(
     by_chance: Build, counted: pl.DataFrame
 ) -> None:
+    """A day on which fewer than half of the usual number were recorded is none of them."""
+    days = counted.group_by("week", "checked_at").agg(students=pl.len(), attended=(~pl.col("missed")).sum())
+    whole = pl.col("students") >= days["students"].median() / 2
+    assert days.filter(~whole)["checked_at"].to_list() == [PARTIAL_DAY]
     expected = (
-        counted.group_by("week")
-        .agg(attended=(~pl.col("missed")).sum(), days=pl.col("checked_at").n_unique())
-        .select("week", pl.col("attended") / pl.col("days"))
+        days.group_by("week")
+        .agg(pl.col("attended").filter(whole).mean(), (~whole).sum().alias("partial"))
         .sort("week")
     )
     shown = _mart(
         by_chance,
-        "select week, average_daily_attendance::double from marts.attendance_group_week"
+        "select week, average_daily_attendance::double, partial_days from marts.attendance_group_week"
         " where group_type = 'school' order by all",
     )
     assert len(shown) == 9

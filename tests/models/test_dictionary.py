@@ -1,5 +1,6 @@
 """The dictionary of a built file is whole, and the page of the docs is that of the models as they are."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -9,8 +10,9 @@ import duckdb
 import pytest
 from conftest import Build
 
-from assets.tables import ENDPOINTS
-from warehouse.dictionary import page, record_dictionary
+from loading.tables import ENDPOINTS, TABLES
+from warehouse.publish.dictionary import page, record_dictionary
+from warehouse.publish.labels import Labels
 
 PAGE = Path(__file__).parents[2] / "docs" / "dictionary.md"
 
@@ -19,7 +21,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "dictionary.md"
 def file(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A built file with its dictionary, as the pipeline writes it after dbt."""
     copy = shutil.copy(healthy.file, tmp_path_factory.mktemp("dictionary") / "campus.duckdb")
-    record_dictionary(Path(copy), healthy.file.parent / "target" / "manifest.json", ENDPOINTS)
+    record_dictionary(
+        Path(copy), healthy.file.parent / "target" / "manifest.json", TABLES.values(), ENDPOINTS
+    )
     return Path(copy)
 
 
@@ -44,7 +48,22 @@ def test_all_of_them_have_a_type_a_meaning_a_source_and_a_name_in_chinese(file: 
         " where data_type is null or coalesce(description, '') = '' or source is null"
         " or (label_zh is null and schema_name <> 'staging') order by all",
     )
-    assert incomplete == [], "say it in the contract or the yml; Chinese names may go to warehouse/labels.csv"
+    assert incomplete == [], "say it beside the field (campus/contracts) or in the yml of the model"
+
+
+def test_nothing_is_said_that_would_be_inherited(healthy: Build, file: Path) -> None:
+    """A name or unit that a model's yml says again is one more to change."""
+    manifest = json.loads((healthy.file.parent / "target" / "manifest.json").read_text(encoding="utf-8"))
+    columns = set(rows(file, "select schema_name, table_name, column_name from duckdb_columns()"))
+    labels = Labels(manifest, columns, TABLES.values())
+    twice = [
+        place
+        for place in columns
+        if place[0] in ("core", "marts")
+        for own, above in [(labels.stated(*place), labels.inherited(*place))]
+        if (own.label_zh and own.label_zh == above.label_zh) or (own.unit and own.unit == above.unit)
+    ]
+    assert sorted(twice) == []
 
 
 def test_what_is_said_in_yml_header_and_contract_arrives(file: Path) -> None:

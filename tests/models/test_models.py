@@ -20,11 +20,12 @@ def test_the_mart_has_the_numbers_worked_by_hand(healthy: Build) -> None:
     )
     # 王一: (90 + 25) / 150 = 76.6667 %; (90 * 3 + 50 * 1) / 4 = 80; GPA (4 * 3 + 1 * 1) / 4 = 3.25;
     # 25 of 50 is below 60 %, so one course is failed.
-    # 张三 has left and ties with 王一 at 80; by the default scale 80 % is 3.0 points. 李二 has zero: third.
+    # 张三 has left, so that no class lists him, and no rank is his, with the same 80 as 王一; by the default
+    # scale 80 % is 3.0 points. 李二 has zero: second in the cohort.
     assert rows == [
-        (1, "张三", "1班", "2028届", 1, 0, "80.0000", "80.0000", "3.0000", "scale", 1, 3, 0.0, 1),
-        (1, "李二", "1班", "2028届", 1, 1, "0.0000", "0.0000", "0.0000", "scale", 3, 3, 1.0, 3),
-        (1, "王一", "1班", "2028届", 2, 1, "76.6667", "80.0000", "3.2500", "platform", 1, 3, 0.0, 1),
+        (1, "张三", None, "2028届", 1, 0, "80.0000", "80.0000", "3.0000", "scale", None, None, None, None),
+        (1, "李二", "1班", "2028届", 1, 1, "0.0000", "0.0000", "0.0000", "scale", 2, 2, 1.0, 2),
+        (1, "王一", "1班", "2028届", 2, 1, "76.6667", "80.0000", "3.2500", "platform", 1, 2, 0.0, 1),
         (2, "Ann", None, None, 1, 0, None, None, None, None, None, None, None, None),
     ]
 
@@ -130,3 +131,20 @@ def test_products_of_measures_do_not_overflow(healthy: Build, product: str) -> N
     healthy.rows(f"select {product} from {facts}")
     with pytest.raises(duckdb.Error):  # why core has decimal(18, 6) and not raw's decimal(38, 18)
         healthy.rows("select score * score from raw.grades")
+
+
+def test_who_is_in_an_administrative_class_is_as_the_lists_of_the_present_say(healthy: Build) -> None:
+    lists = healthy.rows(
+        "select admin_class_id, student_id, in_v3, in_v1, is_member"
+        " from core.bridge_admin_class_student order by all"
+    )
+    assert lists == [(501, 1, True, True, True), (501, 2, True, True, True)]
+    classes = healthy.rows("select admin_class_id, teacher_ids, listed_by from core.dim_admin_class")
+    assert classes == [(501, [50], "v3")]
+    # Student 3 has left: no list names him, and nothing is inferred against a list.
+    members = healthy.rows(
+        "select semester_id, student_id, admin_class_id, is_inferred"
+        " from core.bridge_student_admin_class order by all"
+    )
+    assert members == [(20, 1, 501, False), (20, 2, 501, False)]
+    assert healthy.statuses["admin_class_mismatch_is_empty"] == "pass"

@@ -11,14 +11,14 @@ from conftest import Build
 from spreadsheets import about, read_book
 from workbook_truth import compare
 
-from assets.tables import ENDPOINTS
-from warehouse.dictionary import record_dictionary
-from warehouse.exports.export import Options, export
-from warehouse.exports.ready import READY
-from warehouse.exports.sheets import Language
-from warehouse.exports.workbook import NO_ROWS
-from warehouse.exports.workbooks.queries import SHOWN, rows, spread, spread_names
-from warehouse.exports.workbooks.terms import LEVELS
+from exports.export import Options, export
+from exports.ready import READY
+from exports.sheets import Language
+from exports.workbook import NO_ROWS
+from exports.workbooks.queries import SHOWN, rows, spread, spread_names
+from exports.workbooks.terms import LEVELS
+from loading.tables import ENDPOINTS, TABLES
+from warehouse.publish.dictionary import record_dictionary
 
 SCHOOL = 1
 
@@ -31,9 +31,12 @@ def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def publish(build: Build, folder: Path) -> Path:
     file = Path(shutil.copy(build.file, folder / "campus.duckdb"))
-    record_dictionary(file, build.file.parent / "target" / "manifest.json", ENDPOINTS)
+    record_dictionary(file, build.file.parent / "target" / "manifest.json", TABLES.values(), ENDPOINTS)
     with closing(duckdb.connect(str(file))) as con:
-        con.execute("INSERT INTO quality.publication VALUES ('20260301T0200', TIMESTAMP '2026-03-01 02:00')")
+        con.execute(
+            "INSERT INTO quality.publication (generation, published_at)"
+            " VALUES ('20260301T0200', TIMESTAMP '2026-03-01 02:00')"
+        )
     return file
 
 

@@ -35,7 +35,16 @@ HEALTHY: dict[str, list[dict[str, object]]] = {
         {"id": 50, "role": "teacher"},
         {"id": 1, "role": "student", "_school_id": 2},
     ],
-    "admin_classes": [{"id": 501, "name": "1班", "graduates_in_id": 1, "teacher_ids": "[50]"}],
+    # Named by the course classes alone, student 3 was in class 501 and has left.
+    "admin_classes": [
+        {
+            "id": 501,
+            "name": "1班",
+            "graduates_in_id": 1,
+            "teachers": "[{'id': 50, 'name': 陈老师, 'usin': T50}]",
+            "students": "[{'id': 1, 'name': 王一, 'usin': '0001'}, {'id': 2, 'name': 李二, 'usin': '0002'}]",
+        }
+    ],
     "classes": [
         {
             "id": 11,
@@ -118,7 +127,14 @@ HEALTHY: dict[str, list[dict[str, object]]] = {
         *({"id": user, "role": 1, "usin": f"000{user}", "phone": "1"} for user in (1, 2)),
         {"id": 50, "role": 2, "phone": "1", "idcard": None},
     ],
-    "v1_admin_classes": [{"id": 501, "name": "1班", "grade_name": "高一"}],
+    "v1_admin_classes": [
+        {
+            "id": 501,
+            "name": "1班",
+            "grade_name": "高一",
+            "students": "[{'rid': 1, 'name': 王一}, {'id': 9, 'reflection': {'id': 2, 'name': 李二}}]",
+        }
+    ],
     "timetable_days": [{"semester_id": 20, "day": 1, "label": "周一"}],
     "timetable_lessons": [{"semester_id": 20, "lesson": 1, "label": "早读", "time": "07:30-08:00"}],
     "attendance_sessions": [
@@ -199,7 +215,12 @@ BROKEN: dict[str, list[dict[str, object]]] = {
         {"id": None, "role": "teacher"},
     ],
     "reflections": [{"id": 2, "role": "pilot"}],
-    "admin_classes": [{"id": 501, "graduates_in_id": 999}],
+    # Student 1 is in two classes, of one of which v1 says something else.
+    "admin_classes": [
+        {"id": 501, "graduates_in_id": 999, "students": "[{'id': 1}]"},
+        {"id": 502, "students": "[{'id': 1}]"},
+    ],
+    "v1_admin_classes": [{"id": 502, "students": "[{'id': 77}]"}],
     "classes": [
         {"id": 11, "semester_id": 999, "subject_id": 999, "domain_id": 999, "admin_class_ids": "[999]"},
     ],

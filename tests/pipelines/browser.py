@@ -13,6 +13,8 @@ import httpx
 DRIVER = shutil.which("chromedriver")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE = 60.0  # seconds, for a page on a busy machine
+#: Control and A, then both released: a field that was drawn anew half-way keeps what was typed before.
+SELECT_ALL = "\ue009a\ue000"
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -39,17 +41,38 @@ class Page:
 
     def click(self, xpath: str) -> None:
         """Click an element once it is there and can be clicked."""
+        self._act(xpath, "click", {})
+
+    def type(self, xpath: str, text: str) -> None:
+        """Put a text into a field once it is there and takes one, in the place of what is in it."""
+        self._act(xpath, "value", {"text": SELECT_ALL + text})
+
+    def choose(self, xpath: str, text: str) -> None:
+        """Type a text into a field that offers what begins so, and take the offer. A field that is still
+        filling forgets what is typed, and is asked again."""
+        offer = f"//*[normalize-space(text())={_literal(text)}]"
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            self.type(xpath, text)
+            try:
+                self._element(offer, patience=5)
+            except AssertionError:
+                continue
+            break
+        self.click(offer)
+
+    def _act(self, xpath: str, action: str, body: dict[str, str]) -> None:
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                return self._send(f"/element/{self._element(xpath)}/click", {})
-            except httpx.HTTPStatusError:  # it is still moving, or disabled
+                return self._send(f"/element/{self._element(xpath)}/{action}", body)
+            except httpx.HTTPStatusError:  # it is still moving, disabled, or was drawn anew
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.2)
 
-    def _element(self, xpath: str) -> str:
-        deadline = time.monotonic() + PATIENCE
+    def _element(self, xpath: str, patience: float = PATIENCE) -> str:
+        deadline = time.monotonic() + patience
         while True:
             try:
                 found: dict[str, str] = self._send("/element", {"using": "xpath", "value": xpath})

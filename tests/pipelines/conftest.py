@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from world import World, world
 
-from warehouse.models import Build, manifest
+from warehouse.publish.dbt_runner import Build, manifest
 
 NewHome = Callable[[], Path]
 

@@ -12,20 +12,20 @@ import pyarrow as pa
 from dataset_truth import in_order, spelt, true_rows
 from world import Load, World
 
-from assets.dataset_tables import definitions_of, planned_tables
 from assets.datasets import RECORDS
 from assets.partitions import DATASET_SEGMENTS
 from assets.resource_assets import asset_key
-from assets.runtime import SYNC_ID_TAG
-from campus.datasets.definition import columns_of
+from campus.decoding.definition import columns_of
+from loading.datasets.tables import definitions_of, planned_tables
+from loading.runtime import SYNC_ID_TAG
 from pipelines.definitions import DATASETS, load_definitions
 from pipelines.due import RANGE_END, RANGE_START
 from pipelines.options import DatasetOptions
 from pipelines.resources import open_runtime
 from pipelines.sync import JobEnd
-from warehouse.plans import Plan, read_plans
-from warehouse.publish import build_raw
-from warehouse.tables import dataset_table
+from warehouse.lake.tables import dataset_table
+from warehouse.load.dataset_plans import Plan, read_plans
+from warehouse.publish.publish import build_raw
 
 SCHOOL = 101
 # Nothing else is asked for, so that a sync takes a second or two.
@@ -42,7 +42,7 @@ def sync(world: World, *, full: bool = False, accept_vanished: bool = False, **o
 def segments(load: Load, table: str) -> dict[int, dict[str, Any]]:
     """The load log's rows of a dataset in a load, by segment."""
     mine = [row for row in load.log if row["resource"] == f"datasets.{table}"]
-    return {int(row["slice"].split("|")[1]): row for row in mine}
+    return {int(row["slice"].split(":")[1]): row for row in mine}
 
 
 def partitions(world: World) -> list[str]:

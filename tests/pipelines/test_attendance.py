@@ -9,12 +9,13 @@ import dagster as dg
 import pytest
 from world import Load, World
 
-from assets import attendance_loading
-from assets.partitions import ATTENDANCE_WEEKS, week_key
+from assets.partitions import ATTENDANCE_WEEKS
 from assets.resource_assets import asset_key
-from campus.contract import column_names
-from campus.resources import ATTENDANCE as ATTENDANCE_RESOURCES
-from campus.resources import RESOURCES
+from campus.contracts.fields import column_names
+from campus.registry import ATTENDANCE as ATTENDANCE_RESOURCES
+from campus.registry import RESOURCES
+from loading.attendance import loader as attendance_loading
+from loading.partition_keys import week_key
 from pipelines.definitions import ATTENDANCE, load_definitions
 from pipelines.due import PartitionRange
 from pipelines.options import AttendanceOptions, Options, PlatformOptions
@@ -75,12 +76,14 @@ def held(world: World) -> dict[int, dict[str, Any]]:
     return {row["id"]: {name: row[name] for name in columns} for row in world.held(RECORDS)}
 
 
-def asked(world: World) -> tuple[list[int], list[date]]:
-    """Which students, and the sessions of which days, the platform has been asked for."""
+def asked(world: World) -> tuple[list[int], list[date], set[tuple[str, str, str]]]:
+    """Which students, the sessions of which days, and which sessions the platform has been asked for: those
+    once among the last that were asked for again because nobody has marked them."""
     log = [entry for entry in world.platform.log() if entry["path"].endswith("/attendances")]
     students = [int(entry["path"].split("/")[4]) for entry in log if "/students/" in entry["path"]]
-    days = [date.fromisoformat(entry["query"]["date"]) for entry in log if "/classes/" in entry["path"]]
-    return students, days
+    classes = [(entry["path"], entry["query"]) for entry in log if "/classes/" in entry["path"]]
+    days = [date.fromisoformat(query["date"]) for _, query in classes]
+    return students, days, {(path, query["date"], query["lesson"]) for path, query in classes}
 
 
 def sync(world: World, **options: Any) -> Load:
@@ -118,15 +121,18 @@ def test_the_first_load_is_what_the_platform_has(school: World) -> None:
     assert {row["_week"] for row in school.held(RECORDS)} == set(range(1, 14))
     left = {entry["key"] for entry in school.platform.rows("reflections", SCHOOL) if entry["trashed"]}
     assert left & {row["student_id"] for row in school.held(RECORDS)}
+    # Of the platform, whose clock is not ours.
+    days = {row["platform_day"] for row in school.log("load_log") if row["resource"] == RECORDS}
+    assert days == {TODAY}
 
 
 def test_its_requests_are_those_of_the_cheaper_route(school: World) -> None:
-    students, days = asked(school)
+    students, days, sessions_asked = asked(school)
     log = [row for row in school.log("load_log") if row["resource"] == RECORDS]
     assert sum(row["requests"] for row in log) == len(students) + len(days)
     sessions = [row for row in school.held("attendance_sessions") if row["scheduled"]]
     assert len(students) == len(set(students))
-    assert len(students) + len(days) < len(sessions)
+    assert len(students) + len(sessions_asked) < len(sessions)
 
 
 def test_weeks_are_partitions_also_those_to_come(school: World) -> None:
@@ -160,9 +166,9 @@ def test_a_later_sync_asks_for_the_window_alone_and_changes_nothing(school: Worl
     before = school.versions()
     assert sync(school).problems == []
     assert school.versions() == before
-    students, days = asked(school)
+    students, days, sessions_asked = asked(school)
     assert min(days) >= window and max(days) == TODAY
-    unmarked_today = len(days) - len(inside)
+    unmarked_today = len(sessions_asked) - len(inside)
     assert 0 <= unmarked_today < 6
     # The students who show what no schedule has: far fewer than there are.
     assert 0 < len(students) < 6
@@ -171,7 +177,7 @@ def test_a_later_sync_asks_for_the_window_alone_and_changes_nothing(school: Worl
 def test_a_wider_window_is_a_setting(school: World) -> None:
     options = Options(attendance=AttendanceOptions(window_days=0), platform=PlatformOptions(max_attempts=4))
     assert sync(school, options=options).problems == []
-    _, days = asked(school)
+    _, days, _ = asked(school)
     assert set(days) == {TODAY}
 
 
@@ -211,7 +217,7 @@ def test_a_week_to_come_has_nothing_to_ask_for(school: World) -> None:
     result = backfill(school, 15, 16)
     assert result.success
     assert metadata(result) == {}
-    assert asked(school) == ([], [])
+    assert asked(school) == ([], [], set())
 
 
 def test_new_sessions_and_late_marks_come_with_the_days(school: World) -> None:
@@ -278,7 +284,7 @@ def test_records_that_vanish_stop_a_week_until_they_are_accepted(school: World) 
         if first <= date.fromisoformat(entry["row"]["date"]) <= last:
             school.platform.destroy("attendance_sessions", entry["key"])
     [problem] = sync(school).problems
-    assert "--accept-vanished" in problem and "|13" in problem
+    assert "--accept-vanished" in problem and ":13" in problem
     assert gone[0] in held(school)
     assert sync(school, accept_vanished=True).problems == []
     assert held(school) == truth(school)
@@ -307,5 +313,5 @@ def test_a_semester_whose_dates_move_is_filed_by_its_new_weeks(school: World) ->
         # The days before its beginning count as the first week.
         assert all(row["_week"] == max((row[day] - FIRST).days // 7, 1) for row in school.held(name))
     sync(school)
-    students, days = asked(school)
+    students, days, _ = asked(school)
     assert len(students) < 6 and min(days) >= TODAY - timedelta(days=14)

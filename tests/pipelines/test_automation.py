@@ -1,22 +1,27 @@
 """What Dagster is given: jobs, the nightly schedule, and sensors that load and publish by themselves."""
 
+import json
 from collections.abc import Callable
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import dagster as dg
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from world import World, publications
 
 from assets.datasets import RECORDS
+from assets.drift_checks import NO_DRIFT
 from assets.models import PUBLISHED
-from assets.partitions import DATASET_SEGMENTS, week_key
-from assets.resource_assets import asset_key
-from assets.runtime import FULL_TAG, SYNC_ID_TAG
-from assets.tables import TABLES
-from campus.resources import ATTENDANCE as ATTENDANCE_RESOURCES
-from campus.resources import BASE_DATA as BASE_RESOURCES
-from campus.resources import DATASET_METADATA, REPORT_METADATA, SCHOOLS, V1_DATA
+from assets.partitions import DATASET_SEGMENTS
+from assets.resource_assets import LOADED_WHOLE, asset_key
+from campus.registry import ATTENDANCE as ATTENDANCE_RESOURCES
+from campus.registry import BASE_DATA as BASE_RESOURCES
+from campus.registry import DATASET_METADATA, REPORT_METADATA, SCHOOLS, V1_DATA
+from loading.partition_keys import week_key
+from loading.runtime import FULL_TAG, SYNC_ID_TAG
+from loading.tables import TABLES
 from pipelines.automation import EVERY_SEMESTER_TAG
 from pipelines.definitions import (
     ATTENDANCE,
@@ -30,9 +35,9 @@ from pipelines.definitions import (
     load_definitions,
 )
 from pipelines.due import PartitionRange, school_of
-from warehouse.logs import RETIRED
-from warehouse.quality import now, record_load
-from warehouse.tables import Slice
+from warehouse.lake.log_tables import QUARANTINE, RETIRED
+from warehouse.lake.tables import Slice
+from warehouse.load.load_log import now, record_load
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 
@@ -68,7 +73,19 @@ def test_each_asset_has_a_group_and_a_description(definitions: dg.Definitions) -
     groups = {"base_data", "v1", "attendance", "datasets", "staging", "core", "marts", "seeds", "published"}
     assert {node.group_name for node in nodes.values()} >= groups
     assert [key for key, node in nodes.items() if not node.description] == []
-    assert len(graph.asset_check_keys) > 70
+
+
+def test_each_check_of_the_models_and_of_the_loads_is_one_of_dagster(
+    district: World, definitions: dg.Definitions
+) -> None:
+    [parsed] = district.home.glob("dbt/*/manifest.json")
+    nodes = json.loads(parsed.read_text(encoding="utf-8"))["nodes"].values()
+    of_models = {node["name"] for node in nodes if node["resource_type"] == "test"}
+    keys = definitions.resolve_asset_graph().asset_check_keys
+    assert {key.name for key in keys} == of_models | {LOADED_WHOLE, NO_DRIFT}
+    assert {key.asset_key for key in keys if key.name == LOADED_WHOLE} == {
+        key.asset_key for key in keys if key.name == NO_DRIFT
+    }
 
 
 def test_the_schedule_runs_at_two_in_shanghai_and_names_the_night(
@@ -133,7 +150,7 @@ def test_later_nights_load_the_current_semester_and_once_a_week_all(district: Wo
 
 def test_a_semester_that_was_retired_and_is_back_is_loaded_by_night(district: World) -> None:
     older, current, *others = district.partitions
-    slice = Slice.of(_school_id=school_of(older), _semester_id=int(older.split("|")[1]))
+    slice = Slice.of(_school_id=school_of(older), _semester_id=int(older.split(":")[1]))
     entry = {"sync_id": "night", "started_at": now(), "status": RETIRED, "complete": True}
     record_load(district.lake, TABLES["classes"], slice, entry)
     assert requested_loads(district, district.discover(), weekly=False)[0] == (older, current)
@@ -142,9 +159,29 @@ def test_a_semester_that_was_retired_and_is_back_is_loaded_by_night(district: Wo
     assert requested_loads(district, district.discover(), weekly=False) == ranges
 
 
+def test_a_semester_with_rows_in_quarantine_is_loaded_again_by_night(district: World) -> None:
+    older, current, *others = district.partitions
+    slice = Slice.of(_school_id=school_of(older), _semester_id=int(older.split(":")[1]))
+    row = {
+        "resource": "grades",
+        "_school_id": school_of(older),
+        "slice": str(slice),
+        "key": "[1]",
+        "reason": "text in a number, by an earlier version",
+        "raw": "{}",
+    }
+    rows = pa.Table.from_pylist([row], schema=QUARANTINE.lake_schema)
+    write_deltalake(district.lake.open(QUARANTINE), rows, mode="append")
+    assert requested_loads(district, district.discover(), weekly=False)[0] == (older, current)
+    assert district.load().problems == []
+    assert district.log("quarantine") == []
+    ranges = [(key, key) for key in (current, others[1])]
+    assert requested_loads(district, district.discover(), weekly=False) == ranges
+
+
 def test_every_night_loads_the_datasets_of_each_school_in_one_run(district: World) -> None:
     keys = district.instance.get_dynamic_partitions(DATASET_SEGMENTS.name or "")
-    schools = [[key for key in keys if key.startswith(f"{school_id}|")] for school_id in (101, 102)]
+    schools = [[key for key in keys if key.startswith(f"{school_id}:")] for school_id in (101, 102)]
     found = requested_loads(district, district.discover(), weekly=False, job=DATASETS)
     assert found == [(school[0], school[-1]) for school in schools]
 
@@ -174,21 +211,21 @@ def test_attendance_is_asked_for_once_the_classes_of_its_school_are_loaded(distr
             tags=tags | PartitionRange(school_of(key), key, key).tags,
         )
 
-    base = run(BASE_DATA, "101|10101", dg.DagsterRunStatus.SUCCESS)
+    base = run(BASE_DATA, "101:10101", dg.DagsterRunStatus.SUCCESS)
     assert requested_weeks(district, base, event) == [], "the v1 generation is still to come"
-    under_way = run(V1, "101|10101", dg.DagsterRunStatus.STARTED)
-    run(V1, "102|10201", dg.DagsterRunStatus.SUCCESS)
+    under_way = run(V1, "101:10101", dg.DagsterRunStatus.STARTED)
+    run(V1, "102:10201", dg.DagsterRunStatus.SUCCESS)
     assert requested_weeks(district, base, event) == []
     district.instance.report_run_failed(under_way)
     first, last = week_key(101, 10101, 1), week_key(101, 10102, 13)
     weeks = PartitionRange(101, first, last).tags
     assert requested_weeks(district, base, event) == [night | weeks], "what has begun and was never loaded"
 
-    by_hand = run(V1, "101|10101", dg.DagsterRunStatus.SUCCESS, {})
+    by_hand = run(V1, "101:10101", dg.DagsterRunStatus.SUCCESS, {})
     assert requested_weeks(district, by_hand, event) == []
     sunday = {SYNC_ID_TAG: "a Sunday", FULL_TAG: "true"}
-    run(BASE_DATA, "101|10101", dg.DagsterRunStatus.SUCCESS, sunday)
-    ended = run(V1, "101|10101", dg.DagsterRunStatus.SUCCESS, sunday)
+    run(BASE_DATA, "101:10101", dg.DagsterRunStatus.SUCCESS, sunday)
+    ended = run(V1, "101:10101", dg.DagsterRunStatus.SUCCESS, sunday)
     assert requested_weeks(district, ended, event) == [sunday | weeks]
 
 

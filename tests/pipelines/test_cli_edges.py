@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 from deltalake.exceptions import DeltaError
 
-from campus.events import Event
-from pipelines.cli import main
-from pipelines.display import progress
+from campus.http.events import Event
+from pipelines.cli.display import progress
+from pipelines.cli.main import main
 from simulator.process import SimulatorError
-from warehouse.lake import SchemaConflict
-from warehouse.models import ModelsBroken
+from warehouse.lake.delta import SchemaConflict
+from warehouse.publish.dbt_runner import ModelsBroken
 
 CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "sk-do-not-tell"

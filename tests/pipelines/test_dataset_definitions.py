@@ -1,5 +1,6 @@
 """Datasets whose metadata change: no row is lost, and each change is drift that is told."""
 
+import json
 from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
@@ -37,10 +38,16 @@ def drift(world: World) -> set[tuple[str, str, str | None]]:
     }
 
 
-def test_unknown_types_load_as_text_and_are_told(synced: World) -> None:
+def test_of_an_unknown_type_the_values_decide_and_that_is_told_once(synced: World) -> None:
     assert differences(synced) == {}
-    told = {(row["field"], row["value"]) for row in synced.log("drift") if row["kind"] == "unknown_type"}
-    assert told == {("location", "geo_point"), ("extras", "json")}
+    told = [(row["field"], row["value"]) for row in synced.log("drift") if row["kind"] == "unknown_type"]
+    assert told == [("location", "geo_point -> text")]
+    assert "unknown_type location geo_point -> text" in discovered(synced)["notes"]
+    synced.platform.clear_log()
+    assert again(synced).problems == []
+    assert "unknown_type" not in discovered(synced).get("notes", "")
+    first_pages = [one for one in asked(synced, "places") if one["query"].get("per_page") == "1000"]
+    assert first_pages == [], "what is decided is not asked for again"
 
 
 def test_fields_come_go_widen_and_change_their_type(synced: World) -> None:
@@ -65,7 +72,8 @@ def test_fields_come_go_widen_and_change_their_type(synced: World) -> None:
         ("enum_grown", "level", "免修"),
     }
     notes = discovered(synced)["notes"]
-    assert "school 101, dataset course_scores: field_retyped rank integer -> string" in notes
+    assert "school 101, datasets.course_scores: drift: " in notes
+    assert "field_retyped rank integer -> string" in notes
     assert "enum_grown level 免修" in notes
 
     published = Published(synced)
@@ -98,19 +106,21 @@ def test_what_cannot_be_cast_stands_beside(synced: World) -> None:
     assert ("field_retyped", "course", "string -> integer") in drift(synced)
 
 
-def test_what_fits_no_longer_waits_in_quarantine_and_keeps_its_last_good_version(synced: World) -> None:
+def test_what_fits_no_longer_is_null_with_a_warning_and_kept_beside(synced: World) -> None:
     before = {row["id"]: row for row in Published(synced).rows("places")}
     change(synced, "places", "name", type="date")
     synced.platform.update("datasets/places", 1005, parent=101, name="2025-03-01")
     load = again(synced)
-    [problem] = load.problems
+    assert load.problems == []
     entry = segments(load, "places")[0]
-    assert "29 of 30 rows are in quality.quarantine" in problem
-    assert (entry["received"], entry["loaded"], entry["quarantined"]) == (30, 1, 29)
+    assert (entry["status"], entry["loaded"], entry["quarantined"]) == ("warning", 30, 0)
+    assert "name: 29 of 30 rows have a value that the column cannot hold" in entry["message"]
     rows = {row["id"]: row for row in Published(synced).rows("places")}
     assert rows.keys() == before.keys()
-    assert rows[1005]["name"] == date(2025, 3, 1)
-    assert all(rows[key]["name__string"] == row["name"] for key, row in before.items() if key != 1005)
+    assert {key: row["name"] for key, row in rows.items() if row["name"]} == {1005: date(2025, 3, 1)}
+    assert all(
+        json.loads(rows[key]["_extra"]) == {"name": row["name"]} for key, row in before.items() if key != 1005
+    )
 
     change(synced, "places", "name", type="string")
     assert again(synced).problems == []
@@ -147,8 +157,10 @@ def test_metadata_that_break_their_contract_stop_no_dataset(synced: World) -> No
     [entry] = [e for e in synced.platform.rows("datasets", 101) if e["row"]["name"] == "places"]
     synced.platform.update("datasets", entry["key"], parent=101, is_custom="vielleicht")
     synced.platform.insert("dataset_fields", 101, dataset="places", name="floor", type="integer")
-    [problem] = again(synced).problems
-    assert "datasets 101: 1 of" in problem and "quality.quarantine" in problem
+    load = again(synced)
+    assert load.problems == []
+    [logged] = [row for row in load.log if row["resource"] == "datasets"]
+    assert "is_custom: 1 of" in logged["message"]
     assert ("field_added", "floor", "integer") in drift(synced)
     assert differences(synced) == {}
     synced.platform.update("datasets", entry["key"], parent=101, is_custom=False)

@@ -24,7 +24,7 @@ from dataset_world import (
 )
 from world import Load, World, world
 
-from warehouse.logs import LOAD_LOG
+from warehouse.lake.log_tables import LOAD_LOG
 
 ROWS = 300
 WIDTH = 50
@@ -60,7 +60,7 @@ def done(world: World) -> set[int]:
     if not world.lake.holds(LOAD_LOG):
         return set()
     rows = [row for row in world.log("load_log") if row["resource"] == "datasets.big_scores"]
-    return {int(row["slice"].split("|")[1]) for row in rows}
+    return {int(row["slice"].split(":")[1]) for row in rows}
 
 
 def test_a_killed_sync_goes_on_with_the_segments_that_are_missing(made: World) -> None:
@@ -72,7 +72,7 @@ def test_a_killed_sync_goes_on_with_the_segments_that_are_missing(made: World) -
         "CAMPUS_CLIENT_ID": made.platform.client_id,
         "CAMPUS_CLIENT_SECRET": made.platform.client_secret,
     }
-    campus = "from pipelines.cli import main; main()"
+    campus = "from pipelines.cli.main import main; main()"
     command = [sys.executable, "-c", campus, "sync", "--select", ONLY_DATASETS]
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + PATIENCE
@@ -108,7 +108,7 @@ def test_faults_of_every_kind_change_nothing(made: World) -> None:
     entries = segments(load, "big_scores")
     assert sum(row["retries"] for row in entries.values()) > 0
     [(number, row)] = [each for each in entries.items() if each[1]["retries"]][:1]
-    assert shown(made, f"101|big_scores|{number:04}")["retries"] == row["retries"]
+    assert shown(made, f"101:big_scores:{number:04}")["retries"] == row["retries"]
 
 
 def test_a_segment_that_always_fails_is_named_and_the_others_load(made: World) -> None:
@@ -118,7 +118,7 @@ def test_a_segment_that_always_fails_is_named_and_the_others_load(made: World) -
     load = again(made)
     made.platform.set_faults()
     [problem] = load.problems
-    assert "datasets.course_catalog 101|0" in problem and "status 500" in problem
+    assert "datasets.course_catalog 101:0" in problem and "status 500" in problem
     assert differences(made).keys() == {"course_catalog"}
     assert again(made, accept_vanished=True).problems == []
     assert differences(made) == {}

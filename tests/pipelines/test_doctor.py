@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from campus.resources import BASE_DATA, V1_DATA
-from pipelines.doctor import needed_scopes, run_doctor
+from campus.registry import BASE_DATA, V1_DATA
+from pipelines.cli.doctor import needed_scopes, run_doctor
 from pipelines.options import Options
 from pipelines.settings import Settings
 from simulator.process import running
@@ -80,8 +80,11 @@ def test_a_home_that_cannot_be_written_is_a_finding(
     assert f"CAMPUS_HOME: {home} cannot be written: Not a directory." in capsys.readouterr().out
 
 
-def test_all_is_well_and_nothing_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with running(schools=1, students=24, semesters=1) as platform:
+@pytest.mark.parametrize("unlisted", ["ignored", "422"])
+def test_all_is_well_and_nothing_is_made(
+    unlisted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(schools=1, students=24, semesters=1, unlisted=unlisted) as platform:
         settings = settings_for(
             tmp_path / "home", platform.base_url, platform.client_id, platform.client_secret
         )
@@ -93,6 +96,44 @@ def test_all_is_well_and_nothing_is_made(tmp_path: Path, capsys: pytest.CaptureF
     assert "devices: answers, with nothing there." in output
     assert "school 101, datasets: 13 under /v3/uds/datasets, 13 to be read." in output
     assert not settings.home.exists()
+
+
+def test_how_the_platform_reads_what_is_open_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readings = {
+        "class_scope": "klass.read",
+        "archived": "by_status",
+        "v1_admin_class_students": "alone",
+    }
+    with running(schools=1, students=12, semesters=1, **readings) as platform:
+        status = run_doctor(
+            settings_for(tmp_path, platform.base_url, platform.client_id, platform.client_secret)
+        )
+    output = capsys.readouterr().out
+    assert status == 0, output
+    assert "school 101: read with the scopes admin_class.read, dataset.read_all, klass.read, " in output
+    assert "The platform refuses class.read." in output
+    assert "structures: the list hides 1 rows that status=archived shows" in output
+    assert (
+        "v1_admin_classes: the list shows no students, so a sync asks for each of its 1 rows alone." in output
+    )
+
+
+@pytest.mark.parametrize("fields", ["by_role", "by_name"])
+def test_other_shapes_of_an_answer_are_taken_as_a_sync_takes_them(
+    fields: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(
+        schools=1, students=12, semesters=1, user_fields=fields, missing_assessment="list"
+    ) as platform:
+        status = run_doctor(
+            settings_for(tmp_path, platform.base_url, platform.client_id, platform.client_secret)
+        )
+    output = capsys.readouterr().out
+    assert status == 0, output
+    assert "school 101, user_fields: answers." in output
+    assert "school 101, assessments: answers." in output
 
 
 def test_reports_are_held_against_what_they_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,3 +189,23 @@ def test_what_does_not_fit_the_datasets_is_a_finding(
     assert "no dataset matches 'studnets'; did you mean students?" in output
     assert "there is no field 'scor'; did you mean score?" in output
     assert "do not list '优秀的'; did you mean 优秀?" in output
+
+
+def test_what_is_read_by_pages_is_told_with_its_reason_and_so_are_types_that_nobody_knows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(schools=1, students=12, semesters=1, dataset_type_words="short") as platform:
+        settings = settings_for(tmp_path, platform.base_url, platform.client_id, platform.client_secret)
+        status = run_doctor(settings)
+    output = capsys.readouterr().out
+    assert status == 0, output
+    for words in (
+        "-- school 101, datasets: types that nobody knows go by their values: "
+        "places.location (geo_point: text).",
+        "-- school 101, datasets: 4 are read by pages, not by segments: "
+        "course_catalog (its primary key is not one integer); "
+        "semester_ranks (its primary key is not one integer); "
+        "entry_log (it has no primary key); legacy_points (",
+    ):
+        assert words in output
+    assert "legacy_points does not understand id_egt" in output

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from published_kit import publish
 
-from pipelines.cli import main
+from pipelines.cli.main import main
 from pipelines.export_automation import EXPORTS, export_definitions
 from pipelines.options import ExportOptions, Options
 from pipelines.settings import Settings

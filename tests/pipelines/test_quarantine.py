@@ -1,73 +1,99 @@
-"""Rows that break their contract: the others load, these wait in quality.quarantine until they are mended."""
+"""Values that no column holds: their rows load, and the platform's own value stays beside. Rows without a key
+wait in quality.quarantine until they are mended."""
 
 import json
 from collections.abc import Callable
-from typing import Any
+from decimal import Decimal
 
 import msgspec
 import pytest
-from world import World, differences
+from world import World
 
-# A field, and what the platform sends there instead: as JSON text, so that not a digit is changed.
-BROKEN = {
-    "null for a key": ("teachers", "id", "null"),
-    "text for a number": ("structures", "depth", '"two"'),
-    "2^63": ("admin_classes", "place_id", "9223372036854775808"),
-    "1.7 for an integer": ("students", "pupil_id", "1.7"),
-    "a list for an object": ("classes", "teachers", "[[1]]"),
-    "an object for a list": ("reflections", "structure_ids", '{"1": 2}'),
-    "no decimal": ("grades", "score", '"eight"'),
+# A field, what the platform sends there instead, as JSON text, and what its column holds of that.
+ODD = {
+    "text for a number": ("structures", "depth", '"two"', None),
+    "2^63": ("admin_classes", "place_id", "9223372036854775808", None),
+    "1.7 for an integer": ("students", "pupil_id", "1.7", None),
+    "a list for an object": ("classes", "teachers", "[[1]]", []),
+    "an object for a list": ("reflections", "structure_ids", '{"1": 2}', None),
+    "a word for a mark": ("grades", "score", '"eight"', None),
+    "a percentage": ("grades", "gained_score_rate", '"85%"', Decimal("0.85")),
 }
-PARTS = ("loaded", "quarantined", "duplicates")
 
 
 @pytest.fixture(scope="module")
-def broken(make_world: Callable[..., World]) -> tuple[World, dict[str, int], dict[str, dict[str, Any]]]:
-    """A school synced once, of which a row of each resource has been broken: world, keys, rows before."""
+def odd(make_world: Callable[..., World]) -> World:
+    """A school synced once. What a test changes, the next one finds changed."""
     world = make_world()
     assert world.load().problems == []
-    keys, before = {}, {}
-    for resource, field, text in BROKEN.values():
-        entry = next(entry for entry in world.platform.rows(resource, 101) if not entry["trashed"])
-        keys[resource] = entry["key"]
-        before[resource] = world.row(resource, entry["key"])
-        world.platform.update(resource, entry["key"], **{field: msgspec.Raw(text.encode())})
-    world.platform.insert("students", 101, name="新同学")
-    return world, keys, before
+    return world
 
 
-def test_the_sync_fails_by_its_share_of_quarantined_rows_and_loads_the_others(broken: Any) -> None:
-    world, _, _ = broken
-    load = world.load()
+@pytest.mark.parametrize("kind", ODD)
+def test_the_row_loads_with_what_its_column_can_hold_and_the_original_beside(odd: World, kind: str) -> None:
+    resource, field, text, column = ODD[kind]
+    entry = next(entry for entry in odd.platform.rows(resource, 101) if not entry["trashed"])
+    before = odd.row(resource, entry["key"])
+    odd.platform.update(resource, entry["key"], **{field: msgspec.Raw(text.encode())})
+    assert odd.load().problems == []
+    after = odd.row(resource, entry["key"])
+    # What another of these tests has restored since is as it was only with the next sync.
+    ours = {"_extra", "_synced_at", "updated_at", *(name for _, name, *_ in ODD.values())}
+    assert {name: value for name, value in after.items() if name not in ours} == {
+        name: value for name, value in before.items() if name not in ours
+    }
+    assert after[field] == column
+    assert json.loads(after["_extra"])[field] == json.loads(text)
+    told = [row for row in odd.log("drift") if row["resource"] == resource and row["field"] == field]
+    assert 1 in [row["rows"] for row in told]
+    assert odd.log("quarantine") == []
+    odd.platform.update(resource, entry["key"], **{field: entry["row"][field]})
+
+
+def test_a_field_that_is_unreadable_in_many_rows_is_a_warning_by_name(odd: World) -> None:
+    for entry in odd.platform.rows("structures", 101):
+        odd.platform.update("structures", entry["key"], weight="schwer")
+    load = odd.load()
+    assert load.problems == []
+    entry = load.entry("structures")
+    assert entry["status"] == "warning"
+    assert f"weight: {entry['received']} of {entry['received']} rows" in entry["message"]
+    for entry in odd.platform.rows("structures", 101):
+        odd.platform.update("structures", entry["key"], weight=1)
+
+
+def test_words_for_marks_are_no_warning_however_many(odd: World) -> None:
+    for entry in odd.platform.rows("grades", 101):
+        odd.platform.update("grades", entry["key"], gpa="-", credit="必修")
+    load = odd.load()
+    assert (load.problems, load.entry("grades")["status"]) == ([], "ok")
+    told = {(row["kind"], row["field"]) for row in odd.log("drift") if row["resource"] == "grades"}
+    assert ("word_for_number", "credit") in told and ("word_for_number", "gpa") not in told
+
+
+def test_a_row_without_a_key_waits_with_its_reason_and_keeps_its_last_good_version(odd: World) -> None:
+    entry = next(entry for entry in odd.platform.rows("teachers", 101) if not entry["trashed"])
+    before = odd.row("teachers", entry["key"])
+    odd.platform.update("teachers", entry["key"], id=None)
+    load = odd.load()
     [problem] = load.problems
-    assert "quarantine" in problem and "students" in problem
-    assert load.entry("students")["new"] == 1
-    status = {entry["resource"]: entry["status"] for entry in load.log if entry["quarantined"]}
-    # One of some 190 grades is within the share that only warns.
-    assert status == {resource: "failed" for resource, _, _ in BROKEN.values()} | {"grades": "warning"}
-    assert all(row["received"] == sum(row[part] for part in PARTS) for row in load.log)
+    assert "quarantine" in problem and "teachers" in problem
+    assert load.entry("teachers")["status"] == "failed"
+    parts = ("loaded", "quarantined", "duplicates")
+    assert all(row["received"] == sum(row[part] for part in parts) for row in load.log)
+    [waiting] = odd.log("quarantine")
+    assert (waiting["resource"], waiting["key"]) == ("teachers", None)
+    assert "`id`" in waiting["reason"] and '"id":null' in waiting["raw"]
+    assert odd.row("teachers", entry["key"]) == before
 
 
-@pytest.mark.parametrize("kind", BROKEN)
-def test_the_row_waits_with_its_reason_and_keeps_its_last_good_version(broken: Any, kind: str) -> None:
-    world, keys, before = broken
-    resource, field, text = BROKEN[kind]
-    [waiting] = [row for row in world.log("quarantine") if row["resource"] == resource]
-    assert field in waiting["reason"]
-    assert text.replace(" ", "") in waiting["raw"].replace(" ", "")
-    assert waiting["key"] == (None if text == "null" else json.dumps([keys[resource]]))
-    assert world.row(resource, keys[resource]) == before[resource]
-
-
-def test_mended_rows_load_and_a_small_share_in_quarantine_only_warns(broken: Any) -> None:
-    world, keys, before = broken
-    mended = {resource: {field: before[resource][field]} for resource, field, _ in BROKEN.values()}
-    for resource, values in (mended | {"grades": {"score": "59.5"}, "classes": {"teachers": []}}).items():
-        world.platform.update(resource, keys[resource], **values)
-    score = next(entry for entry in world.platform.rows("scores", 101) if not entry["trashed"])
-    world.platform.update("scores", score["key"], owner_id="nobody")
-    load = world.load()
+def test_a_mended_row_loads_and_a_small_share_in_quarantine_only_warns(odd: World) -> None:
+    entry = next(e for e in odd.platform.rows("teachers", 101) if e["row"]["id"] is None)
+    odd.platform.update("teachers", entry["key"], id=entry["key"])
+    score = next(entry for entry in odd.platform.rows("scores", 101) if not entry["trashed"])
+    odd.platform.update("scores", score["key"], id="nobody")
+    load = odd.load()
     assert load.problems == []
     assert (load.entry("scores")["status"], load.entry("scores")["quarantined"]) == ("warning", 1)
-    assert [row["resource"] for row in world.log("quarantine")] == ["scores"]
-    assert differences(world).keys() == {"scores"}
+    assert [row["resource"] for row in odd.log("quarantine")] == ["scores"]
+    assert odd.row("teachers", entry["key"])["_extra"] is None

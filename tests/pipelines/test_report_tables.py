@@ -3,13 +3,15 @@
 from unicodedata import category
 from urllib.parse import quote
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assets.report_tables import Result, name_columns, sharing, table_of
-from campus.datasets.definition import contract_of
+from campus.decoding.inferred_contract import contract_of
 from campus.reports.fields import definition_of
 from campus.reports.selection import combination_text
+from loading.partition_keys import UnknownPartition, renamed
+from loading.reports.tables import Result, name_columns, sharing, table_of
 
 # As YAML can have them.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -20,17 +22,27 @@ MATRICES = st.dictionaries(TEXTS, TEXTS | st.integers() | st.booleans(), max_siz
 @example("成绩|透视表", {"学期": "20,241", "a&b": "c=d"}, 511)
 @example("a...b", {"x": "....|\n"}, 1)
 @example("长" * 300, {}, 1)
+@example("a:b", {"at": "10:30", "x:y": "%3A"}, 1)
 @given(TEXTS, MATRICES, st.integers(1, 10**9))
 def test_a_key_is_one_that_dagster_takes_and_gives_its_result_back(
     report: str, matrix: dict[str, str | int | bool], query_id: int
 ) -> None:
     result = Result(101, report, query_id, combination_text(matrix))
     assert Result.of(result.key) == result
-    assert "," not in result.key and "..." not in result.key
+    assert "," not in result.key and "..." not in result.key and "|" not in result.key
     assert not [letter for letter in result.key if category(letter) == "Cc"]
     # A folder's name may have 255 bytes.
     assert len(f"slice={quote(str(result.slice), safe='')}") <= 255
     assert len(f"resource=reports.{quote(result.table_name, safe='')}") <= 255
+
+
+def test_a_key_of_an_earlier_version_is_that_of_the_same_result() -> None:
+    result = Result(101, "a:b", 501, combination_text({"at": "10:30", "x": "|"}))
+    assert result.key == "101:a%3Ab:501:at=10:30&x=%7C"
+    assert renamed("101|a:b|501|at=10:30&x=%7C") == result.key
+    with pytest.raises(UnknownPartition, match="discovery") as failure:
+        Result.of("101|student_summary|501")
+    assert "'101:student_summary:501'" in str(failure.value)
 
 
 def test_long_names_are_told_apart() -> None:

@@ -16,16 +16,16 @@ import yaml
 from world import Load, World, world
 
 from assets.partitions import REPORT_RESULTS
-from assets.report_tables import Result, held_tables, result_tables
 from assets.reports import RECORDS
-from assets.tables import TABLES
-from campus.client import Client
-from campus.config import ClientConfig
-from campus.resources import REPORT_METADATA
+from campus.http.client import Client
+from campus.http.config import ClientConfig
+from campus.registry import REPORT_METADATA
+from loading.reports.tables import Result, held_tables, result_tables
+from loading.tables import TABLES
 from pipelines.definitions import DISCOVERY, REPORTS, load_definitions
 from pipelines.due import RANGE_END, RANGE_START
 from pipelines.options import Options
-from warehouse.publish import build_raw
+from warehouse.publish.publish import build_raw
 
 SAMPLE = Path(__file__).parents[2] / "docs" / "campus.yaml"
 ONLY_REPORTS = 'key:"reports/records"'
@@ -94,10 +94,10 @@ def sample() -> str:
 def test_the_annotated_sample_is_what_the_simulator_has(reports: Reports) -> None:
     load = reports.sync(sample())
     assert load.problems == []
-    pivots = {f"{PIVOT}|{query}|semester={key}" for query in (511, 512) for key in (20241, 20242)}
-    of_all = {"student_summary|501", "certificates|521", *pivots}
-    assert reports.partitions() == {f"{school}|{one}" for school in (101, 102) for one in of_all} | {
-        "101|attendance_days|551"
+    pivots = {f"{PIVOT}:{query}:semester={key}" for query in (511, 512) for key in (20241, 20242)}
+    of_all = {"student_summary:501", "certificates:521", *pivots}
+    assert reports.partitions() == {f"{school}:{one}" for school in (101, 102) for one in of_all} | {
+        "101:attendance_days:551"
     }
     assert reports.tables() == {
         "student_summary__501",
@@ -109,7 +109,7 @@ def test_the_annotated_sample_is_what_the_simulator_has(reports: Reports) -> Non
     columns = reports.columns("student_summary__501")
     assert columns[:3] == ["_row_number", "usin", "name"]
     assert columns[-4:] == ["_school_id", "_synced_at", "_deleted_at", "_extra"]
-    shown = reports.shown("101|student_summary|501")
+    shown = reports.shown("101:student_summary:501")
     [(rows,)] = reports.query("SELECT count(*) FROM reports.student_summary__501 WHERE _school_id = 101")
     assert shown["dagster/partition_row_count"] == shown["received"] == rows > 0
     assert (shown["label"], shown["pages"]) == ("学生明细", 1)
@@ -185,10 +185,10 @@ def test_a_pivot_changes_its_columns_from_one_night_to_the_next(reports: Reports
 
 
 def test_what_is_not_wanted_any_more_is_retired(reports: Reports) -> None:
-    gone = Result.of(f"101|{PIVOT}|511|semester=20241")
+    gone = Result.of(f"101:{PIVOT}:511:semester=20241")
     load = reports.sync(f"reports: [{pivot(101, 20242)}, {pivot(102, 20242)}]")
     assert load.problems == []
-    assert reports.partitions() == {f"{school}|{PIVOT}|511|semester=20242" for school in (101, 102)}
+    assert reports.partitions() == {f"{school}:{PIVOT}:511:semester=20242" for school in (101, 102)}
     retired = {(row["resource"], row["slice"]) for row in load.log if row["status"] == "retired"}
     assert retired == {(name, str(gone.slice)) for name in ("report_fields", f"reports.{gone.table_name}")}
     rows = reports.query(f"SELECT _school_id, _params FROM reports.{gone.table_name} ORDER BY ALL")
@@ -272,7 +272,7 @@ def test_a_report_that_fails_keeps_its_rows_and_partitions(reports: Reports) -> 
     assert all(
         "reporting.read_all" in problem and "attendance_days" in problem for problem in refused.problems
     )
-    assert "101|attendance_days|551" in reports.partitions()
+    assert "101:attendance_days:551" in reports.partitions()
     assert reports.query("FROM reports.attendance_days__551 ORDER BY ALL") == held
     assert reports.query("SELECT count(*) > 0 FROM reports.certificates__521") == [(True,)]
 
@@ -303,6 +303,6 @@ def test_a_night_loads_the_results_of_each_school_in_one_run(reports: Reports) -
     assert isinstance(sensor, dg.RunStatusSensorDefinition)
     requests = [one for one in sensor(context) if one.job_name == REPORTS]
     assert sorted((one.tags[RANGE_START], one.tags[RANGE_END]) for one in requests) == [
-        ("101|certificates|521", "101|attendance_days|551"),
-        ("102|certificates|521", "102|certificates|521"),
+        ("101:certificates:521", "101:attendance_days:551"),
+        ("102:certificates:521", "102:certificates:521"),
     ]

@@ -19,10 +19,10 @@ def district(make_world: Callable[..., World]) -> World:
 def test_a_school_that_is_new_is_found(district: World) -> None:
     assert district.load(school_ids=(101,)).problems == []
     assert {row["_school_id"] for row in district.held("students")} == {101}
-    assert [key.split("|")[0] for key in district.partitions] == ["101"]
+    assert [key.split(":")[0] for key in district.partitions] == ["101"]
 
     assert district.load().problems == []
-    assert [key.split("|")[0] for key in district.partitions] == ["101", "102"]
+    assert [key.split(":")[0] for key in district.partitions] == ["101", "102"]
     assert differences(district) == {}
 
 
@@ -62,7 +62,7 @@ def test_a_selection_loads_only_what_it_names(district: World) -> None:
     assert [end.problem for end in ends] == [None] * 3  # the discovery and two schools
     loaded = {row["resource"] for row in district.log("load_log") if row["sync_id"] == "some"}
     # What discovery finds out is loaded with any selection.
-    discovered = {"schools", "semesters", "datasets", "dataset_fields", "dataset_relations"}
+    discovered = {"schools", "semesters", "v1_semesters", "datasets", "dataset_fields", "dataset_relations"}
     assert loaded == {*discovered, "students"}
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from assets.report_tables import selections_of
 from campus.datasets.selection import Selection, TableSelection
 from campus.reports.selection import ReportSelection
+from loading.reports.tables import selections_of
 from pipelines.options import DatasetOptions, Options, ReportOptions, Section
 from pipelines.resources import wanted_reports
 from pipelines.settings import Settings, SettingsError, load_settings
@@ -87,7 +87,11 @@ def test_a_mistake_in_the_environment_is_one_line(
         ),
         ("dataset: {}", "dataset: there is no such key; did you mean datasets?"),
         ("datasets: {tables: {scores: {filters: {day_egt: 2025-02-30}}}}", "is no YAML: day is out of range"),
-        ("[1, 2]", "expected keys with their values"),
+        ("[1, 2]", "campus.yaml: expected keys with their values"),
+        ("platform", "campus.yaml: expected keys with their values"),
+        ("[[platform, {}]]", "campus.yaml: expected keys with their values"),
+        ("Platform: {}", "Platform: there is no such key; did you mean platform?"),
+        ("1: {}", "Keys should be strings"),
         ("reports: [{queries: [1]}]", "reports.0.report: Field required"),
         ("reports: [ranks]", "reports.0: expected keys with their values"),
         ("reports: {report: ranks}", "reports: expected a list, such as [a, b]"),

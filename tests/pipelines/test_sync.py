@@ -6,12 +6,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from change_log_truth import known_on
 from world import COMPARED, World, differences
 
-from assets.partitions import partition_key
-from assets.tables import TABLES, slice_of
-from campus.resources import RESOURCES
-from warehouse.changes import known_on
+from campus.registry import RESOURCES
+from loading.partition_keys import partition_key
+from loading.tables import TABLES, slice_of
 
 
 @pytest.fixture(scope="module")

@@ -11,18 +11,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 from browser import BROWSER, DRIVER, Page, browser
 from world import World
 
+from pipelines.due import RANGE_END, RANGE_START
 from pipelines.instance import open_instance
 
 CAMPUS = Path(sys.executable).parent / "campus"
 DAGSTER = Path(sys.executable).parent / "dagster"
 ROOT = Path(__file__).parents[2]
-PATIENCE = 300.0  # seconds, for processes and runs on a busy machine
+REPORTS = ("student_summary",)
+PATIENCE = 600.0  # seconds, for processes and runs on a busy machine
 
 pytestmark = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium and chromedriver")
 
@@ -72,6 +75,7 @@ def serving(command: list[str | Path], world: World) -> Iterator[str]:
         "CAMPUS_BASE_URL": world.platform.base_url,
         "CAMPUS_CLIENT_ID": world.platform.client_id,
         "CAMPUS_CLIENT_SECRET": world.platform.client_secret,
+        "CAMPUS_REPORTS": ",".join(REPORTS),
         "DAGSTER_HOME": str(world.home / "dagster"),
     }
     log = world.home / "ui.log"
@@ -102,7 +106,8 @@ def operator(make_world: Callable[..., World]) -> Iterator[Operator]:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
         instance = stack.enter_context(open_instance(world.settings))
-        assert replace(world, instance=instance).load().problems == []
+        synced = replace(world, instance=instance).load(select=None, reports=REPORTS)
+        assert synced.problems == []
         url = stack.enter_context(serving([CAMPUS, "ui", "--"], world))
         page = stack.enter_context(browser())
         yield Operator(world, url, page)
@@ -116,8 +121,8 @@ def test_the_graph_shows_the_parts_of_the_warehouse(operator: Operator) -> None:
 def test_an_asset_says_what_it_is_and_what_was_loaded(operator: Operator) -> None:
     operator.page.open(f"{operator.url}/assets/raw/scores")
     operator.page.shows("One score of one student for one item", "Score; null: not scored, 0: zero points")
-    operator.page.open(f"{operator.url}/assets/raw/scores?view=partitions&partition=101%7C10101")
-    operator.page.shows("101|10101", "102|10201", "dagster/partition_row_count", "requests", "vanished")
+    operator.page.open(f"{operator.url}/assets/raw/scores?view=partitions&partition=101%3A10101")
+    operator.page.shows("101:10101", "102:10201", "dagster/partition_row_count", "requests", "vanished")
 
 
 def test_the_runs_of_the_command_line_are_there(operator: Operator) -> None:
@@ -129,7 +134,7 @@ def test_a_backfill_launched_by_clicking_is_one_run(operator: Operator) -> None:
     operator.page.open(f"{operator.url}/locations/pipelines.definitions/jobs/base_data")
     operator.page.click("//button[contains(., 'Materialize')]")
     operator.page.click("//*[@role='dialog']//button[normalize-space(.)='All']")
-    operator.page.shows("101|10101", "102|10201")
+    operator.page.shows("101:10101", "102:10201")
     operator.page.click("//button[normalize-space(.)='Launch backfill' and not(@disabled)]")
     operator.page.shows("Created backfill")
     backfills = (
@@ -146,9 +151,114 @@ def test_a_backfill_launched_by_clicking_is_one_run(operator: Operator) -> None:
     [run] = backfill["runs"]
     tags = {tag["key"]: tag["value"] for tag in run["tags"]}
     assert run["status"] == "SUCCESS"
-    assert tags["dagster/asset_partition_range_start"] == "101|10101"
-    assert tags["dagster/asset_partition_range_end"] == "102|10201"
+    assert tags["dagster/asset_partition_range_start"] == "101:10101"
+    assert tags["dagster/asset_partition_range_end"] == "102:10201"
     assert tags["dagster/backfill"] in {row["sync_id"] for row in operator.world.log("load_log")}
+
+
+#: What has partitions: an asset and one of its partitions, by the job and the group that they are of.
+PARTITIONED = {
+    "base_data": ("raw/scores", "101:10101"),
+    "attendance": ("raw/attendance_records", "101:10101:w05"),
+    "datasets": ("datasets/records", "101:big_scores:0000"),
+    "reports": ("reports/records", "101:student_summary:501"),
+}
+LOCATION = "/locations/pipelines.definitions"
+#: The pages that offer to materialize a partition which is then chosen in their dialog.
+DIALOGS = {
+    "asset": "/assets/{asset}",
+    "graph": LOCATION + "/asset-groups/{name}",
+    "job": LOCATION + "/jobs/{name}",
+    "backfills": LOCATION + "/jobs/{name}/partitions",
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        *(("partition", name) for name in PARTITIONED),
+        ("asset", "datasets"),
+        ("graph", "attendance"),
+        ("graph", "reports"),
+        ("job", "reports"),
+        ("backfills", "base_data"),
+        ("launchpad", "attendance"),
+    ],
+)
+def test_a_partition_is_materialized_from_every_page_that_offers_it(
+    operator: Operator, place: str, name: str
+) -> None:
+    asset, key = PARTITIONED[name]
+    known = runs(operator).keys()
+    if place == "partition":
+        from_own_page(operator, asset, key)
+    elif place == "launchpad":
+        from_launchpad(operator, name, key)
+    else:
+        from_dialog(operator, DIALOGS[place].format(asset=asset, name=name), key)
+
+    def launched() -> list[set[str]]:
+        new = [one for run, one in runs(operator).items() if run not in known]
+        return [keys for keys in map(asked_for, new) if keys]
+
+    assert wait_for(f"{key} is asked for", launched) == [{key}]
+
+
+def test_all_that_was_asked_for_is_loaded(operator: Operator) -> None:
+    def ended() -> Any:
+        mine = [run for run in runs(operator).values() if asked_for(run)]
+        return mine if all(run["status"] in ("SUCCESS", "FAILURE") for run in mine) else None
+
+    ended_well = [run["status"] == "SUCCESS" for run in wait_for("all runs have ended", ended)]
+    assert len(ended_well) > len(PARTITIONED) and all(ended_well)
+
+
+def from_own_page(operator: Operator, asset: str, key: str) -> None:
+    """Click through the page of one partition, whose dialog names it already."""
+    page = operator.page
+    page.open(f"{operator.url}/assets/{asset}?view=partitions&partition={quote(key, safe='')}")
+    page.shows(key, "requests")
+    page.click("//button[contains(., 'Materialize')]")
+    page.click("//*[@role='dialog']//button[normalize-space(.)='Launch 1 run' and not(@disabled)]")
+
+
+def from_dialog(operator: Operator, path: str, key: str) -> None:
+    """Click through a page whose dialog has the partition chosen from a list."""
+    page, dialog = operator.page, "//*[@role='dialog']"
+    page.open(f"{operator.url}{path}")
+    page.click("//button[contains(., 'Materialize')]")
+    if path.endswith("asset-groups/reports"):
+        # Discovery makes assets of several groups at once.
+        page.click("//button[normalize-space(.)='Confirm']")
+    page.click(f"{dialog}//*[contains(text(), 'Select a partition')]")
+    page.type("//input[@placeholder='Filter partitions']", key)
+    # What lies over the page is drawn in portals; the page below may show the key too.
+    page.click(f"//*[contains(@class, '-portal')]//*[normalize-space(text())='{key}']")
+    # That closes the list, which lies over the button.
+    page.click(f"{dialog}//*[normalize-space(text())='Partition selection']")
+    page.shows("1 partition")
+    page.click(f"{dialog}//button[starts-with(normalize-space(.), 'Launch') and not(@disabled)]")
+
+
+def from_launchpad(operator: Operator, job: str, key: str) -> None:
+    """Choose the partition in a job's launchpad."""
+    page = operator.page
+    page.open(f"{operator.url}{LOCATION}/jobs/{job}/playground")
+    page.choose("//input[@placeholder='Partition']", key)
+    page.shows(f"partition: {key}")
+    page.click("//button[normalize-space(.)='Launch Run' and not(@disabled)]")
+
+
+def runs(operator: Operator) -> dict[str, Any]:
+    """The latest runs by their id."""
+    latest = "{runsOrError(limit: 50) {... on Runs {results {runId status tags {key value}}}}}"
+    return {run["runId"]: run for run in operator.ask(latest)["runsOrError"]["results"]}
+
+
+def asked_for(run: dict[str, Any]) -> set[str]:
+    """The partitions that a run is for: one key, or the ends of a range."""
+    names = ("dagster/partition", RANGE_START, RANGE_END)
+    return {tag["value"] for tag in run["tags"] if tag["key"] in names}
 
 
 def test_the_daemon_publishes_what_the_command_line_loaded(operator: Operator) -> None:

@@ -9,9 +9,9 @@ import pytest
 from v1_truth import Asked, Row, truth
 from world import Load, World
 
-from assets.tables import TABLES
-from assets.users import users_table
-from campus.resources import RESOURCES, V1_DATA
+from campus.registry import RESOURCES, V1_DATA
+from loading.custom_fields import users_table
+from loading.tables import TABLES
 
 DEVICES = ("pad-101-1", "pad-102-1")
 CARDS = ("card-101000020", "nobody's")

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import msgspec
 import pyarrow.parquet as pq
 import pytest
 from world import World
 
-from assets.dataset_tables import planned_tables
-from assets.tables import TABLES
-from assets.users import users_table
-from warehouse.publish import build_raw
+from loading.custom_fields import users_table
+from loading.datasets.tables import planned_tables
+from loading.tables import TABLES
+from warehouse.publish.publish import build_raw
 
 NUMBER, PASSWORD = "11010119900307ZZZZ", "correct-horse"
 SELECT = " or ".join(
@@ -37,7 +36,7 @@ def careless(make_world: Callable[..., World]) -> World:
             for resource in ("students", "v1_users", "v1_admin_classes"):
                 for entry in world.platform.rows(resource, school_id):
                     world.platform.update(resource, entry["key"], **{name: value})
-    world.platform.update("v1_users", broken_user(world), graduates_in=msgspec.Raw(b'"soon"'))
+    world.platform.update("v1_users", broken_user(world), id=None)
     [problem] = load(world).problems
     assert "1 of 31 rows are in quality.quarantine" in problem
     return world
@@ -106,13 +105,16 @@ def test_a_setting_keeps_id_numbers_and_forgets_them_again(careless: World) -> N
     # A user who is gone, one whose row is broken from now on, and a school that is read no longer.
     platform = careless.platform
     gone, bad = (entry["key"] for entry in platform.rows("v1_users", 101)[:2])
+    platform.update("v1_users", broken_user(careless), id=broken_user(careless))
     platform.destroy("reflections", gone)
-    platform.update("v1_users", bad, status=msgspec.Raw(b'"odd"'))
+    load(careless, keep_id_numbers=True)
+    platform.update("v1_users", bad, id=None)
     load(careless, keep_id_numbers=True)
     assert stored(careless)[101, gone] == stored(careless)[101, bad] == NUMBER
     [tombstone] = [row for row in careless.held("v1_users", alive=False) if row["id"] == gone]
     assert tombstone["_deleted_at"]
 
     load(careless, school_ids=(101,))
-    assert stored(careless) == before
+    # The user whose row could not be read at first is among them by now.
+    assert stored(careless) == before | {(101, broken_user(careless)): None}
     assert {row["id"]: row["_deleted_at"] for row in careless.held("v1_users", alive=False)}[gone]

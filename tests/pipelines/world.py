@@ -1,5 +1,6 @@
 """A warehouse and a made-up platform side by side: synced by the very jobs that the command line runs."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,23 +15,23 @@ import pyarrow as pa
 from pydantic import SecretStr
 
 from assets.partitions import SCHOOL_SEMESTERS
-from assets.runtime import SYNC_ID_TAG
-from assets.tables import TABLES
-from campus.resources import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
+from campus.registry import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
+from loading.runtime import SYNC_ID_TAG
+from loading.tables import TABLES
 from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
 from pipelines.options import Options, PlatformOptions
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings
 from pipelines.sync import JobEnd, build, load
 from simulator.process import RunningSimulator, running
-from warehouse.lake import Lake
-from warehouse.logs import LOGS, Log
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import LOGS, Log
 
 # What is loaded and `differences` compares; datasets and the v1 generation have tests of their own.
 BASE_ONLY = 'group:"base_data"'
 COMPARED = [spec.name for spec in (SCHOOLS, *BASE_DATA)]
 # What an analyst's question for classes is expanded with; the truth is asked for in the same way.
-EXPANDED = {"classes": "teachers,admin_class_ids"}
+EXPANDED = {"admin_classes": "students,teachers", "classes": "teachers,admin_class_ids,grades"}
 
 
 @dataclass
@@ -167,7 +168,10 @@ def differences(world: World) -> dict[str, str]:
 def _true_rows(world: World, resource: str, schools: list[int]) -> dict[Any, dict[str, Any]]:
     rows = {}
     for school_id in schools if resource != "schools" else [0]:
-        for entry in world.platform.rows(resource, school_id, expand=EXPANDED.get(resource, "")):
+        entries = world.platform.rows(resource, school_id, expand=EXPANDED.get(resource, ""))
+        if resource == "class_members":
+            _number_memberships(entries)
+        for entry in entries:
             if entry["trashed"] or (resource == "terms" and entry["row"]["type"] not in TERM_TYPES):
                 continue
             row = entry["row"]
@@ -176,6 +180,16 @@ def _true_rows(world: World, resource: str, schools: list[int]) -> dict[Any, dic
             typed = _typed(row, TABLES[resource].lake_schema)
             rows[_key(resource, typed)] = typed
     return rows
+
+
+def _number_memberships(entries: list[dict[str, Any]]) -> None:
+    """Number the memberships that somebody has of a class, the last one first."""
+    seen: Counter[tuple[Any, ...]] = Counter()
+    began = sorted(entries, key=lambda entry: (entry["row"]["created_at"], not entry["trashed"]))
+    for entry in reversed(began):
+        key = (entry["parent"], entry["row"]["type"], entry["row"]["reflection_id"])
+        seen[key] += 1
+        entry["row"]["membership"] = seen[key]
 
 
 def _key(resource: str, row: Mapping[str, Any]) -> tuple[Any, ...]:

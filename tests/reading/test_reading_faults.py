@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from in_process import platform
 from truth import PLATFORM, SCHOOL, Found, Row, by_key, read_all, truth, unsettle
 
-from campus.resources import BASE_DATA, RESOURCES, SCHOOLS
+from campus.registry import BASE_DATA, RESOURCES, SCHOOLS
 from simulator.process import RunningSimulator, running
 
 Fault = dict[str, Any]
@@ -97,8 +98,8 @@ PAGED = ("structures", "reflections", "students", "teachers")
 @pytest.mark.parametrize("change", ["shrink", "grow", "balanced"])
 @pytest.mark.parametrize("headers", ["present", "absent"])
 def test_no_row_is_called_gone_because_others_move_while_we_page(change: str, headers: str) -> None:
-    platform = PLATFORM | {"unpaged": "ignored", "pagination_headers": headers, "max_per_page": 7}
-    with running(**platform) as simulator:
+    options = PLATFORM | {"unpaged": "ignored", "pagination_headers": headers, "max_per_page": 7}
+    with platform(**options) as (simulator, _):
         semester_id = unsettle(simulator)
         before = {name: by_key(name, truth(simulator, name, semester_id)) for name in PAGED}
         simulator.set_faults({"kind": "moving", "change": change, "probability": 0.1, "times": 4})

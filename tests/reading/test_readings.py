@@ -4,10 +4,10 @@ import dataclasses
 from typing import Any
 
 import pytest
+from in_process import platform
 from truth import PLATFORM, by_key, read_all, truth, unsettle
 
-from campus.resources import BASE_DATA, SCHOOLS
-from simulator.process import running
+from campus.registry import BASE_DATA, SCHOOLS
 from simulator.settings import Readings
 
 Options = dict[str, Any]
@@ -54,15 +54,35 @@ NASTY: list[tuple[Options, str]] = [
     ),
     ({"pagination_headers": "absent", "unpaged": "refused", "ignored": ["per_page"]}, ""),
     ({"terms": "paged", "pagination_headers": "absent", "page_past_end": "last"}, ""),
+    ({"terms": "paged", "pagination_headers": "absent", "page_past_end": "404", "max_per_page": 5}, ""),
     ({"unpaged": "refused", "per_page": "refused", "max_per_page": 20, "page_past_end": "last"}, ""),
     ({"unpaged": "ignored", "max_per_page": 3}, ""),
     ({"deleted_at": "none", "member_class_id": "present", "pagination_headers": "absent"}, ""),
     ({"deleted_at": "all", "unexpanded": "objects", "extra_fields": "some", "enums": "unknown"}, ""),
+    ({"rejoined": 3}, ""),
+    ({"rejoined": 3, "member_times": "alike", "member_class_id": "present"}, ""),
+    ({"rejoined": 2, "member_times": "absent", "member_class_id": "present", "deleted_at": "none"}, ""),
+    ({"rejoined": 2, "member_class_id": "present", "unpaged": "refused", "max_per_page": 7}, ""),
+    (
+        {
+            "rejoined": 2,
+            "member_times": "absent",
+            "deleted_at": "none",
+            "member_class_id": "present",
+            "unpaged": "refused",
+            "max_per_page": 7,
+        },
+        "",
+    ),
     ({"missing_assessment": "empty", "unknown_ids": "empty", "error_body": "empty"}, ""),
     ({"member_class_id": "present", "ignored": ["class_id_in"]}, ""),
     ({"ignored": ["class_id_in"]}, "class_members"),
     ({"ignored": ["semester_id"]}, "class_members"),
     ({"ignored": ["class_ids"]}, "grades"),
+    ({"class_scope": "klass.read", "refused_scopes": "drop"}, ""),
+    ({"class_scope": "split", "refused_scopes": "drop"}, ""),
+    ({"archived": "by_status", "pagination_headers": "absent", "unpaged": "ignored"}, ""),
+    ({"archived": "by_status", "terms": "paged", "unknown_status": "ignored"}, ""),
     ({"ignored": ["expand"]}, OF_ITEMS),
     ({"ignored": ["expand"], "unexpanded": "omitted", "admin_class_ids": "expanded"}, OF_ITEMS),
     ({"ignored": ["page"], "pagination_headers": "absent"}, ANYTHING),
@@ -81,7 +101,7 @@ def name_of(options: Options | str) -> str:
     ("options", "lost"), [({}, ""), *NASTY, *((one, "") for one in CHOICES)], ids=name_of
 )
 def test_a_school_is_read_as_it_is(options: Options, lost: str) -> None:
-    with running(**(PLATFORM | options)) as simulator:
+    with platform(**PLATFORM | options) as (simulator, _):
         semester_id = unsettle(simulator)
         found = read_all(simulator, semester_id)
         expected = {

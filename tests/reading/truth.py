@@ -1,8 +1,9 @@
-"""A whole school read by the real client, beside what is true there, worked out without `campus.decode`."""
+"""A whole school read by the real client, beside what is true there, worked out without `campus.decoding`."""
 
 import asyncio
 import datetime as dt
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -11,20 +12,27 @@ from typing import Any
 
 import pyarrow as pa
 
-from campus.client import Client
-from campus.collect import Account, Collector
-from campus.config import ClientConfig
-from campus.contract import fields
-from campus.decode import batch_schema
-from campus.errors import CampusError
-from campus.questions import Where
-from campus.read import read, read_together
-from campus.resources import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
+from campus.contracts.fields import fields
+from campus.decoding.page import batch_schema
+from campus.extract.batches import Account, Collector
+from campus.extract.modes import MODES, parents_of
+from campus.extract.requests import Where
+from campus.extract.slice import read, read_together
+from campus.http.client import Client
+from campus.http.config import ClientConfig
+from campus.http.errors import CampusError
+from campus.registry import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
 from simulator.process import RunningSimulator
 
 SCHOOL = 101
 # Small, with lists of several pages all the same.
 PLATFORM: dict[str, Any] = {"schools": 1, "students": 8, "semesters": 2, "max_per_page": 20}
+
+EXPANDED = {
+    "admin_classes": "students,teachers",
+    "classes": "teachers,admin_class_ids,grades",
+    "assessments": "items",
+}
 
 Row = dict[str, Any]
 
@@ -83,10 +91,10 @@ async def _read_all(
         for spec in (SCHOOLS, *BASE_DATA):
             if spec.name in found:
                 continue
-            parent = "classes" if spec.asked == "by_class_batch" else spec.child_of
-            rows = found[parent].rows if parent else []
-            ids = [row["id"] for row in rows if spec.asked == "members" or not row["_trashed"]]
-            names = ("assessments", "assessment_items") if spec.asked == "by_class" else (spec.name,)
+            parent, mode = parents_of(spec), MODES[spec.asked]
+            rows = found[parent.name].rows if parent else []
+            ids = [row["id"] for row in rows if mode.deleted_parents or not row["_trashed"]]
+            names = [spec.name, *(one.name for one in BASE_DATA if one.embedded_in == spec.name)]
             found |= await _read(client, names, replace(where, parents=tuple(sorted(ids))))
     return found
 
@@ -115,12 +123,11 @@ async def _read(client: Client, names: Iterable[str], where: Where) -> dict[str,
 def truth(simulator: RunningSimulator, name: str, semester_id: int, ignored: Iterable[str] = ()) -> list[Row]:
     """The rows that a reader of the table must see."""
     spec = RESOURCES[name]
-    expand = "items" if name == "assessments" else "teachers,admin_class_ids" if name == "classes" else ""
     entries = simulator.rows(
         name,
         SCHOOL,
         semester_id if spec.sliced_by == "semester" else None,
-        "" if "expand" in ignored else expand,
+        "" if "expand" in ignored else EXPANDED.get(name, ""),
     )
     if name == "class_members" and "with_trashed" in ignored:
         # of a deleted class that nobody shows nobody can ask for the members
@@ -133,7 +140,25 @@ def truth(simulator: RunningSimulator, name: str, semester_id: int, ignored: Ite
         assessments = {entry["key"] for entry in simulator.rows("assessments", SCHOOL, semester_id)}
         entries = [entry for entry in entries if entry["row"]["assessment_id"] in assessments]
     with_trashed = spec.with_trashed and "with_trashed" not in ignored
-    return [_expected(name, entry) for entry in entries if with_trashed or not entry["trashed"]]
+    rows = [_expected(name, entry) for entry in entries if with_trashed or not entry["trashed"]]
+    if name == "class_members":
+        number_memberships(rows)
+    return rows
+
+
+def number_memberships(rows: Iterable[Row]) -> None:
+    """Number the memberships that somebody has of a class: the last one first, the living one before others
+    that began with it."""
+    seen: Counter[tuple[Any, ...]] = Counter()
+    never = dt.datetime.min
+    for row in sorted(
+        rows,
+        key=lambda row: (row["created_at"] or never, not row["_trashed"], row["deleted_at"] or never),
+        reverse=True,
+    ):
+        key = (row["class_id"], row["type"], row["reflection_id"])
+        seen[key] += 1
+        row["membership"] = seen[key]
 
 
 def _expected(name: str, entry: Row) -> Row:
@@ -163,13 +188,30 @@ def _value(sent: Any, kind: pa.DataType) -> tuple[Any, bool]:
     if pa.types.is_timestamp(kind):
         return dt.datetime.fromisoformat(sent), False
     if pa.types.is_decimal(kind):
-        return (None, True) if sent == "" else (Decimal(str(sent)), False)
+        return _number(sent)
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
         names = kind.value_type.names
         objects = [item if isinstance(item, dict) else {"id": item} for item in sent]
-        shown = [{name: item.get(name) for name in names} for item in objects]
+        # Who is nested is the one that counts.
+        people = [item.get("reflection", item) for item in objects]
+        shown = [{name: item.get(name) for name in names} for item in people]
         return shown, any(item.keys() - set(names) for item in objects)
+    if pa.types.is_list(kind) and pa.types.is_integer(kind.value_type):
+        ids = [int(item["id"] if isinstance(item, dict) else item) for item in sent]
+        return ids, ids != sent
+    if pa.types.is_string(kind) and isinstance(sent, int):
+        return str(sent), True
     return sent, False
+
+
+def _number(sent: Any) -> tuple[Decimal | None, bool]:
+    """A mark: a share where it is in per cent, the number of its points, nothing where it is a word."""
+    text = str(sent)
+    if text.endswith("分"):
+        return Decimal(text.rstrip("学分")), True
+    if text.endswith("%"):
+        return Decimal(text[:-1]) / 100, True
+    return (Decimal(text), False) if text[:1].isdigit() or text[1:2].isdigit() else (None, True)
 
 
 def by_key(name: str, rows: list[Row]) -> dict[tuple[Any, ...], Row]:

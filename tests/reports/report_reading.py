@@ -15,17 +15,17 @@ import httpx
 import pyarrow as pa
 from in_process import CLIENT_ID, CLIENT_SECRET, client
 
-from campus.client import segment
-from campus.collect import Collector
-from campus.contract import Contract, fields
+from campus.contracts.fields import Contract, fields
 from campus.datasets.records import Write
-from campus.decode import Drift
-from campus.errors import CampusError
+from campus.decoding.page import Drift
+from campus.extract.batches import Collector
+from campus.http.client import segment
+from campus.http.errors import CampusError
+from campus.registry import REPORT_FIELDS, REPORT_METADATA, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
 from campus.reports.parameters import ask_for
 from campus.reports.records import read_records
 from campus.reports.selection import ReportSelection, combination_text
-from campus.resources import REPORT_FIELDS, REPORT_METADATA, REPORT_PARAMETERS, REPORT_QUERIES
 
 SCHOOL = 101
 Rows = list[dict[str, Any]]
@@ -60,9 +60,7 @@ async def _read_reports(
         for selection in selections:
             report = selection.report
             try:
-                collectors = [
-                    Collector(spec, "", lambda _: None) for spec in (REPORT_PARAMETERS, REPORT_QUERIES)
-                ]
+                collectors = [Collector(spec) for spec in (REPORT_PARAMETERS, REPORT_QUERIES)]
                 offered = await read_report(session, SCHOOL, report, *collectors)
                 assert not any(each.account.bad for each in collectors)
                 questions = ask_for(selection, offered, SCHOOL)

@@ -25,6 +25,7 @@ FIRST, CURRENT = 20241, 20242
 # What concerns all lists, and several at once.
 NASTY: list[Options] = [
     *({"ignored": [name]} for name in ("paginated", "page", "per_page")),
+    {"unlisted": "422"},
     {"pagination_headers": "absent"},
     {"pagination_headers": "absent", "unpaged": "refused", "max_per_page": 10, "page_past_end": "last"},
     {"unpaged": "ignored", "per_page": "refused", "report_fields_on": "first_page"},

@@ -2,22 +2,30 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 Row = Mapping[str, Any]
 # The true rows of a resource of the school, as RunningSimulator.rows gives them, decimals exactly.
 Rows = Callable[[str], Sequence[Row]]
+
+
+def day_of(sent: str) -> date:
+    """A date, or the moment at which it begins, in UTC where it says so."""
+    moment = datetime.fromisoformat(sent)
+    return (moment + timedelta(hours=8)).date() if moment.tzinfo else moment.date()
+
+
 TYPES: dict[str, Callable[[Any], Any]] = {
     "integer": int,
     "decimal": lambda sent: Decimal(str(sent)),
     "string": str,
     "text": str,
     "enum": lambda sent: sent,
-    "date": date.fromisoformat,
+    "date": day_of,
     "timestamp": datetime.fromisoformat,
-    "boolean": bool,
+    "boolean": lambda sent: {"true": True, "false": False}.get(sent, bool(sent)),
 }
 
 
@@ -69,4 +77,9 @@ def spelt(rows: Rows, name: str, found: Iterable[Row]) -> list[dict[str, Any]]:
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
     """Rows of any kind, duplicates and nulls too, in one order."""
-    return sorted(rows, key=lambda row: repr(sorted(row.items())))
+    return sorted(rows, key=lambda row: repr([(name, _plain(row[name])) for name in sorted(row)]))
+
+
+def _plain(value: Any) -> Any:
+    """A number as it is spelt whatever column it is in."""
+    return Decimal(value).normalize() if type(value) in (int, Decimal) else value

@@ -9,12 +9,12 @@ from unittest.mock import patch
 
 import httpx
 
-from campus.client import Client
-from campus.config import ClientConfig
-from campus.resources import ResourceSpec
-from campus.transport import Transport
+from campus.http.client import Client
+from campus.http.config import ClientConfig
+from campus.http.transport import Transport
+from campus.registry import ResourceSpec
 from simulator.app import Application
-from simulator.faults import FaultPlan
+from simulator.http.faults import FaultPlan
 from simulator.process import RunningSimulator
 from simulator.settings import Access, Readings, Settings, Size
 

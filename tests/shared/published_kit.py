@@ -10,10 +10,10 @@ import duckdb
 import openpyxl
 from openpyxl.worksheet.worksheet import Worksheet
 
-from warehouse.exports.export import Failed, Options, Written, export
-from warehouse.exports.sheets import Sheet, Words, Workbook
-from warehouse.exports.source import Origin, School
-from warehouse.exports.workbook import write_workbook
+from exports.export import Failed, Options, Written, export
+from exports.sheets import Sheet, Words, Workbook
+from exports.source import Origin, School
+from exports.workbook import write_workbook
 
 SCHOOL = School(101, "启明实验学校")
 ORIGIN = Origin(SCHOOL, "20260301T020000", datetime(2026, 3, 1, 2), datetime(2026, 3, 1, 1, 30))

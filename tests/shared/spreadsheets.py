@@ -10,7 +10,7 @@ from openpyxl.cell import Cell
 from openpyxl.utils import range_boundaries
 from openpyxl.worksheet.worksheet import Worksheet
 
-from warehouse.exports.workbook import NO_ROWS
+from exports.workbook import NO_ROWS
 
 #: What a sheet says that has no rows.
 EMPTY = (NO_ROWS.en, NO_ROWS.zh)

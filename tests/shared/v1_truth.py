@@ -1,6 +1,7 @@
 """What is true of a school in the v1 generation, asked for with plain HTTP and typed without `campus`."""
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -10,7 +11,7 @@ from urllib.parse import quote
 import httpx
 import pyarrow as pa
 
-from assets.tables import TABLES
+from loading.tables import TABLES
 from simulator.process import RunningSimulator
 
 Row = dict[str, Any]
@@ -40,7 +41,8 @@ class Asked:
     def get(self, path: str) -> Any:
         """An answer by Python's own JSON; None: 404."""
         credentials = {"client_id": self.platform.client_id, "client_secret": self.platform.client_secret}
-        scope = f"school.{self.school_id} class.read user.read"
+        known = "class.read user.read semester.read admin_class.read reflection.read_all student.read_all"
+        scope = f"school.{self.school_id} {known}"
         asked = {"grant_type": "client_credentials", "scope": scope, **credentials}
         token = self.session.post("/api/v3/oauth/tokens", json=asked).raise_for_status().json()
         headers = {
@@ -63,20 +65,35 @@ def truth(asked: Asked, *, id_numbers: bool = False) -> dict[str, list[Row]]:
         columns = {column.name: column.type for column in TABLES[resource].columns}
         columns |= custom if resource == "v1_users" else {}
         found[resource] = [_typed(row, columns, id_numbers=id_numbers) for row in sent]
+    # Minutes are integers in text by the specification.
+    for row in found["attendance_settings"]:
+        row["_extra"] = {name: row["_extra"][name] for name in row["_extra"] or {} if name not in row} or None
+    _number_entries(found["transcript_courses"])
     return found
+
+
+def _number_entries(courses: list[Row]) -> None:
+    """Courses of a semester with one source and code, told apart by their classes."""
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for course in sorted(courses, key=lambda row: row["class_id"], reverse=True):
+        key = tuple(course[name] for name in ("student_id", "semester_id", "source_id", "csin"))
+        seen[key] += 1
+        course["entry"] = seen[key]
 
 
 def _sent(asked: Asked) -> dict[str, list[Row]]:
     """The rows as they are sent, with what only the question says."""
     sent = {name: asked.rows(name) for name in OF_SCHOOL}
     semesters = [row["id"] for row in sent["v1_semesters"] if asked.semester_id in (None, row["id"])]
+    if not any(row.get("students") for row in sent["v1_admin_classes"]):
+        sent["v1_admin_classes"] = [asked.get(f"admin-classes/{r['id']}") for r in sent["v1_admin_classes"]]
     sent["attendance_settings"] = [{"school_id": asked.school_id, **r} for r in sent["attendance_settings"]]
     sent["app_updates"] = [asked.get("classroompad/check-updates?client_id=tests")]
-    sent["v1_classes"] = [row for semester in semesters for row in asked.rows("v1_classes", semester)]
+    sent["v1_classes"] = [row for row in asked.rows("v1_classes") if int(row["semester_id"]) in semesters]
     sent["v1_class_students"] = [
         {"class_id": one["id"], "student_id": student.get("rid") or student["id"], **student}
         for one in sent["v1_classes"]
-        for student in asked.get(f"classes/{one['id']}/students")
+        for student in map(_standing, asked.get(f"classes/{one['id']}/students"))
     ]
     for name in ("days", "lessons"):
         sent[f"timetable_{name}"] = [
@@ -86,9 +103,14 @@ def _sent(asked: Asked) -> dict[str, list[Row]]:
         ]
     sent["devices"] = list(_bound(asked, "classroompad/devices", "device_id", asked.devices))
     cards = _bound(asked, "studentcard/cards", "card_id", asked.cards)
-    sent["cards"] = [{**card, "student_id": card.get("rid")} for card in cards]
+    sent["cards"] = [{**card, "student_id": card.get("rid")} for card in map(_standing, cards)]
     students = [row["id"] for row in sent["v1_users"] if row["role"] == STUDENT]
     return sent | _transcripts({one: asked.get(f"students/{one}/transcripts") for one in students})
+
+
+def _standing(student: Row) -> Row:
+    """A student who stands inside another object with what is in it, and with that object as it came."""
+    return {**student.get("reflection", {}), **student}
 
 
 def _bound(asked: Asked, path: str, name: str, ids: Sequence[str]) -> Iterator[Row]:
@@ -134,14 +156,19 @@ def _value(sent: Any, kind: Any) -> tuple[Any, bool]:
     if pa.types.is_map(kind):
         marks = [(name, None if value == "-" else value) for name, value in sent.items()]
         return marks, any(value == "-" for value in sent.values())
+    if sent in ("", []) and pa.types.is_struct(kind):
+        return None, True
     if pa.types.is_struct(kind):
         names = [field.name for field in kind]
         parts = {name: _value(sent.get(name), kind.field(name).type) for name in names}
         return {name: value for name, (value, _) in parts.items()}, not sent.keys() <= set(names)
+    if pa.types.is_list(kind) and pa.types.is_integer(kind.value_type):
+        ids = [int(item["id"] if isinstance(item, dict) else item) for item in sent]
+        return ids, ids != sent
     if pa.types.is_list(kind):
         items = [_value(item, kind.value_type) for item in sent]
         return [value for value, _ in items], any(verbatim for _, verbatim in items)
     if sent == "" and (pa.types.is_date(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
         return None, True
     make = next((make for is_kind, make in MAKERS if is_kind(kind)), None)
-    return (make(str(sent)) if make else sent), False
+    return (make(str(sent)) if make else sent), isinstance(sent, str) and pa.types.is_integer(kind)

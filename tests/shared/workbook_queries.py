@@ -8,6 +8,20 @@ OF_TIER = "Share of the tier's students by score rate"
 TABLES = """
     WITH semesters AS (FROM core.dim_semester WHERE school_id = $school),
     current AS (SELECT school_id, semester_id, semester_name FROM semesters WHERE is_current),
+    ends AS (
+        SELECT semester_id, week, max(date) >= any_value(loaded_on) AS is_running
+        FROM core.dim_date JOIN core.last_load USING (school_id)
+        WHERE school_id = $school GROUP BY ROLLUP (semester_id, week)
+    ),
+    weeks AS (
+        SELECT
+            semester_id, week, if(is_running, '✓', NULL) AS not_over,
+            week || if(is_running, ' (so far)', '') AS label
+        FROM ends WHERE week IS NOT NULL
+    ),
+    running AS (
+        SELECT semester_id, if(is_running, '✓', NULL) AS not_over FROM ends WHERE week IS NULL
+    ),
     facts AS (
         SELECT fct_attendance.*, counts_in_denominator AS is_counted, cohort_name
         FROM core.fct_attendance JOIN core.dim_student USING (school_id, student_id)
@@ -24,10 +38,10 @@ TABLES = """
 
 ATTENDANCE = """
     SELECT
-        semester_name, students, days, round(days_attended / days, 1), round(100 * present / recorded, 2),
-        round(100 * late / present, 2), recorded, absent, leave, late, chronic,
-        round(100 * chronic / known, 2), round(100 * taken / due, 2)
-    FROM semesters
+        semester_name, not_over, students, days, partial_days, round(days_attended / days, 1),
+        round(100 * present / recorded, 2), round(100 * late / present, 2), recorded, absent, leave, late,
+        chronic, round(100 * chronic / known, 2), round(100 * taken / due, 2)
+    FROM semesters JOIN running USING (semester_id)
     JOIN (
         SELECT semester_id, count(*) AS students, count_if(is_chronic) AS chronic, count(is_chronic) AS known
         FROM marts.attendance_student_semester WHERE school_id = $school GROUP BY ALL
@@ -40,8 +54,17 @@ ATTENDANCE = """
         FROM facts GROUP BY ALL
     ) USING (semester_id)
     JOIN (
-        SELECT semester_id, count(DISTINCT date) AS days, count_if(NOT is_absent_day) AS days_attended
-        FROM marts.attendance_student_day WHERE school_id = $school AND recorded > 0 GROUP BY ALL
+        SELECT
+            semester_id, count_if(is_whole) AS days, count_if(NOT is_whole) AS partial_days,
+            sum(attended) FILTER (WHERE is_whole) AS days_attended
+        FROM (
+            SELECT
+                semester_id, date, count_if(NOT is_absent_day) AS attended,
+                2 * count(*) >= median(count(*)) OVER (PARTITION BY semester_id) AS is_whole
+            FROM marts.attendance_student_day WHERE school_id = $school AND recorded > 0
+            GROUP BY semester_id, date
+        )
+        GROUP BY ALL
     ) USING (semester_id)
     JOIN (
         SELECT
@@ -52,13 +75,13 @@ ATTENDANCE = """
 """
 WEEKS = """
     SELECT
-        semester_name, week, first_day, days, average_daily_attendance,
+        semester_name, week, first_day, not_over, days, partial_days, average_daily_attendance,
         count_if(is_counted), count_if(is_counted AND is_absent),
         count_if(is_leave), count_if(is_counted AND is_late),
         round(100 * count_if(is_counted AND is_late) / count_if(is_counted AND is_present), 2)
-    FROM facts JOIN current USING (semester_id)
+    FROM facts JOIN current USING (semester_id) JOIN weeks USING (semester_id, week)
     JOIN (
-        SELECT semester_id, week, days_in_session AS days, average_daily_attendance
+        SELECT semester_id, week, days_in_session AS days, partial_days, average_daily_attendance
         FROM marts.attendance_group_week WHERE school_id = $school AND group_type = 'school'
     ) USING (semester_id, week)
     LEFT JOIN (
@@ -91,22 +114,23 @@ TIER_SHARES = (
 )
 CLASS_WEEKS = """
     SELECT
-        cohort_name, admin_class_name, coalesce(week::VARCHAR, 'Semester'),
+        cohort_name, admin_class_name, coalesce(label, 'Semester'),
         round(100 * sum(present) / sum(recorded), 2)
     FROM marts.attendance_group_week AS groups
     JOIN current USING (school_id, semester_id)
     JOIN core.dim_admin_class AS classes
         ON classes.school_id = groups.school_id AND classes.admin_class_id = groups.group_id
+    JOIN weeks USING (semester_id, week)
     WHERE group_type = 'admin_class'
-    GROUP BY GROUPING SETS ((cohort_name, admin_class_name, week), (cohort_name, admin_class_name))
+    GROUP BY GROUPING SETS ((cohort_name, admin_class_name, label), (cohort_name, admin_class_name))
 """
 COURSE_CLASS_WEEKS = """
     SELECT
-        course_name, class_name, teacher_names, coalesce(week::VARCHAR, 'Semester'),
+        course_name, class_name, teacher_names, coalesce(label, 'Semester'),
         round(100 * sum(present) / nullif(sum(recorded), 0), 2)
     FROM marts.attendance_class_session
-    JOIN current USING (school_id, semester_id)
-    GROUP BY GROUPING SETS ((1, 2, 3, week), (1, 2, 3))
+    JOIN current USING (school_id, semester_id) JOIN weeks USING (semester_id, week)
+    GROUP BY GROUPING SETS ((1, 2, 3, label), (1, 2, 3))
 """
 LOW_ATTENDANCE = """
     SELECT
@@ -155,13 +179,13 @@ GRADES = """
         WHERE school_id = $school AND source = 'class' AND counts_in_statistics AND semester_id IS NOT NULL
     )
     SELECT
-        semester_name, count(DISTINCT student_id), count(*), count(score_percent),
+        semester_name, not_over, count(DISTINCT student_id), count(*), count(score_percent),
         round(avg(score_percent), 4), round(median(score_percent), 4), round(stddev_samp(score_percent), 4),
         round(100 * count_if(is_passed) / count(is_passed), 2),
         round(100 * count_if(is_excellent) / count(score_percent), 2), count_if(NOT is_passed),
         round(sum(grade_points * credit) / sum(credit) FILTER (WHERE grade_points IS NOT NULL), 2),
         coalesce(pending, 0), rate
-    FROM grades JOIN semesters USING (school_id, semester_id)
+    FROM grades JOIN semesters USING (school_id, semester_id) JOIN running USING (semester_id)
     LEFT JOIN (
         SELECT semester_id, count(*) AS pending FROM core.fct_grade
         WHERE school_id = $school AND source = 'class' AND status = 'pending' GROUP BY ALL
@@ -210,8 +234,8 @@ CLASSES = """
 STUDENTS = """
     SELECT
         current.semester_name, cohort_name, admin_class_name, student_number, student_name,
-        weighted_mean, gpa, counted_courses, passed_courses, failed_courses, undecided_courses,
-        credits, gained_credits, rank_in_class, class_size, rank_in_cohort, cohort_size
+        if(has_left, '✓', NULL), weighted_mean, gpa, counted_courses, passed_courses, failed_courses,
+        undecided_courses, credits, gained_credits, rank_in_class, class_size, rank_in_cohort, cohort_size
     FROM marts.grade_student_semester JOIN current USING (school_id, semester_id)
 """
 ITEMS = """
@@ -233,22 +257,30 @@ _LEVELS = """
         count_if(level = 'at_risk') AS at_risk, count_if(level = 'warning') AS warning,
         count_if(level = 'none'), count_if(level = 'unknown'),
         round(100 * at_risk / students, 2), round(100 * warning / students, 2)
-    FROM marts.early_warning JOIN {semesters} USING (school_id, semester_id)
+    FROM marts.early_warning
+    JOIN {semesters} USING (school_id, semester_id) JOIN running USING (semester_id)
     WHERE {who}
     GROUP BY ALL
 """
-LEVELS = _LEVELS.format(semesters="semesters", groups="", who="NOT has_left OR NOT is_current")
+_STILL_THERE = """
+    student_id NOT IN (SELECT student_id FROM core.dim_student WHERE is_deleted AND school_id = $school)
+"""
+LEVELS = _LEVELS.format(semesters="semesters", groups="not_over,", who="NOT has_left")
 LEVELS_OF_CLASSES = _LEVELS.format(
-    semesters="current", groups="cohort_name, admin_class_name,", who="NOT has_left"
+    semesters="current", groups="cohort_name, admin_class_name,", who=_STILL_THERE
 )
-WARNINGS = """
+WARNINGS = (
+    """
     SELECT
         current.semester_name, cohort_name, admin_class_name, student_number, student_name, level,
         reasons_en, attendance_tier, attendance_rate, attendance_drop, lateness_rate,
         score_rate, score_drop, failed_courses, missing_rate
     FROM marts.early_warning JOIN current USING (school_id, semester_id)
-    WHERE NOT has_left
+    WHERE
 """
+    + _STILL_THERE
+)
+
 _TIER_ROWS = """
     , cells AS (
         SELECT marts.*, coalesce(label, 'No score') AS label

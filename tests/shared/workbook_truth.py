@@ -17,8 +17,8 @@ import duckdb
 import workbook_queries as queries
 from spreadsheets import Tab, read_book
 
-from warehouse.exports.export import Options, Written, export
-from warehouse.exports.workbooks.terms import DISCRIMINATION, GROUP_TYPES, LEVELS, STATES, TIERS
+from exports.export import Options, Written, export
+from exports.workbooks.terms import DISCRIMINATION, GROUP_TYPES, LEVELS, STATES, TIERS
 
 CODES = (TIERS, LEVELS, STATES, DISCRIMINATION, GROUP_TYPES)
 WORDS = {code: words.en for codes in CODES for code, words in codes.items()}

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from simulator.app import Application
-from simulator.faults import FaultPlan
+from simulator.http.faults import FaultPlan
 from simulator.process import RunningSimulator
 from simulator.settings import Access, Readings, Settings, Size
 

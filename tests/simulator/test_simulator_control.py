@@ -9,8 +9,7 @@ import pytest
 from simulated import client
 
 from simulator.process import RunningSimulator, SimulatorError, running
-from simulator.rows import RESOURCES
-from simulator.store import WITHOUT_ID
+from simulator.resources import RESOURCES
 
 STUDENTS = "/api/v3/reflection/students"
 MEMBERS = "/api/v3/klass/class-selections"
@@ -45,7 +44,7 @@ def test_every_resource_shows_its_rows(changing: RunningSimulator, resource: str
     entries = changing.rows(resource, 101)
     assert entries
     assert entries[0].keys() == {"key", "parent", "trashed", "row"}
-    if resource not in ("class_members", *WITHOUT_ID):
+    if RESOURCES[resource].source.sends_id:
         assert all(entry["row"]["id"] == entry["key"] for entry in entries)
 
 
@@ -104,6 +103,11 @@ def test_a_deleted_class_takes_its_assessment_along(changing: RunningSimulator, 
     for resource in ("assessments", "assessment_items", "grades"):
         assert live(changing, resource, klass) == []
     assert live(changing, "scores", item) == []
+
+    changing.restore("classes", klass)
+    assert school.get(f"/api/v3/class-assessment/classes/{klass}/assessment").status_code == 200
+    assert klass in [row["key"] for row in live(changing, "classes")]
+    assert live(changing, "assessments", klass) != []
 
 
 BROKEN = [

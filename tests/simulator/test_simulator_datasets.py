@@ -52,6 +52,48 @@ def test_every_school_has_datasets_of_every_kind() -> None:
     assert Local().get(path, SCOPE, **{"x-school-id": "102"}).json() != records("course_scores")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("short", {"id": "int", "score": "number", "updated_at": "datetime"}),
+        ("sql", {"id": "bigint(20) unsigned", "score": "decimal(6,2)", "course": "varchar(100)"}),
+        ("java", {"student_id": "java.lang.Long", "passed": "Boolean"}),
+        ("upper", {"id": "INTEGER", "level": "ENUM"}),
+        ("number", {"id": "number", "score": "number"}),
+        ("string_ids", {"id": "string", "student_id": "integer"}),
+        ("unknown", {"id": "ganzzahl", "level": "auswahl"}),
+    ],
+)
+def test_types_are_called_as_this_platform_calls_them(words: str, told: dict[str, str]) -> None:
+    local = Local(dataset_type_words=words)
+    one = local.get(f"{PATH}/course_scores", SCOPE).json()
+    types = {field["name"]: field["type"] for field in one["fields"]}
+    assert told.items() <= types.items()
+    assert records("course_scores", local) == records("course_scores"), "the records are the same"
+
+
+@pytest.mark.parametrize(
+    ("primary", "sent"), [("flag", {True, False}), ("number", {0, 1}), ("text", {"true", "false"})]
+)
+def test_primary_is_a_flag_a_number_a_text_or_not_there(primary: str, sent: set[Any]) -> None:
+    def fields(primary: str) -> Rows:
+        one = Local(dataset_primary=primary).get(f"{PATH}/course_scores", SCOPE).json()
+        return list(one["fields"])
+
+    assert {(type(f["primary"]), f["primary"]) for f in fields(primary)} == {(type(one), one) for one in sent}
+    assert not [f for f in fields("absent") if "primary" in f]
+
+
+def test_dates_and_booleans_have_several_forms() -> None:
+    [plain, *_] = records("course_scores")
+    day, begins = plain["exam_date"], Local(dataset_dates="midnight", dataset_booleans="number")
+    [other, *_] = records("course_scores", begins)
+    assert (other["exam_date"], other["passed"]) == (f"{day} 00:00:00", int(plain["passed"]))
+    [zoned, *_] = records("course_scores", Local(dataset_dates="zoned", dataset_booleans="text"))
+    assert zoned["exam_date"].endswith("T16:00:00.000Z") and zoned["exam_date"] < day
+    assert zoned["passed"] == str(plain["passed"]).lower()
+
+
 def test_metadata_has_the_fields_of_the_specification() -> None:
     one = Local().get(f"{PATH}/course_scores", SCOPE).json()
     about = {"id", "name", "label", "description", "is_custom", "fields", "relations"}

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from simulated import client
 
-from simulator.faults import Fault, FaultPlan, Faults
-from simulator.http import Request
+from simulator.http.faults import Fault, FaultPlan, Faults
+from simulator.messages import Request
 from simulator.process import RunningSimulator, SimulatorError, running
 
 STUDENTS = "/api/v3/reflection/students"
@@ -85,6 +85,49 @@ def test_a_revoked_token_stays_revoked(faulty: RunningSimulator, school: httpx.C
     assert school.get(STUDENTS).status_code == 401
     with client(faulty, scope="school.101 student.read_all") as other:
         assert other.get(STUDENTS).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("counts", "total"), [("zero", "0"), ("true", "58"), ("none", None)], ids=["zero", "true", "none"]
+)
+def test_an_answer_without_its_rows(
+    faulty: RunningSimulator, school: httpx.Client, counts: str, total: str | None
+) -> None:
+    whole = school.get(STUDENTS)
+    assert len(whole.json()) == 20 and whole.headers["X-Pagination-Total-Count"] == "58"
+    faulty.set_faults({"kind": "empty", "counts": counts, "times": 1})
+    answer = school.get(STUDENTS)
+    assert (answer.status_code, answer.json()) == (200, [])
+    assert answer.headers.get("X-Pagination-Total-Count") == total
+    assert school.get(STUDENTS).json() == whole.json()
+
+
+@pytest.mark.parametrize("counts", ["zero", "true"])
+def test_an_object_without_the_rows_in_it(faulty: RunningSimulator, counts: str) -> None:
+    with client(faulty, scope="school.101 class.read") as reader:
+        class_id = faulty.rows("classes", 101)[0]["key"]
+        path = f"/api/v3/class-assessment/classes/{class_id}/assessment"
+        whole = reader.get(path, params={"expand": "items"}).json()
+        faulty.set_faults({"kind": "empty", "counts": counts})
+        told = reader.get(path, params={"expand": "items"}).json()
+        faulty.set_faults({"kind": "empty", "objects": "list"})
+        assert reader.get(path, params={"expand": "items"}).json() == []
+        faulty.set_faults()
+    assert whole["items"] and whole["item_num"]
+    assert told == {**whole, "items": [], "item_num": 0 if counts == "zero" else whole["item_num"]}
+
+
+def test_empty_answers_are_a_share_that_the_seed_chooses(
+    faulty: RunningSimulator, school: httpx.Client
+) -> None:
+    def empties(seed: int) -> list[bool]:
+        faulty.set_faults({"kind": "empty", "probability": 0.2, "path": STUDENTS}, seed=seed)
+        return [not school.get(STUDENTS).json() for _ in range(100)]
+
+    first = empties(1)
+    assert 8 <= sum(first) <= 35
+    assert empties(1) == first != empties(2)
+    assert school.get("/api/v3/system/semesters").json()
 
 
 def read_pages(school: httpx.Client) -> tuple[list[int], list[str]]:

@@ -332,6 +332,29 @@ def test_each_path_needs_its_scope_and_no_other(path: str, scope: str) -> None:
     assert local.get(path, scope="").status_code == 403
 
 
+@pytest.mark.parametrize(
+    ("reading", "of_classes", "of_grades"),
+    [
+        ("class.read", "class.read", "class.read"),
+        ("klass.read", "klass.read", "klass.read"),
+        ("split", "klass.read", "class.read"),
+    ],
+)
+def test_the_scope_of_classes(reading: str, of_classes: str, of_grades: str) -> None:
+    paths = {
+        "/api/v3/klass/classes": of_classes,
+        f"/api/v3/class-assessment/class/grades?class_ids={CLASS}": of_grades,
+    }
+    for path, scope in paths.items():
+        other = {"class.read": "klass.read", "klass.read": "class.read"}[scope]
+        either = Local(class_scope="either")
+        assert either.get(path, scope=f"school.101 {other}").status_code == 200
+        local = Local(class_scope=reading, refused_scopes="drop")
+        assert local.get(path, scope=f"school.101 {scope}").status_code == 200
+        assert local.get(path, scope=f"school.101 {other}").status_code == 403
+    assert Local(class_scope="klass.read").get(path, scope="school.101 class.read").status_code == 400
+
+
 def test_a_school_needs_its_header_and_scope(simulator: RunningSimulator) -> None:
     path = "/api/v3/system/semesters"
     with client(simulator, scope="school.101 semester.read", school=None) as session:

@@ -125,6 +125,6 @@ def test_a_taken_port_is_said_in_words(simulator: RunningSimulator) -> None:
 def test_the_help_names_every_option() -> None:
     shown = CliRunner().invoke(command, ["--help"])
     assert shown.exit_code == 0
-    assert "--missing-assessment [404|null|empty]" in shown.output
+    assert "--missing-assessment [404|null|empty|list]" in shown.output
     assert "--today" in shown.output
     assert "demo-secret" not in shown.output

@@ -9,6 +9,7 @@ from simulator.settings import Readings, Size
 
 CLASSES = "/api/v3/klass/classes?semester_id=10101"
 MEMBERS = "/api/v3/klass/class-selections?semester_id=10101"
+ADMIN = "/api/v3/admin_class/admin_classes"
 STUDENTS = "/api/v3/reflection/students"
 GRADES = "/api/v3/class-assessment/class/grades?class_ids=1010100001"
 
@@ -48,6 +49,110 @@ def test_admin_class_ids() -> None:
     assert first(CLASSES)["admin_class_ids"]
     assert "admin_class_ids" not in first(CLASSES, admin_class_ids="expanded")
     assert first(f"{CLASSES}&expand=admin_class_ids", admin_class_ids="expanded")["admin_class_ids"]
+
+
+def test_grade_ids() -> None:
+    expanded = first(f"{CLASSES}&expand=grades", grade_ids="absent")
+    assert "grade_ids" not in expanded
+    assert [grade["id"] for grade in expanded["grades"]] == first(CLASSES)["grade_ids"]
+
+
+def test_lists_of_ids() -> None:
+    ids = first(CLASSES)["admin_class_ids"]
+    assert first(CLASSES, id_lists="texts")["admin_class_ids"] == [str(one) for one in ids]
+    objects = first(CLASSES, id_lists="objects")["admin_class_ids"]
+    assert [one["id"] for one in objects] == ids and all(one["name"] for one in objects)
+    assert isinstance(first(ADMIN, id_lists="texts")["teacher_ids"][0], str)
+    v1 = "/api/v1/classes?semester_id=10101"
+    assert first(v1, id_lists="texts")["admin_class_ids"] == [str(one) for one in ids]
+
+
+def test_people_in_expanded_relations() -> None:
+    path = f"{CLASSES}&expand=teachers"
+    flat = first(path)["teachers"]
+    nested = first(path, expanded_people="nested")["teachers"]
+    assert [one["reflection"] for one in nested] == flat
+    assert [one["reflection_id"] for one in nested] == [one["id"] for one in flat]
+
+
+def test_students_of_administrative_classes() -> None:
+    expanded = f"{ADMIN}?expand=students,teachers"
+    students = first(expanded)["students"]
+    assert students and "students" not in first(ADMIN)
+    assert first(ADMIN, admin_class_students="always")["students"] == students
+    assert first(expanded, admin_class_students="ids")["students"] == [one["id"] for one in students]
+    assert first(expanded, admin_class_students="empty")["students"] == []
+    absent = first(expanded, admin_class_students="absent")
+    assert "students" not in absent and absent["teachers"]
+    assert Local(admin_class_students="refused").get(expanded).status_code == 422
+    assert "students" not in first(ADMIN, admin_class_students="refused")
+    without = first(expanded, teacher_ids="absent")
+    assert "teacher_ids" not in without and without["teachers"]
+
+
+def test_students_of_v1_administrative_classes() -> None:
+    path = "/api/v1/admin-classes"
+    listed = first(path)
+    alone = f"{path}/{listed['id']}"
+    for reading, shown in (("alone", None), ("empty", []), ("nowhere", None)):
+        local = Local(v1_admin_class_students=reading)
+        assert local.get(path).json()[0].get("students") == shown
+        expected = None if reading == "nowhere" else listed["students"]
+        assert local.get(alone).json().get("students") == expected
+
+
+def test_v1_teachers() -> None:
+    path = "/api/v1/classes?semester_id=10101"
+    flat, nested = first(path)["teachers"][0], first(path, v1_teachers="nested")["teachers"][0]
+    assert nested == {"reflection": flat["reflection"]}
+
+
+def test_student_ids_of_cards() -> None:
+    card = Local().app.platform.store.rows("cards", 101)[0].values["card_id"]
+    path = f"/api/v1/studentcard/cards/{card}"
+    assert Local().get(path).json().keys() >= {"id", "rid"}
+    assert "id" not in Local(student_ids="rid").get(path).json()
+
+
+STRUCTURES = "/api/v3/structure/structures"
+
+
+def test_archived_rows() -> None:
+    archived = f"{STRUCTURES}?status=archived"
+    assert [row["status"] for row in Local().get(archived).json()] == ["archived"]
+    whole = Local().get(f"{STRUCTURES}?paginated=0").json()
+    for reading in ("by_id", "by_status"):
+        local = Local(archived=reading)
+        shown = local.get(f"{STRUCTURES}?paginated=0").json()
+        assert shown == [row for row in whole if row["status"] != "archived"]
+        assert local.get(archived).json() == Local().get(archived).json()
+        terms = "/api/v3/term/system.graduates_in/terms"
+        assert len(local.get(terms).json()) < len(Local().get(terms).json())
+        assert local.get(f"{terms}?archived_at_is_empty=0").json()
+
+
+@pytest.mark.parametrize("reading", ["words", "numbers", "own"])
+def test_the_status_of_administrative_classes(reading: str) -> None:
+    spelt = {"words": ("normal", "archived"), "numbers": (1, 2), "own": ("on", "off")}[reading]
+    local = Local(archived="by_id", admin_class_status=reading)
+    store = local.app.platform.store
+    row = store.rows("admin_classes", 101)[0]
+    assert local.get(ADMIN).json()[0]["status"] == spelt[0]
+    store.update("admin_classes", row.key, {"status": "archived"})
+    assert row.key not in [shown["id"] for shown in local.get(ADMIN).json()]
+    for asked in (f"{ADMIN}?status={spelt[1]}", f"{ADMIN}?id_in={row.key}"):
+        assert [(shown["id"], shown["status"]) for shown in local.get(asked).json()] == [(row.key, spelt[1])]
+    strict = Local(archived="by_status")
+    strict.app.platform.store.update("admin_classes", row.key, {"status": "archived"})
+    assert strict.get(f"{ADMIN}?id_in={row.key}").json() == []
+
+
+def test_a_status_that_does_not_exist() -> None:
+    asked = f"{ADMIN}?status=nonsense"
+    assert Local().get(asked).json() == []
+    assert Local(unknown_status="ignored").get(asked).json() == Local().get(ADMIN).json()
+    assert Local(unknown_status="422").get(asked).status_code == 422
+    assert Local(unknown_status="500").get(asked).status_code == 500
 
 
 def test_structure_parent_id() -> None:
@@ -93,6 +198,7 @@ def test_per_page() -> None:
 def test_page_past_end() -> None:
     path = f"{STUDENTS}?per_page=7&page=1000"
     assert Local().get(path).json() == []
+    assert Local(page_past_end="404").get(path).status_code == 404
     answer = Local(page_past_end="last").get(path)
     assert answer.json() == Local().get(f"{STUDENTS}?paginated=0").json()[-len(answer.json()) :] != []
     assert answer.headers["X-Pagination-Current-Page"] == answer.headers["X-Pagination-Page-Count"]
@@ -121,7 +227,8 @@ def test_refused_scopes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reading", "status", "body"), [("404", 404, None), ("null", 200, None), ("empty", 200, {})]
+    ("reading", "status", "body"),
+    [("404", 404, None), ("null", 200, None), ("empty", 200, {}), ("list", 200, [])],
 )
 def test_missing_assessment(reading: str, status: int, body: object) -> None:
     local = Local(missing_assessment=reading)
@@ -177,6 +284,14 @@ def test_extra_fields() -> None:
     plain = first(STUDENTS)
     assert extra.keys() - plain.keys() == {"x_source", "x_note"}
     assert {name: extra[name] for name in plain} == plain
+
+
+def test_nested_fields() -> None:
+    def teachers(**readings: Any) -> Any:
+        return first(CLASSES + "&expand=teachers", **readings)["teachers"]
+
+    assert teachers(nested_fields="some") == [{"x_color": "#1f6feb"} | each for each in teachers()]
+    assert first(STUDENTS, nested_fields="some") == first(STUDENTS)
 
 
 def test_enums() -> None:

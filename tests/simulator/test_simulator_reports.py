@@ -262,6 +262,8 @@ def test_every_kind_of_value_is_sent_as_it_is() -> None:
     assert '"amount":12345678901234567890.123456789012345678' in exact
     unheard = read("field_kinds", 531, platform=Local(report_kinds="unknown"))
     assert {field["kind"] for field in unheard["fields"]} - KINDS == {"rich_text"}
+    other = read("field_kinds", 531, platform=Local(report_kinds="other"))
+    assert {"INTEGER", "double precision", "datetime"} <= {field["kind"] for field in other["fields"]}
     groups = [rows("field_kinds", 531, {"group": key}) for key in ("01", "02")]
     assert sum(map(len, groups)) == 60
     assert {row["code"] for row in rows("field_kinds", 531, {"code": "SUM"})} == {"@SUM(A1)"}
@@ -364,3 +366,18 @@ def test_base_data_that_a_test_has_broken_breaks_no_report() -> None:
         params = {"semester": FIRST} if report.name == PIVOT else {}
         for query in get(f"{quote(report.name)}/queries", platform).json():
             assert rows(report.name, query["id"], params, platform)
+
+
+@pytest.mark.parametrize("path", ["parameters", "queries", "queries/501/records"])
+def test_a_strict_platform_refuses_parameters_that_the_interface_does_not_list(path: str) -> None:
+    strict = Local(unlisted="422")
+    report = quote(REPORTS[0].name)
+    assert get(f"{report}/{path}", strict).status_code == 200
+    assert get(f"{report}/{path}", strict, fields="id").status_code == 422
+    assert get(f"{report}/{path}", fields="id").status_code == 200
+
+
+def test_a_strict_platform_takes_the_parameters_of_records() -> None:
+    strict = Local(unlisted="422")
+    assert ask(REPORTS[0].name, 501, {}, strict, page=1, per_page=5).status_code == 200
+    assert ask(REPORTS[0].name, 501, {}, strict, paginated=0).status_code == 200

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.rows import RESOURCES, Row
+from simulator.resources import SOURCES
 from simulator.school.calendar import semesters
 from simulator.school.points import min_ranks, ratio, text
+from simulator.school.rows import KEYS, Row
 from simulator.settings import Size
-from simulator.store import WITHOUT_ID, Store
+from simulator.store.store import Store
 
 SCHOOL = 101
 sizes = st.builds(
@@ -41,7 +42,7 @@ def ids(store: Store, resource: str) -> set[int]:
 @settings(max_examples=12, deadline=None)
 @given(sizes)
 def test_every_reference_leads_somewhere(size: Size) -> None:
-    store = Store(size)
+    store = Store(SOURCES, size)
     people, terms, structures = (ids(store, r) for r in ("reflections", "terms", "structures"))
     classes, semester_ids = ids(store, "classes"), ids(store, "semesters")
     students, teachers = ids(store, "students"), ids(store, "teachers")
@@ -75,26 +76,26 @@ def test_every_reference_leads_somewhere(size: Size) -> None:
 @settings(max_examples=8, deadline=None)
 @given(sizes)
 def test_ids_are_unique_and_schools_apart(size: Size) -> None:
-    store = Store(size)
-    for resource, spec in RESOURCES.items():
-        if spec.parent == "platform":
+    store = Store(SOURCES, size)
+    for resource, source in SOURCES.items():
+        if source.keys.parent == "platform":
             continue
         here = [row.key for row in rows(store, resource, 101)]
         there = [row.key for row in rows(store, resource, 102)]
         assert len(here) == len(set(here))
         assert not set(here) & set(there)
         for parent in store.parents(resource, SCHOOL):
-            assert all(spec.parent_of(row.key) == parent for row in store.rows(resource, parent))
-            if resource not in ("class_members", *WITHOUT_ID):
+            assert all(source.keys.parent_of(row.key) == parent for row in store.rows(resource, parent))
+            if source.sends_id:
                 assert all(row.key == row.values["id"] for row in store.rows(resource, parent))
 
 
 @settings(max_examples=8, deadline=None)
 @given(sizes)
 def test_nothing_happens_after_today_or_before_it_began(size: Size) -> None:
-    store = Store(size)
+    store = Store(SOURCES, size)
     now = f"{size.today} 20:00:00"
-    for resource in RESOURCES:
+    for resource in SOURCES:
         for row in rows(store, resource):
             assert row.updated_at < now
             created, updated = row.values.get("created_at"), row.values.get("updated_at")
@@ -106,7 +107,7 @@ def test_nothing_happens_after_today_or_before_it_began(size: Size) -> None:
 @settings(max_examples=8, deadline=None)
 @given(sizes)
 def test_a_class_shows_its_live_members(size: Size) -> None:
-    store = Store(size)
+    store = Store(SOURCES, size)
     for klass in rows(store, "classes"):
         live = [m for m in store.rows("class_members", klass.key) if m.deleted_at is None]
         assert [m.values["reflection_id"] for m in live if m.values["type"] == "student"] == klass.values[
@@ -121,7 +122,7 @@ def test_a_class_shows_its_live_members(size: Size) -> None:
 @settings(max_examples=8, deadline=None)
 @given(sizes)
 def test_people_are_the_same_wherever_they_stand(size: Size) -> None:
-    store = Store(size)
+    store = Store(SOURCES, size)
     reflections = {row.key: row for row in rows(store, "reflections")}
     for row in rows(store, "students") + rows(store, "teachers"):
         reflection = reflections[row.key]
@@ -134,9 +135,9 @@ def test_people_are_the_same_wherever_they_stand(size: Size) -> None:
 @settings(max_examples=8, deadline=None)
 @given(sizes)
 def test_items_are_a_tree_of_one_to_three_levels(size: Size) -> None:
-    store = Store(size)
+    store = Store(SOURCES, size)
     for assessment in rows(store, "assessments"):
-        klass = RESOURCES["assessments"].parent_of(assessment.key)
+        klass = KEYS["assessments"].parent_of(assessment.key)
         parents = {row.key: row.values["pid"] for row in store.rows("assessment_items", klass)}
         assert assessment.values["item_num"] == len(parents)
         for key in parents:
@@ -150,7 +151,7 @@ def test_items_are_a_tree_of_one_to_three_levels(size: Size) -> None:
 @given(sizes)
 def test_grades_follow_from_the_scores(size: Size) -> None:
     """The rules of the specification, computed here with decimals from what the platform would send."""
-    store = Store(size)
+    store = Store(SOURCES, size)
     for klass in store.class_ids(store.semester_ids(SCHOOL)):
         items = {row.key: row.values for row in store.rows("assessment_items", klass)}
         scores = [
@@ -180,7 +181,7 @@ def percentage(scores: list[dict[str, Any]], items: dict[int, dict[str, Any]]) -
 
 
 def test_scores_are_null_and_zero_and_decimal_and_invalid() -> None:
-    store = Store(Size(students=240, schools=1))
+    store = Store(SOURCES, Size(students=240, schools=1))
     found = values(store, "scores")
     texts = {score["score"] for score in found}
     assert {None, "0"} <= texts
@@ -198,7 +199,7 @@ def test_scores_are_null_and_zero_and_decimal_and_invalid() -> None:
 
 
 def test_a_big_school_has_what_a_school_has() -> None:
-    store = Store(Size(schools=1, students=2000))
+    store = Store(SOURCES, Size(schools=1, students=2000))
     members = len(rows(store, "class_members"))
     classes = len(rows(store, "classes"))
     assert 800 <= classes <= 1000

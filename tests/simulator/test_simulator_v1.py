@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from simulated import ALL, Local, client
 
 from simulator.process import RunningSimulator
-from simulator.school.weeks import week_of
+from simulator.resources import SOURCES
+from simulator.school.timetable.weeks import week_of
 from simulator.settings import Access, Size
-from simulator.store import Store
+from simulator.store.store import Store
 
 SEMESTER = 10102
 CLASSES = f"/api/v1/classes?semester_id={SEMESTER}&$per-page=100"
@@ -292,7 +293,7 @@ def test_scopes(reading: str, classes: str, users: str) -> None:
 @settings(max_examples=8, deadline=None)
 @given(st.integers(1, 700), st.integers(0, 1000), st.sampled_from(["monday", "start"]))
 def test_nobody_is_in_two_places_at_once(students: int, seed: int, week_start: str) -> None:
-    store = Store(Size(schools=1, students=students, seed=seed, semesters=1))
+    store = Store(SOURCES, Size(schools=1, students=students, seed=seed, semesters=1))
     (semester_id,) = store.semester_ids(101)
     courses = [row for row in store.rows("classes", semester_id) if row.deleted_at is None]
     seen: dict[tuple[object, ...], list[tuple[int, int]]] = {}
@@ -315,6 +316,68 @@ def test_weeks() -> None:
     sunday = date(2024, 9, 1)
     assert [week_of(sunday, date(2024, 9, day), "monday") for day in (1, 2, 8, 9)] == [1, 2, 2, 3]
     assert [week_of(sunday, date(2024, 9, day), "start") for day in (1, 7, 8)] == [1, 1, 2]
+    assert [week_of(sunday, date(2024, 9, day), "next_monday") for day in (1, 2, 8, 9)] == [0, 1, 1, 2]
+    wednesday = date(2025, 9, 3)
+    assert [week_of(wednesday, date(2025, 9, day), "sunday") for day in (3, 6, 7)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(("reading", "shift"), [("other", 7_000_000), ("shifted", 1)])
+def test_v1_may_know_semesters_by_other_ids(reading: str, shift: int) -> None:
+    platform = Local(v1_semester_ids=reading)
+    theirs = platform.get("/api/v3/system/semesters").json()
+    ours = platform.get("/api/v1/semesters").json()
+    assert [row["id"] - shift for row in ours] == [row["id"] for row in theirs]
+    assert [row["name"] for row in ours] == [row["name"] for row in theirs]
+    assert platform.get(f"/api/v1/semesters/{ours[0]['id']}").json() == ours[0]
+    [row, *_] = platform.get(f"/api/v1/classes?semester_id={SEMESTER + shift}").json()
+    assert (row["semester_id"], row["csin"]) == (
+        SEMESTER + shift,
+        next(iter(platform.get(f"/api/v3/klass/classes?semester_id={SEMESTER}").json()))["csin"],
+    )
+    assert platform.get("/api/v1/timetable/structure?semester_id=10101").status_code == 404
+    student = platform.get(f"/api/v1/classes/{row['id']}/students").json()[0]["id"]
+    transcript = platform.get(f"/api/v1/students/{student}/transcripts").json()
+    assert transcript["grade_list"][-1]["semester"] == ours[-1]
+    attended = f"/api/v1/students/{student}/attendances"
+    records = platform.get(f"{attended}?semester_id={SEMESTER + shift}").json()
+    assert records and records == platform.get(attended).json()
+
+
+def test_semesters_of_v1_may_look_otherwise() -> None:
+    [autumn, spring] = (
+        Local(
+            v1_semester_names="other",
+            v1_semester_outer_id="present",
+            v1_semester_days="fewer",
+            v1_current_week="clamped",
+            v1_lesson_days="fewer",
+        )
+        .get("/api/v1/semesters")
+        .json()
+    )
+    assert (autumn["name"], autumn["outer_id"]) == (" 2024—2025学年（第1学期）", "20241")
+    assert (spring["name"], spring["outer_id"]) == (" 2024—2025学年（第二学期）", None)
+    assert (autumn["start_at"], autumn["end_in"]) == ("2024-09-01", "2025-01-18")
+    assert (autumn["current_week"], spring["current_week"]) == (22, 13)
+    assert spring["lesson_days"] == [1, 2, 3, 4]
+    [autumn, spring] = (
+        Local(v1_current_week="absent", v1_semester_days="absent").get("/api/v1/semesters").json()
+    )
+    assert (autumn["current_week"], spring["current_week"]) == (None, 13)
+    assert autumn["start_at"] is spring["end_in"] is None
+
+
+def test_weeks_of_classes() -> None:
+    plain, literal, unbounded = (
+        {row["id"]: row for row in Local(v1_class_weeks=reading, v1_is_current="present").get(CLASSES).json()}
+        for reading in ("within", "as_specified", "unbounded")
+    )
+    for key, row in plain.items():
+        assert (literal[key]["start_at"], literal[key]["end_in"]) == (row["end_in"], max(row["start_at"], 2))
+        assert unbounded[key]["end_in"] == row["start_at"] + 2
+        # The platform is in week 13.
+        is_on = row["start_at"] <= 13 <= row["end_in"] and row["week_type"] != 2
+        assert {entry["is_current"] for entry in row["schedules"]} <= {is_on}
 
 
 def test_rows_move_while_somebody_pages(unsettled: RunningSimulator) -> None:

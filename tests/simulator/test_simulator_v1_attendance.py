@@ -9,9 +9,9 @@ import pytest
 from simulated import Local, client
 
 from simulator.process import RunningSimulator
-from simulator.school.weeks import is_holiday, teaching_days
+from simulator.school.timetable.weeks import is_holiday, teaching_days
 from simulator.settings import Size
-from simulator.statistics import statistics
+from simulator.store.statistics import statistics
 
 SEMESTER = 10102
 CLASS = 1010200001

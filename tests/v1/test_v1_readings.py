@@ -12,15 +12,15 @@ import pytest
 from in_process import client, platform
 from v1_truth import Asked, truth
 
-from campus.client import Client
-from campus.collect import Account, Collector
-from campus.decode import batch_schema
-from campus.errors import CampusError
-from campus.parts import SPLITTERS, together_with
-from campus.questions import Where
-from campus.read import read, read_together
-from campus.resources import RESOURCES, V1_DATA, ResourceSpec
-from campus.users import CustomField, with_custom_fields
+from campus.decoding.nested import SPLITTERS, together_with
+from campus.decoding.page import batch_schema
+from campus.extract.batches import Account, Collector
+from campus.extract.custom_fields import CustomField, with_custom_fields
+from campus.extract.requests import Where
+from campus.extract.slice import read, read_together
+from campus.http.client import Client
+from campus.http.errors import CampusError
+from campus.registry import RESOURCES, V1_DATA, ResourceSpec
 from simulator.settings import Readings
 
 Row = dict[str, Any]
@@ -49,7 +49,7 @@ def read_all(semester_id: int, **settings: Any) -> dict[str, Found]:
 
 async def _read_all(semester_id: int, settings: Options) -> dict[str, Found]:
     found: dict[str, Found] = {}
-    where = Where(SCHOOL, semester_id, devices=DEVICES, cards=CARDS)
+    where = Where(SCHOOL, semester_id, devices=DEVICES, cards=CARDS, client_id="tests")
     async with client(V1_DATA, **settings) as session:
         for spec in V1_DATA:
             if spec.name not in found:
@@ -61,9 +61,9 @@ async def _read_all(semester_id: int, settings: Options) -> dict[str, Found]:
 
 
 def _with_fields(spec: ResourceSpec, found: dict[str, Found]) -> ResourceSpec:
-    if spec.name != "v1_users":
+    if spec.fields_from is None:
         return spec
-    fields = (CustomField(r["name"], r["label"], r["options"]) for r in found["user_fields"].rows)
+    fields = (CustomField(r["name"], r["label"], r["options"]) for r in found[spec.fields_from].rows)
     return with_custom_fields(spec, fields, keep_id_numbers=False)
 
 
@@ -111,12 +111,37 @@ READINGS: list[tuple[Options, str]] = [
     ({}, ""),
     ({"v1_scopes": "user.read"}, ""),
     ({"v1_scopes": "each"}, ""),
+    ({"v1_scopes": "twin"}, ""),
+    ({"v1_scopes": "own"}, ""),
     ({"v1_class_ids": "other", "student_ids": "rid"}, ""),
-    ({"v1_pagination_headers": "absent", "student_ids": "both"}, ""),
+    ({"v1_pagination_headers": "absent", "student_ids": "both", "user_fields": "by_name"}, ""),
     ({"v1_pagination_headers": "absent", "page_past_end": "last"}, ""),
+    ({"v1_pagination_headers": "absent", "page_past_end": "404", "v1_max_per_page": 10}, ""),
     ({"per_page": "refused", "v1_max_per_page": 20}, ""),
     ({"v1_without_semester": "current", "week_start": "start", "user_fields": "data"}, ""),
-    ({"left_users": "archived", "extra_fields": "some"}, ""),
+    ({"left_users": "archived", "extra_fields": "some", "user_fields": "by_role"}, ""),
+    ({"left_users": "archived", "extra_fields": "some", "nested_fields": "some"}, ""),
+    ({"v1_admin_class_students": "alone", "v1_teachers": "nested"}, ""),
+    ({"v1_admin_class_students": "empty", "student_ids": "rid"}, ""),
+    ({"v1_admin_class_students": "nowhere"}, ""),
+    ({"left_users": "archived", "archived": "by_status"}, ""),
+    ({"left_users": "archived", "archived": "by_status", "v1_pagination_headers": "absent"}, ""),
+    ({"people": "joined"}, ""),
+    ({"unlisted": "422"}, ""),
+    ({"v1_students": "nested"}, ""),
+    ({"v1_students": "nested", "student_ids": "rid", "extra_fields": "some"}, ""),
+    ({"id_lists": "objects"}, ""),
+    ({"id_lists": "texts"}, ""),
+    ({"v1_nothing": "text", "v1_numbers": "text"}, ""),
+    ({"v1_nothing": "list", "v1_transcript_codes": "missing"}, ""),
+    ({"v1_without_semester": "current", "week_start": "next_monday"}, ""),
+    ({"left_users": "archived", "week_start": "sunday", "v1_days": "sunday"}, ""),
+    ({"v1_unknown_student": "empty"}, ""),
+    ({"v1_semester_ids": "other", "v1_semester_outer_id": "present", "v1_current_week": "clamped"}, ""),
+    ({"v1_semester_ids": "shifted", "semesters": 2, "v1_semester_names": "other"}, ""),
+    ({"v1_semester_days": "fewer", "v1_current_week": "absent", "v1_lesson_days": "fewer"}, ""),
+    ({"v1_semester_days": "absent", "v1_class_weeks": "as_specified", "v1_is_current": "present"}, ""),
+    ({"v1_class_weeks": "unbounded"}, ""),
     ({"error_body": "empty", "unknown_ids": "empty", "schools_header": "required"}, ""),
     ({"ignored": ["semester_id"], "semesters": 2}, "v1_classes"),
     ({"ignored": ["$per-page"]}, ""),
@@ -129,7 +154,7 @@ READINGS: list[tuple[Options, str]] = [
 @pytest.mark.parametrize(("options", "lost"), READINGS, ids=str)
 def test_v1_is_read_as_it_is(options: Options, lost: str) -> None:
     with platform(**SMALL | options) as (simulator, session):
-        semester_id = simulator.rows("semesters", SCHOOL)[-1]["key"]
+        semester_id = simulator.rows("v1_semesters", SCHOOL)[-1]["row"]["id"]
         simulator.delete("reflections", simulator.rows("students", SCHOOL)[3]["key"])
         found = read_all(semester_id)
         expected = truth(
@@ -152,6 +177,64 @@ def test_each_choice_is_among_them() -> None:
         for choice in field.metadata.get("choices", ())
         if field.name.startswith(about_v1) and choice != field.default
     }
+
+
+ADMIN_CLASSES = "v1_admin_classes"
+
+
+def test_a_class_that_cannot_be_asked_alone_is_named_and_one_that_is_refused_loads_as_listed() -> None:
+    with platform(**SMALL | {"students": 160, "v1_admin_class_students": "alone"}) as (simulator, _):
+        down, refused = (row["key"] for row in simulator.rows(ADMIN_CLASSES, SCHOOL)[:2])
+        simulator.set_faults(
+            {"kind": "status", "status": 503, "path": f"*/admin-classes/{down}"},
+            {"kind": "status", "status": 403, "path": f"*/admin-classes/{refused}"},
+        )
+        collector, found = asyncio.run(_admin_classes())
+    assert collector.account.failed.keys() == {down}
+    assert {row["id"]: bool(row["students"]) for row in found.rows if row["id"] != refused} == {
+        row["id"]: True for row in found.rows if row["id"] != refused
+    }
+    [as_listed] = [row for row in found.rows if row["id"] == refused]
+    assert as_listed["students"] is None and as_listed["name"]
+    assert "not_shown" in found.drift
+
+
+def test_a_list_in_which_some_class_has_students_is_asked_for_once() -> None:
+    with platform(**SMALL | {"students": 160}) as (simulator, _):
+        empty = simulator.rows(ADMIN_CLASSES, SCHOOL)[0]["key"]
+        simulator.update(ADMIN_CLASSES, empty, students=[])
+        simulator.clear_log()
+        _, found = asyncio.run(_admin_classes())
+        asked = [entry for entry in simulator.log() if "admin-classes" in entry["path"]]
+    assert len(asked) == 1
+    assert [row["students"] == [] for row in found.rows] == [True] + [False] * (len(found.rows) - 1)
+
+
+async def _admin_classes() -> tuple[Collector, Found]:
+    spec = RESOURCES[ADMIN_CLASSES]
+    batches: list[pa.RecordBatch] = []
+    collector = Collector(spec, "", batches.append)
+    async with client([spec]) as session:
+        await read(session, spec, Where(SCHOOL), collector)
+    rows = pa.Table.from_batches(batches, batch_schema(spec.contract)).to_pylist()
+    return collector, Found(rows, "", {one.kind for one in collector.account.drift})
+
+
+@pytest.mark.parametrize("refused", ["refuse", "drop"])
+@pytest.mark.parametrize(
+    "scopes", [{"v1_scopes": "each", "class_scope": "klass.read"}, {"v1_scopes": "user.read"}], ids=str
+)
+def test_any_of_the_scopes_that_may_open_classes_does(scopes: Options, refused: str) -> None:
+    with platform(**SMALL, **scopes, refused_scopes=refused) as (simulator, _):
+        semester_id = simulator.rows("semesters", SCHOOL)[-1]["key"]
+        classes = asyncio.run(_classes_alone(semester_id))
+    assert not classes.told and classes.rows
+
+
+async def _classes_alone(semester_id: int) -> Found:
+    spec = RESOURCES["v1_classes"]
+    async with client([spec]) as session:
+        return (await _read(session, [spec], Where(SCHOOL, semester_id)))[spec.name]
 
 
 def test_a_scope_that_the_client_lacks_is_named_and_the_rest_is_read() -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from lake_kit import MARKS
 
-from warehouse.lake import Lake
+from warehouse.lake.delta import Lake
 
 
 @pytest.fixture

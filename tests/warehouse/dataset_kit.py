@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 from lake_kit import ANYTHING, at
 
-from warehouse.evolve import Evolved, evolve
-from warehouse.lake import Lake
-from warehouse.reading import Reading
-from warehouse.slices import Guard, Outcome, commit
-from warehouse.spool import Spool
-from warehouse.tables import Column, Slice, Table, dataset_table
+from warehouse.lake.delta import Lake
+from warehouse.lake.spool import Spool
+from warehouse.lake.tables import Column, Slice, Table, dataset_table
+from warehouse.load.commit import Guard, Outcome, commit
+from warehouse.load.reading import Reading
+from warehouse.load.schema_evolution import Evolved, evolve
 
 ID = Column("id", pa.int64(), "Key")
 SCORE = Column("score", pa.decimal128(8, 2), "Points")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from warehouse.lake import Lake
-from warehouse.reading import Reading
-from warehouse.slices import Guard, Outcome, commit
-from warehouse.spool import Spool
-from warehouse.tables import Column, Slice, Table
+from warehouse.lake.delta import Lake
+from warehouse.lake.spool import Spool
+from warehouse.lake.tables import Column, Slice, Table
+from warehouse.load.commit import Guard, Outcome, commit
+from warehouse.load.reading import Reading
 
 MARKS = Table(
     name="marks",

@@ -17,11 +17,11 @@ from dataset_kit import ID, SCORE, define, everything, load, segment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warehouse.evolve import changes, evolve
-from warehouse.lake import Lake
-from warehouse.publish import build_raw
-from warehouse.reading import Drift
-from warehouse.tables import Column, Table
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import Column, Table
+from warehouse.load.reading import Drift
+from warehouse.load.schema_evolution import changes, evolve
+from warehouse.publish.publish import build_raw
 
 SPAWN = multiprocessing.get_context("spawn")
 VALUES: dict[pa.DataType, list[Any]] = {
@@ -171,20 +171,20 @@ def test_a_row_read_again_under_another_type(lake: Lake) -> None:
     load(lake, 0, define(SCORE), [{"id": 1, "score": Decimal(1)}, {"id": 2, "score": Decimal(2)}])
     text = define(replace(SCORE, type=pa.string()))
     outcome = load(lake, 1, text, [{"id": 1, "score": None}], incremental=True)
-    assert (outcome.tally.changed, outcome.tally.carried) == (1, 1)
+    assert (outcome.counts.changed, outcome.counts.carried) == (1, 1)
     held = {row["id"]: row for row in everything(lake, evolve(lake, text))}
     assert (held[1]["score"], held[1]["score__string"]) == (None, None)
     assert (held[2]["score"], held[2]["score__string"]) == (Decimal(2), None)
 
 
 def test_a_key_of_another_type_loses_no_row(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.sql.CHUNK_ROWS", 10)
+    monkeypatch.setattr("warehouse.lake.sql.CHUNK_ROWS", 10)
     load(lake, 0, define(SCORE), [{"id": id, "score": None} for id in range(30)])
     named = replace(define(SCORE), columns=(replace(ID, type=pa.string()), SCORE))
     outcome = load(lake, 1, named, [{"id": str(id), "score": None} for id in range(25)])
-    assert (outcome.tally.new, outcome.tally.vanished) == (25, 30)
+    assert (outcome.counts.new, outcome.counts.vanished) == (25, 30)
     assert len(everything(lake, evolve(lake, named))) == 55
-    assert load(lake, 2, named, []).tally.vanished == 25
+    assert load(lake, 2, named, []).counts.vanished == 25
 
 
 def evolve_and_load(root: str, worker: int) -> None:

@@ -12,10 +12,10 @@ import pyarrow as pa
 from dataset_kit import ID, SCORE, define, load, segment
 from lake_kit import at
 
-from warehouse.lake import Lake
-from warehouse.publish import build_raw
-from warehouse.reading import BadRow
-from warehouse.tables import Column, Table
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import Column, Table
+from warehouse.load.reading import BadRow
+from warehouse.publish.publish import build_raw
 
 BOOKKEEPING = ["_school_id", "_synced_at", "_deleted_at", "_extra"]
 
@@ -125,7 +125,7 @@ def test_names_in_any_script_and_tables_without_rows(lake: Lake) -> None:
     published = Published(lake, marks, empty, never)
     assert published.ask('SELECT id, "成绩" FROM datasets."课程_成绩"') == [(1, date(2026, 3, 2))]
     assert published.ask("SELECT resource, slice FROM quality.quarantine") == [
-        ("datasets.课程_成绩", "101|0")
+        ("datasets.课程_成绩", "101:0")
     ]
     assert list(published.columns("select")) == ["id", "order", *BOOKKEEPING]
     assert list(published.columns("never_loaded")) == ["id", "score", *BOOKKEEPING]

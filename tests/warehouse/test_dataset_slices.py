@@ -17,18 +17,18 @@ import pytest
 from dataset_kit import SCORE, UPDATED, define, everything, load, segment
 from lake_kit import at
 
-from warehouse.care import maintain
-from warehouse.evolve import evolve
-from warehouse.lake import Lake
-from warehouse.logs import DRIFT, LOAD_LOG, QUARANTINE
-from warehouse.plans import DATASET_PLANS, Plan, dataset_tables, read_plans, record_plans
-from warehouse.publish import build_raw
-from warehouse.quality import Standing, record_drift, record_failure, standings
-from warehouse.reading import BadRow, Drift
-from warehouse.slices import Guard, VanishedTooMany
-from warehouse.spool import Spool
-from warehouse.state import Held, held
-from warehouse.tables import ROW_KEY, Column, Table, dataset_table
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import DIFFERENCES, LOAD_LOG, QUARANTINE
+from warehouse.lake.spool import Spool
+from warehouse.lake.tables import ROW_KEY, Column, Table, dataset_table
+from warehouse.load.commit import Guard, VanishedTooMany
+from warehouse.load.dataset_plans import DATASET_PLANS, Plan, dataset_tables, read_plans, record_plans
+from warehouse.load.load_log import Standing, record_differences, record_failure, standings
+from warehouse.load.reading import BadRow, Drift
+from warehouse.load.schema_evolution import evolve
+from warehouse.load.watermark import Held, held
+from warehouse.maintenance.compaction import maintain
+from warehouse.publish.publish import build_raw
 
 SPAWN = multiprocessing.get_context("spawn")
 SCORES = define(SCORE, UPDATED)
@@ -53,31 +53,31 @@ def test_an_updated_at_that_is_no_moment_is_a_field_like_others(
     table = define(Column("updated_at", type, "Not a moment"))
     read = [{"id": 1, "updated_at": value}, {"id": 2, "updated_at": None}]
     for number in (1, 2):
-        tally = load(lake, number, table, read, distinct=distinct).tally
-        assert tally.high_water is None and tally.loaded == 2
+        tally = load(lake, number, table, read, distinct=distinct).counts
+        assert tally.loaded == 2
     assert tally.unchanged == 2
 
 
 def test_the_first_reading_of_a_slice_is_taken_as_it_is(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.replace.BLOCK", 100)
-    monkeypatch.setattr("warehouse.parquet.GROUP_ROWS", 250)
+    monkeypatch.setattr("warehouse.load.delta_commit.BLOCK", 100)
+    monkeypatch.setattr("warehouse.lake.parquet.GROUP_ROWS", 250)
     spools = []
     finish = Spool.finish
     monkeypatch.setattr(
         Spool, "finish", lambda spool: spools.append(finish(spool).read_bytes()) or spool._path
     )
     outcome = load(lake, 0, SCORES, rows(*range(1000), updated_at=at(-1)))
-    assert (outcome.tally.new, outcome.tally.high_water, outcome.version) == (1000, at(-1), 1)
+    assert (outcome.counts.new, outcome.version) == (1000, 1)
     table = evolve(lake, SCORES).table
     [file] = lake.files(table, segment())
     assert Path(file).read_bytes() == spools[0]
     groups = pq.read_metadata(file)
     assert [groups.row_group(n).num_rows for n in range(groups.num_row_groups)] == [300, 300, 300, 100]
     [logged] = lake.read(LOAD_LOG).to_pylist()
-    assert (logged["resource"], logged["slice"]) == ("datasets.course_scores", "101|0")
+    assert (logged["resource"], logged["slice"]) == ("datasets.course_scores", "101:0")
     assert (logged["received"], logged["new"], logged["slice_version"]) == (1000, 1000, 1)
     # What is read again is compared.
-    tally = load(lake, 1, SCORES, rows(*range(1, 1001))).tally
+    tally = load(lake, 1, SCORES, rows(*range(1, 1001))).counts
     assert (tally.new, tally.changed, tally.vanished) == (1, 999, 1)
     assert len(alive(lake)) == 1000
 
@@ -88,24 +88,24 @@ def test_what_is_read_again_unchanged_is_not_compared_by_key(
     def refuse(*_: Any) -> None:
         raise AssertionError("compared by key")
 
-    monkeypatch.setattr("warehouse.parquet.GROUP_ROWS", 300)
+    monkeypatch.setattr("warehouse.lake.parquet.GROUP_ROWS", 300)
     load(lake, 0, SCORES, rows(*range(1000)))
     load(lake, 1, SCORES, [*rows(0, score=2), *rows(*range(1, 1000), updated_at=at(0))])
     version = lake.version(evolve(lake, SCORES).table)
-    monkeypatch.setattr("warehouse.parquet.GROUP_ROWS", 700)
+    monkeypatch.setattr("warehouse.lake.parquet.GROUP_ROWS", 700)
     with monkeypatch.context() as patch:
-        patch.setattr("warehouse.slices.merge", refuse)
+        patch.setattr("warehouse.load.commit.merge", refuse)
         again = [*rows(0, score=2), *rows(*range(1, 1000), updated_at=at(0))]
-        tally = load(lake, 2, SCORES, again).tally
-        assert (tally.unchanged, tally.were_alive, tally.high_water) == (1000, 1000, at(0))
+        tally = load(lake, 2, SCORES, again).counts
+        assert (tally.unchanged, tally.were_alive) == (1000, 1000)
         assert lake.version(evolve(lake, SCORES).table) == version
         for other in (again[:-1], [*again, *rows(1000)], [*again[:-1], *rows(999, score=3)]):
             with pytest.raises(AssertionError, match="compared by key"):
                 load(lake, 3, SCORES, other)
     # A tombstone that is sent again as it was is alive again.
     load(lake, 4, SCORES, again[:-1])
-    assert load(lake, 5, SCORES, again).tally.returned == 1
-    assert load(lake, 6, SCORES, again[:-1]).tally.vanished == 1
+    assert load(lake, 5, SCORES, again).counts.returned == 1
+    assert load(lake, 6, SCORES, again[:-1]).counts.vanished == 1
     assert len(alive(lake)) == 999
 
 
@@ -136,7 +136,14 @@ def die_in(root: str, function: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "landed"), [("warehouse.replace._commit", False), ("warehouse.quality.record_load", True)]
+    ("function", "landed"),
+    [
+        (
+            "warehouse.load.delta_commit._commit",
+            False,
+        ),
+        ("warehouse.load.load_log.record_load", True),
+    ],
 )
 def test_killed_while_a_file_is_taken(lake: Lake, function: str, landed: bool) -> None:
     evolve(lake, SCORES)
@@ -146,7 +153,7 @@ def test_killed_while_a_file_is_taken(lake: Lake, function: str, landed: bool) -
     assert process.exitcode == -signal.SIGKILL
     assert len(alive(lake)) == (100 if landed else 0)
     outcome = load(lake, 1, SCORES, rows(*range(100)))
-    assert (outcome.tally.new, outcome.tally.unchanged, outcome.version) == (100, 0, 1)
+    assert (outcome.counts.new, outcome.counts.unchanged, outcome.version) == (100, 0, 1)
     assert len(alive(lake)) == 100
 
 
@@ -155,7 +162,7 @@ def test_an_incremental_reading_is_whole_and_nothing_vanishes(lake: Lake) -> Non
     load(lake, 0, SCORES, rows(1, 2, 3), quarantined=(bad,))
     outcome = load(lake, 1, SCORES, rows(2, 4, score=5), incremental=True)
     assert (outcome.status, outcome.message) == ("ok", "")
-    assert (outcome.tally.changed, outcome.tally.new, outcome.tally.carried) == (1, 1, 2)
+    assert (outcome.counts.changed, outcome.counts.new, outcome.counts.carried) == (1, 1, 2)
     assert [id for _, id, _ in alive(lake)] == [1, 2, 3, 4]
     assert lake.read(QUARANTINE).num_rows == 1
     assert lake.read(LOAD_LOG).sort_by("started_at")["complete"].to_pylist() == [True, True]
@@ -167,7 +174,7 @@ def test_the_guard_of_a_segment(lake: Lake) -> None:
     for number in (0, 1):
         load(lake, 0, SCORES, rows(*range(100)), slice=segment(number))
     guard = Guard(override="run `campus sync --full`")
-    with pytest.raises(VanishedTooMany, match=r"datasets.course_scores, slice 101\|1: 21 of 100 rows"):
+    with pytest.raises(VanishedTooMany, match=r"datasets.course_scores, slice 101:1: 21 of 100 rows"):
         load(lake, 1, SCORES, rows(*range(79)), slice=segment(1), guard=guard)
     assert len(alive(lake)) == 200
     load(lake, 1, SCORES, rows(*range(80)), slice=segment(1), guard=guard)
@@ -203,24 +210,25 @@ def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:
     cause = {"sync_id": "night", "run_id": "run", "started_at": at(5)}
     record_failure(lake, table, segment(2), message="403", **cause)
     assert standings(lake, 101) == {
-        table.name: {"101|0": Standing(at(2), False), "101|1": Standing(at(1), True)},
-        other.table: {"101|0": Standing(at(4), False)},
+        table.name: {"101:0": Standing(at(2), False), "101:1": Standing(at(1), True)},
+        other.table: {"101:0": Standing(at(4), False)},
     }
 
 
-def test_drift_of_metadata_outlives_the_loads(lake: Lake) -> None:
+def test_differences_of_metadata_outlive_the_loads(lake: Lake) -> None:
     retyped = Drift("field_retyped", "score", "integer -> string", 0)
     added = Drift("field_added", "rank", "integer", 0)
-    record_drift(lake, SCORES, 101, [retyped], at(0))
+    record_differences(lake, SCORES, 101, [retyped], at(0))
     load(lake, 1, SCORES, rows(1), drift=(Drift("unknown_field", "mood", None, 1),))
     load(lake, 2, SCORES, rows(1))
-    record_drift(lake, SCORES, 101, [retyped, added], at(2))
-    record_drift(lake, SCORES, 101, [], at(3))
-    found = lake.read(DRIFT).sort_by("kind").to_pylist()
+    record_differences(lake, SCORES, 101, [retyped, added], at(2))
+    found = lake.read(DIFFERENCES).sort_by("kind").to_pylist()
     assert [(row["slice"], row["kind"], row["first_seen"], row["last_seen"]) for row in found] == [
         ("101", "field_added", at(2), at(2)),
         ("101", "field_retyped", at(0), at(2)),
     ]
+    record_differences(lake, SCORES, 101, [], at(3))
+    assert lake.read(DIFFERENCES).num_rows == 0
 
 
 def plan(dataset: str, table: str, school_id: int = 101, **said: Any) -> Plan:
@@ -273,7 +281,7 @@ def test_tables_of_datasets_are_kept_clean(lake: Lake, tmp_path: Path) -> None:
 def test_rows_without_a_key_of_their_own(lake: Lake, tmp_path: Path) -> None:
     table = dataset_table("log", (ROW_KEY, SCORE), (ROW_KEY.name,), "")
     load(lake, 0, table, [{"_row": name, "score": None} for name in ("b/1", "a/1", "a/2")])
-    tally = load(lake, 1, table, [{"_row": name, "score": None} for name in ("a/1", "b/1")]).tally
+    tally = load(lake, 1, table, [{"_row": name, "score": None} for name in ("a/1", "b/1")]).counts
     assert (tally.unchanged, tally.vanished) == (2, 1)
     build_raw(lake, [], tmp_path / "campus.duckdb", defined=[table])
     with duckdb.connect(str(tmp_path / "campus.duckdb")) as con:

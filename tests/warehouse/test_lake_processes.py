@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from lake_kit import MARKS, SLICE, held, row, sync
 
-from warehouse.care import maintain
-from warehouse.lake import Lake
-from warehouse.logs import CHANGES, LOAD_LOG
-from warehouse.merge import merge
-from warehouse.quality import committed
-from warehouse.tables import Slice
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import CHANGES, LOAD_LOG
+from warehouse.lake.tables import Slice
+from warehouse.load.load_log import committed
+from warehouse.load.merge import merge
+from warehouse.maintenance.compaction import maintain
 
 SPAWN = multiprocessing.get_context("spawn")
 IDS = range(40)
@@ -94,7 +94,7 @@ def test_processes_on_slices_of_their_own_and_on_one(lake: Lake) -> None:
     assert lake.read(LOAD_LOG).num_rows == 4 * 5
     changes = lake.read(CHANGES, columns=["slice", "slice_version"]).to_pylist()
     versions = {each["slice_version"] for each in changes if each["slice"] == str(SLICE)}
-    assert versions == set(range(1, lake.open(MARKS).transaction_version(str(SLICE)) + 1))
+    assert versions == set(range(1, lake.open(MARKS).transaction_version(SLICE.counter) + 1))
 
 
 def test_killed_at_any_moment(lake: Lake) -> None:
@@ -117,10 +117,10 @@ def test_killed_at_any_moment(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("function", "landed"),
     [
-        ("warehouse.replace._commit", False),
-        ("warehouse.changes.append", True),
-        ("warehouse.quality.record_findings", True),
-        ("warehouse.quality.record_load", True),
+        ("warehouse.load.delta_commit._commit", False),
+        ("warehouse.load.change_log.append", True),
+        ("warehouse.load.load_log.record_findings", True),
+        ("warehouse.load.load_log.record_load", True),
     ],
 )
 def test_killed_on_the_way(lake: Lake, function: str, landed: bool) -> None:
@@ -129,9 +129,9 @@ def test_killed_on_the_way(lake: Lake, function: str, landed: bool) -> None:
     assert {score for _, score in held(lake)} == {Decimal(1 if landed else 0)}
     assert set(committed(lake, "night-1")) == set()
     outcome = sync(lake, 1, [row(id, 1) for id in IDS[1:]])
-    assert (outcome.version, outcome.tally.changed, outcome.tally.vanished) == (2, 39, 1)
-    assert outcome.tally.unchanged == 0
-    assert set(committed(lake, "night-1")) == {("marks", "101|20")}
+    assert (outcome.version, outcome.counts.changed, outcome.counts.vanished) == (2, 39, 1)
+    assert outcome.counts.unchanged == 0
+    assert set(committed(lake, "night-1")) == {("marks", "101:20")}
     assert lake.read(CHANGES).num_rows == 1 + 39 + 1
     assert_chained(lake)
 
@@ -145,11 +145,11 @@ def test_a_commit_between_looking_and_committing_is_logged_first(
     def merge_late(*said: Any) -> Any:
         # When this one has looked, another one commits and dies before its changes are logged.
         while others:
-            other = start(die_in, lake.root, "warehouse.changes.append", others.pop())
+            other = start(die_in, lake.root, "warehouse.load.change_log.append", others.pop())
             assert ended(other) == -signal.SIGKILL
         return merge(*said)
 
-    monkeypatch.setattr("warehouse.slices.merge", merge_late)
+    monkeypatch.setattr("warehouse.load.commit.merge", merge_late)
     sync(lake, 2, [row(id, 2) for id in IDS[1:]])
     assert_chained(lake)
     scores = [each for each in lake.read(CHANGES).to_pylist() if each["field"] == "score"]
@@ -158,7 +158,7 @@ def test_a_commit_between_looking_and_committing_is_logged_first(
 
 def test_maintenance_logs_what_a_death_left_unlogged(lake: Lake, tmp_path: Path) -> None:
     sync(lake, 0, [row(id, 0) for id in IDS])
-    assert ended(start(die_in, lake.root, "warehouse.changes.append", 1)) == -signal.SIGKILL
+    assert ended(start(die_in, lake.root, "warehouse.load.change_log.append", 1)) == -signal.SIGKILL
     maintain(lake, [MARKS], tmp_path / "work", timedelta(0))
     sync(lake, 2, [row(id, 2) for id in IDS[1:]])
     assert_chained(lake)

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 from lake_kit import MARKS, at, row, sync
 
-from warehouse.lake import Lake
-from warehouse.publish import build_raw, generations, publish, record_checks
-from warehouse.reading import BadRow
-from warehouse.tables import Column, Slice
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import Column, Slice
+from warehouse.load.reading import BadRow
+from warehouse.publish.publish import build_raw, generations, publish, record_checks
 
 SPAWN = multiprocessing.get_context("spawn")
 EMPTY = replace(MARKS, name="empty", comment="A table that's never loaded")
@@ -91,14 +91,14 @@ def test_quality_shows_each_sync_once(lake: Lake, tmp_path: Path) -> None:
     published = tmp_path / "campus.duckdb"
     log = ask(published, 'SELECT sync_id, run_id, slice, "new", unchanged FROM quality.load_log ORDER BY 1')
     # What the first try did is told of the sync, though the second found nothing left to do.
-    assert log == [("night-0", "second try", "101|20", 1, 0), ("night-1", "run-1", "101|20", 0, 1)]
+    assert log == [("night-0", "second try", "101:20", 1, 0), ("night-1", "run-1", "101:20", 0, 1)]
     assert ask(published, "SELECT resource, slice, raw FROM quality.quarantine") == [
-        ("marks", "101|20", '{"id": 9}')
+        ("marks", "101:20", '{"id": 9}')
     ]
     [(checked_at, status)] = ask(published, "SELECT checked_at, status FROM quality.check_results")
     assert status == "pass"
     assert checked_at is not None
-    for table in ("drift", "reconciliation"):
+    for table in ("differences", "reconciliation"):
         assert ask(published, f"SELECT count(*) FROM quality.{table}") == [(0,)]
 
 
@@ -110,7 +110,7 @@ def test_a_build_is_as_of_its_start(lake: Lake, tmp_path: Path, monkeypatch: pyt
         sync(lake, 1, [row(1), row(2)])
         fill(*args)
 
-    monkeypatch.setattr("warehouse.publish._fill_raw", interrupted)
+    monkeypatch.setattr("warehouse.publish.publish._fill_raw", interrupted)
     file = build(lake, tmp_path)
     assert ask(file, "SELECT count(*) FROM raw.marks") == [(1,)]
     assert ask(file, "SELECT count(*) FROM quality.load_log") == [(1,)]
@@ -123,7 +123,7 @@ def test_generations_are_kept_and_pruned(lake: Lake, tmp_path: Path) -> None:
         made.append(publish(build(lake, tmp_path), tmp_path, keep=3))
     assert generations(tmp_path) == made[:0:-1]
     for kept in made[1:]:
-        [(name, published_at)] = ask(kept.path, "FROM quality.publication")
+        [(name, published_at, _)] = ask(kept.path, "FROM quality.publication")
         assert f"{published_at:%Y%m%dT%H%M%S.%f}" == name == kept.name
     counts = [ask(kept.path, "SELECT count(*) FROM raw.marks") for kept in generations(tmp_path)]
     assert counts == [[(4,)], [(3,)], [(2,)]]

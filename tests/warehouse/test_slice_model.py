@@ -7,13 +7,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from change_log_truth import known_on
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_kit import MARKS, SLICE, START, at, held, row, sync
 
-from warehouse.changes import known_on
-from warehouse.lake import Lake
-from warehouse.reading import BadRow, Kept
+from warehouse.lake.delta import Lake
+from warehouse.load.reading import BadRow, Kept
 
 Key = tuple[int, str]
 Rows = dict[Key, dict[str, Any]]
@@ -44,7 +44,7 @@ readings = st.fixed_dictionaries(
 
 
 def merged(before: Rows, reading: dict[str, Any], now: datetime) -> tuple[Rows, Counter[str]]:
-    """The rules of warehouse.merge once more, row by row."""
+    """The rules of warehouse.load.merge once more, row by row."""
     best: Rows = {}
     for each in reading["rows"]:
         key = (each["id"], each["kind"])
@@ -104,7 +104,7 @@ def test_slice_follows_the_model(sequence: list[dict[str, Any]]) -> None:
                 keep=(Kept("class_id", reading["kept"]),) if reading["kept"] else (),
                 complete=reading["complete"],
             )
-            told = {fate: getattr(outcome.tally, fate) for fate in (*fates, "new", "vanished", "carried")}
+            told = {fate: getattr(outcome.counts, fate) for fate in (*fates, "new", "vanished", "carried")}
             assert told == {fate: fates[fate] for fate in told}
             expected = [
                 (*key, *(one[name] for name in (*CONTENT, "_deleted_at", "_synced_at")))
@@ -112,7 +112,7 @@ def test_slice_follows_the_model(sequence: list[dict[str, Any]]) -> None:
             ]
             assert held(lake, names, alive=False) == sorted(expected, key=repr)
             alive = [one for one in model.values() if one["_deleted_at"] is None]
-            assert outcome.tally.are_alive == len(alive)
+            assert outcome.counts.are_alive == len(alive)
             history.append({key: one["score"] for key, one in model.items() if one["_deleted_at"] is None})
         for number, scores in enumerate(history):
             found = known_on(lake, MARKS, SLICE, "score", at(number), Path(folder)).to_pylist()

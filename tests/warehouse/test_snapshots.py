@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_kit import at
 
-from warehouse.lake import Lake
-from warehouse.publish import build_raw
-from warehouse.reading import BadRow
-from warehouse.slices import Guard, Outcome, Unproven
-from warehouse.tables import PARAMS, Column, Slice, Table, report_table
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import PARAMS, Column, Slice, Table, report_table
+from warehouse.load.commit import Guard, Outcome, Unproven
+from warehouse.load.reading import BadRow
+from warehouse.publish.publish import build_raw
 
 NAME = Column("name", pa.string(), "Student")
 TOTAL = Column("total", pa.int64(), "Total")
@@ -58,11 +58,11 @@ def test_a_reading_takes_the_place_of_the_one_before_and_keeps_the_order(lake: L
     table = define(NAME, TOTAL)
     li, wang, zhao = {"name": "李", "total": 3}, {"name": "王", "total": 2}, {"name": "赵", "total": None}
     first = take(lake, 0, table, li, wang, wang, zhao)
-    assert (first.tally.new, first.tally.loaded, first.version) == (4, 4, 1)
+    assert (first.counts.new, first.counts.loaded, first.version) == (4, 4, 1)
     same = take(lake, 1, table, li, wang, wang, zhao)
-    assert (same.tally.unchanged, same.tally.moved, same.version) == (4, 0, 1), "nothing is written"
+    assert (same.counts.unchanged, same.counts.moved, same.version) == (4, 0, 1), "nothing is written"
     moved = take(lake, 2, table, wang, li, wang, {"name": "赵", "total": 1})
-    counts = moved.tally
+    counts = moved.counts
     assert (counts.new, counts.changed, counts.unchanged, counts.vanished) == (1, 2, 1, 1)
     rows = published(lake, table, query="SELECT * EXCLUDE (_extra) FROM reports.ranks__501 ORDER BY ALL")
     assert rows == [
@@ -78,7 +78,7 @@ def test_columns_of_a_pivot_come_and_go(lake: Lake) -> None:
     new = define(NAME, Column("s21", pa.float64(), "Semester 21"))
     take(lake, 0, old, {"name": "李", "s20": 7})
     gone = take(lake, 1, define(NAME), {"name": "李"})
-    assert (gone.tally.new, gone.tally.vanished) == (1, 1), "its values have gone with the column"
+    assert (gone.counts.new, gone.counts.vanished) == (1, 1), "its values have gone with the column"
     take(lake, 2, new, {"name": "李", "s21": 1.5})
     assert columns(lake, new) == ["_row_number", "name", "s21", "_school_id", *OURS]
     rows = published(lake, new, old, query="SELECT name, s21, s20 FROM reports.ranks__501")
@@ -152,7 +152,7 @@ def test_the_last_reading_is_all_there_is(
     lake, before = Lake(str(tmp_path_factory.mktemp("home") / "lake")), list[tuple[Any, ...]]()
     lake.ensure([])
     for number, rows in enumerate(readings):
-        counts = take(lake, number, define(NAME, TOTAL), *rows).tally
+        counts = take(lake, number, define(NAME, TOTAL), *rows).counts
         now = [(row["name"], row["total"]) for row in rows]
         assert counts.unchanged == sum(old == new for old, new in zip(before, now, strict=False))
         assert counts.unchanged + counts.changed == len(now) - counts.new == len(before) - counts.vanished

@@ -1,6 +1,6 @@
--- Nothing is deleted, and nothing moves to another semester; a score's publication never changes.
+-- Nothing is deleted, with its class or without, and nothing moves to another semester; a score's publication never changes.
 WITH changes AS (
-    SELECT _school_id AS school_id, split_part(slice, '|', 2)::BIGINT AS semester_id, resource, key::BIGINT AS record_id,
+    SELECT _school_id AS school_id, split_part(slice, ':', 2)::BIGINT AS semester_id, resource, key::BIGINT AS record_id,
         slice_version, field, before, after, seen_at
     FROM quality.changes
     WHERE op = 'updated'
@@ -34,7 +34,7 @@ SELECT records.* EXCLUDE (resource, assessment_id), semesters.semester_name, stu
     students.student_name, assessments.course_class_id, classes.course_name, classes.class_name, items.item_name,
     teachers.teacher_name AS evaluator_name,
     CASE WHEN before IS NULL THEN 'given' WHEN after IS NULL THEN 'withdrawn' ELSE 'changed' END AS kind,
-    try_cast(after AS DECIMAL(18, 6)) - try_cast(before AS DECIMAL(18, 6)) AS difference,
+    1::BIGINT AS records, try_cast(after AS DECIMAL(18, 6)) - try_cast(before AS DECIMAL(18, 6)) AS difference,
     coalesce(published_at_before <= seen_at, false) AS is_after_publication
 FROM (FROM grades UNION ALL FROM scores) AS records
 JOIN core.dim_semester AS semesters USING (school_id, semester_id)

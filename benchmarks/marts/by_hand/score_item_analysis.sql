@@ -1,9 +1,9 @@
 -- Every item of the benchmark's schools is of its test, and enough students have all of them.
 WITH scores AS (
     SELECT scores.school_id, assessment_id, assessment_item_id, scores.student_id, scores.score, items.full_score
-    FROM core.fct_score AS scores
+    FROM core.fct_item_score AS scores
     JOIN core.fct_assessment_item AS items USING (school_id, assessment_id, assessment_item_id)
-    WHERE scores.is_item_score AND scores.is_valid AND scores.score IS NOT NULL
+    WHERE scores.is_valid AND scores.score IS NOT NULL
 ),
 
 totals AS (

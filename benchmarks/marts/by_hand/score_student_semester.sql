@@ -8,11 +8,10 @@ WITH counts AS (
         AND members.course_class_id = items.course_class_id
         AND (members.joined_on IS NULL OR members.joined_on <= items.known_on)
         AND members.left_on IS NULL
-    LEFT JOIN core.fct_score AS scores
+    LEFT JOIN core.fct_item_score AS scores
         ON scores.school_id = items.school_id
         AND scores.assessment_item_id = items.assessment_item_id
         AND scores.student_id = members.student_id
-        AND scores.is_item_score
     WHERE items.is_begun
     GROUP BY ALL
 )

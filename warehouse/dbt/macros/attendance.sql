@@ -40,7 +40,7 @@
     {%- endfor -%}
 {%- endmacro %}
 
-{#- Sessions of a group by what became of their roll; the three make up the first. -#}
+{#- Sessions of a group by the state of their roll; the three make up the first. -#}
 {% macro session_counts() -%}
     count(*) as sessions,
     count(*) filter (where state = 'recorded') as recorded_sessions,

@@ -1,15 +1,3 @@
-{#-
-    The first day of teaching week 1: the Monday of the week that the semester begins in, or that first day
-    itself where the setting attendance.weeks_begin is first_day. The loads count in the same way.
--#}
-{% macro week_1_on(first_day) -%}
-    {%- if env_var('CAMPUS_BUILD_WEEKS_BEGIN', 'monday') == 'first_day' -%}
-    {{ first_day }}
-    {%- else -%}
-    cast(date_trunc('week', {{ first_day }}) as date)
-    {%- endif -%}
-{%- endmacro %}
-
 {#- The teaching week of a day, from 1; a day outside the semester counts as its nearest week. -#}
 {% macro week_of(day, semester) -%}
     case
@@ -19,4 +7,14 @@
                 as integer
             )
     end
+{%- endmacro %}
+
+{#- The last day of a teaching week, within the semester. -#}
+{% macro last_day_of(week, semester) -%}
+    least({{ semester }}.week_1_on + 7 * {{ week }} - 1, {{ semester }}.last_day)
+{%- endmacro %}
+
+{#- Whether what ends with a day was over when the school was last loaded; false where that is not known. -#}
+{% macro is_complete(last_day, semester) -%}
+    coalesce({{ last_day }} < {{ semester }}.loaded_on, false)
 {%- endmacro %}

@@ -1,16 +1,22 @@
 {#-
     The members of a list of objects, each once and in their order: a platform may list a person once for each
-    role. id: the field that tells who it is, or what is there instead.
+    role. id: the macro that tells who an object stands for.
 -#}
-{% macro each_once(people, id='id', else_id='id') -%}
+{% macro each_once(people, id=own_id) -%}
     list_filter(
         {{ people }},
         lambda person, place: coalesce(
-            list_position(
-                list_transform({{ people }}, lambda other: coalesce(other.{{ id }}, other.{{ else_id }})),
-                coalesce(person.{{ id }}, person.{{ else_id }})
-            ) = place,
+            list_position(list_transform({{ people }}, lambda other: {{ id('other') }}), {{ id('person') }}) = place,
             true
         )
     )
+{%- endmacro %}
+
+{% macro own_id(person) -%}
+    {{ person }}.id
+{%- endmacro %}
+
+{#- Which user a person inside a v1 object is: platforms send rid, or the user as reflection, or id alone. -#}
+{% macro user_id(person) -%}
+    coalesce({{ person }}.rid, {{ person }}.reflection.id, {{ person }}.id)
 {%- endmacro %}

@@ -23,7 +23,7 @@
 
 {#-
     Steps in force for each school, each up to the next one, [lower, upper); the highest is open, and so is the
-    lowest where it is told to be. Null is open.
+    lowest where it is said to be. Null is open.
 -#}
 {% macro steps_in_force(seed, lower, upper, open_below=false) -%}
 with schools as (

@@ -1,5 +1,6 @@
--- Grain: school, course class, kind of member, member.
--- Rules: memberships that ended stay, with left_at, so that a transfer in mid-semester can be told. left_at
+-- Grain: school, course class, kind of member, member, membership.
+-- Rules: memberships that ended stay, with left_at, so that a transfer in mid-semester can be told. Who left a
+--   class and joined it again has several: membership 1 is the last one. left_at
 --   is the platform's own date of deletion, else when a sync first missed the row.
 -- Source: raw.class_members, raw.classes.
 with members as (
@@ -15,6 +16,7 @@ select
     members.course_class_id,
     members.member_type,
     members.member_id,
+    members.membership,
     classes.semester_id,
     members.is_class_together,
     members.joined_at,

@@ -2,7 +2,9 @@
 -- Rules: memberships are v3's (bridge_class_member); where somebody has several, from the first day of any to
 --   the last. Rosters are entered late, or again, so whoever has attendance or a score in the class before
 --   the first day is a member from then on. A class that v3 does not have has the students whom v1 shows now,
---   with no dates.
+--   with no dates. Who has left the school has left the class by then. Platforms hide the attendance of those who
+--   have left: is_expected is false where the school has no such student any more and no record of theirs in the
+--   semester, so that nobody misses the records.
 -- Source: raw.class_members, raw.v1_class_students, raw.attendance_records, raw.scores.
 with members as (
     select * from {{ ref('bridge_class_member') }}
@@ -24,6 +26,19 @@ people as (
     select * from {{ ref('bridge_v1_person') }}
 ),
 
+gone as (
+    select school_id, student_id, cast(deleted_at as date) as gone_on
+    from students
+    where is_deleted
+),
+
+-- Of whom of these the platform shows attendance nevertheless.
+shown as (
+    select distinct school_id, semester_id, student_id
+    from {{ ref('fct_attendance') }}
+    semi join gone using (school_id, student_id)
+),
+
 attended as (
     select school_id, course_class_id, student_id, min(date) as first_on, count(*) as attendance_records
     from {{ ref('fct_attendance') }}
@@ -32,8 +47,8 @@ attended as (
 
 scored as (
     select school_id, course_class_id, student_id, cast(min(created_at) as date) as first_on
-    from {{ ref('fct_score') }}
-    where score is not null
+    from {{ ref('fct_score') }} as scores
+    where {{ is_given('scores') }}
     group by school_id, course_class_id, student_id
 ),
 
@@ -72,25 +87,45 @@ memberships as (
     anti join members
         on members.school_id = classes.school_id
         and members.course_class_id = classes.course_class_id
+),
+
+dated as (
+    select
+        memberships.* replace (
+            case
+                when memberships.joined_on is not null
+                    then least(memberships.joined_on, attended.first_on, scored.first_on)
+            end as joined_on
+        ),
+        coalesce(attended.attendance_records, 0) as attendance_records
+    from memberships
+    left join attended
+        on attended.school_id = memberships.school_id
+        and attended.course_class_id = memberships.course_class_id
+        and attended.student_id = memberships.student_id
+    left join scored
+        on scored.school_id = memberships.school_id
+        and scored.course_class_id = memberships.course_class_id
+        and scored.student_id = memberships.student_id
 )
 
 select
-    memberships.school_id,
-    memberships.course_class_id,
-    memberships.student_id,
-    memberships.semester_id,
+    dated.school_id,
+    dated.course_class_id,
+    dated.student_id,
+    dated.semester_id,
+    dated.joined_on,
     case
-        when memberships.joined_on is not null
-            then least(memberships.joined_on, attended.first_on, scored.first_on)
-    end as joined_on,
-    memberships.left_on,
-    coalesce(attended.attendance_records, 0) as attendance_records
-from memberships
-left join attended
-    on attended.school_id = memberships.school_id
-    and attended.course_class_id = memberships.course_class_id
-    and attended.student_id = memberships.student_id
-left join scored
-    on scored.school_id = memberships.school_id
-    and scored.course_class_id = memberships.course_class_id
-    and scored.student_id = memberships.student_id
+        when gone.student_id is not null then greatest(least(dated.left_on, gone.gone_on), dated.joined_on)
+        else dated.left_on
+    end as left_on,
+    gone.student_id is null or shown.student_id is not null as is_expected,
+    dated.attendance_records
+from dated
+left join gone
+    on gone.school_id = dated.school_id
+    and gone.student_id = dated.student_id
+left join shown
+    on shown.school_id = dated.school_id
+    and shown.semester_id = dated.semester_id
+    and shown.student_id = dated.student_id

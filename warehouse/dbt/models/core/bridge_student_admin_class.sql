@@ -1,10 +1,13 @@
 -- Grain: school, semester, student.
--- Rules: the v3 interface does not say which administrative class a student is in, so it is inferred: the one
---   that most of the student's course classes are held for, counting only course classes of a single
---   administrative class; the smallest id where two are equal. Memberships that ended count only where the
---   student has no current one. A student of none such classes is, in the current semester, in the class whose
---   list in the v1 interface has him, which tells the present only; else there is no row.
--- Source: raw.class_members, raw.classes, raw.students, raw.v1_admin_classes.
+-- Rules: lists of an administrative class's students tell the present. So in the current semester a student is
+--   in the class whose list names him (bridge_admin_class_student.is_member); of several, in the one that most
+--   of the student's course classes are held for, the smallest id where two are equal.
+--   What no list says is inferred (is_inferred), and never against a list: other semesters, and in the current
+--   one whoever is in no list, for classes that have none. The inferred class is the one that most of the
+--   student's course classes are held for, counting only course classes of a single administrative class;
+--   memberships that ended count only where the student has no current one. Whoever has no such class either
+--   has no row: in the current semester that may be a student who has left.
+-- Source: raw.class_members, raw.classes, raw.v1_classes, raw.students, raw.admin_classes, raw.v1_admin_classes.
 with members as (
     select * from {{ ref('bridge_class_member') }}
 ),
@@ -25,74 +28,107 @@ admin_classes as (
     select * from {{ ref('dim_admin_class') }}
 ),
 
-v1_admin_classes as (
-    select * from {{ ref('stg_v1_admin_classes') }} where not is_deleted
+lists as (
+    select * from {{ ref('bridge_admin_class_student') }} where is_member
 ),
 
-people as (
-    select * from {{ ref('bridge_v1_person') }}
+-- v1 tells whom a class is for where v3 does not.
+v1_classes as (
+    select school_id, course_class_id, admin_class_ids
+    from {{ ref('dim_teaching_class') }}
+    where matched_by is not null
+),
+
+single_classes as (
+    select
+        classes.school_id,
+        classes.course_class_id,
+        classes.semester_id,
+        coalesce(nullif(classes.admin_class_ids, []), v1_classes.admin_class_ids) as admin_class_ids
+    from classes
+    left join v1_classes
+        on v1_classes.school_id = classes.school_id
+        and v1_classes.course_class_id = classes.course_class_id
+    where
+        len(coalesce(nullif(classes.admin_class_ids, []), v1_classes.admin_class_ids)) = 1
+        and classes.semester_id is not null
 ),
 
 votes as (
     select
         members.school_id,
-        classes.semester_id,
+        single_classes.semester_id,
         members.member_id as student_id,
-        classes.admin_class_ids[1] as admin_class_id,
-        count(*) filter (where members.is_current) as current_class_count,
-        count(*) as class_count
+        single_classes.admin_class_ids[1] as admin_class_id,
+        count(distinct members.course_class_id) filter (where members.is_current) as current_class_count,
+        count(distinct members.course_class_id) as class_count
     from members
-    inner join classes
-        on classes.school_id = members.school_id
-        and classes.course_class_id = members.course_class_id
+    inner join single_classes
+        on single_classes.school_id = members.school_id
+        and single_classes.course_class_id = members.course_class_id
     -- The values of member_type are not specified, so a student is whoever dim_student has.
     semi join students
         on students.school_id = members.school_id
         and students.student_id = members.member_id
-    where
-        len(classes.admin_class_ids) = 1
-        and classes.semester_id is not null
     group by all
-),
-
-inferred as (
-    select
-        school_id,
-        semester_id,
-        student_id,
-        arg_max(admin_class_id, (current_class_count, class_count, -admin_class_id)) as admin_class_id,
-        cast(sum(class_count) as bigint) as class_count
-    from votes
-    group by school_id, semester_id, student_id
 ),
 
 listed as (
     select
-        school_id,
-        v1_admin_class_id as admin_class_id,
-        unnest(v1_student_ids) as v1_person_id
-    from v1_admin_classes
+        lists.school_id,
+        semesters.semester_id,
+        lists.student_id,
+        lists.admin_class_id,
+        coalesce(votes.current_class_count, 0) as current_class_count,
+        coalesce(votes.class_count, 0) as class_count,
+        false as is_inferred
+    from lists
+    inner join semesters
+        on semesters.school_id = lists.school_id
+    left join votes
+        on votes.school_id = lists.school_id
+        and votes.semester_id = semesters.semester_id
+        and votes.student_id = lists.student_id
+        and votes.admin_class_id = lists.admin_class_id
+),
+
+inferred as (
+    select
+        votes.school_id,
+        votes.semester_id,
+        votes.student_id,
+        votes.admin_class_id,
+        votes.current_class_count,
+        votes.class_count,
+        true as is_inferred
+    from votes
+    left join semesters
+        on semesters.school_id = votes.school_id
+        and semesters.semester_id = votes.semester_id
+    left join admin_classes
+        on admin_classes.school_id = votes.school_id
+        and admin_classes.admin_class_id = votes.admin_class_id
+    anti join listed
+        on listed.school_id = votes.school_id
+        and listed.semester_id = votes.semester_id
+        and listed.student_id = votes.student_id
+    where
+        semesters.semester_id is null
+        or admin_classes.listed_by is null
+),
+
+candidates as (
+    select * from listed
+    union all
+    select * from inferred
 )
 
-select * from inferred
-
-union all
-
 select
-    listed.school_id,
-    semesters.semester_id,
-    people.person_id as student_id,
-    min(listed.admin_class_id) as admin_class_id,
-    0 as class_count
-from listed
-semi join admin_classes using (school_id, admin_class_id)
-inner join people using (school_id, v1_person_id)
-inner join semesters using (school_id)
-semi join students
-    on students.school_id = listed.school_id
-    and students.student_id = people.person_id
-anti join inferred
-    on inferred.school_id = listed.school_id
-    and inferred.semester_id = semesters.semester_id
-    and inferred.student_id = people.person_id
-group by all
+    school_id,
+    semester_id,
+    student_id,
+    arg_max(admin_class_id, (current_class_count, class_count, -admin_class_id)) as admin_class_id,
+    any_value(is_inferred) as is_inferred,
+    cast(sum(class_count) as bigint) as class_count
+from candidates
+group by school_id, semester_id, student_id

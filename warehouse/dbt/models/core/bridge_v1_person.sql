@@ -1,16 +1,20 @@
--- Grain: school, person whom the v1 interface names (users, members of classes, teachers, whoever has
+-- Grain: school, person whom the v1 interface names (users, students of classes, teachers, whoever has
 --   attendance or a transcript).
 -- Rules: person_id is the same person in the v3 interface, paired as macros/linked.sql says; matched_by tells
 --   how. Somebody whom v3 does not have keeps the v1 id, with a minus where that id is somebody else of v3's,
 --   and is listed in unmatched_v1. Facts carry person_id, as student_id.
--- Source: raw.v1_users, raw.v1_class_students, raw.v1_classes, raw.attendance_records, raw.transcript_courses,
---   raw.reflections, raw.students, raw.teachers.
+-- Source: raw.v1_users, raw.v1_class_students, raw.v1_admin_classes, raw.v1_classes, raw.attendance_records,
+--   raw.transcript_courses, raw.reflections, raw.students, raw.teachers.
 with users as (
     select * from {{ ref('stg_v1_users') }}
 ),
 
 class_students as (
     select * from {{ ref('stg_v1_class_students') }}
+),
+
+admin_classes as (
+    select * from {{ ref('stg_v1_admin_classes') }}
 ),
 
 classes as (
@@ -53,6 +57,16 @@ mentions as (
     union all
     select
         school_id,
+        unnest(v1_student_ids),
+        'student',
+        unnest(student_numbers),
+        unnest(student_names),
+        false,
+        2
+    from admin_classes
+    union all
+    select
+        school_id,
         unnest(v1_teacher_ids),
         'staff',
         unnest(staff_numbers),
@@ -82,7 +96,7 @@ people as (
 ),
 
 ours as (
-    select school_id, kind, v1_person_id as id, user_number as code, is_deleted from people
+    select school_id, kind, v1_person_id as id, user_number as code, null as name, is_deleted from people
 ),
 
 theirs as (
@@ -91,6 +105,7 @@ theirs as (
         arg_min(kind, nearness) as kind,
         id,
         arg_min(code, nearness) as code,
+        null as name,
         arg_min(is_deleted, nearness) as is_deleted
     from (
         select school_id, 'student' as kind, student_id as id, student_number as code, is_deleted, 1 as nearness

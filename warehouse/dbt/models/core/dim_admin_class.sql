@@ -1,8 +1,17 @@
 -- Grain: school, administrative class (the traditional class, which has no semester).
--- Rules: the cohort is the year of graduation, named by its term. Removed classes stay (is_deleted).
--- Source: raw.admin_classes, raw.terms.
+-- Rules: the cohort is the year of graduation, named by its term. Removed classes stay (is_deleted), and so do
+--   archived ones, which are no deletions. listed_by: whose list of students counts, v3's where it is given,
+--   else v1's; an empty list is one only where the platform counts no students and other classes have lists.
+-- Source: raw.admin_classes, raw.v1_admin_classes, raw.terms.
 with admin_classes as (
-    select * from {{ ref('stg_admin_classes') }}
+    select
+        *,
+        {{ is_archived('status') }} as is_archived
+    from {{ ref('stg_admin_classes') }}
+),
+
+v1_admin_classes as (
+    select * from {{ ref('stg_v1_admin_classes') }} where not is_deleted
 ),
 
 terms as (
@@ -19,11 +28,20 @@ select
     admin_classes.place_id,
     admin_classes.teacher_ids,
     admin_classes.student_count,
+    case
+        when admin_classes.is_deleted or admin_classes.is_archived then null
+        when {{ is_list('len(admin_classes.student_ids)') }} then 'v3'
+        when {{ is_list('len(v1_admin_classes.v1_student_ids)') }} then 'v1'
+    end as listed_by,
     admin_classes.outer_id,
     admin_classes.status,
+    admin_classes.is_archived,
     admin_classes.is_deleted,
     admin_classes.deleted_at
 from admin_classes
+left join v1_admin_classes
+    on v1_admin_classes.school_id = admin_classes.school_id
+    and v1_admin_classes.v1_admin_class_id = admin_classes.admin_class_id
 left join terms as cohort
     on cohort.school_id = admin_classes.school_id
     and cohort.term_id = admin_classes.graduates_in_id

@@ -61,6 +61,7 @@ select
     items.weight,
     items.stage_id,
     items.scoring_type,
+    items.compute_type,
     items.display_type,
     items.tags,
     items.published_at,

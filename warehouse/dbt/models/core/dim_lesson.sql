@@ -12,7 +12,7 @@ semesters as (
 listed as (
     select
         school_id,
-        v1_semester_id as semester_id,
+        semester_id,
         cast(unnest(range(1, len(lesson_schedules) + 1)) as integer) as lesson,
         unnest(lesson_schedules) as span,
         lesson_names

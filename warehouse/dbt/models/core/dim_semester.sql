@@ -1,10 +1,13 @@
 -- Grain: school, semester.
 -- Rules: names of the academic year and category come from their terms. Removed semesters stay (is_deleted).
---   Days, lessons and teaching weekdays come from the v1 interface, which has the same ids; the days, where it
---   does not tell them, from the v3 interface. A semester that ends
---   before it begins has no weeks. Teaching weeks: macros/calendar.sql.
--- Source: raw.semesters, raw.v1_semesters, raw.terms.
-with semesters as (
+--   Which semester of the v1 interface it is, bridge_v1_semester tells; one that v3 does not have is here with
+--   what v1 shows. Days and teaching weekdays come from the v1 interface; the days, where it does not tell
+--   them, from the v3 interface. A semester that ends before it begins has no weeks. Where week 1 begins is
+--   what attendance was loaded by: as campus.yaml says, else as the platform's current_week shows. Teaching
+--   weeks: macros/calendar.sql. A semester is over when its last day is before that of the last load of
+--   attendance (core.last_load); where none was loaded, before the first day of the current one.
+-- Source: raw.semesters, raw.v1_semesters, raw.terms, core.last_load, quality.semester_calendars.
+with v3_semesters as (
     select * from {{ ref('stg_semesters') }}
 ),
 
@@ -16,23 +19,47 @@ v1_semesters as (
     select * from {{ ref('stg_v1_semesters') }}
 ),
 
+loads as (
+    select * from {{ ref('last_load') }}
+),
+
+calendars as (
+    select * from {{ ref('stg_semester_calendars') }}
+),
+
+semesters as (
+    select * from v3_semesters
+    union all by name
+    select
+        school_id, semester_id, semester_name, start_at, end_at, is_current, outer_id, is_deleted, deleted_at
+    from v1_semesters
+    anti join v3_semesters using (school_id, semester_id)
+),
+
 days as (
     select
         semesters.school_id,
         semesters.semester_id,
         coalesce(v1_semesters.first_day, cast(semesters.start_at as date)) as first_day,
         coalesce(v1_semesters.last_day, cast(semesters.end_at as date)) as last_day,
-        v1_semesters.teaching_weekdays
+        v1_semesters.teaching_weekdays,
+        semesters.is_current,
+        calendars.week_1_on,
+        calendars.weeks_begin,
+        calendars.weeks_known_by
     from semesters
     left join v1_semesters
         on v1_semesters.school_id = semesters.school_id
-        and v1_semesters.v1_semester_id = semesters.semester_id
+        and v1_semesters.semester_id = semesters.semester_id
+    left join calendars
+        on calendars.school_id = semesters.school_id
+        and calendars.semester_id = semesters.semester_id
 ),
 
 weeks as (
     select
         *,
-        {{ week_1_on('first_day') }} as week_1_on
+        max(first_day) filter (where is_current) over (partition by school_id) as current_since
     from days
 )
 
@@ -51,10 +78,14 @@ select
     weeks.week_1_on,
     case
         when weeks.last_day >= weeks.first_day
-            then cast((weeks.last_day - weeks.week_1_on) // 7 + 1 as integer)
+            then cast(greatest((weeks.last_day - weeks.week_1_on) // 7 + 1, 1) as integer)
     end as week_count,
+    weeks.weeks_begin,
+    weeks.weeks_known_by,
     weeks.teaching_weekdays,
     semesters.is_current,
+    loads.loaded_on,
+    coalesce(weeks.last_day < coalesce(loads.loaded_on, weeks.current_since), false) as is_over,
     semesters.outer_id,
     semesters.is_deleted,
     semesters.deleted_at
@@ -62,6 +93,8 @@ from semesters
 inner join weeks
     on weeks.school_id = semesters.school_id
     and weeks.semester_id = semesters.semester_id
+left join loads
+    on loads.school_id = semesters.school_id
 left join terms as academic_year
     on academic_year.school_id = semesters.school_id
     and academic_year.term_id = semesters.academic_year_id

@@ -49,6 +49,7 @@ ours as (
         semester_id as kind,
         v1_class_id as id,
         class_code as code,
+        {{ class_in_words() }} as name,
         coalesce(is_deleted, false) as is_deleted
     from classes
 ),
@@ -59,6 +60,7 @@ theirs as (
         semester_id as kind,
         course_class_id as id,
         class_code as code,
+        {{ class_in_words() }} as name,
         is_deleted
     from course_classes
 ),

@@ -1,25 +1,21 @@
 -- Grain: school, assessment item that is meant to have scores: a live leaf with a scoring type in points
 --   (seeds.scoring_type_rules), or of another type with a full score.
--- Rules: scores are the item's own, one a student (core.fct_score: is_item_score).
+-- Rules: scores are the item's, one a student (core.fct_item_score): the platform's own or, where it has none,
+--   made of the evaluators' raw scores by score_rule.
 --   is_begun: somebody has a score that is given, valid or not; an exemption alone begins nothing.
 --   expected: members of the course class on known_on, the day of the item's publication, else of its last
 --     score, else now; who has left the class since then is expected only where there is a score, since
---     nobody will give another. Each of them is in one of scored (zeros included), invalid (is_valid false) and
+--     nobody will give another, and an exemption is none. Each of them is in one of scored (zeros included), invalid (is_valid false) and
 --     missing (no score, or null). Scores of others (who left before, or came after) are in others_scored.
---   score_sum is over the valid scores of members and others.
---   evaluator_id: who gave the scores, null where several did. last_scored_at: the creation of the last score
+--   A score in words (score_text) is given, and scored; valid_scores and score_sum are of numbers: valid ones, of
+--   members and others.
+--   evaluator_id: who gave the scores, null where several did; who stands on a score that is not given counts
+--     only where nobody stands on one that is. last_scored_at: the creation of the last score
 --     that was given, since a publication moves updated_at.
 --   published_at: the item's, else the first of its scores'.
--- Source: core.dim_assessment_item, core.fct_score, core.bridge_class_student.
+-- Source: core.dim_assessment_item, core.fct_item_score, core.bridge_class_student.
 with scores as (
-    select * from {{ ref('fct_score') }} where is_item_score
-),
-
-raw_scores as (
-    select school_id, assessment_item_id, count(*) as raw_scores
-    from {{ ref('fct_score') }}
-    where score_type = 'raw'
-    group by school_id, assessment_item_id
+    select * from {{ ref('fct_item_score') }}
 ),
 
 members as (
@@ -54,12 +50,25 @@ given as (
     select
         school_id,
         assessment_item_id,
-        count(score) as given_scores,
+        count(*) filter (where {{ is_given('scores') }}) as given_scores,
+        count(*) filter (where {{ is_given('scores') }} and is_valid) as given_valid_scores,
         count(score) filter (where is_valid) as valid_scores,
         sum(score) filter (where is_valid) as score_sum,
-        case when min(evaluator_id) = max(evaluator_id) then min(evaluator_id) end as evaluator_id,
-        min(created_at) filter (where score is not null) as first_scored_at,
-        max(created_at) filter (where score is not null) as last_scored_at,
+        case
+            when max(evaluators) filter (where {{ is_given('scores') }}) > 0
+                then {{ sole_evaluator('filter (where ' ~ is_given('scores') ~ ')') }}
+            else {{ sole_evaluator() }}
+        end as evaluator_id,
+        case
+            when min(score_source) < max(score_source) then min(score_source) || ' and ' || max(score_source)
+            else min(score_source)
+        end as score_source,
+        max(rule) as score_rule,
+        max(shown_by) as rule_shown_by,
+        max(parts) filter (where rule is not null) as most_parts,
+        cast(sum(raw_scores) as bigint) as raw_scores,
+        min(first_scored_at) as first_scored_at,
+        max(last_scored_at) as last_scored_at,
         min(published_at) as first_published_at,
         max(updated_at) as last_changed_at
     from scores
@@ -95,11 +104,13 @@ of_members as (
     select
         scores.school_id,
         scores.assessment_item_id,
-        count(*) filter (where scores.score is not null and scores.is_valid) as scored,
+        count(*) filter (where {{ is_given('scores') }} and scores.is_valid) as scored,
         count(*) filter (where scores.score = 0 and scores.is_valid) as zeros,
-        count(*) filter (where not scores.is_valid) as invalid,
         count(*) filter (
-            where members.left_on is not null and (scores.score is not null or not scores.is_valid)
+            where not scores.is_valid and (members.left_on is null or {{ is_given('scores') }})
+        ) as invalid,
+        count(*) filter (
+            where members.left_on is not null and {{ is_given('scores') }}
         ) as of_those_who_left
     from scores
     inner join dated
@@ -146,15 +157,16 @@ select
     counted.zeros,
     counted.invalid,
     counted.expected - counted.scored - counted.invalid as missing,
-    coalesce(counted.valid_scores, 0) - counted.scored as others_scored,
+    coalesce(counted.given_valid_scores, 0) - counted.scored as others_scored,
     coalesce(counted.valid_scores, 0) as valid_scores,
-    coalesce(raw_scores.raw_scores, 0) as raw_scores,
+    coalesce(counted.raw_scores, 0) as raw_scores,
+    counted.score_source,
+    counted.score_rule,
+    counted.rule_shown_by,
+    coalesce(counted.most_parts, 0) as most_parts,
     counted.score_sum,
     counted.first_scored_at,
     counted.last_scored_at,
     counted.published_at,
     counted.last_changed_at
 from counted
-left join raw_scores
-    on raw_scores.school_id = counted.school_id
-    and raw_scores.assessment_item_id = counted.assessment_item_id

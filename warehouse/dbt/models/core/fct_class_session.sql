@@ -8,19 +8,18 @@
 --     no_school   not recorded, on a day on which hardly anybody at the school recorded anything (less than
 --                 school_day_percent of the sessions): a holiday. When that lasts for more than
 --                 longest_holiday_days of a semester, nobody takes the roll, and it is none
---     not_due     not recorded, on the day of the last load or later: the roll may still be taken
+--     not_due     not recorded, on the day of the last load (core.last_load) or later: the roll may still be taken
+--     no_students not recorded, and nobody belonged to the class on the day, but for students who are gone with
+--                 all their records (bridge_class_student): there is no roll to take, or none to be shown
 --     unrecorded  none of these: nobody has taken the roll. It is no absence, and stays out of every rate
 --   Counts are of core.fct_attendance: present + absent = recorded; what the platform counts itself is in
---   platform_ columns. members is who belonged to the class on the day (bridge_class_student);
---   unrecorded_members are those beyond the records, where there are any.
+--   platform_ columns, null where nobody recorded the session: its 0 percent there is no rate.
+--   members is who belonged to the class on the day (is_expected of bridge_class_student), null where no
+--   membership of the semester is known; unrecorded_members are those beyond the records, where there are any.
 --   Thresholds: seeds.attendance_thresholds.
 -- Source: raw.attendance_sessions, raw.attendance_records, raw.class_members, raw.v1_class_students.
 with sessions as (
     select * from {{ ref('stg_attendance_sessions') }}
-),
-
-records as (
-    select * from {{ ref('stg_attendance_records') }}
 ),
 
 attendance as (
@@ -88,6 +87,7 @@ moves as (
         unnest([coalesce(joined_on, date '1900-01-01'), left_on]) as date,
         unnest([1, -1]) as change
     from class_students
+    where is_expected
 ),
 
 sizes as (
@@ -102,13 +102,11 @@ sizes as (
 ),
 
 loads as (
-    select school_id, cast(max(synced_at) as date) as loaded_on
-    from (
-        select school_id, max(synced_at) as synced_at from sessions group by school_id
-        union all
-        select school_id, max(synced_at) as synced_at from records group by school_id
-    )
-    group by school_id
+    select * from {{ ref('last_load') }}
+),
+
+rosters as (
+    select distinct school_id, semester_id from class_students
 ),
 
 known as (
@@ -122,7 +120,7 @@ known as (
         date,
         lesson,
         coalesce(held.records > 0, false)
-            or coalesce(planned.platform_normal + planned.platform_late > 0, false)
+            or coalesce(planned.platform_normal, 0) + coalesce(planned.platform_late, 0) > 0
             as is_recorded,
         date >= loads.loaded_on as is_too_early
     from planned
@@ -131,19 +129,35 @@ known as (
     left join loads using (school_id)
 ),
 
+-- A class that nobody belongs to has no roll, and tells nothing of the day.
+sized as (
+    select
+        known.*,
+        case when rosters.school_id is not null then cast(coalesce(sizes.members, 0) as bigint) end as members,
+        known.is_recorded or rosters.school_id is null or sizes.members > 0 as has_roll
+    from known
+    left join rosters
+        on rosters.school_id = known.school_id
+        and rosters.semester_id is not distinct from known.semester_id
+    asof left join sizes
+        on sizes.school_id = known.school_id
+        and sizes.course_class_id = known.course_class_id
+        and sizes.date <= known.date
+),
+
 days as (
     select
-        known.school_id,
-        known.semester_id,
-        known.date,
-        bool_or(known.is_recorded)
-            and count(*) filter (where known.is_recorded) * 100 >= any_value(thresholds.school_day_percent) * count(*)
+        sized.school_id,
+        sized.semester_id,
+        sized.date,
+        bool_or(sized.is_recorded)
+            and count(*) filter (where sized.is_recorded) * 100 >= any_value(thresholds.school_day_percent) * count(*)
             as is_school_day
-    from known
+    from sized
     left join thresholds
-        on thresholds.school_id = known.school_id
-    where not known.is_too_early
-    group by known.school_id, known.semester_id, known.date
+        on thresholds.school_id = sized.school_id
+    where sized.has_roll and not sized.is_too_early
+    group by sized.school_id, sized.semester_id, sized.date
 ),
 
 -- Each day without school stands between two school days, or the ends of what is planned and over.
@@ -180,22 +194,23 @@ holidays as (
 
 dated as (
     select
-        known.*,
-        {{ week_of('known.date', 'semesters') }} as week,
+        sized.*,
+        {{ week_of('sized.date', 'semesters') }} as week,
         case
-            when known.is_recorded then 'recorded'
-            when known.is_too_early then 'not_due'
+            when sized.is_recorded then 'recorded'
+            when sized.is_too_early then 'not_due'
             when holidays.date is not null then 'no_school'
+            when sized.has_roll is not true then 'no_students'
             else 'unrecorded'
         end as state
-    from known
+    from sized
     left join semesters
-        on semesters.school_id = known.school_id
-        and semesters.semester_id = known.semester_id
+        on semesters.school_id = sized.school_id
+        and semesters.semester_id = sized.semester_id
     left join holidays
-        on holidays.school_id = known.school_id
-        and holidays.semester_id is not distinct from known.semester_id
-        and holidays.date = known.date
+        on holidays.school_id = sized.school_id
+        and holidays.semester_id is not distinct from sized.semester_id
+        and holidays.date = sized.date
 ),
 
 weighed as (
@@ -222,11 +237,9 @@ select
             then 'moved'
         else weighed.state
     end as state,
-    cast(sizes.members as bigint) as members,
+    weighed.members,
     coalesce(weighed.records, 0) as records,
-    case
-        when weighed.records > 0 then cast(greatest(sizes.members - weighed.records, 0) as bigint)
-    end as unrecorded_members,
+    case when weighed.records > 0 then greatest(weighed.members - weighed.records, 0) end as unrecorded_members,
     coalesce(weighed.recorded, 0) as recorded,
     coalesce(weighed.present, 0) as present,
     coalesce(weighed.absent, 0) as absent,
@@ -235,12 +248,8 @@ select
     coalesce(weighed.on_leave, 0) as on_leave,
     weighed.first_marked_at,
     weighed.last_marked_at,
-    weighed.platform_attendance_rate,
-    weighed.platform_normal,
-    weighed.platform_late,
-    weighed.platform_absent
+    case when weighed.is_recorded then weighed.platform_attendance_rate end as platform_attendance_rate,
+    case when weighed.is_recorded then weighed.platform_normal end as platform_normal,
+    case when weighed.is_recorded then weighed.platform_late end as platform_late,
+    case when weighed.is_recorded then weighed.platform_absent end as platform_absent
 from weighed
-asof left join sizes
-    on sizes.school_id = weighed.school_id
-    and sizes.course_class_id = weighed.course_class_id
-    and sizes.date <= weighed.date

@@ -1,15 +1,22 @@
 -- Grain: school, grade: a student's total for one source (for source `class`: one course class's assessment).
 -- Rules: live rows only.
---   real_score: the teacher's score where given, else the suggested one; what the platform sent is
+--   real_score: the teacher's score where given, else the suggested one, and none where the teacher gave a word
+--     (score_text); what the platform sent is
 --     platform_real_score.
 --   grade_points: the platform's gpa where given, else by the scale in force (seeds.gpa_scale).
 --   is_passed: the platform's verdict where it has one, else score_percent against pass_percent
 --     (seeds.grade_thresholds).
 --   band: of score_percent, by the bands in force (seeds.grade_bands); is_excellent: score_percent against
 --     excellent_percent (seeds.grade_thresholds). Both null where there is no percentage.
---   weight: the credit where above 0, else weight_without_credit (seeds.grade_thresholds).
+--   credit: the course's. What the platform sends with a grade (credit_as_sent) may be what was gained, 0 for who
+--     failed, so it is, by credit_source: that of the student's transcript for the class (transcript), else the one
+--     sent where above 0 (grade), else that of the course: of its class in v1, else the greatest that transcripts or
+--     grades of the class have, else of the csin in the semester (course). Where no other is known than 0 or none
+--     (none), it is what was sent.
+--   weight: the credit where above 0, else weight_without_credit (seeds.grade_thresholds), in means and in the GPA
+--     alike.
 --   counts_in_statistics: by status (seeds.grade_status_rules).
--- Source: raw.grades; class and semester by the assessment.
+-- Source: raw.grades, raw.transcript_courses, raw.v1_classes; class and semester by the assessment.
 with grades as (
     select * from {{ ref('stg_grades') }}
 ),
@@ -40,12 +47,105 @@ thresholds as (
     group by school_id
 ),
 
+transcripts as (
+    select
+        school_id,
+        course_class_id,
+        student_id,
+        max(credit) as credit
+    from {{ ref('fct_transcript_course') }}
+    where credit > 0
+    group by school_id, course_class_id, student_id
+),
+
+-- What is known of courses: the nearest first, of the same the greatest, since others may have gained less.
+known_credits as (
+    select school_id, semester_id, class_code, course_class_id, credit, 1 as distance
+    from {{ ref('dim_teaching_class') }}
+    where credit > 0
+
+    union all
+
+    select school_id, semester_id, class_code, course_class_id, credit, 2 as distance
+    from {{ ref('fct_transcript_course') }}
+    where credit > 0
+
+    union all
+
+    select
+        grades.school_id,
+        coalesce(grades.semester_id, assessments.semester_id) as semester_id,
+        grades.class_code,
+        assessments.course_class_id,
+        grades.credit,
+        3 as distance
+    from grades
+    inner join assessments
+        on assessments.school_id = grades.school_id
+        and assessments.assessment_id = grades.source_id
+    where
+        grades.source = 'class'
+        and grades.credit > 0
+),
+
+class_credits as (
+    select school_id, course_class_id, arg_min(credit, (distance, -credit)) as credit
+    from known_credits
+    where course_class_id is not null
+    group by school_id, course_class_id
+),
+
+code_credits as (
+    select school_id, semester_id, class_code, arg_min(credit, (distance, -credit)) as credit
+    from known_credits
+    where
+        class_code is not null
+        and semester_id is not null
+    group by school_id, semester_id, class_code
+),
+
 scored as (
     select
-        *,
-        coalesce(score, suggest_score) as real_score,
-        {{ percent('coalesce(score, suggest_score)', 'full_score') }} as score_percent
+        grades.*,
+        assessments.assessment_id,
+        assessments.course_class_id,
+        coalesce(grades.semester_id, assessments.semester_id) as graded_in,
+        case when grades.score_text is null then coalesce(grades.score, grades.suggest_score) end as real_score,
+        {{ percent('real_score', 'grades.full_score', places=6, digits=18) }} as score_percent
     from grades
+    left join assessments
+        on assessments.school_id = grades.school_id
+        and assessments.assessment_id = grades.source_id
+        and grades.source = 'class'
+),
+
+credited as (
+    select
+        scored.*,
+        case
+            when transcripts.credit is not null then transcripts.credit
+            when scored.credit > 0 then scored.credit
+            else coalesce(class_credits.credit, code_credits.credit)
+        end as course_credit,
+        case
+            when transcripts.credit is not null then 'transcript'
+            when scored.credit > 0 then 'grade'
+            when coalesce(class_credits.credit, code_credits.credit) is not null then 'course'
+            else 'none'
+        end as credit_source
+    from scored
+    left join transcripts
+        on transcripts.school_id = scored.school_id
+        and transcripts.course_class_id = scored.course_class_id
+        and transcripts.student_id = scored.student_id
+    left join class_credits
+        on class_credits.school_id = scored.school_id
+        and class_credits.course_class_id = scored.course_class_id
+    left join code_credits
+        on code_credits.school_id = scored.school_id
+        and code_credits.semester_id = scored.graded_in
+        and code_credits.class_code = scored.class_code
+        and scored.source = 'class'
 )
 
 select
@@ -53,15 +153,16 @@ select
     scored.grade_id,
     scored.source,
     scored.source_id,
-    assessments.assessment_id,
-    assessments.course_class_id,
-    coalesce(scored.semester_id, assessments.semester_id) as semester_id,
+    scored.assessment_id,
+    scored.course_class_id,
+    scored.graded_in as semester_id,
     scored.stage_id,
     scored.student_id,
     scored.course_name,
     scored.class_code,
     scored.full_score,
     scored.score,
+    scored.score_text,
     scored.suggest_score,
     scored.real_score,
     scored.platform_real_score,
@@ -69,8 +170,10 @@ select
     scored.gained_score,
     scored.gained_score_rate,
     scored.level,
-    scored.credit,
-    coalesce(nullif(scored.credit, 0), thresholds.weight_without_credit) as weight,
+    coalesce(scored.course_credit, scored.credit) as credit,
+    scored.credit_source,
+    scored.credit as credit_as_sent,
+    coalesce(scored.course_credit, thresholds.weight_without_credit) as weight,
     coalesce(scored.platform_grade_points, gpa_scale.grade_points) as grade_points,
     case
         when scored.platform_grade_points is not null then 'platform'
@@ -90,11 +193,7 @@ select
     scored.pass_status,
     scored.published_at,
     scored.updated_at
-from scored
-left join assessments
-    on assessments.school_id = scored.school_id
-    and assessments.assessment_id = scored.source_id
-    and scored.source = 'class'
+from credited as scored
 left join thresholds
     on thresholds.school_id = scored.school_id
 left join status_rules

@@ -1,6 +1,7 @@
 -- Grain: school, score: what one student got for one item (score_type raw: from one evaluator; item_score:
 --   the item's own).
--- Rules: live rows only. score null is not scored, 0 is zero points. Statistics take is_valid rows with
+-- Rules: live rows only. score null is not scored, 0 is zero points; score_text is a word in the place of a number,
+--   which is a score, too, and in no sum. Statistics take is_valid rows with
 --   is_item_score: of type item_score, and of several of a student for an item the one changed last. Written
 --   comments stay in staging.stg_scores.
 -- Source: raw.scores; class and semester by the assessment.
@@ -43,6 +44,7 @@ select
     scores.score_type,
     coalesce(scores.score_type = 'item_score', false) and superseded.score_id is null as is_item_score,
     scores.score,
+    scores.score_text,
     scores.gained_score,
     scores.is_valid,
     scores.invalid_type_id,

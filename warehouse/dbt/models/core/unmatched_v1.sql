@@ -1,7 +1,7 @@
 -- Grain: school, kind, interface that does not have it, id.
 -- Rules: what one of the two interfaces knows and the other does not: classes, students and staff by
---   macros/linked.sql, semesters and administrative classes by id. What v1 lacks is listed only if it is alive
---   and v1 was asked for its kind (a class: for its semester).
+--   macros/linked.sql, semesters by bridge_v1_semester, administrative classes by id. What v1 lacks is listed
+--   only if it is alive, no archived class, and v1 was asked for its kind (a class: for its semester).
 -- Source: core.
 with teaching_classes as (
     select * from {{ ref('dim_teaching_class') }}
@@ -58,14 +58,11 @@ v1 as (
         v1_semesters.school_id,
         'semester',
         v1_semesters.v1_semester_id,
-        semesters.semester_id,
+        if(v1_semesters.matched_by is null, null, v1_semesters.semester_id),
         null,
         null,
         v1_semesters.semester_name
     from v1_semesters
-    left join semesters
-        on semesters.school_id = v1_semesters.school_id
-        and semesters.semester_id = v1_semesters.v1_semester_id
     union all
     select
         v1_admin_classes.school_id,
@@ -96,11 +93,15 @@ v3 as (
     union all
     select school_id, 'staff', teacher_id, null, staff_number, teacher_name from teachers where not is_deleted
     union all
-    select school_id, 'semester', semester_id, null, null, semester_name from semesters where not is_deleted
+    select school_id, 'semester', semester_id, null, null, semester_name
+    from semesters
+    anti join (select school_id, semester_id from v1_semesters where matched_by is null) as of_v1_alone
+        using (school_id, semester_id)
+    where not is_deleted
     union all
     select school_id, 'admin_class', admin_class_id, null, null, concat_ws(' ', cohort_name, admin_class_name)
     from admin_classes
-    where not is_deleted
+    where not is_deleted and not is_archived
 ),
 
 asked as (

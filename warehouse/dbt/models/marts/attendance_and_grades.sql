@@ -43,8 +43,8 @@ correlations as (
         school_id,
         semester_id,
         case
-            when count(*) >= 3 and stddev_pop(attendance_share) > 0 and stddev_pop(score_rate) > 0
-                then cast(corr(attendance_share, score_rate) as decimal(9, 4))
+            when count(*) >= 3 and min(attendance_share) < max(attendance_share) and min(score_rate) < max(score_rate)
+                then {{ rounded('corr(attendance_share, score_rate)') }}
         end as correlation
     from students
     where
@@ -86,8 +86,10 @@ select
     totals.school_id,
     totals.semester_id,
     semesters.semester_name,
+    coalesce(semesters.is_over, false) as is_complete,
     totals.tier,
     totals.band,
+    'all' as population,
     totals.students,
     totals.students_of_tier,
     {{ rate('totals.students', 'totals.students_of_tier') }} as percent_of_tier,
@@ -96,7 +98,7 @@ select
     {{ rate('totals.present', 'totals.recorded') }} as attendance_rate,
     totals.score_sum,
     totals.full_score_sum,
-    {{ rate('totals.score_sum', 'totals.full_score_sum') }} as score_rate,
+    {{ percent('totals.score_sum', 'totals.full_score_sum', places=2) }} as score_rate,
     totals.counted_courses,
     totals.failed_courses,
     correlations.correlation

@@ -1,6 +1,7 @@
 -- Grain: school, semester, course class, teaching week with sessions (week null: a semester without days).
 -- Rules: rates come from sums. recorded_sessions and unrecorded_sessions are those whose roll was taken or
---   should have been; other_sessions were moved, fell on a day without school, or are not due yet.
+--   should have been; other_sessions were moved, fell on a day without school, have no students, or are not due
+--   yet.
 --   recording_rate = 100 * recorded_sessions / (recorded_sessions + unrecorded_sessions).
 -- Source: marts.attendance_class_session and dimensions.
 with sessions as (
@@ -36,6 +37,8 @@ select
     classes.subject_name,
     classes.teacher_names,
     weeks.week,
+    {{ is_complete(last_day_of('weeks.week', 'semesters'), 'semesters') }} as is_complete,
+    'all' as population,
     weeks.sessions,
     weeks.recorded_sessions,
     weeks.unrecorded_sessions,

@@ -1,10 +1,13 @@
 -- Grain: school, semester, teaching week, group (week null: a semester without days). A group is the school, a
 --   structure with all below it, a cohort or an administrative class.
 -- Rules: rates come from sums. average_daily_attendance is a headcount and no rate: student days attended /
---   days in session, which are the days on which anybody of the group was recorded; a day with something
---   recorded that is not an absent day (marts.attendance_student_day) is attended. Students are in the
---   structures that they are in now; who names none is in those of the administrative class. A student who is
---   in several groups of a kind counts in each.
+--   days in session. A day on which anybody of the group was recorded is one in session where at least
+--   session_day_percent (seeds.attendance_thresholds) as many students were recorded as on a usual day of the
+--   group, the median of its days in the semester; else a partial day, on which few rolls were taken, or few
+--   were there to be taken. Partial days are in no headcount, but their records are in the rates. A day with
+--   something recorded that is not an absent day (marts.attendance_student_day) is attended. Students are in
+--   the structures that they are in now; who names none is in those of the administrative class. A student who
+--   is in several groups of a kind counts in each.
 -- Source: marts.attendance_student_day, marts.attendance_student_semester and dimensions.
 with days as (
     select * from {{ ref('attendance_student_day') }} where recorded > 0
@@ -38,6 +41,12 @@ terms as (
     select * from {{ ref('dim_term') }}
 ),
 
+thresholds as (
+    select school_id, value as session_day_percent
+    from {{ ref('stg_attendance_thresholds') }}
+    where threshold = 'session_day_percent'
+),
+
 placed as (
     select
         student_semesters.school_id,
@@ -45,6 +54,7 @@ placed as (
         student_semesters.student_id,
         student_semesters.cohort_id,
         student_semesters.admin_class_id,
+        student_semesters.admin_class_is_inferred as is_inferred,
         coalesce(nullif(students.structure_ids, []), admin_classes.structure_ids) as structure_ids
     from student_semesters
     left join students
@@ -61,7 +71,7 @@ sets as (
     select
         *,
         min(student_id) over (
-            partition by school_id, semester_id, cohort_id, admin_class_id, structure_ids
+            partition by school_id, semester_id, cohort_id, admin_class_id, is_inferred, structure_ids
         ) as set_id
     from placed
 ),
@@ -92,20 +102,20 @@ set_structures as (
 ),
 
 set_groups as (
-    select school_id, semester_id, set_id, 'school' as group_type, school_id as group_id
+    select school_id, semester_id, set_id, 'school' as group_type, school_id as group_id, null as is_inferred
     from sets
     where student_id = set_id
     union all
-    select school_id, semester_id, set_id, 'cohort', cohort_id
+    select school_id, semester_id, set_id, 'cohort', cohort_id, null
     from sets
     where student_id = set_id and cohort_id is not null
     union all
-    select school_id, semester_id, set_id, 'admin_class', admin_class_id
+    select school_id, semester_id, set_id, 'admin_class', admin_class_id, is_inferred
     from sets
     where student_id = set_id and admin_class_id is not null
     union all
     -- Once each, though a student may be in two structures of one branch.
-    select distinct school_id, set_structures.semester_id, set_structures.set_id, 'structure', unnest(structures.path_ids)
+    select distinct school_id, set_structures.semester_id, set_structures.set_id, 'structure', unnest(structures.path_ids), null
     from set_structures
     inner join structures using (school_id, structure_id)
 ),
@@ -120,20 +130,59 @@ names as (
     select school_id, 'admin_class', admin_class_id, concat_ws(' ', cohort_name, admin_class_name) from admin_classes
 ),
 
-weeks as (
+group_days as (
     select
         school_id,
         semester_id,
         set_groups.group_type,
         set_groups.group_id,
-        set_days.week,
-        count(distinct set_days.date) as days_in_session,
-        cast(sum(set_days.student_days) as bigint) as student_days,
-        cast(sum(set_days.student_days_attended) as bigint) as student_days_attended,
+        set_days.date,
+        any_value(set_days.week) as week,
+        bool_or(set_groups.is_inferred) as admin_class_is_inferred,
+        sum(set_days.student_days) as student_days,
+        sum(set_days.student_days_attended) as student_days_attended,
         {{ attendance_sums() }}
     from set_days
     inner join set_groups using (school_id, semester_id, set_id)
-    group by school_id, semester_id, set_groups.group_type, set_groups.group_id, set_days.week
+    group by school_id, semester_id, set_groups.group_type, set_groups.group_id, set_days.date
+),
+
+usual_days as (
+    select
+        school_id,
+        semester_id,
+        group_type,
+        group_id,
+        quantile_cont(student_days, 0.5) as students
+    from group_days
+    group by school_id, semester_id, group_type, group_id
+),
+
+judged_days as (
+    select
+        group_days.*,
+        100 * group_days.student_days >= thresholds.session_day_percent * usual_days.students as is_in_session
+    from group_days
+    inner join usual_days using (school_id, semester_id, group_type, group_id)
+    inner join thresholds using (school_id)
+),
+
+weeks as (
+    select
+        school_id,
+        semester_id,
+        group_type,
+        group_id,
+        week,
+        bool_or(admin_class_is_inferred) as admin_class_is_inferred,
+        count(*) filter (where is_in_session) as days_in_session,
+        count(*) filter (where not is_in_session) as partial_days,
+        coalesce(cast(sum(student_days) filter (where is_in_session) as bigint), 0) as student_days,
+        coalesce(cast(sum(student_days_attended) filter (where is_in_session) as bigint), 0)
+            as student_days_attended,
+        {{ attendance_sums() }}
+    from judged_days
+    group by school_id, semester_id, group_type, group_id, week
 )
 
 select
@@ -141,13 +190,17 @@ select
     weeks.semester_id,
     semesters.semester_name,
     weeks.week,
+    {{ is_complete(last_day_of('weeks.week', 'semesters'), 'semesters') }} as is_complete,
     weeks.group_type,
     weeks.group_id,
     names.group_name,
+    weeks.admin_class_is_inferred,
+    'all' as population,
     weeks.days_in_session,
+    weeks.partial_days,
     weeks.student_days,
     weeks.student_days_attended,
-    cast(weeks.student_days_attended / weeks.days_in_session as decimal(18, 2)) as average_daily_attendance,
+    {{ ratio('weeks.student_days_attended', 'weeks.days_in_session', places=2, digits=18) }} as average_daily_attendance,
     {{ attendance_columns('weeks') }},
     {{ rate('weeks.present', 'weeks.recorded') }} as attendance_rate,
     {{ rate('weeks.late', 'weeks.present') }} as lateness_rate

@@ -62,6 +62,7 @@ select
     students.student_number,
     students.student_name,
     snapshots.month_end,
+    {{ is_complete('least(snapshots.month_end, semesters.last_day)', 'semesters') }} as is_complete,
     {{ attendance_columns('snapshots') }},
     snapshots.days_recorded,
     snapshots.days_absent,

@@ -2,7 +2,9 @@
 -- Rules: rates come from sums. attendance_rate = 100 * present / recorded, lateness_rate = 100 * late / present;
 --   sessions without a record are on neither side of them. expected: sessions of the student's classes, from
 --   joining to leaving, whose roll was taken or should have been (states recorded and unrecorded of
---   core.fct_class_session); unrecorded: those, class by class, beyond the student's records.
+--   core.fct_class_session); unrecorded: those, class by class, beyond the student's records. Nothing is expected
+--   of who is gone with all records of the semester (is_expected of core.bridge_class_student). has_left: before
+--   the last day of the semester, or by now (core.semester_leaver).
 --   The tier is that of the exact rate (seeds.attendance_tiers), unrecorded where nothing is recorded.
 --   chronic_profiles: the profiles of seeds.attendance_profiles that apply (absent in at least so much of the
 --   recorded sessions, on at least so many recorded days; leave is absence by default); is_chronic: the
@@ -29,6 +31,10 @@ students as (
 
 semesters as (
     select * from {{ ref('dim_semester') }}
+),
+
+leavers as (
+    select * from {{ ref('semester_leaver') }}
 ),
 
 student_classes as (
@@ -115,6 +121,7 @@ memberships as (
         and before.course_class_id = class_students.course_class_id
         and before.date < coalesce(class_students.joined_on, date '1900-01-01')
     where class_students.semester_id is not null
+        and class_students.is_expected
 ),
 
 expectations as (
@@ -164,11 +171,14 @@ select
     known.school_id,
     known.semester_id,
     semesters.semester_name,
+    coalesce(semesters.is_over, false) as is_complete,
     known.student_id,
     students.student_number,
     students.student_name,
+    leavers.student_id is not null as has_left,
     student_classes.admin_class_id,
     admin_classes.admin_class_name,
+    student_classes.is_inferred as admin_class_is_inferred,
     students.cohort_id,
     students.cohort_name,
     {{ attendance_columns('known') }},
@@ -203,6 +213,10 @@ left join semesters
 left join students
     on students.school_id = known.school_id
     and students.student_id = known.student_id
+left join leavers
+    on leavers.school_id = known.school_id
+    and leavers.semester_id = known.semester_id
+    and leavers.student_id = known.student_id
 left join student_classes
     on student_classes.school_id = known.school_id
     and student_classes.semester_id = known.semester_id

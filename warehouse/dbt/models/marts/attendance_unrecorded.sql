@@ -49,6 +49,7 @@ select
     weeks.semester_id,
     semesters.semester_name,
     weeks.week,
+    {{ is_complete(last_day_of('weeks.week', 'semesters'), 'semesters') }} as is_complete,
     weeks.teacher_id,
     teachers.staff_number,
     teachers.teacher_name,

@@ -2,8 +2,9 @@
 -- Rules: seven indicators, each against the limits of seeds.early_warning_rules, as it is shown here: below or
 --   at_least `at_risk`, else `warning`. What rests on less than the rule's `minimum` (recorded lessons, scored
 --   courses, expected scores) raises nothing yet. The level is the worst of them; none: nothing is beyond a limit
---   of what is known, which is indicators_known; unknown: nothing is. Reasons name each indicator beyond a limit,
---   those at risk first, in the seed's words. has_left: the platform has no such student any more.
+--   of what is known, which is indicators_known; unknown: nothing is. Reasons name each indicator beyond a limit
+--   in the seed's words, those at risk first, and of either in the order of the columns. has_left: before the last
+--   day of the semester, or by now (core.semester_leaver).
 --   attendance_drop: earlier less recent attendance rate (marts.attendance_student_semester), 0 where it rose.
 --   score_drop: the z score of the weighted mean within the cohort (marts.grade_student_semester) in the
 --     student's last semester with one, less that of now; 0 where it rose.
@@ -28,6 +29,10 @@ semesters as (
 
 students as (
     select * from {{ ref('dim_student') }}
+),
+
+leavers as (
+    select * from {{ ref('semester_leaver') }}
 ),
 
 student_classes as (
@@ -77,7 +82,7 @@ indicators as (
         attendance.attendance_rate,
         {{ decline('-attendance.attendance_rate_change') }} as attendance_drop,
         attendance.lateness_rate,
-        cast(grades.score_rate as decimal(9, 2)) as score_rate,
+        {{ percent('grades.score_sum', 'grades.full_score_sum', places=2) }} as score_rate,
         {{ decline('(grades.earlier_z_score_in_cohort - grades.z_score_in_cohort)') }} as score_drop,
         grades.failed_courses,
         scores.missing_rate
@@ -160,12 +165,14 @@ select
     indicators.school_id,
     indicators.semester_id,
     semesters.semester_name,
+    coalesce(semesters.is_over, false) as is_complete,
     indicators.student_id,
     students.student_number,
     students.student_name,
-    coalesce(students.is_deleted, false) as has_left,
+    leavers.student_id is not null as has_left,
     student_classes.admin_class_id,
     admin_classes.admin_class_name,
+    student_classes.is_inferred as admin_class_is_inferred,
     students.cohort_id,
     students.cohort_name,
     case levels.level
@@ -199,6 +206,10 @@ left join semesters
 left join students
     on students.school_id = indicators.school_id
     and students.student_id = indicators.student_id
+left join leavers
+    on leavers.school_id = indicators.school_id
+    and leavers.semester_id = indicators.semester_id
+    and leavers.student_id = indicators.student_id
 left join student_classes
     on student_classes.school_id = indicators.school_id
     and student_classes.semester_id = indicators.semester_id

@@ -1,9 +1,12 @@
--- Grain: school, grade or score, sync, field that changed (null: the record was deleted or came back).
+-- Grain: school, grade or score, sync, field that changed (null: the record was deleted or came back). What went
+--   or came back with its course class, or its assessment, is one row of that and sync.
 -- Rules: the change log's fields of seeds.grade_change_fields; a grade or score that is new is no change.
---   kind: given (null before), withdrawn (null after), changed, deleted, returned. difference = after - before,
---   where both are numbers. Seen by a sync, so changes between two syncs are one. is_after_publication: the
---   record was published before this change, as known then.
--- Source: quality.changes, raw.grades, raw.scores and dimensions.
+--   kind: given (null before), withdrawn (null after), changed, deleted, returned; of a class or assessment
+--   (core.moved_with_class) class_deleted, class_returned, assessment_deleted, assessment_returned, with the
+--   number of records. difference = after - before, where both are numbers. Seen by a sync, so changes between
+--   two syncs are one. is_after_publication: the record, or one of the class's, was published before this
+--   change, as known then.
+-- Source: quality.changes, core.moved_with_class, raw.grades, raw.scores and dimensions.
 with log as (
     select * from {{ ref('stg_changes') }} where record_id is not null
 ),
@@ -70,54 +73,111 @@ dated as (
         on records.resource = changes.resource
         and records.school_id = changes.school_id
         and records.record_id = changes.record_id
+),
+
+moved as (
+    select * from {{ ref('moved_with_class') }}
+),
+
+told as (
+    select
+        dated.school_id,
+        dated.semester_id,
+        if(dated.resource = 'grades', 'grade', 'score') as record_type,
+        dated.record_id,
+        dated.slice_version,
+        dated.record.student_id as student_id,
+        dated.record.assessment_id as assessment_id,
+        dated.record.assessment_item_id as assessment_item_id,
+        dated.record.evaluator_id as evaluator_id,
+        case
+            when dated.op <> 'updated' then dated.op
+            when dated.before is null then 'given'
+            when dated.after is null then 'withdrawn'
+            else 'changed'
+        end as kind,
+        1 as records,
+        dated.field,
+        dated.before,
+        dated.after,
+        dated.seen_at,
+        dated.published_at_before
+    from dated
+    left join moved
+        on moved.school_id = dated.school_id
+        and moved.resource = dated.resource
+        and moved.slice = dated.slice
+        and moved.slice_version = dated.slice_version
+        and moved.record_id = dated.record_id
+    where
+        moved.record_id is null
+        or dated.op = 'updated'
+
+    union all by name
+
+    select
+        dated.school_id,
+        dated.semester_id,
+        moved.moved_with as record_type,
+        if(moved.moved_with = 'class', moved.course_class_id, moved.assessment_id) as record_id,
+        any_value(moved.assessment_id) as assessment_id,
+        moved.moved_with || '_' || dated.op as kind,
+        count(*) as records,
+        dated.seen_at,
+        min(dated.published_at_before) as published_at_before
+    from dated
+    inner join moved
+        on moved.school_id = dated.school_id
+        and moved.resource = dated.resource
+        and moved.slice = dated.slice
+        and moved.slice_version = dated.slice_version
+        and moved.record_id = dated.record_id
+    where dated.op <> 'updated'
+    group by all
 )
 
 select
-    dated.school_id,
-    dated.semester_id,
+    told.school_id,
+    told.semester_id,
     semesters.semester_name,
-    if(dated.resource = 'grades', 'grade', 'score') as record_type,
-    dated.record_id,
-    dated.slice_version,
-    dated.record.student_id as student_id,
+    told.record_type,
+    told.record_id,
+    told.slice_version,
+    told.student_id,
     students.student_number,
     students.student_name,
     assessments.course_class_id,
     classes.course_name,
     classes.class_name,
-    dated.record.assessment_item_id as assessment_item_id,
+    told.assessment_item_id,
     items.item_name,
-    dated.record.evaluator_id as evaluator_id,
+    told.evaluator_id,
     evaluators.teacher_name as evaluator_name,
-    case
-        when dated.op <> 'updated' then dated.op
-        when dated.before is null then 'given'
-        when dated.after is null then 'withdrawn'
-        else 'changed'
-    end as kind,
-    dated.field,
-    dated.before,
-    dated.after,
-    {{ measure('dated.after') }} - {{ measure('dated.before') }} as difference,
-    dated.seen_at,
-    coalesce(dated.published_at_before <= dated.seen_at, false) as is_after_publication,
-    dated.published_at_before
-from dated
+    told.kind,
+    told.records,
+    told.field,
+    told.before,
+    told.after,
+    {{ measure('told.after') }} - {{ measure('told.before') }} as difference,
+    told.seen_at,
+    coalesce(told.published_at_before <= told.seen_at, false) as is_after_publication,
+    told.published_at_before
+from told
 left join {{ ref('dim_semester') }} as semesters
-    on semesters.school_id = dated.school_id
-    and semesters.semester_id = dated.semester_id
+    on semesters.school_id = told.school_id
+    and semesters.semester_id = told.semester_id
 left join {{ ref('dim_student') }} as students
-    on students.school_id = dated.school_id
-    and students.student_id = dated.record.student_id
+    on students.school_id = told.school_id
+    and students.student_id = told.student_id
 left join {{ ref('dim_assessment') }} as assessments
-    on assessments.school_id = dated.school_id
-    and assessments.assessment_id = dated.record.assessment_id
+    on assessments.school_id = told.school_id
+    and assessments.assessment_id = told.assessment_id
 left join {{ ref('dim_course_class') }} as classes
     on classes.school_id = assessments.school_id
     and classes.course_class_id = assessments.course_class_id
 left join {{ ref('dim_assessment_item') }} as items
-    on items.school_id = dated.school_id
-    and items.assessment_item_id = dated.record.assessment_item_id
+    on items.school_id = told.school_id
+    and items.assessment_item_id = told.assessment_item_id
 left join {{ ref('dim_teacher') }} as evaluators
-    on evaluators.school_id = dated.school_id
-    and evaluators.teacher_id = dated.record.evaluator_id
+    on evaluators.school_id = told.school_id
+    and evaluators.teacher_id = told.evaluator_id

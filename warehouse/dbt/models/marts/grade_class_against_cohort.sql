@@ -43,13 +43,15 @@ cohort_sds as (
 compared as (
     select
         class_sums.*,
-        class_percent_sum / nullif(class_scored, 0) as class_mean,
         count(*) over in_course as cohort_classes,
         cast(sum(class_scored) over in_course as bigint) as cohort_scored,
         cast(sum(class_passed) over in_course as bigint) as cohort_passed,
         cast(sum(class_failed) over in_course as bigint) as cohort_failed,
         sum(class_percent_sum) over in_course as cohort_percent_sum,
-        rank() over (in_course order by class_percent_sum / nullif(class_scored, 0) desc nulls last) as rank
+        -- With so many digits only the same means tie.
+        rank() over (
+            in_course order by {{ ratio('class_percent_sum', 'class_scored', places=12, digits=38) }} desc nulls last
+        ) as rank
     from class_sums
     window in_course as (partition by school_id, semester_id, course, cohort_id)
 ),
@@ -58,7 +60,10 @@ means as (
     select
         compared.*,
         cohort_sds.cohort_sd,
-        cohort_percent_sum / nullif(cohort_scored, 0) as cohort_mean
+        -- The difference of the means, both brought to the same denominator.
+        compared.class_percent_sum * compared.cohort_scored
+            - compared.cohort_percent_sum * compared.class_scored as difference_part,
+        compared.class_scored * compared.cohort_scored as difference_whole
     from compared
     left join cohort_sds
         on cohort_sds.school_id = compared.school_id
@@ -71,28 +76,30 @@ select
     means.school_id,
     means.semester_id,
     semesters.semester_name,
+    coalesce(semesters.is_over, false) as is_complete,
     means.course_class_id,
     means.course as course_name,
     means.class_name,
     classes.teacher_names,
     means.cohort_id,
     means.cohort_name,
+    'all' as population,
     means.class_grades,
     means.class_scored,
     means.class_percent_sum,
-    try_cast(means.class_mean as decimal(9, 4)) as class_mean,
-    try_cast(means.class_sd as decimal(9, 4)) as class_sd,
+    {{ ratio('means.class_percent_sum', 'means.class_scored') }} as class_mean,
+    {{ rounded('means.class_sd') }} as class_sd,
     {{ rate('means.class_passed', '(means.class_passed + means.class_failed)') }} as class_pass_rate,
     means.cohort_classes,
     means.cohort_scored,
     means.cohort_percent_sum,
-    try_cast(means.cohort_mean as decimal(9, 4)) as cohort_mean,
-    try_cast(means.cohort_sd as decimal(9, 4)) as cohort_sd,
+    {{ ratio('means.cohort_percent_sum', 'means.cohort_scored') }} as cohort_mean,
+    {{ rounded('means.cohort_sd') }} as cohort_sd,
     {{ rate('means.cohort_passed', '(means.cohort_passed + means.cohort_failed)') }} as cohort_pass_rate,
-    try_cast(means.class_mean - means.cohort_mean as decimal(9, 4)) as difference,
-    {{ rate('(means.class_mean - means.cohort_mean)', 'means.cohort_mean') }} as relative_difference,
-    try_cast((means.class_mean - means.cohort_mean) / nullif(means.cohort_sd, 0) as decimal(9, 4)) as effect_size,
-    case when means.class_mean is not null then means.rank end as rank
+    {{ ratio('means.difference_part', 'means.difference_whole') }} as difference,
+    {{ percent('means.difference_part', '(means.cohort_percent_sum * means.class_scored)', places=2) }} as relative_difference,
+    {{ rounded('means.difference_part / nullif(means.difference_whole * means.cohort_sd, 0)') }} as effect_size,
+    case when means.class_scored > 0 then means.rank end as rank
 from means
 left join {{ ref('dim_semester') }} as semesters
     on semesters.school_id = means.school_id

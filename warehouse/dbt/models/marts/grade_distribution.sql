@@ -3,7 +3,7 @@
 --   pass_rate = 100 * passed / (passed + failed), excellent_rate = 100 * excellent / scored,
 --   score_rate = 100 * score_sum / full_score_sum. mean, median, quartiles, least, greatest and sd are of the
 --   grades' percentages of their full scores; sd is the sample's (n - 1), null for fewer than two.
---   Courses are told apart by their names. Grades whose course, subject or cohort is unknown are the group with
+--   Courses are distinguished by their names. Grades whose course, subject or cohort is unknown are the group with
 --   the key '', so that the groups of each kind make up the school. Over bands: grade_distribution_band.
 -- Source: core.fct_grade and dimensions.
 {%- set groups = grade_groups() %}
@@ -30,7 +30,8 @@ sums as (
         sum(full_score) filter (where score_percent is not null) as full_score_sum,
         sum(score_percent) as percent_sum,
         stddev_samp(score_percent) as sd,
-        quantile_cont(score_percent, [0.25, 0.5, 0.75]) as quartiles,
+        -- Two digits more: a quartile lies on a fourth of the way between two grades.
+        quantile_cont(try_cast(score_percent as decimal(18, 8)), [0.25, 0.5, 0.75]) as quartiles,
         min(score_percent) as least,
         max(score_percent) as greatest
     from grades
@@ -41,6 +42,7 @@ select
     sums.school_id,
     sums.semester_id,
     semesters.semester_name,
+    coalesce(semesters.is_over, false) as is_complete,
     sums.group_type,
     sums.group_key,
     case sums.group_type
@@ -50,6 +52,7 @@ select
         when 'cohort' then sums.cohort_name
         else schools.school_name
     end as group_name,
+    'all' as population,
     sums.grades,
     sums.students,
     sums.scored,
@@ -61,10 +64,10 @@ select
     {{ rate('sums.excellent', 'sums.scored') }} as excellent_rate,
     sums.score_sum,
     sums.full_score_sum,
-    try_cast({{ percent('sums.score_sum', 'sums.full_score_sum') }} as decimal(9, 4)) as score_rate,
+    {{ percent('sums.score_sum', 'sums.full_score_sum') }} as score_rate,
     sums.percent_sum,
-    try_cast(sums.percent_sum / nullif(sums.scored, 0) as decimal(9, 4)) as mean,
-    try_cast(sums.sd as decimal(9, 4)) as sd,
+    {{ ratio('sums.percent_sum', 'sums.scored') }} as mean,
+    {{ rounded('sums.sd') }} as sd,
     try_cast(sums.least as decimal(9, 4)) as least,
     try_cast(sums.quartiles[1] as decimal(9, 4)) as lower_quartile,
     try_cast(sums.quartiles[2] as decimal(9, 4)) as median,

@@ -2,7 +2,8 @@
 -- Rules: the present state led back through the change log; times are those of the syncs that saw a change.
 --   known_from: of the first stretch, when the grade's slice was first loaded, or when the grade was first seen;
 --   before that nothing is known. known_to null: still so. A grade that was deleted has no stretch from then on.
---   real_score: the teacher's score where given, else the suggested one. The grade as known at a moment:
+--   real_score: the teacher's score where given, else the suggested one, and none where the teacher gave a word,
+--   as far as that is known: the change log has numbers only. The grade as known at a moment:
 --   FROM marts.grades_known_on(TIMESTAMP '2026-03-01 00:00:00').
 --   A grade that moved to another semester counts as there all the time.
 -- Source: raw.grades, quality.changes.
@@ -129,6 +130,7 @@ stretches as (
             {%- endif %}
         end as {{ field }},
         {%- endfor %}
+        case when led_back.score is null then grades.score_text end as score_text,
         coalesce(led_back.was_there.value, not grades.is_deleted) as is_there
     from grades
     left join led_back
@@ -151,7 +153,7 @@ select
     known_to,
     score,
     suggest_score,
-    coalesce(score, suggest_score) as real_score,
+    case when score_text is null then coalesce(score, suggest_score) end as real_score,
     level,
     status,
     pass_status,

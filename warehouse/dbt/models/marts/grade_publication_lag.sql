@@ -33,10 +33,10 @@ items as (
         -- Unknown of what waits where no score says when it changed; greatest() alone would make it 0.
         case
             when coalesce(scored.published_at, scored.as_of) is not null
-                then greatest(
-                    epoch(coalesce(scored.published_at, scored.as_of) - scored.last_scored_at) / 86400, 0
+                then cast(
+                    greatest(epoch(coalesce(scored.published_at, scored.as_of) - scored.last_scored_at), 0) as bigint
                 )
-        end as days
+        end as seconds
     from scored
     left join thresholds
         on thresholds.school_id = scored.school_id
@@ -60,10 +60,14 @@ lags as (
         count(*) as items,
         count(published_at) as published_items,
         count(*) filter (where published_at is null) as waiting_items,
-        count(*) filter (where days > late_days) as late_items,
-        quantile_cont(days, [0.5, 0.9]) filter (where published_at is not null) as quantiles,
-        max(days) filter (where published_at is not null) as longest_lag_days,
-        max(days) filter (where published_at is null) as longest_wait_days,
+        count(*) filter (where seconds > 86400 * late_days) as late_items,
+        -- In tenths of seconds, which are whole: they lie on a tenth of the way between two lags.
+        list_transform(
+            quantile_cont(seconds, [0.5, 0.9]) filter (where published_at is not null),
+            lambda second: cast(round(10 * second) as bigint)
+        ) as quantiles,
+        max(seconds) filter (where published_at is not null) as longest_lag,
+        max(seconds) filter (where published_at is null) as longest_wait,
         any_value(late_days) as late_days
     from items
     group by {{ group_sets(groups) }}
@@ -73,6 +77,7 @@ select
     lags.school_id,
     lags.semester_id,
     semesters.semester_name,
+    coalesce(semesters.is_over, false) as is_complete,
     lags.group_type,
     lags.group_key,
     case lags.group_type
@@ -87,10 +92,10 @@ select
     lags.late_days,
     lags.late_items,
     {{ rate('lags.late_items', 'lags.items') }} as late_rate,
-    cast(lags.quantiles[1] as decimal(9, 2)) as median_lag_days,
-    cast(lags.quantiles[2] as decimal(9, 2)) as p90_lag_days,
-    cast(lags.longest_lag_days as decimal(9, 2)) as longest_lag_days,
-    cast(lags.longest_wait_days as decimal(9, 2)) as longest_wait_days
+    {{ ratio('lags.quantiles[1]', '864000', places=2) }} as median_lag_days,
+    {{ ratio('lags.quantiles[2]', '864000', places=2) }} as p90_lag_days,
+    {{ ratio('lags.longest_lag', '86400', places=2) }} as longest_lag_days,
+    {{ ratio('lags.longest_wait', '86400', places=2) }} as longest_wait_days
 from lags
 left join {{ ref('dim_semester') }} as semesters
     on semesters.school_id = lags.school_id

@@ -3,15 +3,19 @@
 --   (seeds.grade_status_rules) are in the sums. By default pending ones are, so that a running semester can be
 --   followed: everything is provisional while pending_courses > 0, but for gained_credits, which has none.
 --   score_rate = 100 * points / full score over the scored courses.
---   weighted_mean = mean of the courses' percentages, weighted by credit (seeds.grade_thresholds:
---     weight_without_credit).
---   gpa = sum(grade points * credit) / sum(credit), over courses with both; gpa_source says whose points they
---     are.
---   Ranks are min-ranks by weighted_mean as shown, 1 the best, within the administrative class
+--   weighted_mean = mean of the courses' percentages, gpa = mean of their grade points; both weighted by the credit
+--     of the course, failed or not (core.fct_grade: credit), else by weight_without_credit (seeds.grade_thresholds),
+--     which courses_without_credit counts. gpa_source says whose points they are.
+--   transcript_gpa is the platform's own, of the transcript; gpa_difference = gpa - transcript_gpa once no course is
+--     pending, since a transcript has published ones only. is_near_transcript: they differ by no more than
+--     gpa_difference (seeds.grade_thresholds); null where there is nothing to compare.
+--   Ranks are among current students (population): those who stayed to the last day of the semester, or until
+--     now. Who had left by then (has_left, core.semester_leaver) has neither a rank nor a z score, and counts in no size.
+--   They are min-ranks by weighted_mean as shown, 1 the best, within the administrative class
 --     (bridge_student_admin_class) and within the cohort; percent_rank = (rank - 1) / (n - 1), 0 the best,
 --     null for n = 1. z_score_in_cohort: how far weighted_mean is from the mean of the cohort's, in standard
 --     deviations (sample's, n - 1); null where these are 0.
--- Source: core.fct_grade and dimensions.
+-- Source: core.fct_grade, raw.transcript_semesters and dimensions.
 with grades as (
     select *
     from {{ ref('fct_grade') }}
@@ -33,8 +37,31 @@ admin_classes as (
     select * from {{ ref('dim_admin_class') }}
 ),
 
+leavers as (
+    select * from {{ ref('semester_leaver') }}
+),
+
 student_classes as (
     select * from {{ ref('bridge_student_admin_class') }}
+),
+
+thresholds as (
+    select school_id, value as near
+    from {{ ref('stg_grade_thresholds') }}
+    where threshold = 'gpa_difference'
+),
+
+transcripts as (
+    select
+        semesters.school_id,
+        semesters.semester_id,
+        people.person_id as student_id,
+        any_value(semesters.platform_gpa) as platform_gpa
+    from {{ ref('stg_transcript_semesters') }} as semesters
+    inner join {{ ref('bridge_v1_person') }} as people
+        on people.school_id = semesters.school_id
+        and people.v1_person_id = semesters.v1_student_id
+    group by semesters.school_id, semesters.semester_id, people.person_id
 ),
 
 sums as (
@@ -56,10 +83,11 @@ sums as (
         sum(credit) as credits,
         sum(if(counts_in_statistics and is_passed and status is distinct from 'pending', credit, 0))
             filter (where credit is not null) as gained_credits,
-        sum(grade_points * credit) filter (where counts_in_statistics) as grade_points_sum,
-        sum(credit) filter (where counts_in_statistics and grade_points is not null) as gpa_credits,
-        min(grade_points_source) filter (where counts_in_statistics and credit > 0) as first_gpa_source,
-        max(grade_points_source) filter (where counts_in_statistics and credit > 0) as last_gpa_source
+        count(*) filter (where counts_in_statistics and credit_source = 'none') as courses_without_credit,
+        sum(grade_points * weight) filter (where counts_in_statistics) as grade_points_sum,
+        sum(weight) filter (where counts_in_statistics and grade_points is not null) as gpa_credits,
+        min(grade_points_source) filter (where counts_in_statistics and weight > 0) as first_gpa_source,
+        max(grade_points_source) filter (where counts_in_statistics and weight > 0) as last_gpa_source
     from grades
     group by school_id, semester_id, student_id
 ),
@@ -72,9 +100,12 @@ rates as (
         students.cohort_id,
         students.cohort_name,
         student_classes.admin_class_id,
-        try_cast({{ percent('score_sum', 'full_score_sum') }} as decimal(9, 4)) as score_rate,
-        try_cast(weighted_percent_sum / nullif(weight_sum, 0) as decimal(9, 4)) as weighted_mean,
-        try_cast(grade_points_sum / nullif(gpa_credits, 0) as decimal(9, 4)) as gpa
+        student_classes.is_inferred as admin_class_is_inferred,
+        {{ percent('score_sum', 'full_score_sum') }} as score_rate,
+        {{ ratio('weighted_percent_sum', 'weight_sum') }} as weighted_mean,
+        leavers.student_id is not null as has_left,
+        case when not has_left then weighted_mean end as ranked_mean,
+        {{ ratio('grade_points_sum', 'gpa_credits') }} as gpa
     from sums
     left join students
         on students.school_id = sums.school_id
@@ -83,17 +114,21 @@ rates as (
         on student_classes.school_id = sums.school_id
         and student_classes.semester_id = sums.semester_id
         and student_classes.student_id = sums.student_id
+    left join leavers
+        on leavers.school_id = sums.school_id
+        and leavers.semester_id = sums.semester_id
+        and leavers.student_id = sums.student_id
 ),
 
 ranks as (
     select
         *,
-        rank() over (in_class order by weighted_mean desc nulls last) as rank_in_class,
-        count(weighted_mean) over in_class as class_size,
-        rank() over (in_cohort order by weighted_mean desc nulls last) as rank_in_cohort,
-        count(weighted_mean) over in_cohort as cohort_size,
-        (weighted_mean - avg(weighted_mean) over in_cohort)
-            / nullif(stddev_samp(weighted_mean) over in_cohort, 0) as z_score_in_cohort
+        rank() over (in_class order by ranked_mean desc nulls last) as rank_in_class,
+        count(ranked_mean) over in_class as class_size,
+        rank() over (in_cohort order by ranked_mean desc nulls last) as rank_in_cohort,
+        count(ranked_mean) over in_cohort as cohort_size,
+        sum(ranked_mean) over in_cohort as cohort_sum,
+        sum(ranked_mean * ranked_mean) over in_cohort as cohort_square_sum
     from rates
     window
         in_class as (partition by school_id, semester_id, admin_class_id),
@@ -104,15 +139,16 @@ ranked as (
     select
         * replace (
             case
-                when weighted_mean is not null and admin_class_id is not null then rank_in_class
+                when ranked_mean is not null and admin_class_id is not null then rank_in_class
             end as rank_in_class,
             case when admin_class_id is not null then class_size end as class_size,
             case
-                when weighted_mean is not null and cohort_id is not null then rank_in_cohort
+                when ranked_mean is not null and cohort_id is not null then rank_in_cohort
             end as rank_in_cohort,
-            case when cohort_id is not null then cohort_size end as cohort_size,
-            case when cohort_id is not null then z_score_in_cohort end as z_score_in_cohort
-        )
+            case when cohort_id is not null then cohort_size end as cohort_size
+        ),
+        case when cohort_id is not null then {{ z_score('ranked_mean', 'cohort_size', 'cohort_sum', 'cohort_square_sum') }} end
+            as z_score_in_cohort
     from ranks
 )
 
@@ -120,11 +156,14 @@ select
     ranked.school_id,
     ranked.semester_id,
     semesters.semester_name,
+    coalesce(semesters.is_over, false) as is_complete,
     ranked.student_id,
     ranked.student_number,
     ranked.student_name,
+    ranked.has_left,
     ranked.admin_class_id,
     admin_classes.admin_class_name,
+    ranked.admin_class_is_inferred,
     ranked.cohort_id,
     ranked.cohort_name,
     ranked.courses,
@@ -150,13 +189,20 @@ select
             then ranked.first_gpa_source || ' and ' || ranked.last_gpa_source
         else ranked.first_gpa_source
     end as gpa_source,
+    ranked.courses_without_credit,
+    transcripts.platform_gpa as transcript_gpa,
+    case
+        when ranked.pending_courses = 0 then try_cast(ranked.gpa - transcripts.platform_gpa as decimal(9, 4))
+    end as gpa_difference,
+    abs(gpa_difference) <= thresholds.near as is_near_transcript,
+    'current' as population,
     ranked.rank_in_class,
     ranked.class_size,
     (ranked.rank_in_class - 1) / nullif(ranked.class_size - 1, 0) as percent_rank_in_class,
     ranked.rank_in_cohort,
     ranked.cohort_size,
     (ranked.rank_in_cohort - 1) / nullif(ranked.cohort_size - 1, 0) as percent_rank_in_cohort,
-    try_cast(ranked.z_score_in_cohort as decimal(9, 4)) as z_score_in_cohort
+    ranked.z_score_in_cohort
 from ranked
 left join semesters
     on semesters.school_id = ranked.school_id
@@ -164,3 +210,9 @@ left join semesters
 left join admin_classes
     on admin_classes.school_id = ranked.school_id
     and admin_classes.admin_class_id = ranked.admin_class_id
+left join transcripts
+    on transcripts.school_id = ranked.school_id
+    and transcripts.semester_id = ranked.semester_id
+    and transcripts.student_id = ranked.student_id
+left join thresholds
+    on thresholds.school_id = ranked.school_id

@@ -1,18 +1,19 @@
 -- Grain: school, assessment item with a full score above 0 that is meant to have scores.
--- Rules: classical test theory, of the item's own valid scores. An assessment's test (is_in_test) is its items
+-- Rules: classical test theory, of the item's valid scores (core.fct_item_score; score_source and score_rule say
+--   what these are). An assessment's test (is_in_test) is its items
 --   with at least test_item_percent (seeds.grade_thresholds) as many scores as the one that has most of them:
 --   an item that is being scored joins it when it is.
 --   difficulty = mean / full score, over all students with a score: higher is easier.
 --   The rest is of complete students, those with a score on every item of the test, by their total:
 --   discrimination = mean share of the item's full score in the top group less that in the bottom group, each of
---     discrimination_group_percent of the students, rounded, at least one; who ties at the edge of a group is in
---     it with an equal share. Its label: seeds.discrimination_labels.
+--     discrimination_group_percent (27) of the complete students, rounded, halves up, at least one; who ties at the
+--     edge of a group shares the places that are left in it, so that all who tie count alike. Its label: seeds.discrimination_labels.
 --   item_rest_correlation: Pearson's r of the item with the total less the item (corrected item-total), null
 --     where either does not vary.
 --   alpha = k / (k - 1) * (1 - sum of the items' variances / variance of the total), Cronbach's, k items; null
 --     for a single item or totals that do not vary.
 --   All are null for fewer students than item_minimum_students (seeds.grade_thresholds).
--- Source: core.fct_assessment_item, core.fct_score and dimensions.
+-- Source: core.fct_assessment_item, core.fct_item_score and dimensions.
 with thresholds as (
     select
         school_id,
@@ -43,13 +44,12 @@ scores as (
         scores.student_id,
         scores.score,
         items.full_score
-    from {{ ref('fct_score') }} as scores
+    from {{ ref('fct_item_score') }} as scores
     inner join items
         on items.school_id = scores.school_id
         and items.assessment_item_id = scores.assessment_item_id
     where
         items.is_in_test
-        and scores.is_item_score
         and scores.is_valid
         and scores.score is not null
 ),
@@ -81,7 +81,7 @@ complete as (
         tests.test_items,
         thresholds.minimum_students,
         count(*) over in_test as complete_students,
-        greatest(round(count(*) over in_test * thresholds.group_percent / 100), 1) as group_size,
+        thresholds.group_percent,
         rank() over (in_test order by total desc) as rank_from_top,
         rank() over (in_test order by total) as rank_from_bottom,
         count(*) over (partition by totals.school_id, totals.assessment_id, total) as tied
@@ -93,6 +93,15 @@ complete as (
     inner join thresholds
         on thresholds.school_id = totals.school_id
     window in_test as (partition by totals.school_id, totals.assessment_id)
+),
+
+sized as (
+    select
+        *,
+        cast(
+            greatest({{ ratio('complete_students * group_percent', '100', places=0, digits=18) }}, 1) as bigint
+        ) as group_size
+    from complete
 ),
 
 -- The share with which each student is in either group.
@@ -107,7 +116,7 @@ grouped as (
         minimum_students,
         least(greatest((group_size - rank_from_top + 1) / tied, 0), 1) / group_size as top_share,
         least(greatest((group_size - rank_from_bottom + 1) / tied, 0), 1) / group_size as bottom_share
-    from complete
+    from sized
 ),
 
 of_items as (
@@ -147,12 +156,12 @@ analysed as (
         coalesce(of_items.complete_students, 0) as complete_students,
         case
             when items.valid_scores >= thresholds.minimum_students
-                then try_cast(items.score_sum / (items.valid_scores * items.full_score) as decimal(9, 4))
+                then {{ ratio('items.score_sum', '(items.valid_scores * items.full_score)') }}
         end as difficulty,
-        try_cast(told.discrimination as decimal(9, 4)) as discrimination,
+        {{ rounded('told.discrimination') }} as discrimination,
         -- Not a number where one of the two does not vary.
-        try_cast(told.item_rest_correlation as decimal(9, 4)) as item_rest_correlation,
-        try_cast(told.alpha as decimal(9, 4)) as alpha
+        {{ rounded('told.item_rest_correlation') }} as item_rest_correlation,
+        {{ rounded('told.alpha') }} as alpha
     from items
     left join thresholds
         on thresholds.school_id = items.school_id
@@ -180,10 +189,13 @@ select
     analysed.is_in_test,
     analysed.assessment_item_id,
     analysed.item_name,
+    analysed.score_source,
+    analysed.score_rule,
     analysed.full_score,
+    'all' as population,
     analysed.valid_scores as students,
     analysed.score_sum,
-    try_cast(analysed.score_sum / nullif(analysed.valid_scores, 0) as decimal(18, 4)) as mean,
+    {{ ratio('analysed.score_sum', 'analysed.valid_scores', digits=18) }} as mean,
     analysed.difficulty,
     analysed.complete_students,
     analysed.discrimination,

@@ -4,7 +4,7 @@
 --   they have a score, and each of them is scored (zeros included), invalid, or missing. Items that have not
 --   begun (is_begun) are missing of nobody.
 --   missing_rate = 100 * missing / expected.
--- Source: core.fct_assessment_item, core.fct_score, core.bridge_class_student.
+-- Source: core.fct_assessment_item, core.fct_item_score, core.bridge_class_student.
 with items as (
     select * from {{ ref('fct_assessment_item') }} where is_begun
 ),
@@ -14,7 +14,11 @@ members as (
 ),
 
 scores as (
-    select * from {{ ref('fct_score') }} where is_item_score
+    select * from {{ ref('fct_item_score') }}
+),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
 ),
 
 counted as (
@@ -23,10 +27,12 @@ counted as (
         items.semester_id,
         members.student_id,
         count(*) filter (
-            where members.left_on is null or scores.score is not null or not scores.is_valid
+            where members.left_on is null or {{ is_given('scores') }}
         ) as expected,
-        count(*) filter (where scores.score is not null and scores.is_valid) as scored,
-        count(*) filter (where not scores.is_valid) as invalid
+        count(*) filter (where {{ is_given('scores') }} and scores.is_valid) as scored,
+        count(*) filter (
+            where not scores.is_valid and (members.left_on is null or {{ is_given('scores') }})
+        ) as invalid
     from items
     inner join members
         on members.school_id = items.school_id
@@ -43,11 +49,13 @@ counted as (
 select
     school_id,
     semester_id,
-    student_id,
-    expected,
-    scored,
-    invalid,
-    expected - scored - invalid as missing,
-    {{ rate('missing', 'expected') }} as missing_rate
+    coalesce(semesters.is_over, false) as is_complete,
+    counted.student_id,
+    counted.expected,
+    counted.scored,
+    counted.invalid,
+    counted.expected - counted.scored - counted.invalid as missing,
+    {{ rate('missing', 'counted.expected') }} as missing_rate
 from counted
-where expected > 0
+left join semesters using (school_id, semester_id)
+where counted.expected > 0

@@ -77,6 +77,7 @@ cumulated as (
     select
         sums.*,
         semesters.semester_name,
+        coalesce(semesters.is_over, false) as is_complete,
         row_number() over so_far as semester_number,
         count(*) over (partition by sums.school_id, sums.student_id) as semesters,
         sum(credits) over so_far as cumulative_credits,
@@ -98,8 +99,6 @@ compared as (
     select
         cumulated.* exclude (semesters),
         cumulated.semester_number = cumulated.semesters as is_last,
-        cumulated.grade_points_sum / nullif(cumulated.gpa_credits, 0) as exact_gpa,
-        cumulated.cumulative_grade_points_sum / nullif(cumulated.cumulative_gpa_credits, 0) as exact_cumulative_gpa,
         platform_semesters.platform_gpa,
         case
             when cumulated.semester_number = cumulated.semesters then platform_totals.platform_gpa
@@ -126,6 +125,7 @@ select
     students.cohort_name,
     compared.semester_id,
     compared.semester_name,
+    compared.is_complete,
     compared.semester_number,
     compared.is_last,
     compared.courses,
@@ -135,17 +135,20 @@ select
     compared.gained_credits,
     compared.gpa_credits,
     compared.grade_points_sum,
-    try_cast(compared.exact_gpa as decimal(9, 4)) as gpa,
+    {{ ratio('compared.grade_points_sum', 'compared.gpa_credits') }} as gpa,
     compared.platform_gpa,
-    abs(compared.exact_gpa - compared.platform_gpa) <= compared.tolerance as gpa_agrees,
+    {{ is_within('compared.tolerance', 'compared.platform_gpa', 'compared.grade_points_sum', 'compared.gpa_credits') }}
+        as gpa_agrees,
     compared.cumulative_credits,
     compared.cumulative_gained_credits,
     compared.cumulative_gpa_credits,
     compared.cumulative_grade_points_sum,
-    try_cast(compared.exact_cumulative_gpa as decimal(9, 4)) as cumulative_gpa,
+    {{ ratio('compared.cumulative_grade_points_sum', 'compared.cumulative_gpa_credits') }} as cumulative_gpa,
     compared.platform_cumulative_gpa,
-    abs(compared.exact_cumulative_gpa - compared.platform_cumulative_gpa)
-        <= compared.tolerance as cumulative_gpa_agrees
+    {{ is_within(
+        'compared.tolerance', 'compared.platform_cumulative_gpa',
+        'compared.cumulative_grade_points_sum', 'compared.cumulative_gpa_credits'
+    ) }} as cumulative_gpa_agrees
 from compared
 left join {{ ref('dim_student') }} as students
     on students.school_id = compared.school_id

@@ -6,7 +6,7 @@ select
     id as assessment_id,
     -- The class that was asked for; scope_id says the same.
     class_id as course_class_id,
-    semester_id,
+    nullif(semester_id, 0) as semester_id,
     type as assessment_type,
     name as assessment_name,
     scope_type,
@@ -17,5 +17,6 @@ select
     published_at,
     updated_at,
     _deleted_at is not null as is_deleted,
-    _deleted_at as deleted_at
+    _deleted_at as deleted_at,
+    _synced_at as synced_at
 from one_row_a_key

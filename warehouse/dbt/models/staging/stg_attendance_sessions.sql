@@ -3,7 +3,7 @@
 select
     _school_id as school_id,
     class_id as v1_class_id,
-    semester_id,
+    {{ core_semester('rows') }} as semester_id,
     date,
     cast(lesson as integer) as lesson,
     scheduled as is_scheduled,
@@ -12,5 +12,6 @@ select
     late as late_count,
     absent as absent_count,
     _synced_at as synced_at
-from {{ source('raw', 'attendance_sessions') }}
+from {{ source('raw', 'attendance_sessions') }} as rows
+{{ join_core_semester('rows') }}
 where _deleted_at is null

@@ -4,7 +4,7 @@ select
     _school_id as school_id,
     resource,
     slice,
-    cast(split_part(slice, '|', 2) as bigint) as semester_id,
+    cast(split_part(slice, ':', 2) as bigint) as semester_id,
     slice_version,
     cast(key as bigint) as record_id,
     op,

@@ -8,7 +8,7 @@ select
     csin as class_code,
     name as course_name,
     class_name,
-    grade_ids,
+    coalesce(grade_ids, list_transform(grades, lambda grade: grade.id)) as grade_ids,
     subject_id,
     domain_id,
     structure_ids,
@@ -19,5 +19,6 @@ select
     created_at,
     updated_at,
     coalesce(deleted_at, _deleted_at) is not null as is_deleted,
-    coalesce(deleted_at, _deleted_at) as deleted_at
+    coalesce(deleted_at, _deleted_at) as deleted_at,
+    _synced_at as synced_at
 from one_row_a_key

@@ -1,4 +1,6 @@
--- Grain: school, grade. Live rows only. Null: not given ("" is null too, with the original in raw's _extra).
+-- Grain: school, grade. Live rows only. Null: not given ("" is null too, with the original in raw's _extra), unless
+--   score_text has a word instead. gained_score_rate is a share of the full score: where it is nearer to
+--   gained_score in per cent, it was sent so.
 with {{ one_row_a_key(source('raw', 'grades'), ['id'], alive_only=true) }}
 
 select
@@ -13,10 +15,20 @@ select
     csin as class_code,
     {{ measure('full_score') }} as full_score,
     {{ measure('score') }} as score,
+    {{ word('score') }} as score_text,
     {{ measure('real_score') }} as platform_real_score,
     {{ measure('suggest_score') }} as suggest_score,
     {{ measure('gained_score') }} as gained_score,
-    {{ measure('gained_score_rate') }} as gained_score_rate,
+    cast(
+        case
+            when
+                gained_score_rate > 1
+                and abs({{ measure('gained_score_rate') }} * {{ measure('full_score') }} - 100 * {{ measure('gained_score') }})
+                < abs({{ measure('gained_score_rate') }} * {{ measure('full_score') }} - {{ measure('gained_score') }})
+                then {{ measure('gained_score_rate') }} * 0.01
+            else {{ measure('gained_score_rate') }}
+        end as decimal(18, 6)
+    ) as gained_score_rate,
     level,
     {{ measure('credit') }} as credit,
     {{ measure('gpa') }} as platform_grade_points,

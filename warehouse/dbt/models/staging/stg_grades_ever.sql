@@ -10,6 +10,7 @@ select
     source_id,
     owner_id as student_id,
     {{ measure('score') }} as score,
+    {{ word('score') }} as score_text,
     {{ measure('suggest_score') }} as suggest_score,
     level,
     status,

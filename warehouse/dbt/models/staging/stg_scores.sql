@@ -1,4 +1,5 @@
--- Grain: school, score. Live rows only. score null: not scored; 0: zero points.
+-- Grain: school, score. Live rows only. score null: not scored, unless score_text has a word instead (raw's
+--   _extra); 0: zero points.
 with {{ one_row_a_key(source('raw', 'scores'), ['id'], alive_only=true) }}
 
 select
@@ -14,6 +15,7 @@ select
     invalid_type_id,
     invalid_reason,
     {{ measure('score') }} as score,
+    {{ word('score') }} as score_text,
     {{ measure('gained_score') }} as gained_score,
     tag,
     review,

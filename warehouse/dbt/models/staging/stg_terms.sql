@@ -5,7 +5,12 @@ select
     id as term_id,
     -- 0 is how the platform says "at the top".
     nullif(parent_id, 0) as parent_term_id,
-    type as term_type,
+    -- Some platforms spell a vocabulary without its prefix.
+    case
+        when type in ('graduates_in', 'academic_year', 'semester_category') then 'system.' || type
+        when type in ('subject', 'domain') then 'course.' || type
+        else type
+    end as term_type,
     name as term_name,
     label as term_label,
     description,

@@ -3,7 +3,7 @@
 select
     _school_id as school_id,
     student_id as v1_student_id,
-    semester_id,
+    {{ core_semester('rows') }} as semester_id,
     nullif(source_id, 0) as source_id,
     nullif(class_id, 0) as v1_class_id,
     name as course_name,
@@ -23,5 +23,6 @@ select
     nullif(trim(evaluation['rank']), '') as rank_text,
     coalesce(published, false) as is_published,
     published_at
-from {{ source('raw', 'transcript_courses') }}
+from {{ source('raw', 'transcript_courses') }} as rows
+{{ join_core_semester('rows') }}
 where _deleted_at is null

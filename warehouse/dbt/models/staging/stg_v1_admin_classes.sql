@@ -5,7 +5,9 @@ select
     name as admin_class_name,
     graduates_in,
     grade_name,
-    list_transform(students, lambda student: student.id) as v1_student_ids,
+    list_transform({{ each_once('students', id=user_id) }}, lambda student: {{ user_id('student') }}) as v1_student_ids,
+    list_transform({{ each_once('students', id=user_id) }}, lambda student: coalesce(student.usin, student.reflection.usin)) as student_numbers,
+    list_transform({{ each_once('students', id=user_id) }}, lambda student: coalesce(student.name, student.reflection.name)) as student_names,
     _deleted_at is not null as is_deleted,
     _deleted_at as deleted_at
 from {{ source('raw', 'v1_admin_classes') }}

@@ -1,0 +1,13 @@
+"""All that the project takes of Dagster without its promise to keep it: no public name does the same.
+tests/house/test_dagster_private.py says in words what an upgrade has taken away."""
+
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+#: What dg.define_asset_job gives; Dagster exports no name for it.
+AssetJob = UnresolvedAssetJobDefinition
+
+#: What dagster.yaml names to keep nothing of what runs print. Dagster exports no name for it either.
+NO_COMPUTE_LOGS = {
+    "module": "dagster._core.storage.noop_compute_log_manager",
+    "class": "NoOpComputeLogManager",
+}

@@ -1,0 +1,149 @@
+"""One question of either route, and the rows of its answer."""
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+from campus.attendance.calendar import Session
+from campus.attendance.rows import (
+    KEY,
+    RECORDS,
+    SESSIONS,
+    SessionDetail,
+    counts_students,
+    parse_list,
+    parse_session,
+    records_of_session,
+    records_of_student,
+    session_rows,
+)
+from campus.attendance.semester import Semester, counts_any
+from campus.decoding.page import row_key
+from campus.extract.batches import Gathered
+from campus.extract.requests import Unit
+from campus.extract.row_rules import apply_row_rules, leave_out
+from campus.http.client import Client
+from campus.http.emptiness import asked_anew, believed
+from campus.http.errors import NotFound, Refused
+from campus.http.events import Tally
+from campus.paging import V1_NAMES
+from campus.paging.fetch import Collection, read_unpaged
+
+OF_STUDENT = "/api/v1/students/{id}/attendances"
+
+
+async def ask_student(client: Client, semester: Semester, student_id: int, tally: Tally) -> Gathered:
+    """All records of a student in a semester. Those of another one, which a platform sends that ignores the
+    semester, are left out.
+
+    Raises NotFound for a student whom the platform does not know."""
+    pages, outcome = await read_unpaged(
+        client,
+        Collection(
+            OF_STUDENT.format(id=student_id),
+            {"semester_id": str(semester.calendar.semester_id)},
+            semester.school_id,
+            RECORDS.scopes,
+        ),
+        OF_STUDENT,
+        V1_NAMES,
+        grave=False,
+        parse=parse_list,
+        keys=lambda page: [row_key(row, KEY) for row in page.rows] + [(bad.raw,) for bad in page.bad],
+        tally=tally,
+    )
+    found = Gathered(total=None, complete=outcome.complete, note=outcome.note)
+    for page in pages:
+        found.extend(records_of_student(page, student_id, semester.usins))
+    own = [i for i, row in enumerate(found.rows) if not semester.is_of_another(row.checked_at)]
+    leave_out(found, own, "semester_id")
+    return found
+
+
+async def ask_session(
+    client: Client, semester: Semester, session: Session, tally: Tally
+) -> SessionDetail | None:
+    """What the platform has of one session; None where it knows of none (404, or it refuses it and shows
+    others).
+
+    Of several answers without records it is the first that has statistics."""
+    told: list[SessionDetail] = []
+
+    async def ask(before: int) -> SessionDetail:
+        told.append(await _ask_once(client, semester, session, tally, before))
+        return told[-1]
+
+    held = semester.known.get(semester.calendar.week_of(session.day), {}).get(session)
+    counted = held is not None and counts_any(held)
+    refusals = semester.refusals
+    try:
+        detail = await believed(
+            client,
+            ask,
+            is_unmarked,
+            grave=lambda detail: counted or counts_students(detail.statistics),
+            cut=(SESSIONS.path, V1_NAMES.page, ""),
+        )
+    except NotFound:
+        return None
+    except Refused:
+        others = (one for one in semester.likely_recorded() if one != session)
+        if not await refusals.are_its_word(lambda one: _ask_once(client, semester, one, tally), others):
+            raise
+        refusals.unrecorded.add(session)
+        return None
+    refusals.shown = True
+    if is_unmarked(detail):
+        return next((one for one in told if one.statistics is not None), detail)
+    return detail
+
+
+async def _ask_once(
+    client: Client, semester: Semester, session: Session, tally: Tally, before: int = 0
+) -> SessionDetail:
+    """What one answer has of a session. `before`: how often it was asked for already."""
+    answer = await client.get(
+        SESSIONS.path.format(id=session.class_id),
+        asked_anew(
+            {
+                "semester_id": semester.calendar.semester_id,
+                "date": session.day.isoformat(),
+                "lesson": session.lesson,
+            },
+            V1_NAMES.page,
+            before,
+        ),
+        school_id=semester.school_id,
+        scope=SESSIONS.scopes,
+        parse=parse_session,
+        tally=tally,
+    )
+    tally.pages += 1
+    return answer.value
+
+
+def is_unmarked(detail: SessionDetail | None) -> bool:
+    """Whether the platform has no record of a session."""
+    return detail is None or not (detail.records.rows or detail.records.bad)
+
+
+def records_in(semester: Semester, session: Session, detail: SessionDetail | None) -> Gathered:
+    """The records of one session. Those of another one, which a platform sends that ignores the date or the
+    lesson, are left out."""
+    if detail is None:
+        return Gathered(total=None)
+    when: dict[str, int | date] = {"checked_at": session.day, "lesson": session.lesson}
+    found = records_of_session(detail.records, session.class_id, semester.usins, semester.ids)
+    return apply_row_rules(found, RECORDS, Unit(SESSIONS.path, known=when, belongs=when))
+
+
+def row_of(
+    semester: Semester, session: Session, statistics: Mapping[str, Any] | None, *, scheduled: bool
+) -> Gathered:
+    """The row of one session, with its statistics as sent."""
+    ours = {
+        "semester_id": semester.calendar.semester_id,
+        "week": semester.calendar.week_of(session.day),
+        "scheduled": scheduled,
+    }
+    return session_rows({session: {**(statistics or {}), **ours}})

@@ -1,0 +1,181 @@
+"""Attendance as the platform sends it, and the rows that are made of it: the same ones by either route."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+import pyarrow as pa
+from msgspec import Raw
+
+from campus.attendance.calendar import Session
+from campus.contracts.fields import Contract, Int, Text, doc
+from campus.contracts.v1_attendance import STATUSES, AttendanceRecord
+from campus.decoding.page import Page, decode_page
+from campus.decoding.raw_json import raw_rows
+from campus.extract.batches import Gathered
+from campus.extract.row_rules import gathered_of
+from campus.http.errors import UnexpectedAnswer
+from campus.registry import RESOURCES
+
+SESSIONS, RECORDS = RESOURCES["attendance_sessions"], RESOURCES["attendance_records"]
+KEY = ("id",)
+
+
+class Who(msgspec.Struct, gc=False):
+    """A student by the ids that platforms send."""
+
+    id: Int | None = None
+    rid: Int | None = None
+    usin: Text | None = None
+
+
+class Ref(Who):
+    """Whom or what an object inside a record is; the rest of it is stored elsewhere."""
+
+    # Of any type, so that whatever else goes by this name costs nobody the student.
+    reflection: Annotated[Any, doc("Who it is, where that stands inside", arrow=pa.string())] = None
+
+    @property
+    def student_id(self) -> int | None:
+        """The student's id: who stands inside counts, before the object's own id."""
+        inside = self._inside
+        return next((one for one in (self.account_id, inside.id, self.id) if one is not None), None)
+
+    @property
+    def account_id(self) -> int | None:
+        """The id that can be of nothing but the account; `id` may be of the pupil or the place in a list."""
+        return self.rid if self.rid is not None else self._inside.rid
+
+    @property
+    def student_usin(self) -> str | None:
+        """The student's number."""
+        return self.usin or self._inside.usin
+
+    @property
+    def _inside(self) -> Who:
+        if not isinstance(self.reflection, dict):
+            return _NOBODY
+        try:
+            return msgspec.convert(self.reflection, Who, strict=False)
+        except msgspec.ValidationError:
+            return _NOBODY
+
+
+_NOBODY = Who()
+
+
+class SentRecord(Contract):
+    """A record as it is sent: with its class by the student route, with its student by the session route."""
+
+    id: Annotated[Int, doc("Record id")]
+    checked_at: Annotated[dt.date | None, doc("Date of the session")] = None
+    lesson: Annotated[Int | None, doc("Lesson number")] = None
+    status: Annotated[Text | None, doc("Status", values=STATUSES)] = None
+    status_label: Annotated[Text | None, doc("Label of what the teacher marked")] = None
+    absence_label: Annotated[Text | None, doc("Leave")] = None
+    conclusion_label: Annotated[Text | None, doc("Result")] = None
+    created_date: Annotated[dt.date | None, doc("Date on which it was marked")] = None
+    created_time: Annotated[Text | None, doc("Time at which it was marked")] = None
+    # Another text every day for the same record, so it is not kept.
+    created_date_label: Annotated[Text | None, doc("Relative day", expected=False)] = None
+    klass: Annotated[Ref | None, doc("Class", expected=False)] = None
+    student: Annotated[Ref | None, doc("Student", expected=False)] = None
+
+
+@dataclass(frozen=True)
+class SessionDetail:
+    """The answer for one session. `statistics`: JSON members; None where the platform sends none."""
+
+    statistics: Mapping[str, Raw] | None
+    records: Page[SentRecord]
+
+
+def parse_list(body: bytes) -> Page[SentRecord]:
+    """A student's list of records."""
+    return decode_page(body, SentRecord)
+
+
+def parse_session(body: bytes) -> SessionDetail:
+    """The detail of one session; a platform may leave out an empty list, or send it alone."""
+    if not body.startswith(b"{"):
+        return SessionDetail(None, decode_page(body, SentRecord))
+    [whole] = raw_rows(b"[%b]" % body)
+    try:
+        members = _MEMBERS.decode(whole)
+        statistics = _statistics(bytes(members.get("statistics", b"null")))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnexpectedAnswer(f"expected the statistics and the list of a session: {error}.") from error
+    return SessionDetail(statistics, decode_page(bytes(members.get("list", b"null")), SentRecord))
+
+
+def counts_students(statistics: Mapping[str, Raw] | None) -> bool:
+    """Whether the statistics of a session, as sent, count anybody."""
+    sent = (bytes((statistics or {}).get(name, b"0")) for name in ("normal", "late", "absent"))
+    return any(value not in (b"0", b"null") for value in sent)
+
+
+def records_of_student(page: Page[SentRecord], student_id: int, usins: Mapping[int, str]) -> Gathered:
+    """The rows of one student. `usins`: student numbers, which this route does not send."""
+    usin = usins.get(student_id)
+    rows = [_row(sent, sent.klass.id if sent.klass else None, student_id, usin) for sent in page.rows]
+    return _gathered(page, rows)
+
+
+def records_of_session(
+    page: Page[SentRecord], class_id: int, usins: Mapping[int, str], ids: Mapping[str, int]
+) -> Gathered:
+    """The rows of one session of a class. `usins`: student numbers; `ids`: whose they are, for a student who
+    is sent with his number alone, or with an id that is not the one of his account."""
+    rows = []
+    for sent in page.rows:
+        who = sent.student or Ref()
+        number = who.student_usin
+        student_id = who.student_id
+        if who.account_id is None and usins.get(student_id or 0) != number:
+            student_id = ids.get(number or "", student_id)
+        usin = number if student_id is None else usins.get(student_id, number)
+        rows.append(_row(sent, class_id, student_id, usin))
+    return _gathered(page, rows)
+
+
+def session_rows(sessions: Mapping[Session, Mapping[str, Any]]) -> Gathered:
+    """The rows of sessions from their members: what is said of each beside its key, as JSON values."""
+    rows = [
+        {"class_id": session.class_id, "date": session.day, "lesson": session.lesson, **members}
+        for session, members in sessions.items()
+    ]
+    return gathered_of(decode_page(msgspec.json.encode(rows), SESSIONS.contract))
+
+
+def _row(
+    sent: SentRecord, class_id: int | None, student_id: int | None, usin: str | None
+) -> AttendanceRecord:
+    return AttendanceRecord(
+        sent.id,
+        class_id,
+        student_id,
+        usin,
+        sent.checked_at,
+        sent.lesson,
+        sent.status,
+        sent.status_label,
+        sent.absence_label,
+        sent.conclusion_label,
+        sent.created_date,
+        sent.created_time,
+    )
+
+
+def _gathered(page: Page[SentRecord], rows: list[AttendanceRecord]) -> Gathered:
+    return Gathered(rows, page.extras, [False] * len(rows), page.bad, page.drift, total=None)
+
+
+def _statistics(sent: bytes) -> Mapping[str, Raw] | None:
+    """None where there are none, for which PHP writes an empty list too."""
+    return None if sent == b"[]" else _STATISTICS.decode(sent)
+
+
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_STATISTICS: msgspec.json.Decoder[dict[str, Raw] | None] = msgspec.json.Decoder(dict[str, Raw] | None)

@@ -1,0 +1,105 @@
+"""Where teaching weeks begin, which the interface does not specify, and how the platform shows it. Pure.
+
+A semester says in which week it is today. That leaves seven days on which its first week may have begun, and
+every day on which it is asked may leave fewer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal, get_args
+
+WEEK = timedelta(days=7)
+# On Mondays, the first being that of the semester's first day; on the weekday of that day; on Mondays, the
+# first being the one on that day or after it; or on Sundays, the first being that of that day. The plainest
+# comes first.
+WeekRule = Literal["monday", "first_day", "next_monday", "sunday"]
+WEEK_RULES: tuple[WeekRule, ...] = get_args(WeekRule)
+# `auto`: as the platform shows it.
+WeeksBegin = Literal["auto", "monday", "first_day", "next_monday", "sunday"]
+KnownBy = Literal["setting", "current_week", "default"]
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What current_week has said so far of a semester: its first day, and between which days (both included)
+    its first week begins. `seen_on`: the last day on which it was asked."""
+
+    semester_id: int
+    first: date
+    earliest: date
+    latest: date
+    seen_on: date
+
+    def allows(self, rule: WeekRule) -> bool:
+        """Whether weeks can begin where this rule says."""
+        return self.earliest <= week_1_on(rule, self.first) <= self.latest
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Where weeks begin. `known_by`: what told so; `others`: the rules that nothing speaks against as well;
+    `contradicts`: the sighting that the rule does not agree with."""
+
+    rule: WeekRule
+    known_by: KnownBy
+    others: tuple[WeekRule, ...] = ()
+    contradicts: Sighting | None = None
+
+
+def week_1_on(rule: WeekRule, first: date) -> date:
+    """The day on which the first week of a semester begins."""
+    match rule:
+        case "monday":
+            return first - timedelta(days=first.weekday())
+        case "next_monday":
+            return first + timedelta(days=-first.weekday() % 7)
+        case "sunday":
+            return first - timedelta(days=first.isoweekday() % 7)
+        case "first_day":
+            return first
+
+
+def sighting(
+    semester_id: int, first: date, last: date, current_week: int | None, day: date
+) -> Sighting | None:
+    """What a semester's current_week tells on a day; None where it tells nothing: outside the semester, where
+    a platform may stay at the first or the last week, or where it is so far off that the platform's date is
+    another one."""
+    if current_week is None or not first <= day <= last:
+        return None
+    latest = day - (current_week - 1) * WEEK
+    found = Sighting(semester_id, first, latest - WEEK + timedelta(days=1), latest, day)
+    is_near = abs((day - week_1_on("monday", first)) // WEEK + 1 - current_week) <= 1
+    return found if is_near else None
+
+
+def together(before: Sighting | None, now: Sighting) -> Sighting:
+    """What two sightings of a semester tell together. If they contradict each other, the later one holds."""
+    if before is None or before.first != now.first:
+        return now
+    earliest, latest = max(before.earliest, now.earliest), min(before.latest, now.latest)
+    if earliest > latest:
+        return now
+    return Sighting(now.semester_id, now.first, earliest, latest, max(before.seen_on, now.seen_on))
+
+
+def decide(setting: WeeksBegin, sightings: Sequence[Sighting]) -> Decision:
+    """Where weeks begin in a school. What its semesters show together holds, else what the latest shows."""
+    latest = max(sightings, key=lambda one: (one.seen_on, one.first), default=None)
+    allowed = [rule for rule in WEEK_RULES if all(one.allows(rule) for one in sightings)]
+    if not allowed and latest:
+        allowed = [rule for rule in WEEK_RULES if latest.allows(rule)]
+    if setting != "auto":
+        if setting in allowed or not latest:
+            return Decision(setting, "setting")
+        return Decision(setting, "setting", tuple(allowed or _others(setting)), latest)
+    if not allowed:
+        return Decision("monday", "default", _others("monday"), latest)
+    rule, *others = allowed
+    known_by: KnownBy = "default" if len(allowed) == len(WEEK_RULES) else "current_week"
+    return Decision(rule, known_by, tuple(others))
+
+
+def _others(rule: WeekRule) -> tuple[WeekRule, ...]:
+    return tuple(one for one in WEEK_RULES if one != rule)

@@ -1,0 +1,241 @@
+"""The vocabulary of contracts: field types, a field's documentation, and the Arrow types that follow.
+
+A contract is a msgspec struct: the JSON decoder checks every value against it at C speed, and refuses
+what a column could not hold exactly (1.7 or 2^63 where an integer belongs). Everything else about
+a resource's columns (lake schema, column comments, dictionary) derives from the same struct.
+"""
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal
+from zoneinfo import ZoneInfo
+
+import msgspec
+import pyarrow as pa
+from msgspec import Meta, inspect
+
+# The platform's strings carry decimals of unstated scale: 18 places hold what a double prints, and what
+# does not fit stays in `_extra`.
+DECIMAL = pa.decimal128(38, 18)
+
+Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Text = str
+Flag = bool
+Float = float
+# Decimals travel as strings, so that no digit is lost on the way.
+Number = Decimal
+# What stands for nothing among marks, and texts but for it.
+ANY_DASH = "[-\u2010-\u2015]"
+Mark = Annotated[str, Meta(pattern=f"^(?!{ANY_DASH}$)")]
+#: The zone of the platform's wall clock.
+PLATFORM_ZONE = ZoneInfo("Asia/Shanghai")
+# That wall clock, `YYYY-MM-DD HH:MM:SS`, without a zone.
+WallClock = Annotated[dt.datetime, Meta(tz=False)]
+
+
+class Contract(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """Base of all contracts. Fields without a default are what a row cannot be without: its key.
+
+    `of_person`: those that may stand inside `reflection` instead, as the contract is of a person. `label_zh`:
+    the name of its table in Chinese."""
+
+    of_person: ClassVar[tuple[str, ...]] = ()
+    label_zh: ClassVar[str] = ""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One documented field of a contract; see `doc` for what the flags mean. `name` is its column, `wire` its
+    key in JSON. `withheld`: nothing but null fits it, and what is sent is dropped. `nested`: the contract of
+    an object inside the row, or of those in its list."""
+
+    name: str
+    wire: str
+    arrow_type: pa.DataType
+    description: str
+    label_zh: str
+    unit: str
+    enum: bool
+    known_values: frozenset[str]
+    personal: bool
+    expected: bool
+    any_json: bool
+    digits: bool
+    assumed: bool
+    mark: bool
+    rate: str
+    withheld: bool
+    nested: type[Contract] | None
+
+
+def doc(
+    description: str,
+    *,
+    label_zh: str = "",
+    unit: str = "",
+    enum: bool = False,
+    values: tuple[str, ...] = (),
+    personal: bool = False,
+    expected: bool = True,
+    any_json: bool = False,
+    digits: bool = False,
+    assumed: bool = False,
+    mark: bool = False,
+    rate: Literal["", "share", "percent"] = "",
+    arrow: pa.DataType | None = None,
+) -> Meta:
+    """Documentation of a field.
+
+    `label_zh`: its name in Chinese; `unit`: what it is measured in. Both are for the dictionary and for
+    workbooks, and go with the column into the models that keep its name.
+    `enum`: one of the specification's enums whose values are not shown; a platform may number them.
+    `values`: those of an enum that are shown; others load and are reported as drift. `personal`: tells
+    about one person. `expected`: False where only some platforms send the field. `any_json`: values of any
+    type, which load as text. `digits`: an integer that travels as text. `assumed`: the specification does not
+    show the type, and what is no integer stays in `_extra`. `mark`: the specification has it as text, so that
+    a word ("A") in the place of a number is no fault of the platform. `rate`: its unit, in which 85% is 0.85
+    or 85. `arrow`: the column's type where it is not the usual one of the field's type."""
+    return Meta(
+        description=description,
+        extra={
+            "label_zh": label_zh,
+            "unit": unit,
+            "enum": enum or bool(values),
+            "values": values,
+            "personal": personal,
+            "expected": expected,
+            "any_json": any_json,
+            "digits": digits,
+            "assumed": assumed,
+            "mark": mark,
+            "rate": rate,
+            "arrow": arrow,
+        },
+    )
+
+
+class PersonRef(Contract):
+    """A person inside another row. Platforms that send bare ids give only the id."""
+
+    id: Int
+    name: Text | None = None
+    usin: Text | None = None
+
+
+class NamedRef(Contract):
+    """Something with a name inside another row. Platforms that send bare ids give only the id."""
+
+    id: Int
+    name: Text | None = None
+
+
+class TagRef(Contract):
+    """A tag that an assessment item offers."""
+
+    name: Text | None = None
+
+
+People = list[Int | PersonRef]
+NamedRefs = list[Int | NamedRef]
+
+
+@cache
+def fields(contract: type[Contract]) -> tuple[Field, ...]:
+    """The documented fields of a contract, in its own order."""
+    info = inspect.type_info(contract)
+    assert isinstance(info, inspect.StructType)
+    return tuple(_field(field) for field in info.fields)
+
+
+def column_names(contract: type[Contract]) -> tuple[str, ...]:
+    """The names of a contract's fields, in its own order."""
+    return tuple(field.name for field in fields(contract))
+
+
+def _field(field: inspect.Field) -> Field:
+    documentation = field.type if isinstance(field.type, inspect.Metadata) else None
+    schema = (documentation.extra_json_schema or {}) if documentation else {}
+    extra = (documentation.extra or {}) if documentation else {}
+    return Field(
+        name=field.name,
+        wire=field.encode_name,
+        arrow_type=arrow_type(field.type),
+        description=schema.get("description", ""),
+        label_zh=extra.get("label_zh", ""),
+        unit=extra.get("unit", ""),
+        enum=extra.get("enum", False),
+        known_values=frozenset(extra.get("values", ())),
+        personal=extra.get("personal", False),
+        expected=extra.get("expected", True),
+        any_json=extra.get("any_json", False),
+        digits=extra.get("digits", False),
+        assumed=extra.get("assumed", False),
+        mark=extra.get("mark", False),
+        rate=extra.get("rate", ""),
+        withheld=documentation is not None and isinstance(documentation.type, inspect.NoneType),
+        nested=_nested(field.type),
+    )
+
+
+def _nested(kind: Any) -> type[Contract] | None:
+    match kind:
+        case inspect.Metadata():
+            return _nested(kind.type)
+        case inspect.UnionType():
+            return next((nested for member in kind.types if (nested := _nested(member))), None)
+        case inspect.ListType():
+            return _nested(kind.item_type)
+        case inspect.StructType() if issubclass(kind.cls, Contract):
+            return kind.cls
+    return None
+
+
+@cache
+def roomy(arrow_type: Any) -> Any:
+    """The type that values are made in before they are cast to `arrow_type`: its decimals have room for any
+    digits. Arrow does not notice when a value overflows 128 bits on its way to a decimal's scale, and stores
+    another number; a cast refuses what does not fit."""
+    if pa.types.is_decimal(arrow_type):
+        return pa.decimal256(76 - arrow_type.scale, arrow_type.scale)
+    if pa.types.is_struct(arrow_type):
+        return pa.struct([(part.name, roomy(part.type)) for part in arrow_type])
+    if pa.types.is_list(arrow_type):
+        return pa.list_(roomy(arrow_type.value_type))
+    return arrow_type
+
+
+def arrow_type(kind: Any) -> pa.DataType:
+    """The Arrow type that holds every value of a msgspec type exactly.
+
+    Raises TypeError for a type that contracts do not use."""
+    match kind:
+        case inspect.Metadata():
+            return (kind.extra or {}).get("arrow") or arrow_type(kind.type)
+        case inspect.UnionType():
+            # null and bare ids give way to the type that can say most
+            members = [member for member in kind.types if not isinstance(member, inspect.NoneType)]
+            richest = max(members, key=lambda member: isinstance(member, inspect.StructType))
+            return arrow_type(richest)
+        case inspect.BoolType():
+            return pa.bool_()
+        case inspect.IntType():
+            return pa.int64()
+        case inspect.FloatType():
+            return pa.float64()
+        case inspect.StrType():
+            return pa.string()
+        case inspect.DecimalType():
+            return DECIMAL
+        case inspect.DateTimeType():
+            return pa.timestamp("us")
+        case inspect.DateType():
+            return pa.date32()
+        case inspect.ListType():
+            return pa.list_(arrow_type(kind.item_type))
+        case inspect.DictType():
+            return pa.map_(arrow_type(kind.key_type), arrow_type(kind.value_type))
+        case inspect.StructType():
+            return pa.struct([(field.name, arrow_type(field.type)) for field in kind.fields])
+    raise TypeError(f"contracts do not use {kind!r}")

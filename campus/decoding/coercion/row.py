@@ -1,0 +1,256 @@
+"""A row that does not fit its contract as it was sent, made to fit where nothing is lost by it.
+
+A value that is rewritten stays verbatim in the row's `_extra`, and the rewriting is noted as drift. So is a
+value that no column can hold, which is null there: only a row without a readable key is refused."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, partial
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+import pyarrow as pa
+from msgspec import Raw
+
+from campus.contracts.fields import Contract, Field, PersonRef, fields
+from campus.decoding.coercion.containers import (
+    EMPTY_LIST,
+    EMPTY_OBJECT,
+    UNREADABLE,
+    to_id_list,
+    to_list,
+    to_map,
+    to_mark,
+    worst,
+)
+from campus.decoding.coercion.persons import (
+    NESTED_PERSON,
+    OF_PERSON,
+    take_from_inside,
+    take_place,
+    to_id,
+    to_name,
+)
+from campus.decoding.coercion.scalars import (
+    DASH_FOR_NOTHING,
+    FINER_THAN_MICROSECONDS,
+    Coerce,
+    Coerced,
+    coercion_to,
+    from_digits,
+    to_assumed_integer,
+    to_json_text,
+    to_null,
+    to_number,
+)
+from campus.decoding.raw_json import UNFIT, list_items, object_members
+from campus.decoding.redaction import WITHHELD, redacted
+
+# Kinds of drift: a field inside an object that no contract names, and a word in a column of marks.
+UNKNOWN_MEMBER = "unknown_nested_field"
+WORD = "word_for_number"
+
+T = TypeVar("T", bound=Contract)
+# Drift as (kind, field).
+DriftNotes = list[tuple[str, str]]
+
+
+def coerce_row(
+    members: dict[str, Raw], contract: type[Contract], misfits: Iterable[str] = ()
+) -> tuple[dict[str, Raw], DriftNotes]:
+    """Make a row fit its contract, in place; gives what `_extra` keeps verbatim, and drift as (kind, field).
+
+    `misfits`: fields whose values no column holds, though the decoder takes them. Taken out: withheld fields,
+    fields that no contract names, and both inside nested objects. Rewritten: "" anywhere but in a text, an
+    empty list where an object belongs and the other way round, a dash for a number or a mark, and a zero
+    date, become null; a number in text that number, and a number where text belongs its text; a percentage a
+    rate in the rate's unit; points, credits and stars of a mark their number; a timestamp with a zone the
+    platform's wall clock, one finer than a microsecond loses the rest; 0 and 1, also as text, become flags. A
+    bare date is its midnight and a midnight its date, a value of any type its JSON text. In lists of ids and
+    people, ids in text and in objects become numbers, and who stands inside a person's `reflection` takes
+    that person's place. All else that does not fit is null; a part of the key that the contract insists on is
+    taken out: the row has no readable key."""
+    nested = take_from_inside(members, contract) if contract.of_person else {}
+    extra, drift = take_unknown(members, contract)
+    extra |= nested
+    drift += [(NESTED_PERSON, name) for name in nested]
+    for name in _withheld(contract):
+        members.pop(name, None)
+    decoders, coercions, lost = _decoders(contract), _coercions(contract), {*misfits}
+    for name in [*lost, *_unfit(members, contract)]:
+        value = members[name]
+        coerced = None if name in lost else coercions[name](bytes(value))
+        if coerced is None or not _fits(decoders[name], coerced[1]):
+            coerced = (WORD if name in _marks(contract) else UNREADABLE, b"null")
+        kind, replacement = coerced
+        members[name] = Raw(replacement)
+        if kind:
+            extra[name] = Raw(redacted(value))
+        if kind not in ("", DASH_FOR_NOTHING):
+            drift += _drift_of(kind, name, contract, bytes(value))
+        if replacement == b"null" and name in _required(contract):
+            del members[name]
+    return extra, drift
+
+
+def take_unknown(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, Raw], DriftNotes]:
+    """Take the fields that no contract names out of a row; gives what `_extra` keeps of them, and their
+    drift."""
+    known = _known(contract)
+    extra: dict[str, Raw] = {}
+    drift: DriftNotes = []
+    for name in [name for name in members if name not in known]:
+        value = members.pop(name)
+        drift.append(("unknown_field", name))
+        if name not in WITHHELD:
+            extra[name] = Raw(redacted(value))
+    return extra, drift
+
+
+def _drift_of(kind: str, name: str, contract: type[Contract], value: bytes) -> DriftNotes:
+    """The drift of a field that was rewritten: of the objects in it, each member that no contract names."""
+    inner = _nested(contract).get(name)
+    paths = dict.fromkeys(_unknown_members(inner, value)) if inner else ()
+    members = [(UNKNOWN_MEMBER, f"{name}.{path}") for path in paths]
+    return members if members and kind == UNKNOWN_MEMBER else [*members, (kind, name)]
+
+
+def _unknown_members(contract: type[Contract], value: bytes) -> Iterator[str]:
+    """The paths of what no contract names in an object or a list of them."""
+    for item in list_items(value) or [value]:
+        for name, member in (object_members(item) or {}).items():
+            if name in _nested(contract):
+                inner = _unknown_members(_nested(contract)[name], bytes(member))
+                yield from (f"{name}.{path}" for path in inner)
+            # Who stands inside a person is understood.
+            elif name not in _known(contract) and not (contract is PersonRef and name in OF_PERSON):
+                yield name
+
+
+def _unfit(members: Mapping[str, Raw], contract: type[Contract]) -> list[str]:
+    """The fields whose values the decoder refuses, or would round."""
+    row = msgspec.json.encode(members)
+    fine = FINER_THAN_MICROSECONDS.search(row) is not None
+    if not fine and _fits(row_decoder(contract), row):
+        return []
+    timed = _timed(contract)
+    return [
+        name
+        for name, decoder in _decoders(contract).items()
+        if (value := members.get(name)) is not None
+        and (
+            not _fits(decoder, value)
+            or (fine and name in timed and FINER_THAN_MICROSECONDS.search(bytes(value)))
+        )
+    ]
+
+
+@cache
+def row_decoder(contract: type[T]) -> "msgspec.json.Decoder[T]":
+    """What decodes one row of a contract."""
+    return msgspec.json.Decoder(contract)
+
+
+def _fits(decoder: "msgspec.json.Decoder[Any]", value: bytes | Raw) -> bool:
+    try:
+        decoder.decode(value)
+    except UNFIT:
+        return False
+    return True
+
+
+@cache
+def _coercions(contract: type[Contract]) -> Mapping[str, Coerce]:
+    """The coercion of each field's values."""
+    decoders = _decoders(contract)
+    return {field.wire: _coercion(field, decoders[field.wire]) for field in fields(contract)}
+
+
+def _coercion(field: Field, decoder: "msgspec.json.Decoder[Any]") -> Coerce:
+    kind = field.arrow_type
+    if field.any_json:
+        return to_json_text
+    if field.digits:
+        return from_digits
+    if field.assumed:
+        return to_assumed_integer
+    if field.nested and pa.types.is_list(kind):
+        return partial(_to_objects, decoder, field.nested)
+    if field.nested:
+        return partial(_to_object, field.nested)
+    if pa.types.is_decimal(kind) or pa.types.is_floating(kind):
+        return partial(to_number, rate=field.rate, in_units=field.mark and not field.rate)
+    if pa.types.is_map(kind):
+        texts = pa.types.is_string(kind.item_type)
+        return partial(to_map, to_mark if texts else coercion_to(kind.item_type))
+    if pa.types.is_list(kind):
+        return to_id_list if pa.types.is_integer(kind.value_type) else partial(to_list, to_name)
+    return coercion_to(kind)
+
+
+def _to_object(contract: type[Contract], value: bytes) -> Coerced | None:
+    """An object that is embedded in a row, coerced as a row is."""
+    if value == b"[]":
+        return EMPTY_LIST
+    if not value.startswith(b"{"):
+        return to_null(value)
+    members = object_members(value)
+    if members is None:
+        return None
+    moved = contract is PersonRef and take_place(members)
+    _, drift = coerce_row(members, contract)
+    kinds = (UNKNOWN_MEMBER if kind == "unknown_field" else kind for kind, _ in drift)
+    return NESTED_PERSON if moved else worst(kinds), msgspec.json.encode(members)
+
+
+def _to_objects(
+    decoder: "msgspec.json.Decoder[Any]", contract: type[Contract], value: bytes
+) -> Coerced | None:
+    """A list of objects, and of bare ids among them; an item that names nobody is left out."""
+    items = list_items(value)
+    if items is None:
+        return EMPTY_OBJECT if value == b"{}" else to_null(value)
+    kinds, kept = [], []
+    for item in items:
+        kind, coerced = (_to_object(contract, item) if item.startswith(b"{") else to_id(item)) or ("", item)
+        fits = _fits(decoder, b"[%b]" % coerced)
+        kinds.append(kind if fits else UNREADABLE)
+        kept += [Raw(coerced)] if fits else []
+    return worst(kinds), msgspec.json.encode(kept)
+
+
+@cache
+def _decoders(contract: type[Contract]) -> Mapping[str, "msgspec.json.Decoder[Any]"]:
+    hints = get_type_hints(contract, include_extras=True)
+    return {field.wire: msgspec.json.Decoder(hints[field.name]) for field in fields(contract)}
+
+
+@cache
+def _required(contract: type[Contract]) -> frozenset[str]:
+    return frozenset(field.encode_name for field in msgspec.structs.fields(contract) if field.required)
+
+
+@cache
+def _marks(contract: type[Contract]) -> frozenset[str]:
+    return frozenset(field.wire for field in fields(contract) if field.mark)
+
+
+@cache
+def _timed(contract: type[Contract]) -> frozenset[str]:
+    """The fields that a moment may be in."""
+    return frozenset(f.wire for f in fields(contract) if f.nested or pa.types.is_timestamp(f.arrow_type))
+
+
+@cache
+def _known(contract: type[Contract]) -> frozenset[str]:
+    return frozenset(field.wire for field in fields(contract))
+
+
+@cache
+def _nested(contract: type[Contract]) -> Mapping[str, type[Contract]]:
+    """The contract of the objects in each field that has any."""
+    return {field.wire: field.nested for field in fields(contract) if field.nested}
+
+
+@cache
+def _withheld(contract: type[Contract]) -> frozenset[str]:
+    return frozenset(field.wire for field in fields(contract) if field.withheld)

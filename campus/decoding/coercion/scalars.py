@@ -1,0 +1,216 @@
+"""One value that does not fit its column, made to fit where nothing is lost: numbers, flags, dates, moments.
+
+Each function takes the JSON of a value that the decoder refused; None: it cannot be made to fit."""
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from decimal import Decimal
+
+import msgspec
+import pyarrow as pa
+
+from campus.contracts.fields import ANY_DASH, PLATFORM_ZONE
+from campus.decoding.raw_json import UNFIT
+from campus.decoding.redaction import redacted
+
+# A drift kind ("" for what is no drift) and the JSON of the new value.
+Coerced = tuple[str, bytes]
+Coerce = Callable[[bytes], Coerced | None]
+
+PLAIN_MOMENT = re.compile(rb'"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"')
+BARE_DATE = re.compile(rb'"\d{4}-\d\d-\d\d"')
+INTEGER = re.compile(rb"-?\d+")
+DASH = re.compile(ANY_DASH)
+# A number in text, as nearly every program writes one; and with groups of thousands, but not with a single
+# one, whose comma may be a decimal point as well.
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3})+\.[0-9]+|(,[0-9]{3}){2,})")
+# The units of marks that stand behind their numbers: points, credits, stars.
+MARK_IN_UNITS = re.compile(r"(.+?)\s*(学?分|颗?星|points?|pts|stars?)", re.IGNORECASE)
+# Digits that begin with a zero are a code sooner than an integer.
+CODE = re.compile(rb'"\s*[+-]?0\d')
+# The digits, signs and the space that Chinese input methods write.
+FULL_WIDTH = {0xFF01 + place: 0x21 + place for place in range(94)} | {0x3000: 0x20}
+# The sign that typesetting has for minus.
+FULL_WIDTH |= {0x2212: 0x2D}
+# Powers of ten beyond which no column holds an integer.
+MOST_DIGITS = 20
+# The decoder would round what is finer than a microsecond. Begins with a literal so that pages of many
+# megabytes are searched at the speed of memchr.
+FINER_THAN_MICROSECONDS = re.compile(rb"\.(?<=:\d\d\.)(\d{6})\d+")
+# A moment whose zone stands apart, or lacks its colon or its minutes, as databases write it.
+LOOSE_ZONE = re.compile(rb'("\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?) ?([+-]\d\d):?(\d\d)?"')
+# The midnight of a day, as platforms write a date that know moments only; behind it, its zone.
+MIDNIGHT = re.compile(rb'"(\d{4}-\d\d-\d\d)[ T]00:00:00(?:\.0+)?(Z|[+-]\d\d:?\d\d)?"')
+JSON_NUMBER = re.compile(rb"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+# How databases that know no null write "never".
+ZERO_MOMENTS = frozenset({b'"0000-00-00 00:00:00"', b'"0000-00-00"'})
+FLAGS_IN_TEXT = {
+    b"false": b"false False FALSE 0 f F".split(),
+    b"true": b"true True TRUE 1 t T".split(),
+}
+EMPTY = ("empty_text", b"null")
+ZERO_DATE = ("zero_date", b"null")
+NUMBERED_FLAGS = {b"0": ("number_for_flag", b"false"), b"1": ("number_for_flag", b"true")}
+TEXT_FLAGS = {b'""': EMPTY} | {
+    b'"%b"' % text: ("text_for_flag", flag) for flag, texts in FLAGS_IN_TEXT.items() for text in texts
+}
+# Kept verbatim, but no drift: the specification has it so.
+DASH_FOR_NOTHING = "dash"
+
+
+def coercion_to(kind: pa.DataType) -> Coerce:
+    """The coercion of one value to a column of this type."""
+    if pa.types.is_integer(kind):
+        return to_integer
+    if pa.types.is_string(kind):
+        return to_text
+    if pa.types.is_boolean(kind):
+        return to_flag
+    if pa.types.is_date(kind):
+        return to_date
+    if pa.types.is_timestamp(kind):
+        return to_wall_clock
+    return to_null
+
+
+def to_null(value: bytes) -> Coerced | None:
+    """Text that stands for nothing: a dash, or spaces at most."""
+    text = _plain_text(value)
+    if text == "":
+        return EMPTY
+    return (DASH_FOR_NOTHING, b"null") if text is not None and DASH.fullmatch(text) else None
+
+
+def to_text(value: bytes) -> Coerced | None:
+    """A number where text belongs."""
+    return ("number_for_text", b'"%b"' % value) if _is_number(value) else None
+
+
+def _is_number(value: bytes) -> bool:
+    return JSON_NUMBER.fullmatch(value) is not None
+
+
+def to_json_text(value: bytes) -> Coerced | None:
+    """Any value as its JSON text, without what is withheld."""
+    try:
+        return "", msgspec.json.encode(redacted(value).decode())
+    except UnicodeDecodeError:
+        return None
+
+
+def to_flag(value: bytes) -> Coerced | None:
+    """A flag that comes as 0 or 1, or as text."""
+    return (NUMBERED_FLAGS | TEXT_FLAGS).get(value) or to_null(value)
+
+
+def to_number(value: bytes, *, rate: str, in_units: bool) -> Coerced | None:
+    """A number in text that the decoder does not take."""
+    text = _plain_text(value)
+    if text is None or to_null(value):
+        return to_null(value)
+    if rate and text.endswith("%"):
+        percent = _decimal(text[:-1].rstrip())
+        if percent is not None:
+            return "percentage", _written(_hundredth(percent) if rate == "share" else percent)
+    if in_units and (found := MARK_IN_UNITS.fullmatch(text)):
+        points = _decimal(found[1])
+        return None if points is None else ("number_with_unit", _written(points))
+    number = _decimal(text)
+    return None if number is None else ("text_for_number", _written(number))
+
+
+def to_integer(value: bytes) -> Coerced | None:
+    """An integer in text, or with decimals that are zero."""
+    if _is_number(value):
+        kind, number = "decimal_for_integer", _decimal(value.decode())
+    else:
+        text = _plain_text(value)
+        if text is None or to_null(value):
+            return to_null(value)
+        kind, number = "text_for_number", _decimal(text)
+    if (
+        number is None
+        or CODE.fullmatch(value)
+        or number.adjusted() > MOST_DIGITS
+        or number != number.to_integral_value()
+    ):
+        return None
+    return kind, b"%d" % int(number)
+
+
+def _plain_text(value: bytes) -> str | None:
+    """Text without the spaces around it, its full-width characters as usual ones; None for what is no
+    text."""
+    if not value.startswith(b'"'):
+        return None
+    try:
+        return msgspec.json.decode(value, type=str).translate(FULL_WIDTH).strip()
+    except UNFIT:
+        return None
+
+
+def _decimal(text: str) -> Decimal | None:
+    """The number that a text is without any doubt."""
+    if GROUPED.fullmatch(text):
+        text = text.replace(",", "")
+    return Decimal(text) if NUMBER.fullmatch(text) else None
+
+
+def _hundredth(number: Decimal) -> Decimal:
+    """Exact, unlike what a context with so many digits computes."""
+    sign, digits, exponent = number.as_tuple()
+    return Decimal((sign, digits, int(exponent) - 2))
+
+
+def _written(number: Decimal) -> bytes:
+    """As JSON writes it."""
+    return str(number).encode()
+
+
+def from_digits(value: bytes) -> Coerced | None:
+    """An integer that the specification has as text; that it is one is no drift."""
+    return ("", value[1:-1]) if INTEGER.fullmatch(value[1:-1]) else to_integer(value)
+
+
+def to_assumed_integer(value: bytes) -> Coerced | None:
+    """An integer where the specification does not show that it is one; null for anything else."""
+    return to_integer(value) or ("other_type", b"null")
+
+
+def to_date(value: bytes) -> Coerced | None:
+    """The day of its own midnight, or of the platform's: what was 16:00 UTC the day before."""
+    if value in ZERO_MOMENTS:
+        return ZERO_DATE
+    if found := to_null(value):
+        return found
+    if midnight := MIDNIGHT.fullmatch(value):
+        return "zoned_date" if midnight[2] else "", b'"%b"' % midnight[1]
+    shifted = to_wall_clock(value)
+    if shifted and shifted[0] == "zoned_timestamp" and (midnight := MIDNIGHT.fullmatch(shifted[1])):
+        return "zoned_date", b'"%b"' % midnight[1]
+    return None
+
+
+def to_wall_clock(value: bytes) -> Coerced | None:
+    """The platform's wall clock at a moment, to microseconds; a bare date is its midnight."""
+    if value in ZERO_MOMENTS:
+        return "zero_timestamp", b"null"
+    if found := to_null(value):
+        return found
+    if PLAIN_MOMENT.fullmatch(value):
+        return None
+    if BARE_DATE.fullmatch(value):
+        return "", value[:-1] + b' 00:00:00"'
+    exact = FINER_THAN_MICROSECONDS.sub(rb".\1", value)
+    if zoned := LOOSE_ZONE.fullmatch(exact):
+        exact = b'%b%b:%b"' % (zoned[1], zoned[2], zoned[3] or b"00")
+    try:
+        moment = msgspec.json.decode(exact, type=dt.datetime)
+        if moment.tzinfo is not None:
+            local = moment.astimezone(PLATFORM_ZONE).replace(tzinfo=None)
+            return "zoned_timestamp", msgspec.json.encode(local)
+    except (msgspec.DecodeError, UnicodeDecodeError, OverflowError):
+        return None
+    return ("fine_timestamp", exact) if exact != value else None

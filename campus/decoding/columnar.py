@@ -1,0 +1,290 @@
+"""A page of dataset records to Arrow at the speed of a columnar parser, exactly.
+
+Arrow's JSON reader is strict where it matters and releases the interpreter lock; what it would take wrongly
+is checked around it. A page that it refuses, or that holds anything unusual, goes the one slow way of
+`campus.decoding.page`, and both ways agree on every row.
+
+The reader wants an object a line. A page is one to it, whose only column is the list of rows: that costs less
+than to cut it into its rows.
+"""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import cache
+from typing import Any, Literal
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+from msgspec import Raw
+
+from campus.contracts.fields import Contract, Field, fields, roomy
+from campus.decoding.coercion.row import take_unknown
+from campus.decoding.page import BadRow, Drift, absent_fields, decode_page, to_batch, unknown_value
+from campus.decoding.raw_json import UNFIT, raw_rows, sent_names
+from campus.decoding.zoned import is_zoned, verbatim, wall_clock
+
+# `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS`, and with one to six digits of a second: Arrow would take hours and
+# minutes alone as well.
+_DATE_LENGTHS = pa.array([10, None], pa.int32())
+_MOMENT_LENGTHS = pa.array([10, 19, *range(21, 27), None], pa.int32())
+_MIDNIGHT = r"^(\d{4}-\d\d-\d\d)[ T]00:00:00(\.0+)?$"
+_FIRST_DATE = pa.scalar(date.min)
+_FIRST_MOMENT = pa.scalar(datetime.min, pa.timestamp("us"))
+
+
+@dataclass
+class Records:
+    """A decoded page. `batch`: the columns of the contract and `_extra`. `first_key`, `last_key`: the least
+    and the greatest key of its rows; None unless the key is one integer. `ascending`: whether these keys are
+    proven to ascend strictly; False as well where the key is not one integer."""
+
+    batch: pa.RecordBatch
+    bad: list[BadRow] = field(default_factory=list)
+    drift: Counter[Drift] = field(default_factory=Counter)
+    first_key: int | None = None
+    last_key: int | None = None
+    ascending: bool = False
+
+    @property
+    def received(self) -> int:
+        """How many rows the page had."""
+        return self.batch.num_rows + len(self.bad)
+
+
+class NotPlain(Exception):
+    """A page that the fast way does not take."""
+
+
+def decode_records(body: bytes, contract: type[Contract], key: tuple[str, ...]) -> Records:
+    """Decode a page: a JSON array of objects; null is an empty one. `key`: columns.
+
+    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
+    try:
+        records = _decode_fast(body, contract, key)
+    except (NotPlain, pa.ArrowInvalid, *UNFIT):
+        records = _decode_slowly(body, contract)
+    if len(key) == 1 and pa.types.is_integer(records.batch.schema.field(key[0]).type):
+        _note_keys(records, records.batch.column(key[0]))
+    return records
+
+
+def records_schema(contract: type[Contract]) -> pa.Schema:
+    """The schema of the batches of `decode_records`."""
+    columns: dict[str, Any] = {f.name: f.arrow_type for f in fields(contract)}
+    return pa.schema(columns | {"_extra": pa.string()})
+
+
+class RowNumbers:
+    """Keys for the rows of one reading of a dataset that has none: a hash of the row's values, and a running
+    number among the rows that are equal."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[bytes] = Counter()
+
+    def column(self, batch: pa.RecordBatch) -> Any:
+        """`_row` for each row of the next batch, as text `hash/number`. Nulls are not hashed, so that
+        a new field without values changes no key."""
+        return pa.array(self._names(batch), pa.string())
+
+    def _names(self, batch: pa.RecordBatch) -> Iterator[str]:
+        for row in batch.to_pylist():
+            held = {name: value for name, value in row.items() if value is not None}
+            if "_extra" in held:
+                held["_extra"] = json.loads(held["_extra"], parse_float=str, parse_int=str)
+            text = msgspec.json.encode(held, order="sorted")
+            digest = hashlib.blake2b(text, digest_size=16)
+            self._seen[digest.digest()] += 1
+            yield f"{digest.hexdigest()}/{self._seen[digest.digest()]}"
+
+
+def _note_keys(records: Records, keys: Any) -> None:
+    if len(keys):
+        ends = pc.min_max(keys)
+        records.first_key, records.last_key = ends["min"].as_py(), ends["max"].as_py()
+    records.ascending = pc.all(pc.greater(keys[1:], keys[:-1]), min_count=0).as_py()
+
+
+def _decode_slowly(body: bytes, contract: type[Contract]) -> Records:
+    page = decode_page(body, contract)
+    batch, drift = to_batch(contract, page.rows, page.extras, [False] * len(page.rows))
+    return Records(batch.select(records_schema(contract).names), page.bad, page.drift + drift)
+
+
+def _decode_fast(body: bytes, contract: type[Contract], key: tuple[str, ...]) -> Records:
+    """Raises NotPlain, ArrowInvalid or one of UNFIT for a page that is not as plain as this takes it."""
+    drift: Counter[Drift] = Counter()
+    try:
+        sent = _read(body, contract, "error")
+        extras: Any = pa.nulls(sent.num_rows, pa.string())
+    except pa.ArrowInvalid:
+        # Before the reader sees them, since it would follow any nesting down to the end of the stack.
+        extras, drift = _unknown_fields(body, contract)
+        sent = _read(body, contract, "infer")
+    zoned = _zoned(body, sent, contract)
+    columns = [
+        zoned[f.wire] if f.wire in zoned else _finish(sent.column(f.wire), f) for f in fields(contract)
+    ]
+    if zoned:
+        if sent.num_columns > len(columns):
+            raise NotPlain
+        extras = verbatim({wire: sent.column(wire) for wire in zoned})
+        drift = Counter(
+            {
+                Drift("zoned_timestamp", wire): len(column) - column.null_count
+                for wire, column in zoned.items()
+            }
+        )
+    batch = pa.RecordBatch.from_arrays([*columns, extras], schema=records_schema(contract))
+    # UTF-8.
+    batch.validate(full=True)
+    if any(batch.column(name).null_count for name in key):
+        raise NotPlain
+    for unknown, count in _unknown_values(batch, contract):
+        drift[unknown] += count
+    if batch.num_rows:
+        drift.update(absent_fields(contract, _first_names(body), batch.num_rows))
+    return Records(batch, drift=drift)
+
+
+def _read(body: bytes, contract: type[Contract], unexpected: Literal["error", "infer"]) -> pa.RecordBatch:
+    """The fields as they are sent. `unexpected`: what fields are that the contract does not name; inferred
+    ones show as columns more, or as another type of the object that they are in."""
+    line = b'{"rows":%b}' % body
+    source: Any = pa.BufferReader(line)
+    schema = _sent_schema(contract)
+    table = pj.read_json(
+        source,
+        read_options=pj.ReadOptions(use_threads=False, block_size=len(line) + 1),
+        parse_options=pj.ParseOptions(
+            explicit_schema=pa.schema({"rows": pa.list_(pa.struct(schema))}),
+            unexpected_field_behavior=unexpected,
+        ),
+    )
+    # More rows or columns than one: the body ends the list, and goes on.
+    if (table.num_rows, table.num_columns, table.column(0).null_count) != (1, 1, 0):
+        raise NotPlain
+    rows: Any = table.column(0).chunk(0)
+    if rows.values.null_count:
+        raise NotPlain
+    sent = pa.RecordBatch.from_struct_array(rows.values)
+    if sent.select(schema.names).schema != schema:
+        raise NotPlain
+    return sent
+
+
+def _zoned(body: bytes, sent: pa.RecordBatch, contract: type[Contract]) -> dict[str, Any]:
+    """The columns of moments that were sent with their zone, by their names on the wire."""
+    texts = {
+        f.wire: sent.column(f.wire)
+        for f in fields(contract)
+        if pa.types.is_timestamp(f.arrow_type) and not f.withheld and is_zoned(sent.column(f.wire))
+    }
+    # What is kept verbatim was not escaped.
+    if texts and b"\\u00" in body:
+        raise NotPlain
+    columns = {wire: wall_clock(column) for wire, column in texts.items()}
+    if any(column is None for column in columns.values()):
+        raise NotPlain
+    return columns
+
+
+def _first_names(body: bytes) -> frozenset[str]:
+    """The names of the fields of the first row, without a look at the others unless it is a long one."""
+    beginning = body[:_BEGINNING].decode(errors="ignore")
+    try:
+        row, _ = _SCANNER.raw_decode(beginning, beginning.index("{"))
+    except ValueError:
+        return sent_names(raw_rows(body)[0])
+    return frozenset(row)
+
+
+def _unknown_fields(body: bytes, contract: type[Contract]) -> tuple[Any, Counter[Drift]]:
+    """The column `_extra`, and the drift, where rows have fields that the metadata do not list."""
+    extras: list[str | None] = []
+    drift: Counter[Drift] = Counter()
+    for members in _MEMBERS.decode(body):
+        kept, odd = take_unknown(members, contract)
+        extras.append(msgspec.json.encode(kept).decode() if kept else None)
+        for kind, name in odd:
+            drift[Drift(kind, name)] += 1
+    return pa.array(extras, pa.string()), drift
+
+
+_MEMBERS = msgspec.json.Decoder(list[dict[str, Raw]])
+_SCANNER = json.JSONDecoder()
+_BEGINNING = 1 << 14  # bytes
+
+
+@cache
+def _sent_schema(contract: type[Contract]) -> pa.Schema:
+    """The columns as they are sent: dates and times as text, since the reader would shift them by their
+    zone, and decimals with room (contract.roomy)."""
+    return pa.schema([(f.wire, _sent_type(f)) for f in fields(contract)])
+
+
+def _sent_type(field: Field) -> pa.DataType:
+    if field.nested:
+        return pa.struct(_sent_schema(field.nested))
+    return pa.string() if pa.types.is_temporal(field.arrow_type) else roomy(field.arrow_type)
+
+
+def _finish(sent: Any, field: Field) -> Any:
+    """A column as it was read, in the type of the contract.
+
+    Raises NotPlain, or ArrowInvalid for text that is no date and for a decimal that does not fit."""
+    kind: Any = field.arrow_type
+    if field.withheld:
+        return pa.nulls(len(sent), kind)
+    if pa.types.is_floating(kind) and not pc.all(pc.is_finite(sent), min_count=0).as_py():
+        raise NotPlain
+    if pa.types.is_decimal(kind):
+        return pc.cast(sent, kind)
+    if pa.types.is_date(kind):
+        return _parsed(sent, kind, _DATE_LENGTHS, _FIRST_DATE)
+    if pa.types.is_timestamp(kind):
+        return _parsed(sent, kind, _MOMENT_LENGTHS, _FIRST_MOMENT)
+    if field.nested:
+        parts = zip(sent.flatten(), fields(field.nested), strict=True)
+        return pa.StructArray.from_arrays(
+            [_finish(part, f) for part, f in parts], fields=list(kind), mask=sent.is_null()
+        )
+    return sent
+
+
+def _parsed(texts: Any, kind: Any, lengths: Any, first: Any) -> Any:
+    """Dates or moments, in the forms and the years that the slow way takes."""
+    if pa.types.is_date(kind) and not _are_usual(texts, lengths):
+        # One that is a midnight, as platforms write it that know moments only, is that date.
+        texts = pc.replace_substring_regex(texts, _MIDNIGHT, r"\1")
+    if not _are_usual(texts, lengths):
+        raise NotPlain
+    parsed = pc.cast(texts, kind)
+    if pc.any(pc.less(parsed, first)).as_py():
+        raise NotPlain
+    return parsed
+
+
+def _are_usual(texts: Any, lengths: Any) -> bool:
+    usual = pc.is_in(pc.unique(pc.binary_length(texts)), lengths, skip_nulls=False)
+    return bool(pc.all(usual).as_py())
+
+
+def _unknown_values(batch: pa.RecordBatch, contract: type[Contract]) -> Iterator[tuple[Drift, int]]:
+    for f in fields(contract):
+        if f.known_values:
+            column = batch.column(f.name)
+            unknown = column.filter(pc.invert(pc.is_in(column, _known(f))))
+            counts: Any = pc.value_counts(unknown.drop_null())
+            for counted in counts.to_pylist():
+                yield unknown_value(f, counted["values"]), counted["counts"]
+
+
+@cache
+def _known(field: Field) -> Any:
+    return pa.array(sorted(field.known_values), pa.string()).cast(field.arrow_type)

@@ -1,0 +1,61 @@
+"""Decoded rows as Arrow columns, and the values that no column can hold."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from campus.contracts.fields import Contract, Field, fields, roomy
+
+
+def column(rows: Sequence[Contract], name: str, arrow_type: pa.DataType) -> Any:
+    """One field of the rows as an Arrow array. Raises ArrowInvalid where a decimal has too many digits."""
+    values = [getattr(row, name) for row in rows]
+    if pa.types.is_nested(arrow_type):
+        values = [_plain(value, arrow_type) for value in values]
+    return pa.array(values, roomy(arrow_type)).cast(arrow_type)
+
+
+def _plain(value: Any, arrow_type: Any) -> Any:
+    """A nested value as Arrow takes it; a bare id where a person belongs is a person."""
+    match value:
+        case Contract():
+            members = msgspec.structs.asdict(value)
+            return {name: _plain(part, arrow_type.field(name).type) for name, part in members.items()}
+        case dict():
+            return list(value.items())
+        case list() if pa.types.is_nested(arrow_type.value_type):
+            return [_plain(item, arrow_type.value_type) for item in value]
+        case int() if pa.types.is_struct(arrow_type):
+            return {"id": value}
+    return value
+
+
+def misfitting(contract: type[Contract], rows: Sequence[Contract]) -> list[Field]:
+    """The fields with a decimal that their column cannot hold: no decoder knows how many digits it has."""
+    return [f for f in _with_decimals(contract) if not _is_held(rows, f)]
+
+
+def misfits(contract: type[Contract], rows: Sequence[Contract]) -> dict[int, list[str]]:
+    """By the place of a row, the names of its fields with a decimal that their column cannot hold."""
+    found: dict[int, list[str]] = {}
+    for f in misfitting(contract, rows):
+        for index, row in enumerate(rows):
+            if not _is_held([row], f):
+                found.setdefault(index, []).append(f.wire)
+    return found
+
+
+@cache
+def _with_decimals(contract: type[Contract]) -> tuple[Field, ...]:
+    return tuple(f for f in fields(contract) if roomy(f.arrow_type) != f.arrow_type)
+
+
+def _is_held(rows: Sequence[Contract], field: Field) -> bool:
+    try:
+        column(rows, field.name, field.arrow_type)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,117 @@
+"""The contract of a dataset's records, made from its definition."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, cast
+
+import msgspec
+import pyarrow as pa
+
+from campus.contracts.fields import DECIMAL, Contract, Int, Number, doc, fields
+from campus.decoding.definition import TYPES, Definition, FieldDefinition, columns_of, key_fields
+from campus.decoding.redaction import WITHHELD
+
+# Fields that are personal wherever the specification has them.
+PERSONAL = WITHHELD | {
+    "name",
+    "usin",
+    "pinyin",
+    "phone",
+    "email",
+    "avatar_url",
+    "review",
+    "self_review",
+    "invalid_reason",
+}
+
+
+def contract_of(
+    definition: Definition,
+    selected: Sequence[str] | None = None,
+    expanded: Mapping[str, Definition] | None = None,
+) -> type[Contract]:
+    """The contract of a dataset's records; the same definition gives the same one.
+
+    selected: names of the fields that are asked for; None: all. expanded: the definition of the dataset that
+    each expanded relation embeds."""
+    names = None if selected is None else frozenset(selected)
+    return _contract(definition, names, tuple((expanded or {}).items()))
+
+
+def decimal_type(precision: int | None, scale: int | None) -> pa.DataType:
+    """The column of a decimal field; one that holds most where the metadata make no sense."""
+    if precision is None or scale is None or not 0 < precision <= 38 or not 0 <= scale <= precision:
+        return DECIMAL
+    return pa.decimal128(precision, scale)
+
+
+@cache
+def _contract(
+    definition: Definition,
+    selected: frozenset[str] | None,
+    expanded: tuple[tuple[str, Definition], ...],
+    keyed: bool = True,
+) -> type[Contract]:
+    columns = columns_of(definition)
+    key = key_fields(definition) if keyed else ()
+    labels = {relation.name: relation.label for relation in definition.relations}
+    members: list[Any] = []
+    for field in definition.fields:
+        if selected is None or field.name in selected:
+            annotation = _annotation(field, columns[field.name], field in key)
+            members.append((columns[field.name], annotation, *(() if field in key else (None,))))
+    for name, target in expanded:
+        # of what is embedded even the key may be missing
+        embedded = _contract(target, None, (), keyed=False)
+        personal = any(field.personal for field in fields(embedded))
+        about = doc(_comment(labels[name], "", name, columns[name]), personal=personal)
+        members.append((columns[name], Annotated[embedded | None, about], None))
+    contract = msgspec.defstruct(
+        # A name of underscores alone, with which Python leaves attributes like __v their names.
+        "_",
+        members,
+        bases=(Contract,),
+        namespace={
+            "__doc__": _comment(definition.label, definition.description, definition.name, definition.name)
+        },
+        rename={column: name for name, column in columns.items()},
+        kw_only=True,
+    )
+    return cast(type[Contract], contract)
+
+
+def _annotation(field: FieldDefinition, column: str, is_key: bool) -> Any:
+    values = field.enum or ()
+    numbered = bool(values) and all(isinstance(value, int) for value in values)
+    kind = Int if field.type == "enum" and numbered else TYPES[field.type or "json"]
+    withheld = field.name in WITHHELD
+    about = doc(
+        _comment(field.label, field.description, field.name, column, values),
+        enum=field.type == "enum",
+        values=tuple(str(value) for value in values),
+        personal=field.name in PERSONAL,
+        expected=not withheld,
+        any_json=field.type in (None, "json") or (field.type == "text" and field.guessed),
+        arrow=_arrow_type(field, kind, withheld),
+    )
+    if withheld:
+        return Annotated[None, about]
+    return Annotated[kind if is_key else kind | None, about]
+
+
+def _arrow_type(field: FieldDefinition, kind: Any, withheld: bool) -> pa.DataType | None:
+    if withheld:
+        return pa.string()
+    return decimal_type(field.precision, field.scale) if kind is Number else None
+
+
+def _comment(
+    label: str | None, description: str | None, name: str, column: str, values: Sequence[str | int] = ()
+) -> str:
+    """The column's comment, with the field's own name where the column has another."""
+    parts = [label, description if description != label else None]
+    if values:
+        parts.append(f"One of {', '.join(str(value) for value in values)}")
+    if name != column:
+        parts.append(f"Named “{name}” by the platform")
+    return ". ".join(part.strip().rstrip(".。") for part in parts if part and part.strip()) or name

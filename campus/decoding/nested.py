@@ -1,0 +1,158 @@
+"""Answers that hold rows of several resources, taken apart: each part is decoded against its own contract.
+
+What is embedded of another resource that has rows of its own (a semester inside a transcript) is left out.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from campus.decoding.page import Page, decode_page
+from campus.decoding.raw_json import raw_rows
+from campus.http.errors import UnexpectedAnswer
+from campus.registry import RESOURCES, ResourceSpec
+
+# The rows of each resource in an answer, as JSON.
+Parts = dict[str, list[bytes | Raw]]
+Members = dict[str, Raw]
+
+
+def as_rows(body: bytes, *, single: bool) -> bytes:
+    """The JSON list of rows in an answer of the v1 generation. `single`: the answer is one object.
+
+    A list may come as an object, too: of lists (the fields of students, those of teachers), or of rows under
+    their names."""
+    if not body.startswith(b"{"):
+        return body
+    return b"[%b]" % body if single else _listed(body)
+
+
+def _listed(body: bytes) -> bytes:
+    """The rows of an object of lists, or of rows that may have their names as keys alone; else the body."""
+    members = _object(body)
+    firsts = {bytes(value)[:1] for value in members.values()}
+    if firsts == {b"["}:
+        return msgspec.json.encode([row for value in members.values() for row in _list(value, "rows") or ()])
+    if firsts == {b"{"}:
+        named = [{"name": Raw(msgspec.json.encode(name)), **_object(row)} for name, row in members.items()]
+        return msgspec.json.encode(named)
+    return body if members else b"[]"
+
+
+def page_of(spec: ResourceSpec, body: bytes) -> Page[Any]:
+    """The page of rows in an answer to a question for a resource.
+
+    Raises TornBody where the body is no JSON, UnexpectedAnswer where it holds no rows."""
+    rows = as_rows(body, single=spec.single) if spec.is_v1 else body
+    return decode_page(rows, spec.contract)
+
+
+def taken_apart(body: bytes, name: str) -> dict[str, Page[Any]]:
+    """The page of each resource in an answer to the question for resource `name`, one of SPLITTERS.
+
+    Raises TornBody where the body is no JSON, UnexpectedAnswer where it has another shape."""
+    parts = SPLITTERS[name](body)
+    specs = [RESOURCES[part] for part in family(name)]
+    return {
+        spec.name: decode_page(b"[%b]" % b",".join(parts.get(spec.name, [])), spec.contract) for spec in specs
+    }
+
+
+def family(name: str) -> tuple[str, ...]:
+    """A resource and those whose rows come inside its answer."""
+    return (name, *(spec.name for spec in RESOURCES.values() if spec.embedded_in == name))
+
+
+def together_with(spec: ResourceSpec, selected: Iterable[ResourceSpec]) -> tuple[ResourceSpec, ...]:
+    """Those of the selected resources that come in one answer with this one, which is one of them."""
+    names = family(spec.embedded_in or spec.name)
+    return tuple(one for one in selected if one.name in names)
+
+
+def _assessment(body: bytes) -> Parts:
+    """The assessment of a class and the items inside it; an empty answer has none."""
+    answer = body.strip() or b"null"
+    parts: Parts = defaultdict(list)
+    for row in raw_rows(b"[%b]" % answer if answer.startswith(b"{") else answer):
+        members = _object(row)
+        items = _list(members.pop("items", None), "an assessment's items")
+        if items is None and bytes(members.get("item_num", b"0")) not in (b"0", b"null"):
+            raise UnexpectedAnswer("the assessment came without its items although expand=items was asked.")
+        parts["assessments"] += [msgspec.json.encode(members)] if members else []
+        parts["assessment_items"] += _flat(items or [])
+    return parts
+
+
+def _flat(items: Iterable[bytes | Raw], parent: Raw | None = None) -> list[bytes | Raw]:
+    """Items one after the other, with those that a platform sends inside their parents as `children`. They
+    name their parent, or get it from where they stand."""
+    rows: list[bytes | Raw] = []
+    for item in items:
+        if not bytes(item).lstrip().startswith(b"{"):
+            rows.append(item)
+            continue
+        members = _object(item)
+        children = _list(members.pop("children", None), "an item's children") or []
+        if parent is not None:
+            members.setdefault("pid", parent)
+        rows.append(msgspec.json.encode(members))
+        rows += _flat(children, members.get("id"))
+    return rows
+
+
+def _timetable(body: bytes) -> Parts:
+    members = {} if body.strip() == b"[]" else _answer(body)
+    return {
+        f"timetable_{name}": [*(_list(members.get(name), f"a timetable's {name}") or [])]
+        for name in ("days", "lessons")
+    }
+
+
+def _transcript(body: bytes) -> Parts:
+    """A student's transcript, its semesters and their courses; an empty answer has none."""
+    answer = body.strip()
+    parts: Parts = defaultdict(list)
+    if answer in (b"", b"null", b"[]", b"{}"):
+        return parts
+    whole = _answer(answer)
+    for group in _list(whole.pop("grade_list", None), "a transcript's grade_list") or []:
+        semester = _object(group)
+        of_semester = {"semester_id": _object(semester.pop("semester", Raw(b"{}"))).get("id", Raw(b"null"))}
+        for course in _list(semester.pop("grade_list", None), "a semester's grade_list") or []:
+            parts["transcript_courses"].append(msgspec.json.encode(_object(course) | of_semester))
+        parts["transcript_semesters"].append(msgspec.json.encode(semester | of_semester))
+    parts["transcripts"].append(msgspec.json.encode(whole))
+    return parts
+
+
+SPLITTERS: Mapping[str, Callable[[bytes], Parts]] = {
+    "assessments": _assessment,
+    "timetable_days": _timetable,
+    "transcripts": _transcript,
+}
+
+
+def _answer(body: bytes) -> Members:
+    """The one object that an answer is."""
+    return next((_object(row) for row in raw_rows(b"[%b]" % body)), {})
+
+
+def _object(value: bytes | Raw) -> Members:
+    try:
+        return _MEMBERS.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UnexpectedAnswer(f"expected an object: {error}.") from error
+
+
+def _list(value: Raw | None, what: str) -> list[Raw] | None:
+    try:
+        return None if value is None else _LIST.decode(value)
+    except msgspec.DecodeError as error:
+        raise UnexpectedAnswer(f"expected {what} as a list: {error}.") from error
+
+
+_MEMBERS = msgspec.json.Decoder(Members)
+_LIST = msgspec.json.Decoder(list[Raw] | None)

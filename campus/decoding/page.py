@@ -1,0 +1,213 @@
+"""From the bytes of a page to typed rows, and from these to Arrow: exact, never silently changed.
+
+A page is decoded as a whole against its contract. Where that fails, it goes row by row: what can be made to
+fit without loss is (see `coercion`), and a value that no column holds is null there and reported as drift.
+Only a row without a readable key is bad: it is kept with its reason and its JSON. Whatever no column holds
+travels in the row's `_extra`.
+"""
+
+import codecs
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import pyarrow as pa
+from msgspec import Raw
+
+from campus.contracts.fields import Contract, Field, fields
+from campus.decoding.coercion.row import DriftNotes, coerce_row, row_decoder
+from campus.decoding.coercion.scalars import FINER_THAN_MICROSECONDS
+from campus.decoding.columns import column, misfits, misfitting
+from campus.decoding.raw_json import UNFIT, raw_rows, sent_members, sent_names
+from campus.decoding.redaction import as_json, redacted
+
+T = TypeVar("T", bound=Contract)
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that cannot be loaded. `key` is None where the key itself cannot be read; `raw`: its JSON."""
+
+    key: Key | None
+    reason: str
+    raw: str
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One way in which the platform differs from the contract without harm to the data. `sample` is a value
+    that is not personal, or empty."""
+
+    kind: str
+    field: str
+    sample: str = ""
+
+
+@dataclass
+class Page(Generic[T]):
+    """One decoded page. `extras` runs beside `rows`: JSON text of what no column holds, or None."""
+
+    rows: list[T]
+    extras: list[str | None]
+    bad: list[BadRow] = field(default_factory=list)
+    sent: frozenset[str] = frozenset()
+    drift: Counter[Drift] = field(default_factory=Counter)
+
+
+def decode_page(body: bytes, contract: type[T]) -> Page[T]:
+    """Decode a JSON array of objects; null is an empty one. `sent`: the field names of its first row.
+
+    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
+    body = body.removeprefix(codecs.BOM_UTF8)
+    if FINER_THAN_MICROSECONDS.search(body):
+        return _decode_rows(body, contract)
+    try:
+        rows = _page_decoder(contract).decode(body)
+    except UNFIT:
+        return _decode_rows(body, contract)
+    if misfitting(contract, rows):
+        return _decode_rows(body, contract)
+    page: Page[T] = Page(rows, [None] * len(rows))
+    if rows:
+        page.sent = sent_names(raw_rows(body)[0])
+        page.drift.update(absent_fields(contract, page.sent, len(rows)))
+    return page
+
+
+def to_batch(
+    contract: type[T], rows: Sequence[T], extras: Sequence[str | None], trashed: Sequence[bool]
+) -> tuple[pa.RecordBatch, Counter[Drift]]:
+    """Arrow columns of decoded rows, with `_extra`, `_trashed` and `_trashed_at` (the row's own
+    deleted_at)."""
+    columns = [column(rows, f.name, f.arrow_type) for f in fields(contract)]
+    moments = [f.name for f in fields(contract) if pa.types.is_timestamp(f.arrow_type)]
+    deleted_at = [getattr(row, name) for name in moments if name == "deleted_at" for row in rows]
+    columns += [
+        pa.array(extras, pa.string()),
+        pa.array(trashed, pa.bool_()),
+        pa.array(deleted_at or [None] * len(rows), pa.timestamp("us")),
+    ]
+    batch = pa.RecordBatch.from_arrays(columns, schema=batch_schema(contract))
+    return batch, _unknown_values(contract, rows)
+
+
+def batch_schema(contract: type[Contract]) -> pa.Schema:
+    """The schema of `to_batch`'s batches."""
+    columns: dict[str, Any] = {f.name: f.arrow_type for f in fields(contract)}
+    ours = {"_extra": pa.string(), "_trashed": pa.bool_(), "_trashed_at": pa.timestamp("us")}
+    return pa.schema(columns | ours)
+
+
+def row_key(row: Contract, key: tuple[str, ...]) -> Key:
+    """The values of a row's key fields."""
+    return tuple(getattr(row, name) for name in key)
+
+
+def row_text(row: Contract, extra: str | None) -> str:
+    """A decoded row as the quarantine keeps it: the JSON of its fields that are not null, and what `_extra`
+    has of it verbatim."""
+    sent = {f.wire: value for f in fields(type(row)) if (value := getattr(row, f.name)) is not None}
+    verbatim = msgspec.json.decode(extra, type=dict[str, Raw]) if extra else {}
+    return _as_text(msgspec.json.encode(sent | verbatim))
+
+
+def absent_fields(contract: type[Contract], sent: frozenset[str], rows: int) -> Counter[Drift]:
+    """Fields that every platform sends and this one does not, each for so many rows."""
+    absent = [f.wire for f in fields(contract) if f.expected and f.wire not in sent]
+    return Counter({Drift("absent_field", name): rows for name in absent})
+
+
+def unknown_value(field: Field, value: str | int) -> Drift:
+    """A value of an enum that the specification or the metadata does not list."""
+    return Drift("unknown_value", field.wire, "" if field.personal else str(value)[:50])
+
+
+def _unknown_values(contract: type[Contract], rows: Sequence[Contract]) -> Counter[Drift]:
+    found: Counter[Drift] = Counter()
+    for f in fields(contract):
+        if f.known_values:
+            for value, rows_with in Counter(getattr(row, f.name) for row in rows).items():
+                if value is not None and str(value) not in f.known_values:
+                    found[unknown_value(f, value)] += rows_with
+    return found
+
+
+# Row by row: only a page with something unusual in it comes here.
+
+# A row, its `_extra`, and drift as (kind, field).
+_Decoded = tuple[T, str | None, DriftNotes]
+
+
+def _decode_rows(body: bytes, contract: type[T]) -> Page[T]:
+    page: Page[T] = Page([], [])
+    texts: list[bytes] = []
+    decoded: list[_Decoded[T]] = []
+    for raw in raw_rows(body):
+        text = bytes(raw)
+        page.sent = page.sent or _names(text)
+        try:
+            decoded.append(_as_sent(text, contract) or _coerced(text, contract))
+            texts.append(text)
+        except UNFIT as error:
+            page.bad.append(_bad(text, error))
+    # From the last one on, so that the others keep their places.
+    for index, names in sorted(misfits(contract, [row for row, *_ in decoded]).items(), reverse=True):
+        try:
+            decoded[index] = _coerced(texts[index], contract, names)
+        except UNFIT as error:
+            page.bad.append(_bad(texts[index], error))
+            del decoded[index]
+    for row, extra, notes in decoded:
+        page.rows.append(row)
+        page.extras.append(extra)
+        page.drift.update(Drift(kind, name) for kind, name in notes)
+    if page.sent:
+        page.drift.update(absent_fields(contract, page.sent, len(page.rows) + len(page.bad)))
+    return page
+
+
+def _as_sent(text: bytes, contract: type[T]) -> "_Decoded[T] | None":
+    """A row that fits as it was sent; None for any other."""
+    if FINER_THAN_MICROSECONDS.search(text):
+        return None
+    try:
+        return row_decoder(contract).decode(text), None, []
+    except UNFIT:
+        return None
+
+
+def _coerced(text: bytes, contract: type[T], misfits: Sequence[str] = ()) -> "_Decoded[T]":
+    """A row that is made to fit. `misfits`: fields whose values no column holds, though a decoder takes them.
+
+    Raises one of UNFIT for a row without a readable key."""
+    members = sent_members(text)
+    kept, notes = coerce_row(members, contract, misfits)
+    row = row_decoder(contract).decode(msgspec.json.encode(members))
+    extra = {name: Raw(as_json(value)) for name, value in kept.items()}
+    return row, msgspec.json.encode(extra).decode() if extra else None, notes
+
+
+def _names(row: bytes) -> frozenset[str]:
+    """The names of a row's fields; none where it is no object."""
+    try:
+        return frozenset(sent_members(row))
+    except UNFIT:
+        return frozenset()
+
+
+def _bad(row: bytes, error: Exception) -> BadRow:
+    return BadRow(None, str(error), _as_text(row))
+
+
+def _as_text(raw: bytes | Raw) -> str:
+    """A row as the quarantine keeps it; bytes that are not UTF-8 are escaped."""
+    return redacted(raw).decode(errors="backslashreplace")
+
+
+@cache
+def _page_decoder(contract: type[T]) -> "msgspec.json.Decoder[list[T]]":
+    return msgspec.json.Decoder(list[contract])  # type: ignore[valid-type]

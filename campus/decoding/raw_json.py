@@ -1,0 +1,128 @@
+"""The parts of a JSON text as they were sent, also of a text that the fast decoder refuses."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Raw
+
+from campus.http.errors import TornBody, UnexpectedAnswer
+
+# All that a decoder raises for a value that does not fit, text that is no UTF-8 or half a surrogate pair.
+UNFIT = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def raw_rows(body: bytes) -> Sequence[bytes | Raw]:
+    """The rows of a JSON array as they were sent; null has none.
+
+    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
+    try:
+        return _RAW_ROWS.decode(body) or ()
+    except (msgspec.ValidationError, RecursionError) as error:
+        if isinstance(error, msgspec.ValidationError) and not _is_json(body):
+            raise TornBody("it is no list, and ends too soon") from error
+        raise UnexpectedAnswer(f"expected a list of rows, got {_kind_of(body)}.") from error
+    except msgspec.DecodeError as error:
+        rows = _parts_of_odd_text(body, list)
+        if rows is None:
+            raise TornBody(str(error)) from error
+        return rows
+
+
+def raw_members(body: bytes) -> Mapping[str, bytes | Raw]:
+    """The members of a JSON object as they were sent; null, and a list with nothing in it, have none.
+
+    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no object."""
+    body = body.strip()
+    try:
+        return {} if body in (b"null", b"[]") else _MEMBERS.decode(body)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise UnexpectedAnswer(f"expected an object: {error}.") from error
+    except msgspec.DecodeError as error:
+        parts = _parts_of_odd_text(body, dict)
+        if parts is None:
+            raise TornBody(str(error)) from error
+        return dict(zip(map(json.loads, parts[::2]), parts[1::2], strict=True))
+
+
+def sent_members(row: bytes) -> dict[str, Raw]:
+    """The members of a row; those that are no JSON by themselves, such as NaN, as they came."""
+    try:
+        return _MEMBERS.decode(row)
+    except msgspec.ValidationError:
+        raise
+    except UNFIT:
+        parts = _parts_of_odd_text(row, dict)
+        if parts is None:
+            raise
+        return {json.loads(name): Raw(value) for name, value in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def sent_names(row: bytes | Raw) -> frozenset[str]:
+    """The names of the fields that a row was sent with. Raises one of UNFIT where it is no plain JSON."""
+    return frozenset(_MEMBERS.decode(row))
+
+
+def object_members(value: bytes | Raw) -> dict[str, Raw] | None:
+    """The members of an object as they were sent; None for anything else."""
+    try:
+        return _MEMBERS.decode(value)
+    except UNFIT:
+        return None
+
+
+def list_items(value: bytes) -> list[bytes] | None:
+    """The items of a list as they were sent; None for anything else."""
+    try:
+        return [bytes(item) for item in _LIST.decode(value)]
+    except UNFIT:
+        return None
+
+
+def _is_json(body: bytes) -> bool:
+    """Whether a body is JSON to its end, whatever its texts hold."""
+    try:
+        json.loads(body)
+    except ValueError:
+        return False
+    return True
+
+
+def _kind_of(body: bytes) -> str:
+    """An answer in words that give away nothing of its content but names."""
+    try:
+        return f"an object with {', '.join(list(_MEMBERS.decode(body))[:5]) or 'nothing in it'}"
+    except UNFIT:
+        return "something else"
+
+
+def _parts_of_odd_text(body: bytes, shape: type) -> list[bytes] | None:
+    """The rows of an array, or the names and values of an object in turn, with half a surrogate pair or a NaN
+    in it, for which the fast decoder refuses the whole body; None where it is indeed no JSON of this
+    shape."""
+    try:
+        # Bytes that are no UTF-8 stay what they are.
+        text = body.decode(errors="surrogateescape")
+        if not isinstance(json.loads(text), shape):
+            return None
+    except (ValueError, RecursionError):
+        return None
+    parts = []
+    begin = _after_gap(text, _after_gap(text, 0) + 1)
+    while text[begin] not in "]}":
+        _, end = _SCANNER.raw_decode(text, begin)
+        parts.append(text[begin:end].encode(errors="surrogateescape"))
+        begin = _after_gap(text, end)
+    return parts
+
+
+def _after_gap(text: str, position: int) -> int:
+    while text[position] in " \t\r\n,:":
+        position += 1
+    return position
+
+
+_RAW_ROWS = msgspec.json.Decoder(list[Raw] | None)
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_SCANNER = json.JSONDecoder()
+_LIST = msgspec.json.Decoder(list[Raw])

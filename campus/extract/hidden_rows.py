@@ -1,0 +1,146 @@
+"""Rows that a list hides unless they are asked for: archived ones, which a platform may leave out by default.
+
+Whether it does is not shown, nor, for some resources, which value of the filter asks for them. So the values
+that are likely are tried with one small question each, and what is held and not listed is asked for by its
+id. An archived row is no deletion: it loads as it is sent, and is alive.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from campus.contracts.fields import fields
+from campus.decoding.nested import page_of
+from campus.decoding.page import Drift, Key, Page, row_key
+from campus.extract.batches import Gathered
+from campus.extract.requests import Unit, Where, id_batches
+from campus.http.client import Answer, Client
+from campus.http.emptiness import believed
+from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer
+from campus.http.events import Tally
+from campus.paging import V1_NAMES, V3_NAMES
+from campus.registry.spec import ResourceSpec
+
+HIDDEN = "hidden_by_default"
+STATUS = "status"
+UNWELCOME = (Refused, Forbidden, NotFound, UnexpectedAnswer)
+
+ReadList = Callable[[Unit], Awaitable[Gathered]]
+
+
+async def add_hidden(
+    client: Client,
+    spec: ResourceSpec,
+    where: Where,
+    unit: Unit,
+    gathered: Gathered,
+    tally: Tally,
+    read_list: ReadList,
+) -> None:
+    """Add to the rows of a list, in place, those that it hides.
+
+    Raises CampusError where such rows are there and cannot be read: without them the list is not whole."""
+    for name, value in _filters(client, spec, where):
+        filtered = replace(unit, params={**unit.params, name: value})
+        try:
+            more = await _shows_more(client, spec, where, filtered, gathered, tally, value)
+        except (*UNWELCOME, Transient) as error:
+            # A platform may break on a value that only we thought of.
+            if isinstance(error, Transient) and not has_open_status(spec):
+                raise
+            client.unwelcome.add((spec.path, name, value))
+            continue
+        if more:
+            _take(gathered, await read_list(filtered), spec, Drift(HIDDEN, name, value))
+    missing = where.known - {key[0] for key in _keys(gathered, spec) if key} if spec.id_filter else ()
+    for batch in id_batches(sorted(missing)):
+        named = {spec.id_filter or "": ",".join(map(str, batch))}
+        try:
+            found = await read_list(replace(unit, params={**unit.params, **named}))
+        except UNWELCOME:
+            return
+        _take(gathered, found, spec, Drift(HIDDEN, spec.id_filter or ""), only=set(batch))
+
+
+def has_open_status(spec: ResourceSpec) -> bool:
+    """Whether the values of a resource's status are not shown."""
+    return any(f.name == STATUS and f.enum and not f.known_values for f in fields(spec.contract))
+
+
+def _filters(client: Client, spec: ResourceSpec, where: Where) -> list[tuple[str, str]]:
+    """The parameters that may show more: those of the specification, or likely ones, those that rows of the
+    same enum carry and those that the settings name."""
+    found = list(spec.archived)
+    if found and has_open_status(spec):
+        found += [(STATUS, value) for value in (*where.statuses, *client.config.archived_statuses)]
+    return [each for each in dict.fromkeys(found) if (spec.path, *each) not in client.unwelcome]
+
+
+async def _shows_more(
+    client: Client,
+    spec: ResourceSpec,
+    where: Where,
+    filtered: Unit,
+    gathered: Gathered,
+    tally: Tally,
+    value: str,
+) -> bool:
+    """Whether a filter shows rows that the list without it lacks, as far as one row and the platform's count
+    tell; where they do not, the list has to be read.
+
+    Raises Transient where a value of the specification gets no answer."""
+    names, size = V1_NAMES if spec.is_v1 else V3_NAMES, 1
+    has_pages = (spec.path, names.page, "") not in client.unwelcome
+
+    async def ask(before: int) -> Answer[Page[Any]]:
+        nonlocal size
+        size = 1 + before
+        return await client.get(
+            filtered.path,
+            {**filtered.params, **({names.page: "1", names.per_page: str(size)} if has_pages else {})},
+            school_id=where.school_id,
+            scope=spec.scopes,
+            parse=partial(page_of, spec),
+            tally=tally,
+        )
+
+    answer = await believed(
+        client, ask, lambda answer: not answer.value.rows and not answer.value.bad, grave=lambda _: False
+    )
+    page, pagination = answer.value, answer.pagination
+    shown, listed = [row_key(row, spec.primary_key) for row in page.rows], _keys(gathered, spec)
+    if not listed.issuperset(shown) or page.bad:
+        return True
+    if not shown or len(shown) > size:
+        # Nothing, or all at once.
+        return False
+    if pagination and pagination.total_count is not None:
+        return pagination.total_count > len(listed)
+    return str(getattr(page.rows[0], STATUS, "")) != value
+
+
+def _keys(gathered: Gathered, spec: ResourceSpec) -> set[Key | None]:
+    return {row_key(row, spec.primary_key) for row in gathered.rows}
+
+
+def _take(
+    gathered: Gathered, found: Gathered, spec: ResourceSpec, drift: Drift, only: Iterable[int] | None = None
+) -> None:
+    """Take over the rows that are new, or those of them with these ids."""
+    known = _keys(gathered, spec)
+
+    def is_new(key: Key | None) -> bool:
+        return key not in known and (only is None or (key is not None and key[0] in only))
+
+    new = [i for i, row in enumerate(found.rows) if is_new(row_key(row, spec.primary_key))]
+    bad = [one for one in found.bad if is_new(one.key)]
+    gathered.rows += [found.rows[i] for i in new]
+    gathered.extras += [found.extras[i] for i in new]
+    gathered.trashed += [False] * len(new)
+    gathered.bad += bad
+    gathered.complete = gathered.complete and found.complete
+    if gathered.total is not None:
+        gathered.total += len(new) + len(bad)
+    if new or bad:
+        gathered.drift[drift] += len(new) + len(bad)

@@ -1,0 +1,80 @@
+"""How the members of classes are asked for: a whole semester at once, or class by class."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from campus.contracts.fields import Contract
+from campus.decoding.page import Page, decode_page
+from campus.extract.requests import Unit, Where
+from campus.http.client import Client
+from campus.http.emptiness import believed
+from campus.http.errors import NotFound, Refused, UnexpectedAnswer
+from campus.http.events import Tally
+from campus.registry import ResourceSpec
+
+# An id that no platform gives a class, to see whether a filter by class is heeded.
+NO_CLASS = 2**31 - 1
+
+
+async def by_class_where_unnamed(
+    client: Client, spec: ResourceSpec, where: Where, units: list[Unit], tally: Tally
+) -> list[Unit]:
+    """The whole semester (the only one of `units`) where members carry their class id, else class by class.
+
+    Whether they do is not specified, so one row is looked at first. Class by class is of no use where the
+    platform ignores the filter: each class would have the members of all."""
+    [whole] = units
+    first = await _first_row(client, spec, where, whole.params, tally)
+    if not (first.rows or first.bad) or _has(first, "class_id"):
+        return units
+    try:
+        of_none = {**whole.params, "class_id_in": str(NO_CLASS)}
+        nobody = await _first_row(client, spec, where, of_none, tally, grave=False)
+    except (NotFound, Refused):
+        nobody = None
+    if nobody and (nobody.rows or nobody.bad):
+        raise UnexpectedAnswer(
+            f"{spec.path}: members come without class_id, and class_id_in is ignored: whose are they?",
+            "Ask the platform's operator for one of the two.",
+        )
+    return [
+        replace(
+            whole,
+            params={**whole.params, "class_id_in": str(class_id)},
+            ids=(class_id,),
+            known={"class_id": class_id},
+            may_be_absent=True,
+            grave=class_id in where.filled,
+        )
+        for class_id in where.parents
+    ]
+
+
+async def _first_row(
+    client: Client,
+    spec: ResourceSpec,
+    where: Where,
+    params: Mapping[str, str],
+    tally: Tally,
+    *,
+    grave: bool = True,
+) -> Page[Contract]:
+    """A page with a row or a few; none where the list is empty."""
+
+    async def ask(before: int) -> Page[Contract]:
+        answer = await client.get(
+            spec.path,
+            {**params, "with_trashed": "1", "page": "1", "per_page": str(1 + before)},
+            school_id=where.school_id,
+            scope=spec.scopes,
+            parse=lambda body: decode_page(body, spec.contract),
+            tally=tally,
+        )
+        return answer.value
+
+    return await believed(client, ask, lambda page: not (page.rows or page.bad), grave=lambda _: grave)
+
+
+def _has(page: Page[Contract], name: str) -> bool:
+    """Whether rows were sent with this field, and not only with null in it."""
+    return name in page.sent and all(getattr(row, name) is not None for row in page.rows)

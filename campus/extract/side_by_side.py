@@ -1,0 +1,94 @@
+"""Reading the units of a slice side by side.
+
+One that fails is noted and its last good rows stay, so that one broken class stops nobody. Units that say
+that there is nothing wait until all are read: where the platform was caught meanwhile saying so wrongly, they
+are read again.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+
+from campus.extract.batches import Collector
+from campus.extract.requests import Unit, class_batch
+from campus.http.client import Client
+from campus.http.errors import CampusError, NotFound, Transient
+from campus.paging.fetch import together
+from campus.registry import ResourceSpec
+
+# So many failures in a row mean that the platform is down, not that one class is broken.
+GIVE_UP_AFTER = 20
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """What the requests of a unit came to. `take`: hands it on. `nothing`: that there is nothing, of the
+    whole or of a part."""
+
+    take: Callable[[], None]
+    nothing: bool = False
+
+
+async def read_all(
+    client: Client,
+    units: Iterable[Unit],
+    read_unit: Callable[[Unit], Awaitable[UnitResult]],
+    collectors: list[Collector],
+) -> None:
+    """Read units side by side, as many at a time as the client allows, and flush the collectors.
+
+    A unit of several ids that fails is halved until the broken id stands alone. A unit without ids is the
+    whole slice: its error is raised."""
+    waiting = deque(units)
+    total, done, failed_in_a_row = len(waiting), 0, 0
+    silent: list[tuple[Unit, UnitResult]] = []
+
+    def give_up(unit: Unit, error: CampusError) -> None:
+        for collector in collectors:
+            collector.fail(unit.ids, str(error))
+
+    async def work() -> None:
+        nonlocal total, done, failed_in_a_row
+        while waiting:
+            unit = waiting.popleft()
+            try:
+                result = await read_unit(unit)
+                failed_in_a_row = 0
+                if result.nothing and not client.doubt.lies:
+                    silent.append((unit, result))
+                else:
+                    result.take()
+            except CampusError as error:
+                if isinstance(error, NotFound) and unit.may_be_absent:
+                    failed_in_a_row = 0
+                    continue
+                if not unit.ids:
+                    raise
+                # A batch that is refused tells of one of its ids, or of its length, and not of the platform.
+                failed_in_a_row += len(unit.ids) == 1 or isinstance(error, Transient)
+                if len(unit.ids) > 1 and failed_in_a_row < GIVE_UP_AFTER:
+                    total += 2
+                    waiting.extend(_halves(unit, collectors[0].spec))
+                else:
+                    give_up(unit, error)
+                    while failed_in_a_row >= GIVE_UP_AFTER and waiting:
+                        give_up(waiting.popleft(), error)
+                        done += 1
+            finally:
+                done += 1
+                for collector in collectors:
+                    collector.progress(done, total)
+
+    await together(work() for _ in range(min(client.config.concurrency, total)))
+    if silent and client.doubt.lies:
+        await read_all(client, [unit for unit, _ in silent], read_unit, collectors)
+    else:
+        for _, result in silent:
+            result.take()
+    for collector in collectors:
+        collector.flush()
+
+
+def _halves(unit: Unit, spec: ResourceSpec) -> tuple[Unit, Unit]:
+    middle = len(unit.ids) // 2
+    return class_batch(spec, unit.ids[:middle]), class_batch(spec, unit.ids[middle:])

@@ -1,0 +1,98 @@
+"""Reading one slice of one resource: which units it is made of, and what their answers make together.
+
+Requests that belong together form a unit (an item's scores, a class's assessment); see side_by_side for how
+units are read, and unit for what is asked of each.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from campus.decoding.nested import taken_apart
+from campus.decoding.page import Page
+from campus.extract.batches import Collector, Gathered
+from campus.extract.modes import units_of
+from campus.extract.requests import Unit, Where
+from campus.extract.row_rules import apply_row_rules, gathered_of
+from campus.extract.shown_alone import read_alone, take_lacking
+from campus.extract.side_by_side import UnitResult, read_all
+from campus.extract.unit import read_unit
+from campus.http.client import Client
+from campus.http.emptiness import asked_anew, believed
+from campus.http.errors import NotFound
+from campus.paging import V1_NAMES, V3_NAMES
+from campus.registry import ResourceSpec
+
+
+async def read(client: Client, spec: ResourceSpec, where: Where, collector: Collector) -> None:
+    """Read one slice of a resource into the collector.
+
+    Raises CampusError where nothing of the slice can be read; what fails in part is in the account."""
+    units = await units_of(client, spec, where, collector.account.tally)
+
+    async def read_one(unit: Unit) -> UnitResult:
+        try:
+            gathered = await read_unit(client, spec, where, unit, collector.account.tally)
+        except NotFound:
+            if unit.if_absent is None:
+                raise
+            gathered = Gathered([spec.contract(**unit.if_absent)], [None], [False], total=None)
+        lacking = take_lacking(gathered, spec.shown_alone) if spec.shown_alone else {}
+        if lacking:
+            collector.add(gathered)
+            await read_alone(client, spec, where, lacking, collector)
+            return UnitResult(lambda: None)
+        return UnitResult(partial(collector.add, gathered), all(gathered.trashed) and not gathered.bad)
+
+    await read_all(client, units, read_one, [collector])
+
+
+async def read_together(client: Client, where: Where, main: Collector, *others: Collector) -> None:
+    """Read resources whose rows come in one answer (see decoding.nested), which is asked for as `main` is.
+
+    A class without an assessment, a student without a transcript (404, null, or an empty answer) is normal
+    and gives no row."""
+    spec, tally = main.spec, main.account.tally
+    collectors = [main, *others]
+
+    page_name = (V1_NAMES if spec.is_v1 else V3_NAMES).page
+
+    async def read_one(unit: Unit) -> UnitResult:
+        async def ask(before: int) -> dict[str, Page[Any]]:
+            answer = await client.get(
+                unit.path,
+                asked_anew(unit.params, page_name, before),
+                school_id=where.school_id,
+                scope=spec.scopes,
+                parse=lambda body: taken_apart(body, spec.name),
+                tally=tally,
+            )
+            return answer.value
+
+        pages = await believed(
+            client,
+            ask,
+            _lacks_rows,
+            grave=lambda pages: unit.grave or any(_counts_rows(one.spec, pages) for one in collectors),
+            cut=(spec.path, page_name, ""),
+        )
+
+        def take() -> None:
+            for collector in collectors:
+                page = pages[collector.spec.name]
+                collector.add(apply_row_rules(gathered_of(page), collector.spec, unit))
+
+        return UnitResult(take, _lacks_rows(pages))
+
+    units = await units_of(client, spec, where, tally)
+    await read_all(client, units, read_one, collectors)
+
+
+def _lacks_rows(pages: Mapping[str, Page[Any]]) -> bool:
+    """Whether a resource has no row in an answer that holds several."""
+    return any(not page.rows and not page.bad for page in pages.values())
+
+
+def _counts_rows(spec: ResourceSpec, pages: Mapping[str, Page[Any]]) -> bool:
+    """Whether a resource's rows say that others come inside their answer."""
+    return spec.counts is not None and any(getattr(row, spec.counts) for row in pages[spec.name].rows)

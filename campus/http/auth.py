@@ -1,0 +1,308 @@
+"""Access tokens: one grant a school, refreshed by one request at a time, with the least scope that does."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import msgspec
+
+from campus.http.config import ClientConfig
+from campus.http.errors import CampusError, Forbidden, TornBody, Transient, Unauthorized, UnexpectedAnswer
+from campus.http.events import Event, Tally
+from campus.http.messages import answered, permission_advice, refusal, speaks_of_permission
+from campus.http.request import Request
+from campus.http.retry import http_date
+from campus.http.sender import Declined, Sender
+from campus.http.transport import Reply
+
+PATH = "/api/v3/oauth/tokens"
+# The interface names this buffer: the smaller of 300 seconds and 5% of the lifetime.
+BUFFER_SECONDS = 300.0
+BUFFER_SHARE = 0.05
+# Tokens in a row that were refused at their first use, after which the credentials count as refused. Where a
+# token was accepted before, one may also have been revoked before its first use.
+REFUSALS_AT_FIRST = 2
+REFUSALS_LATER = 3
+WRONG_CREDENTIALS = re.compile(rb"invalid_client|unauthorized_client")
+WRONG_ADDRESS = frozenset({*range(300, 400), 404, 405})
+
+
+class _TokenBody(msgspec.Struct):
+    access_token: str
+    expires_in: float
+
+
+@dataclass(slots=True, eq=False)
+class Token:
+    """One token: the headers of requests with it, its scopes, and how it has fared."""
+
+    headers: dict[str, str] = field(repr=False)
+    scopes: frozenset[str]
+    fresh_until: float
+    clock_skew: float | None
+    accepted: bool = False
+    refused: bool = False
+
+
+class Grant:
+    """What the platform grants for one school (None: for no school), and the current token for it.
+
+    scopes: for each resource its scopes of which any one suffices, least first. clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        sender: Sender,
+        scopes: Iterable[tuple[str, ...]],
+        school_id: int | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.token: Token | None = None
+        self._config = config
+        self._sender = sender
+        self._alternatives = list(dict.fromkeys(filter(None, scopes)))
+        self._school_id = school_id
+        self._clock = clock
+        self._request = Request("POST", PATH, school_id, headers={"content-type": "application/json"})
+        self._refused: dict[str, str] = {}
+        self._lock = asyncio.Lock()
+        self._rounds = 0
+        self._failure: CampusError | None = None
+        self._ever_accepted = False
+        self._refusals = 0
+        # Scopes that were refused with 403 although a token was accepted elsewhere; see _replace_expired.
+        self._forbidden: set[tuple[str, ...]] = set()
+
+    async def current(self) -> Token:
+        """A token to use now; asks for one where there is none, or it is about to expire.
+
+        Raises CampusError where the platform grants none."""
+        token = self.token
+        if token is not None and self._clock() < token.fresh_until:
+            return token
+        return await self._renewed(token)
+
+    def accept(self, token: Token, scope: tuple[str, ...] = ()) -> None:
+        """Note that the platform took this token, for what needs one of these scopes."""
+        self._forbidden.discard(scope)
+        if not token.accepted or self._refusals:
+            token.accepted = self._ever_accepted = True
+            self._refusals = 0
+
+    async def has_better(self, token: Token, reply: Reply, scope: tuple[str, ...]) -> bool:
+        """After a refusal of this token: whether there is now another one to replay the request with.
+
+        The interface does not show how a missing scope and an expired token are answered: 401 and 403 may
+        mean either, and any refusal may name a scope in its words."""
+        if reply.status == 401:
+            return await self._replace_refused(token) or await self._widen(token, scope)
+        if reply.status == 403:
+            return await self._widen(token, scope) or await self._replace_expired(token, scope)
+        self.accept(token)
+        return speaks_of_permission(reply.body) and await self._widen(token, scope)
+
+    async def _replace_refused(self, token: Token) -> bool:
+        """After a 401: whether there is another token to replay the request with."""
+        if token is not self.token:
+            return True
+        if not token.refused:
+            token.refused = True
+            self._refusals += not token.accepted
+        if self._refusals >= (REFUSALS_LATER if self._ever_accepted else REFUSALS_AT_FIRST):
+            return False
+        await self._replaced(token)
+        return True
+
+    async def _replace_expired(self, token: Token, scope: tuple[str, ...]) -> bool:
+        """After a 403 that no further scope changes, which some platforms send for an expired token: whether
+        there is another token to replay the request with. There is none where this token was never accepted,
+        or where a new token was refused with the same scope before."""
+        if token is not self.token:
+            return True
+        if not token.refused:
+            refused = bool(scope) and all(name in self._refused for name in scope)
+            if refused or scope in self._forbidden or not token.accepted:
+                return False
+            token.refused = True
+            self._forbidden.add(scope)
+        await self._replaced(token)
+        return True
+
+    async def _widen(self, token: Token, scope: tuple[str, ...]) -> bool:
+        """After a 403: whether there is now a token with more of these scopes."""
+        while self.token is None or not self.token.scopes.intersection(scope) - token.scopes:
+            untried = [name for name in scope if name not in token.scopes and name not in self._refused]
+            if not untried:
+                return False
+            if (untried[0],) not in self._alternatives:
+                self._alternatives.append((untried[0],))
+            await self._replaced(self.token)
+        return True
+
+    def in_words(self, scope: tuple[str, ...]) -> str:
+        """The scopes of a resource for a message, with what the platform said where it refused one."""
+        return " or ".join(
+            f"{name} (refused: {self._refused[name]})" if self._refused.get(name) else name for name in scope
+        )
+
+    @property
+    def scopes(self) -> tuple[list[str], list[str]]:
+        """The permission scopes that the present token was asked for, and those that the platform refused."""
+        return sorted(self.token.scopes if self.token else ()), sorted(self._refused)
+
+    async def _replaced(self, token: Token | None) -> Token:
+        if token is not None:
+            # Who asks meanwhile waits for the new one.
+            token.fresh_until = float("-inf")
+        return await self._renewed(token)
+
+    async def _renewed(self, worn: Token | None) -> Token:
+        """A new token in place of the worn one: one request at a time, whose outcome all who wait share."""
+        asked = self._rounds
+        async with self._lock:
+            waited = self._rounds != asked
+            if self._failure is not None and (waited or not isinstance(self._failure, Transient)):
+                raise self._failure.with_traceback(None)
+            if self.token is not None and (waited or self.token is not worn):
+                return self.token
+            try:
+                token = await self._issue()
+            except CampusError as error:
+                self._failure, self._rounds = error, self._rounds + 1
+                raise
+            self.token, self._failure, self._rounds = token, None, self._rounds + 1
+            return token
+
+    async def _issue(self) -> Token:
+        wanted = self._wanted()
+        try:
+            return await self._token_for(wanted)
+        except Declined as declined:
+            reply = declined.reply
+        if reply.status in WRONG_ADDRESS:
+            raise refusal(self._request, reply.status, self._sender.quote(reply))
+        if WRONG_CREDENTIALS.search(reply.body) or (reply.status == 401 and not await self._known()):
+            raise self._unauthorized(reply)
+        await self._sort_out()
+        granted = self._wanted()
+        if granted and granted != wanted:
+            try:
+                return await self._token_for(granted)
+            except Declined as declined:
+                reply = declined.reply
+        if await self._known():
+            said = answered(reply.status, self._sender.quote(reply))
+            advice = permission_advice(self._school_id, " and ".join(wanted))
+            raise Forbidden(f"{self._request}: {said}", f"The credentials are right. {advice}")
+        raise self._unauthorized(reply)
+
+    def _wanted(self) -> list[str]:
+        """The least scope of each resource that the platform has not refused."""
+        names = (
+            next((name for name in alternatives if name not in self._refused), None)
+            for alternatives in self._alternatives
+        )
+        return list(dict.fromkeys(filter(None, names)))
+
+    async def _sort_out(self) -> None:
+        """Find out which scopes are refused by asking for each alone: no answer names them."""
+        granted: set[str] = set()
+        while unknown := [name for name in self._wanted() if name not in granted]:
+            for name in unknown:
+                try:
+                    await self._token_for([name])
+                    granted.add(name)
+                except Declined as declined:
+                    self._refused[name] = answered(declined.reply.status, self._sender.quote(declined.reply))
+
+    async def _known(self) -> bool:
+        """Whether the platform knows these credentials at all: asked for without school and scope."""
+        try:
+            await self._token_for([], school=False)
+        except Declined:
+            return False
+        return True
+
+    async def _token_for(self, scopes: list[str], school: bool = True) -> Token:
+        asked = [f"school.{self._school_id}", *scopes] if school and self._school_id is not None else scopes
+        body = {
+            "grant_type": "client_credentials",
+            "client_id": self._config.client_id,
+            "client_secret": self._config.client_secret,
+            **({"scope": " ".join(asked)} if asked else {}),
+        }
+        begun = self._clock()
+        request = replace(self._request, content=msgspec.json.encode(body))
+        reply, answer = await self._sender.send(request, _parse_token, Tally())
+        self._sender.keep_secret(answer.access_token)
+        self._sender.notify(
+            Event(
+                kind="token",
+                message=f"A token for {' '.join(asked) or 'no scope'}, valid {answer.expires_in:.0f} s.",
+            )
+        )
+        lifetime = answer.expires_in - min(BUFFER_SECONDS, BUFFER_SHARE * answer.expires_in)
+        date = http_date(reply.headers.get("date", ""))
+        return Token(
+            headers={"authorization": f"Bearer {answer.access_token}", **school_header(self._school_id)},
+            scopes=frozenset(scopes),
+            fresh_until=begun + lifetime,
+            clock_skew=None if date is None else (date - datetime.now(UTC)).total_seconds(),
+        )
+
+    def _unauthorized(self, reply: Reply) -> Unauthorized:
+        return Unauthorized(
+            f"{self._request}: {answered(reply.status, self._sender.quote(reply))}",
+            "The platform refuses the credentials: check CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET.",
+        )
+
+
+class TokenAuth:
+    """The tokens of one request, from one grant; see `campus.http.sender.Auth`.
+
+    scope: the scopes of which any one suffices, least first. attempts: tokens to try, besides one for each of
+    these scopes."""
+
+    def __init__(self, grant: Grant, scope: tuple[str, ...], attempts: int) -> None:
+        self._grant = grant
+        self._scope = scope
+        self._left = attempts + len(scope)
+        self._token: Token | None = None
+
+    async def headers(self) -> Mapping[str, str]:
+        """All headers of the next attempt, with a token that is fresh now."""
+        self._token = await self._grant.current()
+        return self._token.headers
+
+    def accept(self) -> None:
+        """Note that the platform took the token of the last attempt."""
+        if self._token is not None:
+            self._grant.accept(self._token, self._scope)
+
+    async def replaced(self, reply: Reply) -> bool:
+        """After a refusal: whether there is now another token to replay the request with."""
+        self._left -= 1
+        if self._token is None or not self._left:
+            return False
+        return await self._grant.has_better(self._token, reply, self._scope)
+
+
+def school_header(school_id: int | None) -> dict[str, str]:
+    """The header that names the school of a business request."""
+    return {} if school_id is None else {"x-school-id": str(school_id)}
+
+
+def _parse_token(body: bytes) -> _TokenBody:
+    try:
+        answer = msgspec.json.decode(body, type=_TokenBody, strict=False)
+    except msgspec.ValidationError as error:
+        raise UnexpectedAnswer(f"no token in the answer: {error}.", "Check CAMPUS_BASE_URL.") from None
+    except msgspec.DecodeError as error:
+        raise TornBody(str(error)) from None
+    if not re.fullmatch(r"[\x21-\x7e]+", answer.access_token):
+        raise UnexpectedAnswer("the token has characters that no header can carry.", "Check CAMPUS_BASE_URL.")
+    return answer

@@ -1,0 +1,130 @@
+"""The client of the platform's interface: one GET with all that makes it dependable."""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+from urllib.parse import quote
+
+from campus.http.auth import Grant, TokenAuth, school_header
+from campus.http.config import ClientConfig
+from campus.http.emptiness import CAUGHT, doubt_for
+from campus.http.events import Event, Listener, Tally
+from campus.http.messages import refusal
+from campus.http.pagination import Pagination
+from campus.http.rate_limit import budget_for
+from campus.http.request import Request
+from campus.http.sender import Declined, Sender
+from campus.http.transport import Transport
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """What the parser made of the body, and the pagination headers that came with it (None: none)."""
+
+    value: T
+    pagination: Pagination | None
+
+
+class Client:
+    """Reads one platform, all of its schools; an async context manager, for one event loop.
+
+    scopes: what the selected resources need: for each its scopes of which any one suffices, least first.
+    """
+
+    def __init__(
+        self, config: ClientConfig, scopes: Iterable[tuple[str, ...]] = (), listener: Listener | None = None
+    ) -> None:
+        self.config = config
+        # The greatest page that the platform takes, as far as it is known.
+        self.per_page = config.per_page
+        # Parameters that the platform refuses: the path as the registry has it, the name, and the value,
+        # which is "" where it refuses every value.
+        self.unwelcome: set[tuple[str, str, str]] = set()
+        self.doubt = doubt_for(config.base_url)
+        self._lies_before = self.doubt.lies
+        self._scopes = (*scopes, *((name,) for name in config.extra_scopes))
+        self._sender = Sender(config, Transport(config), budget_for(config.base_url), listener)
+        self._grants: dict[int | None, Grant] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if lies := self.doubt.lies - self._lies_before:
+            message = (
+                f"{lies} answers of the platform said that there is nothing where there is something. Each "
+                f"was asked for again; from the first one on, nothing is believed only where {CAUGHT} more "
+                f"answers agree. Tell the platform's operator."
+            )
+            self._sender.notify(Event("note", message))
+        await self._sender.close()
+
+    async def get(
+        self,
+        path: str,
+        params: Mapping[str, str | int],
+        *,
+        school_id: int | None,
+        scope: tuple[str, ...] = (),
+        parse: Callable[[bytes], T],
+        executor: Executor | None = None,
+        tally: Tally | None = None,
+        anonymous: bool = False,
+    ) -> Answer[T]:
+        """GET `path` below the base address and parse the body.
+
+        path: percent-encoded where a segment comes from data (see `segment`); params are encoded here.
+        scope: the scopes of which any one suffices, least first. parse: raises TornBody for a body to be
+        asked for again, and UnexpectedAnswer for one that would come again. executor: where to parse what
+        takes long; None: in the event loop, which waits. tally: counts the attempts, retries and bytes.
+        anonymous: without a token.
+        Raises Transient, Unauthorized, Forbidden, NotFound, Refused or UnexpectedAnswer (see errors).
+        """
+        request = Request("GET", path, school_id, _query(params), school_header(school_id))
+        grant = None if anonymous else self._grant(school_id)
+        auth = None if grant is None else TokenAuth(grant, scope, self.config.max_attempts)
+        try:
+            reply, value = await self._sender.send(request, parse, tally or Tally(), auth, executor)
+        except Declined as declined:
+            said = self._sender.quote(declined.reply)
+            needed = "" if grant is None else grant.in_words(scope)
+            raise refusal(request, declined.reply.status, said, needed) from None
+        return Answer(value, Pagination.of(reply.headers))
+
+    @property
+    def clock_skew(self) -> float | None:
+        """Seconds that the platform's clock is ahead of ours, by a token answer's Date; None: unknown."""
+        tokens = (grant.token for grant in self._grants.values())
+        return next((token.clock_skew for token in tokens if token is not None), None)
+
+    def scopes_of(self, school_id: int | None) -> tuple[list[str], list[str]]:
+        """The permission scopes that a school is read with, and those that the platform refused."""
+        return self._grant(school_id).scopes
+
+    def _grant(self, school_id: int | None) -> Grant:
+        grant = self._grants.get(school_id)
+        if grant is None:
+            grant = Grant(self.config, self._sender, self._scopes, school_id)
+            self._grants[school_id] = grant
+        return grant
+
+
+def _query(params: Mapping[str, str | int]) -> str:
+    # Commas separate the ids of a list, and v1 names its paging parameters with a dollar sign: both are legal
+    # in a query as they are (RFC 3986), and shorter.
+    pairs = (f"{quote(name, safe='$')}={quote(str(value), safe=',')}" for name, value in params.items())
+    query = "&".join(pairs)
+    return f"?{query}" if query else ""
+
+
+def segment(value: str | int) -> str:
+    """One path segment made of data (a name in any script, an id), percent-encoded."""
+    text = str(value)
+    # Bare dots would lead up, out of the path.
+    return text.replace(".", "%2E") if text in (".", "..") else quote(text, safe="")

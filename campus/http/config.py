@@ -1,0 +1,27 @@
+"""What the client needs to know of one platform."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """Address, credentials and limits of one platform; durations are seconds."""
+
+    base_url: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    concurrency: int = 16
+    per_page: int = 1000
+    # Up to this many rows a list is asked for in one answer, which is a snapshot where pages are not.
+    unpaged_limit: int = 50_000
+    max_attempts: int = 8
+    backoff_base: float = 0.5
+    backoff_cap: float = 30.0
+    # A platform that asks for a longer pause than this fails the request instead of stalling the run.
+    retry_after_cap: float = 60.0
+    connect_timeout: float = 10.0
+    read_timeout: float = 60.0
+    # Values of the filter by status with which archived rows may be asked for, beside those that are likely.
+    archived_statuses: tuple[str, ...] = ()
+    # Scopes that every token is asked for besides, where a platform has names of its own.
+    extra_scopes: tuple[str, ...] = ()

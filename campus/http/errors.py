@@ -1,0 +1,41 @@
+"""What can go wrong between us and the platform, worded for the person who can put it right."""
+
+
+class CampusError(Exception):
+    """A request that failed for good: what happened (`message`) and what to do about it (`advice`)."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message, advice)
+        self.message = message
+        self.advice = advice
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.advice}".rstrip()
+
+
+class Transient(CampusError):
+    """The platform was out of reach or overloaded for longer than we wait; a later run may succeed."""
+
+
+class Unauthorized(CampusError):
+    """The platform does not accept the credentials, or no token that it issues for them."""
+
+
+class Forbidden(CampusError):
+    """The credentials are right, but do not cover this resource or this school."""
+
+
+class NotFound(CampusError):
+    """There is nothing at this path (404), which some resources use for a normal "none"."""
+
+
+class Refused(CampusError):
+    """The platform rejects this request as it stands (any other 4xx, or a redirect)."""
+
+
+class UnexpectedAnswer(CampusError):
+    """A valid answer of a shape that the interface does not describe; asking again would not help."""
+
+
+class TornBody(Exception):
+    """Raised by a parser for a body that is cut off or no JSON; the client asks again."""

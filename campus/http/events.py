@@ -1,0 +1,34 @@
+"""Progress as plain values, so that a terminal, Dagster's log and a test can all listen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+# The client reports retry, throttled and token; who reads with it reports note, plan and progress.
+EventKind = Literal["note", "plan", "progress", "retry", "throttled", "token"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened; what does not apply stays empty or 0."""
+
+    kind: EventKind
+    message: str = ""
+    resource: str = ""
+    slice: str = ""
+    rows: int = 0
+    done: int = 0
+    total: int = 0
+
+
+Listener = Callable[[Event], None]
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one reading: the client adds requests, retries and bytes of bodies, its caller pages."""
+
+    requests: int = 0
+    retries: int = 0
+    bytes: int = 0
+    pages: int = 0

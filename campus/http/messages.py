@@ -1,0 +1,92 @@
+"""Refusals in words: what was asked, what the platform said, what to do."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+from campus.http.errors import CampusError, Forbidden, NotFound, Refused, Unauthorized
+from campus.http.request import Request
+
+LONGEST_QUOTE = 200
+_TEXT_KEYS = ("message", "error_description", "error", "errors", "detail", "title")
+_TITLE = re.compile(r"(?is)<title[^>]*>([^<]*)")
+_PERMISSION = re.compile(r"(?i)scope|permission|privilege|forbidden|权限|授权|\\u6743\\u9650|\\u6388\\u6743")
+_BEARER = re.compile(r"(?i)(bearer\s+|(?:access_token|client_secret)\W{1,5})[^\s\"'&,}]+")
+
+
+def quoted(body: bytes, secrets: Iterable[str]) -> str:
+    """The platform's own words from an error body, short, on one line, without secrets; "" if none."""
+    text = body.decode("utf-8", "replace").strip()
+    try:
+        said = "; ".join(_texts(json.loads(text)))
+    except (ValueError, RecursionError):
+        said = _title(text) if text.startswith("<") else text
+    said = " ".join(redacted(said, secrets).split())
+    said = "".join(letter for letter in said if letter.isprintable())
+    return said if len(said) <= LONGEST_QUOTE else said[: LONGEST_QUOTE - 1] + "…"
+
+
+def redacted(text: str, secrets: Iterable[str]) -> str:
+    """The text without these secrets, however they are escaped, and without what looks like a token."""
+    for secret in filter(None, secrets):
+        for form in (secret, json.dumps(secret)[1:-1], quote(secret, safe="")):
+            text = text.replace(form, "***")
+    return _BEARER.sub(r"\1***", text)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a JSON error body: those under the usual keys of an object, all of a list."""
+    if isinstance(value, dict):
+        named = [value[key] for key in _TEXT_KEYS if value.get(key)]
+        for part in named or value.values():
+            yield from _texts(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
+    elif value not in (None, ""):
+        yield str(value)
+
+
+def _title(page: str) -> str:
+    title = _TITLE.search(page)
+    return f"an HTML page, {title[1]}" if title else "an HTML page"
+
+
+def refusal(request: Request, status: int, said: str, scope: str = "") -> CampusError:
+    """The error for a final answer that is no success; scope: the scope that the resource needs, in words."""
+    message = f"{request}: {answered(status, said)}"
+    if status == 401:
+        granted = f", and whether the platform grants {scope}" if scope else ""
+        advice = "No token of ours is accepted: check CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"
+        return Unauthorized(message, f"{advice}{granted}.")
+    if status == 403:
+        return Forbidden(message, permission_advice(request.school_id, scope))
+    if status == 404:
+        return NotFound(message, "Check the id in the path, and that CAMPUS_BASE_URL ends before /api.")
+    if 300 <= status < 400:
+        return Refused(message, "Redirects are not followed: set CAMPUS_BASE_URL to the final address.")
+    if status == 405:
+        return Refused(message, "Another service seems to answer here: check CAMPUS_BASE_URL.")
+    return Refused(message, "The platform does not take these parameters: asking again will not help.")
+
+
+def permission_advice(school_id: int | None, scope: str) -> str:
+    """What to ask of the platform's operator when credentials are right but do not suffice."""
+    needs = [f"grants it {scope}"] if scope else []
+    needs += [f"opens school {school_id} to it (see CAMPUS_SCHOOL_IDS)"] if school_id is not None else []
+    asked = (
+        f"Ask who issued CAMPUS_CLIENT_ID whether the platform {' and '.join(needs) or 'lets it read this'}"
+    )
+    return f"{asked}; a scope by another name belongs in platform.extra_scopes of campus.yaml."
+
+
+def speaks_of_permission(body: bytes) -> bool:
+    """Whether a refusal's own words name a scope or a permission."""
+    return _PERMISSION.search(body.decode("utf-8", "replace")) is not None
+
+
+def answered(status: int, said: str) -> str:
+    """A status with the platform's own words, as the end of a sentence."""
+    return f"status {status}, the platform says: {said.rstrip('.')}." if said else f"status {status}."

@@ -1,0 +1,24 @@
+"""One request to the platform, as it is sent and as messages name it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request below the base address.
+
+    path: percent-encoded. query: encoded, with its `?`, or empty. headers: all but those of a token.
+    content: the JSON text of a POST. str() is the request in words, without query and content."""
+
+    method: str
+    path: str
+    school_id: int | None
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        school = "" if self.school_id is None else f" for school {self.school_id}"
+        return f"{self.method} {unquote(self.path)}{school}"

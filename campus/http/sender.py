@@ -1,0 +1,209 @@
+"""The one way of a request: slot, rate budget, token, transport; then parsed, retried or replayed."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol, TypeVar
+
+from campus.http.config import ClientConfig
+from campus.http.envelope import opened
+from campus.http.errors import Refused, TornBody, Transient, UnexpectedAnswer
+from campus.http.events import Event, Listener, Tally
+from campus.http.messages import quoted
+from campus.http.rate_limit import Budget
+from campus.http.request import Request
+from campus.http.retry import THROTTLED, backoff, fault_of, http_date, retry_after
+from campus.http.transport import Fault, Reply, Transport, Unusable
+
+T = TypeVar("T")
+
+
+class Auth(Protocol):
+    """The tokens of one request, through all of its attempts."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """All headers of the next attempt, with a token that is fresh now."""
+
+    def accept(self) -> None:
+        """Note that the platform took the token of the last attempt."""
+
+    async def replaced(self, reply: Reply) -> bool:
+        """After a refusal: whether there is now another token to replay the request with."""
+
+
+class Declined(Exception):
+    """A final answer that is no success: a redirect or a 4xx that asking again does not change."""
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.status)
+        self.reply = reply
+
+
+class _Trouble(NamedTuple):
+    """Why to ask again; pause: seconds that the platform wants us to wait first (0: it does not say)."""
+
+    words: str
+    pause: float = 0.0
+    throttled: bool = False
+
+
+class Sender:
+    """Sends the requests of one client: they share its connections, its slots, the platform's rate budget,
+    and the secrets that no message may quote."""
+
+    def __init__(
+        self, config: ClientConfig, transport: Transport, budget: Budget, listener: Listener | None
+    ) -> None:
+        self._config = config
+        self._transport = transport
+        self._budget = budget
+        self._listener = listener
+        self._slots = asyncio.Semaphore(config.concurrency)
+        self._queue = asyncio.Lock()
+        self._secrets = {config.client_secret}
+
+    def keep_secret(self, text: str) -> None:
+        """Never quote this text."""
+        self._secrets.add(text)
+
+    def quote(self, reply: Reply) -> str:
+        """The platform's own words in a refusal, short and without secrets."""
+        return quoted(reply.body, self._secrets)
+
+    def notify(self, event: Event) -> None:
+        """Pass an event on to the listener, if there is one."""
+        if self._listener is not None:
+            self._listener(event)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._transport.close()
+
+    async def send(
+        self,
+        request: Request,
+        parse: Callable[[bytes], T],
+        tally: Tally,
+        auth: Auth | None = None,
+        executor: Executor | None = None,
+    ) -> tuple[Reply, T]:
+        """The first whole answer, parsed: in the `executor` if there is one, else here and now.
+
+        auth: replays a refused request while it finds another token; None: the request needs no token.
+        Raises Declined for a refusal that stays, Transient for faults that last, Refused for an address that
+        is none, and whatever CampusError the parser or the token request raises."""
+        attempt = 0
+        while True:
+            attempt += 1
+            tally.requests += 1
+            try:
+                reply = await self._attempt(request, auth)
+                tally.bytes += len(reply.body)
+                reply = _without_envelope(reply)
+                trouble = self._trouble(reply)
+                if trouble is None and 200 <= reply.status < 300:
+                    if executor is None:
+                        value = parse(reply.body)
+                    else:
+                        loop = asyncio.get_running_loop()
+                        value = await loop.run_in_executor(executor, parse, reply.body)
+                    if auth is not None:
+                        auth.accept()
+                    return reply, value
+            except Fault as fault:
+                trouble = _Trouble(str(fault))
+            except TornBody as torn:
+                trouble = _Trouble(f"a torn or invalid body ({torn})")
+            except UnexpectedAnswer as error:
+                raise UnexpectedAnswer(f"{request}: {error.message}", error.advice) from None
+            except Unusable as error:
+                raise Refused(f"{request}: {error}.", "Check CAMPUS_BASE_URL.") from None
+            if trouble is not None:
+                await self._wait(request, trouble, attempt)
+            elif auth is not None and await auth.replaced(reply):
+                # With another token the retries are counted afresh.
+                attempt = 0
+            else:
+                raise Declined(reply)
+            tally.retries += 1
+
+    async def _attempt(self, request: Request, auth: Auth | None) -> Reply:
+        """Send once, when a slot is free and the budget grants it; the budget learns from the answer."""
+        # A token request takes no slot: the request that waits for the token holds one.
+        async with self._slots if request.method == "GET" else nullcontext():
+            granted = await self._granted()
+            headers = request.headers if auth is None else await auth.headers()
+            reply = await self._transport.send(
+                request.method, request.path + request.query, headers, request.content
+            )
+        throttled = reply.status in THROTTLED
+        pause = _pause_asked(reply) if throttled else 0.0
+        if pause > self._config.retry_after_cap:
+            # This request fails; the others find out for themselves rather than wait that long.
+            pause = 0.0
+        self._budget.answered(granted, time.monotonic(), throttled, pause)
+        return reply
+
+    async def _granted(self) -> float:
+        """Wait for the budget; the moment of its grant, by the monotonic clock in seconds."""
+        now = time.monotonic()
+        if not self._queue.locked() and not self._budget.acquire(now):
+            return now
+        # In line, so that whoever asked first is served first.
+        async with self._queue:
+            while wait := self._budget.acquire(now := time.monotonic()):
+                await asyncio.sleep(wait)
+            return now
+
+    async def _wait(self, request: Request, trouble: _Trouble, attempt: int) -> None:
+        """Sleep before the next attempt; Transient if there is to be none."""
+        config = self._config
+        if trouble.pause > config.retry_after_cap:
+            raise Transient(
+                f"{request}: {trouble.words}; the platform asks for a pause of {trouble.pause:.0f} s, "
+                f"and we wait {config.retry_after_cap:.0f} s at most.",
+                "Run again later.",
+            )
+        if attempt >= config.max_attempts:
+            raise Transient(
+                f"{request}: {trouble.words}, after {attempt} attempts.",
+                "The platform is out of reach or overloaded: run again later. "
+                "If it has never answered, check CAMPUS_BASE_URL.",
+            )
+        pause = trouble.pause or backoff(attempt, config.backoff_base, config.backoff_cap)
+        follows = f"attempt {attempt + 1} of {config.max_attempts} follows."
+        self.notify(
+            Event(
+                kind="throttled" if trouble.throttled else "retry",
+                message=f"{request}: {trouble.words}; {follows}",
+            )
+        )
+        await asyncio.sleep(pause)
+
+    def _trouble(self, reply: Reply) -> _Trouble | None:
+        """Why the request is to be sent again; None: the answer is final."""
+        words = fault_of(reply.status, reply.headers, reply.body)
+        if words is None:
+            return None
+        said = self.quote(reply)
+        return _Trouble(
+            f"{words} ({said})" if said else words, _pause_asked(reply), reply.status in THROTTLED
+        )
+
+
+def _without_envelope(reply: Reply) -> Reply:
+    """The answer itself, with the status that an envelope names; 204, "no content", is null."""
+    status, content = opened(reply.status, b"null" if reply.status == 204 else reply.body)
+    if status == reply.status and content is reply.body:
+        return reply
+    return replace(reply, status=status, body=content)
+
+
+def _pause_asked(reply: Reply) -> float:
+    # Measured by the platform's own clock where it sends it, since ours may be wrong.
+    now = http_date(reply.headers.get("date", "")) or datetime.now(UTC)
+    return retry_after(reply.headers.get("retry-after"), now) or 0.0

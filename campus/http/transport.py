@@ -1,0 +1,101 @@
+"""HTTP, and the only file that knows which library does it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import httpcore
+import httpx
+
+from campus.http.config import ClientConfig
+
+USER_AGENT = "campus-warehouse"
+# Pages of datasets have megabytes, and to take them 64 kB at a time is a quarter of what fetching them costs.
+httpcore.AsyncHTTP11Connection.READ_NUM_BYTES = 256 * 1024
+
+
+class Fault(Exception):
+    """No whole answer came; asking again may help."""
+
+
+class Unusable(Exception):
+    """No request can be made with this address, or its certificate does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One whole answer. Header names match in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Transport:
+    """Kept-alive HTTP/1.1 connections to one platform; proxies come from the environment.
+
+    Each connection is a client of its own, taken by one request at a time. httpcore's pool looks at every
+    idle connection, with a system call each, whenever a request begins or ends: with sixteen of them that
+    costs more than the requests themselves (benchmarks/README.md).
+    """
+
+    def __init__(self, config: ClientConfig) -> None:
+        self._base = config.base_url.rstrip("/")
+        self._timeout = httpx.Timeout(config.read_timeout, connect=config.connect_timeout, pool=None)
+        # Made once, since reading the certificates takes longer than a request.
+        self._certificates = httpx.create_ssl_context()
+        self._lanes: list[httpx.AsyncClient] = []
+        # The last one used is taken first, so that no more stay open than are needed.
+        self._idle: list[httpx.AsyncClient] = []
+        self._headers = {
+            "accept": "application/json",
+            "accept-encoding": "gzip, deflate",
+            "connection": "keep-alive",
+            "user-agent": USER_AGENT,
+        }
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for lane in self._lanes:
+            await lane.aclose()
+
+    def _open_lane(self) -> httpx.AsyncClient:
+        lane = httpx.AsyncClient(timeout=self._timeout, verify=self._certificates, follow_redirects=False)
+        self._lanes.append(lane)
+        return lane
+
+    async def send(
+        self, method: str, target: str, headers: Mapping[str, str], content: bytes | None = None
+    ) -> Reply:
+        """Send one request to `target`, a path and query that are percent-encoded already.
+
+        Raises Fault where no whole answer comes, Unusable where the address is none."""
+        lane = self._idle.pop() if self._idle else self._open_lane()
+        try:
+            # Built by hand rather than by the client, whose merging of defaults costs a tenth of a request.
+            request = httpx.Request(
+                method, self._base + target, headers={**self._headers, **headers}, content=content
+            )
+            answer = await lane.send(request)
+        # The causes are cut off: the library's errors carry the request with its token.
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+            raise Unusable(str(error)) from None
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                raise Unusable(str(error)) from None
+            raise Fault(_words(error)) from None
+        finally:
+            self._idle.append(lane)
+        return Reply(answer.status_code, answer.headers, answer.content)
+
+
+def _words(error: httpx.HTTPError) -> str:
+    kinds = {
+        httpx.ConnectTimeout: "no connection in time",
+        httpx.TimeoutException: "no answer in time",
+        httpx.ProxyError: "the proxy failed",
+        httpx.ConnectError: "no connection",
+        httpx.DecodingError: "a damaged compressed body",
+        httpx.ProtocolError: "a broken answer",
+    }
+    words = next((said for kind, said in kinds.items() if isinstance(error, kind)), "a lost connection")
+    return f"{words} ({error})" if str(error) else words

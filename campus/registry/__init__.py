@@ -1,0 +1,44 @@
+"""The registry: every resource that the platform offers, as data. Assets, lake tables, scopes, the dictionary
+and tests derive from it; a new resource is one more entry here and its contract."""
+
+from campus.registry.spec import ResourceSpec
+from campus.registry.v1 import ATTENDANCE, V1_DATA, V1_SEMESTERS
+from campus.registry.v3 import (
+    BASE_DATA,
+    DATASET_FIELDS,
+    DATASET_METADATA,
+    DATASET_RELATIONS,
+    DATASETS,
+    REPORT_FIELDS,
+    REPORT_METADATA,
+    REPORT_PARAMETERS,
+    REPORT_QUERIES,
+    SCHOOLS,
+    SEMESTERS,
+    TERM_TYPES,
+)
+
+__all__ = [
+    "ATTENDANCE",
+    "BASE_DATA",
+    "DATASETS",
+    "DATASET_FIELDS",
+    "DATASET_METADATA",
+    "DATASET_RELATIONS",
+    "REPORT_FIELDS",
+    "REPORT_METADATA",
+    "REPORT_PARAMETERS",
+    "REPORT_QUERIES",
+    "RESOURCES",
+    "SCHOOLS",
+    "SEMESTERS",
+    "TERM_TYPES",
+    "V1_DATA",
+    "V1_SEMESTERS",
+    "ResourceSpec",
+]
+
+RESOURCES: dict[str, ResourceSpec] = {
+    spec.name: spec
+    for spec in (SCHOOLS, *BASE_DATA, *DATASET_METADATA, *REPORT_METADATA, *V1_DATA, *ATTENDANCE)
+}

@@ -1,0 +1,210 @@
+"""The v1 generation's part of the registry."""
+
+from campus.contracts import v1 as contracts_v1
+from campus.contracts import v1_attendance as contracts_v1_attendance
+from campus.contracts import v1_people as contracts_v1_people
+from campus.registry.spec import ResourceSpec
+
+# Which scope a path of v1 needs is not shown: these are of the sample tokens, and of what v3 has of the same.
+OF_USERS = ("user.read", "reflection.read_basic", "reflection.read_all")
+OF_CLASSES = ("class.read", "klass.read", "user.read")
+OF_STUDENTS = (*OF_CLASSES, "student.read_basic", "student.read_all")
+
+STUDENT_ID = {"student_id": ("rid", "id")}
+
+V1_SEMESTERS = ResourceSpec(
+    "v1_semesters",
+    "/api/v1/semesters",
+    contracts_v1.SemesterV1,
+    (*OF_CLASSES, "semester.read"),
+    paged=False,
+    lists_semesters=True,
+)
+
+# In an order in which each comes after what it is asked with.
+V1_DATA: tuple[ResourceSpec, ...] = (
+    V1_SEMESTERS,
+    ResourceSpec(
+        "v1_admin_classes",
+        "/api/v1/admin-classes",
+        contracts_v1.AdminClass,
+        (*OF_CLASSES, "admin_class.read"),
+        paged=False,
+        unit_column="id",
+        unit="class",
+        shown_alone="students",
+    ),
+    ResourceSpec(
+        "user_fields",
+        "/api/v1/reflection-fields",
+        contracts_v1_people.UserField,
+        OF_USERS,
+        primary_key=("name", "role"),
+        paged=False,
+    ),
+    ResourceSpec(
+        "v1_users",
+        "/api/v1/reflections",
+        contracts_v1_people.User,
+        OF_USERS,
+        asked="by_role",
+        # Archived, and disabled.
+        archived=(("status", "2"), ("status", "4")),
+        fields_from="user_fields",
+    ),
+    ResourceSpec(
+        "attendance_settings",
+        "/api/v1/classroompad/attendance-settings",
+        contracts_v1.AttendanceSettings,
+        OF_CLASSES,
+        primary_key=("school_id",),
+        paged=False,
+        single=True,
+    ),
+    ResourceSpec(
+        "devices",
+        "/api/v1/classroompad/devices/{id}",
+        contracts_v1.Device,
+        OF_CLASSES,
+        asked="by_device",
+        primary_key=("device_id",),
+        paged=False,
+        single=True,
+        unit_column="device_id",
+    ),
+    ResourceSpec(
+        "cards",
+        "/api/v1/studentcard/cards/{id}",
+        contracts_v1_people.Card,
+        OF_USERS,
+        asked="by_card",
+        primary_key=("card_id",),
+        paged=False,
+        single=True,
+        unit_column="card_id",
+        resolved=STUDENT_ID,
+    ),
+    ResourceSpec(
+        "app_updates",
+        "/api/v1/classroompad/check-updates",
+        contracts_v1.AppUpdate,
+        (),
+        primary_key=("latest_version",),
+        paged=False,
+        single=True,
+        anonymous=True,
+    ),
+    ResourceSpec(
+        "transcripts",
+        "/api/v1/students/{id}/transcripts",
+        contracts_v1_people.Transcript,
+        OF_STUDENTS,
+        asked="by_student",
+        primary_key=("student_id",),
+        paged=False,
+        single=True,
+        child_of="v1_users",
+        unit_column="student_id",
+        counts="total_credit",
+    ),
+    ResourceSpec(
+        "transcript_semesters",
+        "/api/v1/students/{id}/transcripts",
+        contracts_v1_people.TranscriptSemester,
+        OF_STUDENTS,
+        asked="by_student",
+        primary_key=("student_id", "semester_id"),
+        paged=False,
+        child_of="v1_users",
+        unit_column="student_id",
+        embedded_in="transcripts",
+        counts="total_credit",
+    ),
+    ResourceSpec(
+        "transcript_courses",
+        "/api/v1/students/{id}/transcripts",
+        contracts_v1_people.TranscriptCourse,
+        OF_STUDENTS,
+        asked="by_student",
+        # Courses without an assessment share the source 0, and some have no code.
+        primary_key=("student_id", "semester_id", "source_id", "csin", "entry"),
+        nullable_key=("source_id", "csin"),
+        numbered="entry",
+        ordered_by=("class_id", "name"),
+        paged=False,
+        child_of="v1_users",
+        unit_column="student_id",
+        embedded_in="transcripts",
+    ),
+    ResourceSpec(
+        "v1_classes",
+        "/api/v1/classes",
+        contracts_v1.TeachingClass,
+        OF_CLASSES,
+        asked="by_semester",
+        sliced_by="semester",
+    ),
+    ResourceSpec(
+        "v1_class_students",
+        "/api/v1/classes/{id}/students",
+        contracts_v1_people.ClassStudent,
+        OF_STUDENTS,
+        asked="by_class",
+        sliced_by="semester",
+        primary_key=("class_id", "student_id"),
+        paged=False,
+        child_of="v1_classes",
+        unit_column="class_id",
+        resolved=STUDENT_ID,
+    ),
+    ResourceSpec(
+        "timetable_days",
+        "/api/v1/timetable/structure",
+        contracts_v1.TimetableDay,
+        OF_CLASSES,
+        asked="by_semester",
+        sliced_by="semester",
+        primary_key=("semester_id", "day"),
+        paged=False,
+        single=True,
+    ),
+    ResourceSpec(
+        "timetable_lessons",
+        "/api/v1/timetable/structure",
+        contracts_v1.TimetableLesson,
+        OF_CLASSES,
+        asked="by_semester",
+        sliced_by="semester",
+        primary_key=("semester_id", "lesson"),
+        paged=False,
+        embedded_in="timetable_days",
+    ),
+)
+
+# Read by students or by sessions, whichever costs less (campus/attendance).
+ATTENDANCE: tuple[ResourceSpec, ...] = (
+    ResourceSpec(
+        "attendance_sessions",
+        "/api/v1/classes/{id}/attendances",
+        contracts_v1_attendance.AttendanceSession,
+        OF_CLASSES,
+        asked="by_session",
+        sliced_by="week",
+        primary_key=("class_id", "date", "lesson"),
+        paged=False,
+        child_of="v1_class_students",
+        unit_column="class_id",
+    ),
+    ResourceSpec(
+        "attendance_records",
+        "/api/v1/classes/{id}/attendances",
+        contracts_v1_attendance.AttendanceRecord,
+        OF_CLASSES,
+        asked="by_session",
+        sliced_by="week",
+        paged=False,
+        child_of="v1_class_students",
+        unit_column="class_id",
+        embedded_in="attendance_sessions",
+    ),
+)

@@ -1,0 +1,210 @@
+"""The v3 generation's part of the registry: schools, base data, and the metadata of datasets and reports."""
+
+from campus.contracts import base_data as contracts
+from campus.contracts import datasets as contracts_datasets
+from campus.contracts import reports as contracts_reports
+from campus.registry.spec import ResourceSpec
+
+# Named for all that belongs to a class; sample tokens have the other one too.
+CLASSES = ("class.read", "klass.read")
+
+SCHOOLS = ResourceSpec("schools", "/api/v1/schools", contracts.School, ("user.read",), paged=False)
+
+SEMESTERS = ResourceSpec(
+    "semesters", "/api/v3/system/semesters", contracts.Semester, ("semester.read",), lists_semesters=True
+)
+
+# In the order that the interface recommends.
+BASE_DATA: tuple[ResourceSpec, ...] = (
+    SEMESTERS,
+    ResourceSpec(
+        "terms",
+        "/api/v3/term/{type}/terms",
+        contracts.Term,
+        ("term.read",),
+        asked="by_term_type",
+        unit_column="type",
+        archived=(("archived_at_is_empty", "0"),),
+    ),
+    ResourceSpec(
+        "structures",
+        "/api/v3/structure/structures",
+        contracts.Structure,
+        ("structure.read",),
+        archived=(("status", "archived"),),
+    ),
+    ResourceSpec(
+        "reflections",
+        "/api/v3/reflection/reflections",
+        contracts.Reflection,
+        ("reflection.read_basic", "reflection.read_all"),
+        with_trashed=True,
+    ),
+    ResourceSpec(
+        "students",
+        "/api/v3/reflection/students",
+        contracts.Student,
+        ("student.read_basic", "student.read_all"),
+        with_trashed=True,
+    ),
+    ResourceSpec(
+        "teachers",
+        "/api/v3/reflection/teachers",
+        contracts.Teacher,
+        ("teacher.read_basic", "teacher.read_all"),
+        with_trashed=True,
+    ),
+    ResourceSpec(
+        "admin_classes",
+        "/api/v3/admin_class/admin_classes",
+        contracts.AdminClass,
+        ("admin_class.read",),
+        wished={"expand": "students,teachers"},
+        # The values of its status are not shown: words of structures, numbers of users.
+        archived=tuple(("status", value) for value in ("archived", "disabled", "2", "4")),
+        id_filter="id_in",
+    ),
+    ResourceSpec(
+        "classes",
+        "/api/v3/klass/classes",
+        contracts.CourseClass,
+        CLASSES,
+        asked="by_semester",
+        sliced_by="semester",
+        wished={"expand": "teachers,admin_class_ids,grades"},
+        with_trashed=True,
+    ),
+    ResourceSpec(
+        "class_members",
+        "/api/v3/klass/class-selections",
+        contracts.ClassMember,
+        CLASSES,
+        asked="members",
+        sliced_by="semester",
+        # Who leaves a class and joins it again has two memberships.
+        primary_key=("class_id", "type", "reflection_id", "membership"),
+        numbered="membership",
+        ordered_by=("created_at", "deleted_at", "updated_at"),
+        with_trashed=True,
+        child_of="classes",
+        unit_column="class_id",
+    ),
+    ResourceSpec(
+        "assessments",
+        "/api/v3/class-assessment/classes/{id}/assessment",
+        contracts.Assessment,
+        CLASSES,
+        asked="by_class",
+        sliced_by="semester",
+        params={"expand": "items"},
+        paged=False,
+        single=True,
+        one_or_list=True,
+        child_of="classes",
+        unit_column="class_id",
+        counts="item_num",
+    ),
+    ResourceSpec(
+        "assessment_items",
+        "/api/v3/class-assessment/classes/{id}/assessment",
+        contracts.AssessmentItem,
+        CLASSES,
+        asked="by_class",
+        sliced_by="semester",
+        params={"expand": "items"},
+        paged=False,
+        child_of="classes",
+        unit_column="assessment_id",
+        unit_via="assessments",
+        embedded_in="assessments",
+        embedded_as="items",
+    ),
+    ResourceSpec(
+        "scores",
+        "/api/v3/class-assessment/items/{id}/scores",
+        contracts.Score,
+        CLASSES,
+        asked="by_item",
+        sliced_by="semester",
+        child_of="assessment_items",
+        unit_column="item_id",
+        tracks_changes=True,
+    ),
+    ResourceSpec(
+        "grades",
+        "/api/v3/class-assessment/class/grades",
+        contracts.Grade,
+        CLASSES,
+        asked="by_class_batch",
+        sliced_by="semester",
+        child_of="assessments",
+        unit_column="source_id",
+        unit_via="assessments",
+        tracks_changes=True,
+    ),
+)
+
+# The prefix of datasets and reports is found by asking (campus/http/prefix.py).
+DATASETS = ResourceSpec(
+    "datasets", "/uds/datasets", contracts_datasets.Dataset, ("dataset.read_all",), unit="dataset"
+)
+DATASET_FIELDS = ResourceSpec(
+    "dataset_fields",
+    DATASETS.path,
+    contracts_datasets.DatasetField,
+    DATASETS.scopes,
+    primary_key=("dataset_id", "name"),
+    child_of="datasets",
+    unit_column="dataset_id",
+    unit=DATASETS.unit,
+    embedded_in="datasets",
+)
+DATASET_RELATIONS = ResourceSpec(
+    "dataset_relations",
+    DATASETS.path,
+    contracts_datasets.DatasetRelation,
+    DATASETS.scopes,
+    primary_key=("dataset_id", "name"),
+    child_of="datasets",
+    unit_column="dataset_id",
+    unit=DATASETS.unit,
+    embedded_in="datasets",
+)
+DATASET_METADATA = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
+
+# Which reports there are, no endpoint tells: settings name them.
+REPORT_QUERIES = ResourceSpec(
+    "report_queries",
+    "/reporting/reports/{report}/queries",
+    contracts_reports.ReportQuery,
+    ("reporting.read_all",),
+    sliced_by="report",
+    primary_key=("report", "id"),
+)
+REPORT_PARAMETERS = ResourceSpec(
+    "report_parameters",
+    "/reporting/reports/{report}/parameters",
+    contracts_reports.ReportParameter,
+    REPORT_QUERIES.scopes,
+    sliced_by="report",
+    primary_key=("report", "name"),
+)
+REPORT_FIELDS = ResourceSpec(
+    "report_fields",
+    "/reporting/reports/{report}/queries/{query}/records",
+    contracts_reports.ReportField,
+    REPORT_QUERIES.scopes,
+    sliced_by="report",
+    primary_key=("report", "query_id", "params", "name"),
+    child_of="report_queries",
+)
+REPORT_METADATA = (REPORT_QUERIES, REPORT_PARAMETERS, REPORT_FIELDS)
+
+# The vocabularies that the specification names; a setting adds more.
+TERM_TYPES: tuple[str, ...] = (
+    "system.graduates_in",
+    "system.academic_year",
+    "system.semester_category",
+    "course.subject",
+    "course.domain",
+)

@@ -1,0 +1,119 @@
+"""The first sheet of a workbook: what this is, as of when, from which generation, with which definitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import count
+
+from xlsxwriter.format import Format
+from xlsxwriter.worksheet import Worksheet
+
+from exports.cells import as_text
+from exports.sheets import Language, Sheet, Words, Workbook
+from exports.source import Origin
+from exports.styles import HEADER, Styles, height_of
+
+#: Characters of a tab's name, and what may not be in it.
+TAB_LIMIT, NOT_IN_TABS = 31, re.compile(r"[\[\]:*?/\\\x00-\x1f]")
+
+SCHOOL = Words("School", "学校")
+LOADED = Words("Data as of", "数据截至")
+PUBLISHED = Words("Published", "发布时间")
+GENERATION = Words("Generation", "文件版本")
+FILTERS = Words("Left out", "未包含")
+NOTHING = Words("nothing", "无")
+CUT = Words("Cut texts", "被截断的文本")
+CUT_ADVICE = Words(
+    "{} longer than a cell may be; CSV and Parquet have them whole",
+    "{}条超出单元格长度；CSV和Parquet文件保留全文",
+)
+SHEETS = (Words("Sheet", "工作表"), Words("Rows", "行数"), Words("What it shows", "内容"))
+DEFINITIONS = (Words("Term", "术语"), Words("", ""), Words("Definition", "定义"))
+WIDTHS = (24, 8, 100)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A worksheet: its tab, what is on it, and how many rows."""
+
+    tab: str
+    sheet: Sheet
+    rows: int
+
+
+def tab_name(name: str, taken: Set[str]) -> str:
+    """A name that Excel allows for a tab and no other one has; `taken` are case-folded."""
+    plain = NOT_IN_TABS.sub(" ", name).strip().strip("'") or "-"
+    endings = ("" if number == 1 else f" ({number})" for number in count(1))
+    names = (plain[: TAB_LIMIT - len(ending)] + ending for ending in endings)
+    return next(name for name in names if name.casefold() not in taken)
+
+
+def write_about(
+    worksheet: Worksheet,
+    styles: Styles,
+    workbook: Workbook,
+    origin: Origin,
+    parts: Sequence[Part],
+    cut: int,
+    language: Language,
+) -> None:
+    """Write the first sheet."""
+    for place, width in enumerate(WIDTHS):
+        worksheet.set_column(place, place, width)
+    wrapped = styles.of(text_wrap=True, valign="top")
+    bold = styles.of(bold=True, valign="top")
+    header = styles.of(**HEADER)
+    link = styles.of(font_color="#0563C1", underline=1, valign="top")
+    rows = count()
+    worksheet.write_string(
+        next(rows), 0, as_text(workbook.title.in_language(language)), styles.of(bold=True, font_size=16)
+    )
+    worksheet.merge_range(row := next(rows), 0, row, 2, "", wrapped)
+    worksheet.write_string(row, 0, as_text(workbook.about.in_language(language)), wrapped)
+    worksheet.set_row(row, height_of(workbook.about.in_language(language), sum(WIDTHS)))
+    next(rows)
+    for term, value in _facts(workbook, origin, cut):
+        row = next(rows)
+        worksheet.write_string(row, 0, term.in_language(language), bold)
+        worksheet.write_string(row, 1, as_text(value.in_language(language)))
+    next(rows)
+    worksheet.hide_gridlines(2)
+    _write_header(worksheet, next(rows), [words.in_language(language) for words in SHEETS], header)
+    for part in parts:
+        row = next(rows)
+        target = f"internal:'{part.tab.replace(chr(39), chr(39) * 2)}'!A1"
+        worksheet.write_url(row, 0, target, link, string=part.tab)
+        worksheet.write_number(row, 1, part.rows, styles.of(num_format="#,##0", align="center", valign="top"))
+        _write_text(worksheet, row, part.sheet.about.in_language(language), wrapped)
+    if workbook.definitions:
+        next(rows)
+        _write_header(worksheet, next(rows), [words.in_language(language) for words in DEFINITIONS], header)
+    for definition in workbook.definitions:
+        row = next(rows)
+        worksheet.write_string(row, 0, definition.term.in_language(language), bold)
+        _write_text(worksheet, row, definition.meaning.in_language(language), wrapped)
+
+
+def _write_text(worksheet: Worksheet, row: int, text: str, style: Format) -> None:
+    worksheet.write_string(row, 2, as_text(text), style)
+    worksheet.set_row(row, height_of(text, WIDTHS[2]))
+
+
+def _write_header(worksheet: Worksheet, row: int, labels: Sequence[str], style: object) -> None:
+    for place, label in enumerate(labels):
+        worksheet.write_string(row, place, label, style)
+
+
+def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words, Words]]:
+    school = origin.school
+    yield SCHOOL, Words(*[f"{school.name} ({school.id})"] * 2)
+    for term, moment in ((LOADED, origin.loaded_at), (PUBLISHED, origin.published_at)):
+        if moment:
+            yield term, Words(*[f"{moment:%Y-%m-%d %H:%M}"] * 2)
+    yield GENERATION, Words(origin.generation, origin.generation)
+    yield FILTERS, workbook.filters or NOTHING
+    if cut:
+        yield CUT, Words(CUT_ADVICE.en.format(cut), CUT_ADVICE.zh.format(cut))

@@ -1,0 +1,171 @@
+"""Exports by name: which there are, and their files, school by school."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+from xlsxwriter.exceptions import XlsxWriterException
+
+from exports.flat import write_csv, write_parquet
+from exports.preview import preview_of
+from exports.ready import READY
+from exports.sheets import Language, Workbook
+from exports.source import Origin, School, opened, origin, schools
+from exports.tables import table_names, table_workbook
+from exports.workbook import TooLarge, write_workbook
+from warehouse.files import put_in_place, workspace
+
+Format = Literal["xlsx", "csv", "parquet"]
+
+#: What file systems do not take in a name.
+NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
+
+
+@dataclass(frozen=True)
+class Options:
+    """How files are written. `keep`: dates of a file that are kept; None: all. `previews`: whether the first
+    rows are wanted too."""
+
+    folder: Path
+    format: Format = "xlsx"
+    language: Language = "zh"
+    keep: int | None = None
+    previews: bool = False
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file that is in place. `rows`: by sheet. `preview`: the first rows of what is about no single person,
+    in Markdown; empty where they were not wanted."""
+
+    name: str
+    path: Path
+    rows: Mapping[str, int]
+    bytes: int
+    preview: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """What was not written: `what` of which school, and why. A file from before is as it was."""
+
+    what: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Unknown(Failed):
+    """A name that names nothing to export."""
+
+
+def export(
+    published: Path, names: Sequence[str], school_ids: Sequence[int] | None, options: Options
+) -> Iterator[Written | Failed]:
+    """Write files for each name and school. What fails holds nothing else up.
+
+    `names`: ready-made workbooks, or tables as schema.table. `school_ids`: None: every school of the file.
+    A name may have no file: a school without reports has no workbook of reports."""
+    with workspace(options.folder) as scratch, opened(published, scratch) as con:
+        known = [*READY, *table_names(con)]
+        yield from (_unknown(name, known) for name in names if name not in known)
+        found = {school.id: school for school in schools(con)}
+        wanted = found if school_ids is None else school_ids
+        for school_id in wanted:
+            if school_id not in found:
+                there = ", ".join(map(str, found)) or "none"
+                yield Failed(f"school {school_id}", f"not in the published file; there are: {there}")
+                continue
+            for name in (name for name in names if name in known):
+                yield from _of_school(con, name, found[school_id], scratch, options)
+
+
+def _unknown(name: str, known: Sequence[str]) -> Unknown:
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"; did you mean {near[0]}?" if near else "."
+    return Unknown(name, f"there is no such export{meant} There are: {', '.join(known)}")
+
+
+def _of_school(
+    con: duckdb.DuckDBPyConnection, name: str, school: School, scratch: Path, options: Options
+) -> Iterator[Written | Failed]:
+    """Write the workbooks of a school that go by a name. One that fails holds no other up."""
+    try:
+        workbooks = list(_workbooks(con, name, school, options))
+    except duckdb.Error as error:
+        yield _failed(name, school, error)
+        return
+    for workbook in workbooks:
+        try:
+            yield _export(con, name, workbook, school, scratch, options)
+        except (duckdb.Error, OSError, XlsxWriterException, TooLarge) as error:
+            yield _failed(workbook.name, school, error)
+
+
+def _failed(what: str, school: School, error: Exception) -> Failed:
+    return Failed(f"{what} of school {school.id}", str(error).partition("\n")[0])
+
+
+def _export(
+    con: duckdb.DuckDBPyConnection,
+    name: str,
+    workbook: Workbook,
+    school: School,
+    scratch: Path,
+    options: Options,
+) -> Written:
+    came_from = origin(con, school)
+    unfinished = scratch / f"unfinished.{options.format}"
+    rows = _write(con, workbook, came_from, unfinished, options)
+    size = unfinished.stat().st_size
+    beginning = f"{NOT_IN_NAMES.sub('_', workbook.name)}_{school.id}_"
+    target = options.folder / f"{beginning}{came_from.day}.{options.format}"
+    put_in_place(unfinished, target)
+    if options.keep is not None:
+        _prune(options.folder, beginning, options.format, options.keep)
+    preview = preview_of(con, workbook, came_from, options.language) if options.previews else ""
+    return Written(name, target, rows, size, preview)
+
+
+def _workbooks(
+    con: duckdb.DuckDBPyConnection, name: str, school: School, options: Options
+) -> Iterator[Workbook]:
+    """What becomes a file each: workbooks as they are in Excel's format, and their sheets otherwise."""
+    if name not in READY:
+        yield table_workbook(con, name)
+        return
+    for workbook in READY[name](con, school.id, options.language):
+        if options.format == "xlsx" or len(workbook.sheets) == 1:
+            yield workbook
+            continue
+        for sheet in workbook.sheets:
+            title = sheet.name.in_language(options.language)
+            yield replace(workbook, name=f"{workbook.name}_{title}", sheets=(sheet,))
+
+
+def _write(
+    con: duckdb.DuckDBPyConnection, workbook: Workbook, came_from: Origin, path: Path, options: Options
+) -> dict[str, int]:
+    """Write one file. The rows by sheet."""
+    if options.format == "xlsx":
+        parts = write_workbook(con, workbook, came_from, path, options.language)
+        return {part.tab: part.rows for part in parts}
+    [sheet] = workbook.sheets
+    if options.format == "csv":
+        rows = write_csv(con, sheet, came_from, path, options.language)
+    else:
+        rows = write_parquet(con, sheet, came_from, path)
+    return {sheet.name.in_language(options.language): rows}
+
+
+def _prune(folder: Path, beginning: str, format: Format, keep: int) -> None:
+    """Delete all but the latest dates of a file."""
+    dated = re.compile(rf"{re.escape(beginning)}\d{{4}}-\d\d-\d\d\.{format}")
+    files = sorted(path for path in folder.iterdir() if dated.fullmatch(path.name))
+    for old in files[:-keep]:
+        old.unlink()

@@ -1,0 +1,39 @@
+"""The first rows of a workbook, for a log: only of sheets whose rows are about no single person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+from exports.columns import Shown, shown_columns
+from exports.sheets import Language, Workbook
+from exports.source import Origin
+
+#: Rows and columns that are shown of a sheet.
+ROWS, COLUMNS = 3, 8
+
+
+def preview_of(con: duckdb.DuckDBPyConnection, workbook: Workbook, origin: Origin, language: Language) -> str:
+    """The first rows of the sheets that say `summary`, as Markdown; empty where none does."""
+    shown = []
+    for sheet in workbook.sheets:
+        if sheet.summary:
+            parameters = origin.parameters(sheet.query)
+            columns = shown_columns(con, sheet, parameters, language)[:COLUMNS]
+            cells = ", ".join(column.cell for column in columns)
+            rows = con.execute(f"SELECT {cells} FROM ({sheet.query}) LIMIT {ROWS}", parameters).fetchall()
+            table = [[column.label for column in columns], ["---"] * len(columns)]
+            table += [[_cell(*pair) for pair in zip(columns, row, strict=True)] for row in rows]
+            lines = ["| " + " | ".join(cells) + " |" for cells in table]
+            shown.append("\n".join([f"**{sheet.name.in_language(language)}**", "", *lines]))
+    return "\n\n".join(shown)
+
+
+def _cell(column: Shown, value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1%}" if column.kind == "percent" else f"{value:g}"
+    text = str(value)
+    return column.words.get(text, text).replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,245 @@
+"""Workbooks for Excel and its like, written row by row: memory does not grow with the rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import xlsxwriter
+from xlsxwriter.exceptions import FileSizeError
+from xlsxwriter.format import Format
+from xlsxwriter.utility import xl_range
+from xlsxwriter.worksheet import Worksheet
+
+from exports.about import Part, tab_name, write_about
+from exports.cells import as_text, is_too_long, shortened
+from exports.columns import Shown, shown_columns
+from exports.drawing import Cells, colour, draw
+from exports.sheets import Language, Sheet, Words, Workbook
+from exports.source import Origin
+from exports.styles import ARROW, LINE_HEIGHT, Styles, fitted, height_of, set_page
+
+#: Rows of a sheet, its header's included, and its columns; sheets that one table may take.
+MAX_ROWS, MAX_COLUMNS, MAX_PARTS = 1_048_576, 16_384, 4
+#: Rows that are read at a time; column widths go by the first ones.
+BATCH_ROWS = 2_048
+#: Links that Excel takes in a sheet, and characters of one; what is beyond stays text.
+MAX_LINKS, MAX_LINK = 65_530, 2_079
+
+#: What a browser opens: a cell must not start a program or open a file of the reader's.
+ADDRESS = re.compile(r"https?://\S.*")
+
+NO_ROWS = Words(
+    "No rows: there is nothing to show as of the date of the data.", "无数据：截至数据日期没有可显示的记录。"
+)
+CUT = Words("… [cut: a cell holds no more]", "…【已截断：单元格长度有限】")
+
+Put = Callable[[int, int, Any], object]
+
+
+class TooLarge(Exception):
+    """A table that no workbook can sensibly hold."""
+
+    def __init__(self, table: str, what: str) -> None:
+        super().__init__(
+            f"{table} has {what}, which is too much for a spreadsheet: export it with --format csv or parquet"
+        )
+
+
+@dataclass
+class Book:
+    """A workbook that is being written. `heading`: what stands above each page on paper; `parts`: the sheets
+    so far, for the first one; `cut`: texts that were longer than a cell."""
+
+    file: xlsxwriter.Workbook
+    styles: Styles
+    language: Language
+    heading: str
+    tabs: set[str] = field(default_factory=set)
+    parts: list[Part] = field(default_factory=list)
+    cut: int = 0
+
+    def add(self, name: str) -> Worksheet:
+        """A new sheet, with a tab of this name or the next like it."""
+        tab = tab_name(name, self.tabs)
+        self.tabs.add(tab.casefold())
+        return self.file.add_worksheet(tab)
+
+    def said(self, words: Words) -> str:
+        """The words in the workbook's language."""
+        return words.in_language(self.language)
+
+
+def write_workbook(
+    con: duckdb.DuckDBPyConnection, workbook: Workbook, origin: Origin, target: Path, language: Language
+) -> list[Part]:
+    """Write a workbook for the school of `origin` to `target`, and what it needs meanwhile beside it. Returns
+    its sheets, with their rows.
+
+    Raises TooLarge."""
+    file = xlsxwriter.Workbook(str(target), {"constant_memory": True, "tmpdir": str(target.parent)})
+    title = workbook.title.in_language(language)
+    file.set_properties({"title": title, "created": origin.published_at})
+    book = Book(file, Styles(file), language, f"{title} · {origin.school.name} · {origin.day}")
+    # First in the file and written last, when the rows are counted.
+    about = book.add({"en": "About", "zh": "说明"}[language])
+    for sheet in workbook.sheets:
+        _write_sheet(book, con, sheet, origin)
+    write_about(about, book.styles, workbook, origin, book.parts, book.cut, language)
+    set_page(about, book.heading)
+    # Not where something failed: what is unfinished need not be put together.
+    try:
+        file.close()
+    except FileSizeError as error:
+        raise TooLarge(title, "more than 4 GB") from error
+    return book.parts
+
+
+def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin) -> None:
+    parameters = origin.parameters(sheet.query)
+    columns = shown_columns(con, sheet, parameters, book.language)
+    title = book.said(sheet.name)
+    if len(columns) > MAX_COLUMNS:
+        raise TooLarge(title, f"more than {MAX_COLUMNS:,} columns")
+    cells = ", ".join(column.cell for column in columns)
+    result = con.execute(f"SELECT {cells} FROM ({sheet.query})", parameters)
+    sample = result.fetchmany(BATCH_ROWS)
+    rows = chain(sample, _streamed(result))
+    columns = tuple(fitted(column, [row[place] for row in sample]) for place, column in enumerate(columns))
+    for number in range(MAX_PARTS):
+        worksheet = book.add(f"{title} ({number + 1})" if number else title)
+        written = _write_part(book, worksheet, sheet, columns, rows, with_charts=number == 0)
+        book.parts.append(Part(worksheet.get_name(), sheet, written))
+        following = next(rows, None)
+        if following is None:
+            return
+        rows = chain([following], rows)
+    raise TooLarge(title, f"more than {MAX_PARTS * MAX_ROWS:,} rows")
+
+
+def _streamed(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    while batch := result.fetchmany(BATCH_ROWS):
+        yield from batch
+
+
+def _write_part(
+    book: Book,
+    worksheet: Worksheet,
+    sheet: Sheet,
+    columns: Sequence[Shown],
+    rows: Iterator[tuple[Any, ...]],
+    *,
+    with_charts: bool,
+) -> int:
+    """Write one worksheet, as many rows as it holds. The rows written."""
+    for place, column in enumerate(columns):
+        worksheet.set_column(place, place, column.width)
+    header = _write_header(book, worksheet, columns)
+    first = header + 1
+    last = _write_rows(book, worksheet, columns, islice(rows, MAX_ROWS - first), first)
+    _set_up(book, worksheet, columns, header, max(last, first))
+    if last < first:
+        worksheet.write_string(first, 0, book.said(NO_ROWS), book.styles.of(italic=True))
+        return 0
+    by_name = {column.name: (place, column) for place, column in enumerate(columns)}
+    cells = Cells(worksheet.get_name(), first, last, by_name)
+    colour(worksheet, sheet, cells, book.styles)
+    if with_charts:
+        draw(book.file, worksheet, sheet, cells, book.language)
+    return last - first + 1
+
+
+def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown]) -> int:
+    """Write the headings of groups and the labels below them. The row of the labels.
+
+    What has no heading of its own looks like one cell with what is below, and is none, so that the row of the
+    labels is whole: it is what filters and other programs go by."""
+    depth = max(len(column.groups) for column in columns)
+    for level in range(depth):
+        place, height = 0, 0.0
+        for groups, members in groupby(columns, key=lambda column: column.groups[: level + 1]):
+            widths = [column.width for column in members]
+            size = len(widths)
+            name = groups[level] if len(groups) > level else ""
+            style = book.styles.heading(joins_above=len(groups) < level, joins_below=not name)
+            if size > 1 and name:
+                worksheet.merge_range(level, place, level, place + size - 1, "", style)
+            for number in range(size if not name else 1):
+                worksheet.write_string(level, place + number, as_text(name), style)
+            height = max(height, height_of(name, sum(widths)))
+            place += size
+        worksheet.set_row(level, height)
+    for place, column in enumerate(columns):
+        style = book.styles.heading(joins_above=len(column.groups) < depth)
+        worksheet.write_string(depth, place, as_text(column.label), style)
+    worksheet.set_row(depth, max(height_of(column.label, column.width - ARROW) for column in columns))
+    return depth
+
+
+def _write_rows(
+    book: Book,
+    worksheet: Worksheet,
+    columns: Sequence[Shown],
+    rows: Iterator[tuple[Any, ...]],
+    first: int,
+) -> int:
+    """Write rows from `first` on. The last one's number."""
+    wrapped = [(place, column.width) for place, column in enumerate(columns) if column.wraps]
+    puts = [_put(book, worksheet, column, book.styles.cell(column)) for column in columns]
+    number = first - 1
+    for number, row in enumerate(rows, first):
+        for place, value in enumerate(row):
+            if value is not None:
+                puts[place](number, place, value)
+        height = max((height_of(str(row[place] or ""), width) for place, width in wrapped), default=0)
+        # Not every program finds the height of wrapped text by itself.
+        if height > LINE_HEIGHT:
+            worksheet.set_row(number, height)
+    return number
+
+
+def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:
+    """What writes the cells of a column. Text is always written as text, never as what it may look like."""
+
+    words, write_string, write_number = column.words, worksheet.write_string, worksheet.write_number
+
+    def put_text(row: int, place: int, value: str) -> None:
+        text = words.get(value, value)
+        if is_too_long(text):
+            text = shortened(text, book.said(CUT))
+            book.cut += 1
+        write_string(row, place, as_text(text), style)
+
+    def put_number(row: int, place: int, value: float | str) -> None:
+        if isinstance(value, str):
+            put_text(row, place, value)
+        else:
+            write_number(row, place, value, style)
+
+    def put_flag(row: int, place: int, value: bool) -> None:
+        worksheet.write_boolean(row, place, value, style)
+
+    def put_link(row: int, place: int, value: str) -> None:
+        fits = len(value) <= MAX_LINK and worksheet.hlink_count < MAX_LINKS
+        if not (fits and ADDRESS.fullmatch(value)) or worksheet.write_url(row, place, value, string=value):
+            put_text(row, place, value)
+
+    if column.kind == "boolean":
+        return put_flag
+    if column.kind == "link":
+        return put_link
+    return put_text if column.kind == "text" else put_number
+
+
+def _set_up(book: Book, worksheet: Worksheet, columns: Sequence[Shown], header: int, last: int) -> None:
+    """Header in view and filtered; on paper a table as wide as the page, its header on each."""
+    worksheet.freeze_panes(header + 1, 0)
+    worksheet.autofilter(header, 0, last, len(columns) - 1)
+    worksheet.ignore_errors({"number_stored_as_text": xl_range(0, 0, last, len(columns) - 1)})
+    worksheet.repeat_rows(0, header)
+    set_page(worksheet, book.heading, sum(column.width for column in columns))

@@ -1,0 +1,247 @@
+"""The terms of the ready-made workbooks, with the thresholds in force for the school."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+
+from exports.sheets import Definition, Words
+from exports.workbooks.queries import plain, rows
+from exports.workbooks.terms import DISCRIMINATION, LEVELS, TIERS, in_words
+
+#: Of the limits of early warning.
+UNITS = {
+    "percent": Words("%", "%"),
+    "percentage points": Words(" percentage points", " 个百分点"),
+    "sd": Words(" standard deviations", " 个标准差"),
+    "courses": Words("", " 门"),
+}
+
+PRESENT = Definition(
+    Words("Attendance rate", "出勤率"),
+    Words(
+        "Lessons attended / lessons recorded; late and left early count as attended, leave as absent unless "
+        "the school decided otherwise. Lessons without a roll count on neither side.",
+        "出勤课次 ÷ 已点名课次；迟到、早退计为出勤，请假默认计为缺勤（学校可另行规定）。未点名的课次不计入。",
+    ),
+)
+LATE = Definition(
+    Words("Lateness rate", "迟到率"),
+    Words("Lessons late / lessons attended.", "迟到课次 ÷ 出勤课次。"),
+)
+SCORE_RATE = Definition(
+    Words("Score rate", "得分率"),
+    Words("Points / full score, over the scored courses.", "得分合计 ÷ 满分合计，只计有分的课程。"),
+)
+MEAN = Definition(
+    Words("Mean, median, sd", "平均分、中位数、标准差"),
+    Words(
+        "Of the grades' percentages of their full scores, so that courses of different full scores compare.",
+        "按成绩占满分的百分比计算，满分不同的课程可以比较。",
+    ),
+)
+WEIGHTED = Definition(
+    Words("Weighted mean, rank", "加权平均分、名次"),
+    Words(
+        "A student's mean weighted by credit; equal means share a rank, and who has left has none. "
+        "Unpublished grades count, unless the school decided otherwise.",
+        "学生各课程成绩按学分加权平均；平均分相同者名次相同，已离校者不排名次。未发布的成绩默认计入（学校可另行规定）。",
+    ),
+)
+EFFECT = Definition(
+    Words("Effect size", "效应量"),
+    Words(
+        "(class mean - cohort mean) / standard deviation of the cohort in the course. From about 0.5 on it "
+        "is worth a look, from 0.8 on it is large.",
+        "（班级平均分 − 同届平均分）÷ 同届该课程标准差。约 0.5 以上值得关注，0.8 以上为较大差异。",
+    ),
+)
+DIFFICULTY = Definition(
+    Words("Difficulty", "难度"),
+    Words("Mean / full score of the item: higher is easier.", "该题平均分 ÷ 满分：数值越大越容易。"),
+)
+CORRELATION = Definition(
+    Words("Item-rest correlation", "题总相关"),
+    Words(
+        "Correlation of the item with the sum of all others: near 0 or below, it measures something else.",
+        "该题得分与其余各题总分的相关系数：接近 0 或为负，说明该题与其他题测的不是同一内容。",
+    ),
+)
+ALPHA = Definition(
+    Words("Cronbach's alpha", "克隆巴赫系数"),
+    Words("How well the items of an assessment go together, at most 1.", "评价各题的内部一致性，最大为 1。"),
+)
+MISSING = Definition(
+    Words("Expected, missing", "应评、缺评"),
+    Words(
+        "Expected: members of the class on the item's day. Missing: of these, who has no score; zero points "
+        "are a score.",
+        "应评：该评价项当日的班级成员。缺评：其中没有得分的人；0 分算有得分。",
+    ),
+)
+
+
+def attendance_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Definition, ...]:
+    """Of the workbook of attendance."""
+    limits = _limits(con, school_id, "stg_attendance_thresholds")
+    headcount = Definition(
+        Words("Average daily attendance", "日均出勤人数"),
+        Words(
+            "Students attending, on average of the days in session: those on which at least "
+            f"{limits['session_day_percent']}% of the usual number of students were recorded. The others are "
+            "partial days.",
+            f"上课日平均每天出勤的学生人数。有考勤的人数达到通常人数 {limits['session_day_percent']}% "
+            "及以上的日子为上课日，其余为部分点名的日子。",
+        ),
+    )
+    absent_day = Definition(
+        Words("Absent day", "缺勤日"),
+        Words(
+            f"A day with at least {limits['absent_day_percent']}% of its recorded lessons missed.",
+            f"当日已点名课次中缺勤达 {limits['absent_day_percent']}% 及以上。",
+        ),
+    )
+    recent = Definition(
+        Words("Recent", "近期"),
+        Words(
+            f"The last {limits['trend_weeks']} teaching weeks, beside the weeks before.",
+            f"最近 {limits['trend_weeks']} 个教学周，与此前各周相比。",
+        ),
+    )
+    chronic = tuple(_chronic(con, school_id))
+    return (PRESENT, LATE, headcount, absent_day, recent, *tier_definitions(con, school_id), *chronic)
+
+
+def grade_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Definition, ...]:
+    """Of the workbook of grades."""
+    limits = _limits(con, school_id, "stg_grade_thresholds")
+    passed = Definition(
+        Words("Pass rate", "及格率"),
+        Words(
+            "Grades passed / grades passed or failed: as the platform says, else from "
+            f"{limits['pass_percent']}% of the full score on.",
+            "及格数 ÷（及格数 + 不及格数）；以平台结论为准，平台无结论时"
+            f"以满分的 {limits['pass_percent']}% 为及格线。",
+        ),
+    )
+    excellent = Definition(
+        Words("Excellent rate", "优秀率"),
+        Words(
+            f"Scored grades of at least {limits['excellent_percent']}% of the full score.",
+            f"有分成绩中达到满分 {limits['excellent_percent']}% 及以上的比例。",
+        ),
+    )
+    top = limits["discrimination_group_percent"]
+    discrimination = Definition(
+        Words("Discrimination", "区分度"),
+        Words(
+            f"Share of the full score that the best {top}% of the class reach, less that of the last {top}%. "
+            f"For classes of at least {limits['item_minimum_students']} students.",
+            f"总分前 {top}% 学生的得分率减去后 {top}% 学生的得分率；"
+            f"人数不少于 {limits['item_minimum_students']} 时才计算。",
+        ),
+    )
+    labels = tuple(_discrimination(con, school_id))
+    items = (DIFFICULTY, discrimination, *labels, CORRELATION, ALPHA)
+    return (MEAN, passed, excellent, EFFECT, WEIGHTED, *items, MISSING)
+
+
+def warning_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Definition, ...]:
+    """Of the workbook of early warning: at what values of which indicator a student is listed."""
+    return (*_warnings(con, school_id), PRESENT, LATE, SCORE_RATE, *tier_definitions(con, school_id))
+
+
+def tier_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Definition, ...]:
+    """The tiers of attendance, the lowest first."""
+    query = f"""
+        SELECT tier, {plain("lower_percent")}, {plain("upper_percent")}
+        FROM staging.stg_attendance_tiers WHERE school_id = $school_id ORDER BY upper_percent
+    """
+    return tuple(_tier(*row) for row in rows(con, school_id, query))
+
+
+def _tier(code: str, lower: str | None, upper: str) -> Definition:
+    name = in_words(code, TIERS)
+    above = Words(f"above {lower}%, ", f"高于 {lower}%，") if lower is not None else Words("", "")
+    return Definition(
+        Words(f"Tier: {name.en}", f"出勤等级：{name.zh}"),
+        Words(
+            f"Attendance rate {above.en}up to and with {upper}%.",
+            f"出勤率{above.zh}不超过 {upper}%。",
+        ),
+    )
+
+
+def _chronic(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Definition]:
+    query = f"""
+        SELECT {plain("absence_percent")}, minimum_days::VARCHAR
+        FROM staging.stg_attendance_profiles WHERE school_id = $school_id AND is_default
+    """
+    for percent, days in rows(con, school_id, query):
+        yield Definition(
+            Words("Chronically absent", "长期缺勤"),
+            Words(
+                f"Absent in at least {percent}% of the recorded lessons, leave included, on at least {days} "
+                "recorded days.",
+                f"已点名课次中缺勤（含请假）达 {percent}% 及以上，且有考勤天数不少于 {days} 天。",
+            ),
+        )
+
+
+def _discrimination(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Definition]:
+    query = f"""
+        SELECT label, {plain("lower_discrimination")}, {plain("upper_discrimination")}
+        FROM staging.stg_discrimination_labels
+        WHERE school_id = $school_id ORDER BY lower_discrimination DESC NULLS LAST
+    """
+    for code, lower, upper in rows(con, school_id, query):
+        name = in_words(code, DISCRIMINATION)
+        meaning = Words(f"From {lower} on.", f"{lower} 及以上。")
+        yield Definition(
+            Words(f"Discrimination: {name.en}", f"区分度：{name.zh}"),
+            meaning if lower is not None else Words(f"Below {upper}.", f"低于 {upper}。"),
+        )
+
+
+def _warnings(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Definition]:
+    query = f"""
+        SELECT indicator, label_zh, unit, worse, {plain("at_risk")}, {plain("warning")}
+        FROM staging.stg_early_warning_rules
+        JOIN quality.dictionary
+            ON schema_name = 'marts' AND table_name = 'early_warning' AND column_name = indicator
+        WHERE school_id = $school_id
+        ORDER BY position
+    """
+    for indicator, label_zh, unit, worse, at_risk, warning in rows(con, school_id, query):
+        limits = {"at_risk": at_risk, "warning": warning}
+        told = [_limit(level, worse, limit, unit) for level, limit in limits.items() if limit is not None]
+        if told:
+            yield Definition(
+                Words(f"Limits: {indicator.replace('_', ' ')}", f"界限：{label_zh}"),
+                Words(
+                    "; ".join(words.en for words in told) + ".", "；".join(words.zh for words in told) + "。"
+                ),
+            )
+
+
+def _limit(level: str, worse: str, limit: str, unit: str) -> Words:
+    """From which value on an indicator raises a level."""
+    sign = UNITS.get(unit, Words("", ""))
+    en, zh = limit + sign.en, limit + sign.zh
+    name = LEVELS[level]
+    if worse == "below":
+        return Words(f"{name.en}: below {en}", f"{name.zh}：低于 {zh}")
+    return Words(f"{name.en}: from {en} on", f"{name.zh}：{zh}及以上")
+
+
+def _limits(con: duckdb.DuckDBPyConnection, school_id: int, table: str) -> dict[str, Any]:
+    """Thresholds in force, by name, as they are written."""
+    return dict(
+        rows(
+            con,
+            school_id,
+            f"SELECT threshold, {plain('value')} FROM staging.{table} WHERE school_id = $school_id",
+        )
+    )

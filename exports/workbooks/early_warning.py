@@ -1,0 +1,252 @@
+"""The workbook of early warning: who needs attention, why, and in which classes they are."""
+
+from __future__ import annotations
+
+import duckdb
+
+from exports.sheets import Chart, Column, Highlight, Language, Sheet, Words, Workbook
+from exports.workbooks import labels
+from exports.workbooks.definitions import warning_definitions
+from exports.workbooks.labels import Labels
+from exports.workbooks.queries import (
+    BAND,
+    NEWEST_FIRST,
+    SHOWN,
+    STILL_THERE,
+    UNFINISHED,
+    rate,
+    spread,
+    spread_names,
+)
+from exports.workbooks.terms import (
+    AMBER,
+    BEST_TO_WORST,
+    EARLIER_SEMESTERS,
+    GREEN,
+    GREY,
+    LEVELS,
+    NOT_OVER,
+    PERCENT,
+    RED,
+    SHARE,
+    STRONG_AMBER,
+    STRONG_GREY,
+    STRONG_RED,
+    STUDENTS,
+    TIERS,
+    UNSCORED,
+    less_is_better,
+    spread_columns,
+    under,
+)
+from warehouse.identifiers import listed
+
+LEFT_OUT = Words(
+    f"{EARLIER_SEMESTERS.en}; students who have left",
+    f"{EARLIER_SEMESTERS.zh}；已离校学生",
+)
+LEVEL_COUNTS = ", ".join(f"count_if(level = '{level}') AS {level}" for level in LEVELS)
+LEVEL_COLUMNS = {
+    "students": Column(STUDENTS, unit="students"),
+    **under(STUDENTS, **{code: Column(words, unit="students") for code, words in LEVELS.items()}),
+    **under(
+        SHARE,
+        at_risk_rate=Column(LEVELS["at_risk"], kind="percent"),
+        warning_rate=Column(LEVELS["warning"], kind="percent"),
+    ),
+}
+
+OVERVIEW = Sheet(
+    name=Words("Overview", "概况"),
+    summary=True,
+    about=Words(
+        "How many students are at risk or have a warning, semester by semester, those aside who left before "
+        "its end.",
+        "各学期高风险与预警学生人数，不含学期结束前离校的学生。",
+    ),
+    query=f"""
+        WITH levels AS (
+            SELECT school_id, semester_id, is_complete, count(*) AS students, {LEVEL_COUNTS}
+            FROM marts.early_warning
+            WHERE school_id = $school_id AND NOT has_left
+            GROUP BY ALL
+        )
+        SELECT
+            semester_name, {UNFINISHED}, students, {listed(tuple(LEVELS))},
+            {rate("at_risk", "students")} AS at_risk_rate, {rate("warning", "students")} AS warning_rate
+        FROM levels
+        JOIN core.dim_semester USING (school_id, semester_id)
+        ORDER BY {NEWEST_FIRST}
+    """,
+    sources=("marts.early_warning",),
+    columns={"is_complete": NOT_OVER, **LEVEL_COLUMNS},
+)
+CLASSES = Sheet(
+    name=Words("Classes", "班级"),
+    about=Words(
+        "How many students of each administrative class are at risk or have a warning.",
+        "各行政班高风险与预警学生人数。",
+    ),
+    query=f"""
+        WITH {SHOWN},
+        levels AS (
+            SELECT
+                school_id, semester_id, cohort_name, admin_class_id, admin_class_name,
+                count(*) AS students, {LEVEL_COUNTS}
+            FROM marts.early_warning
+            {STILL_THERE}
+            GROUP BY ALL
+        )
+        SELECT
+            shown.semester_name, cohort_name, admin_class_name, students, {listed(tuple(LEVELS))},
+            {rate("at_risk", "students")} AS at_risk_rate, {rate("warning", "students")} AS warning_rate
+        FROM levels
+        JOIN shown USING (school_id, semester_id)
+        ORDER BY shown.semester_name, cohort_name, admin_class_name, admin_class_id
+    """,
+    sources=("marts.early_warning",),
+    columns=LEVEL_COLUMNS,
+    scales=(less_is_better(["at_risk_rate"]), less_is_better(["warning_rate"])),
+    charts=(
+        Chart(
+            "column",
+            Words("Students at risk or with a warning", "高风险与预警学生人数"),
+            "admin_class_name",
+            ("at_risk", "warning"),
+            stacked=True,
+            y=STUDENTS,
+            colors=(STRONG_RED, STRONG_AMBER),
+        ),
+    ),
+)
+
+
+def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
+    """The workbook of early warning of a school."""
+    return (
+        Workbook(
+            name="early_warning",
+            title=Words("Early warning", "学生预警"),
+            about=Words(
+                "Who needs attention, and why: attendance, lateness, grades, failed courses and missing "
+                "scores beside the school's limits. A level is a reason to look, not a verdict.",
+                "需要关注的学生及原因：将出勤、迟到、成绩、不及格课程和缺评与学校界限比较。等级只提示关注，不是结论。",
+            ),
+            filters=LEFT_OUT,
+            sheets=(
+                OVERVIEW,
+                students(language),
+                CLASSES,
+                attendance_and_grades(labels.band_labels(con, school_id)),
+            ),
+            definitions=warning_definitions(con, school_id),
+        ),
+    )
+
+
+def students(language: Language) -> Sheet:
+    """One row a student, with the reasons in the language."""
+    reasons = f"reasons_{language}"
+    indicators = (
+        "attendance_rate",
+        "attendance_drop",
+        "lateness_rate",
+        "score_rate",
+        "score_drop",
+        "failed_courses",
+        "missing_rate",
+    )
+    return Sheet(
+        name=Words("Students", "学生"),
+        about=Words(
+            "One row a student: those at risk first, then those with a warning, the most reasons first. A "
+            "reason names the value and the limit that it is beyond.",
+            "每名学生一行：高风险在前，其次预警，原因多者在前。原因中写明数值及所超过的界限。",
+        ),
+        query=f"""
+            WITH {SHOWN}
+            SELECT
+                shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
+                level, {reasons}, attendance_tier, {listed(indicators)}
+            FROM marts.early_warning
+            JOIN shown USING (school_id, semester_id)
+            {STILL_THERE}
+            ORDER BY
+                shown.semester_name, list_position({list(LEVELS)}, level), reason_count DESC,
+                attendance_rate, score_rate, student_id
+        """,
+        sources=("marts.early_warning",),
+        columns={
+            "level": Column(words=LEVELS),
+            reasons: Column(Words("Reasons", "预警原因"), width=56),
+            "attendance_tier": Column(words=TIERS),
+        },
+        highlights=(
+            Highlight(("level",), RED, equal="at_risk"),
+            Highlight(("level",), AMBER, equal="warning"),
+            Highlight(("level",), GREEN, equal="none"),
+            Highlight(("level",), GREY, equal="unknown"),
+        ),
+    )
+
+
+def attendance_and_grades(bands: Labels) -> Sheet:
+    """How the grades of students go with their attendance."""
+    labels = {**bands, "unscored": UNSCORED}
+    by_band = spread(
+        f"""
+        SELECT
+            school_id, semester_id, tier, students_of_tier, percent_of_tier,
+            CASE WHEN band = 'unscored' THEN band ELSE {BAND} END AS band,
+            {rate("sum(present) OVER of_tier", "sum(recorded) OVER of_tier")} AS attendance_rate,
+            {rate("sum(score_sum) OVER of_tier", "sum(full_score_sum) OVER of_tier")} AS score_rate
+        FROM marts.attendance_and_grades
+        LEFT JOIN staging.stg_grade_bands USING (school_id, band)
+        WHERE school_id = $school_id
+        WINDOW of_tier AS (PARTITION BY semester_id, tier)
+        """,
+        rows=("school_id", "semester_id", "tier", "students_of_tier", "attendance_rate", "score_rate"),
+        key="band",
+        keys=labels,
+        values=("percent_of_tier",),
+        empty="0",
+    )
+    shares = spread_names("percent_of_tier", labels)
+    return Sheet(
+        name=Words("Attendance and grades", "考勤与成绩"),
+        about=Words(
+            "Each tier of attendance, the lowest first, and how the students in it are spread over bands of "
+            "the score rate.",
+            "各出勤等级（低者在前）学生的得分率分布。",
+        ),
+        query=f"""
+            WITH {SHOWN}, by_band AS ({by_band})
+            SELECT
+                shown.semester_name, tier, students_of_tier, by_band.attendance_rate, by_band.score_rate,
+                {listed(shares)}
+            FROM by_band
+            JOIN shown USING (school_id, semester_id)
+            LEFT JOIN staging.stg_attendance_tiers AS tiers USING (school_id, tier)
+            ORDER BY shown.semester_name, tiers.upper_percent NULLS LAST, tier
+        """,
+        sources=("marts.attendance_and_grades",),
+        columns={
+            "tier": Column(words=TIERS),
+            "students_of_tier": Column(STUDENTS),
+            **under(
+                Words("Share of the tier's students by score rate", "该等级学生的得分率分布"),
+                **spread_columns("percent_of_tier", labels, PERCENT),
+            ),
+        },
+        charts=(
+            Chart(
+                "column",
+                Words("Score rate by tier of attendance", "各出勤等级的得分率分布"),
+                "tier",
+                shares,
+                stacked=True,
+                greatest=100,
+                colors=(*BEST_TO_WORST[: len(bands)], STRONG_GREY),
+            ),
+        ),
+    )

@@ -1,0 +1,249 @@
+"""The workbook of grades: how they are spread, class beside class, each student, and what the items tell."""
+
+from __future__ import annotations
+
+import duckdb
+
+from exports.sheets import Column, Highlight, Language, Sheet, Words, Workbook
+from exports.workbooks.definitions import grade_definitions
+from exports.workbooks.grade_matrices import bands, distribution
+from exports.workbooks.labels import band_labels, graded_groups
+from exports.workbooks.queries import NEWEST_FIRST, SHOWN, UNFINISHED, rate, ratio
+from exports.workbooks.terms import (
+    AMBER,
+    DISCRIMINATION,
+    EARLIER_SEMESTERS,
+    GREEN,
+    NOT_OVER,
+    RED,
+    STATES,
+    more_is_better,
+    redder_down_to,
+    redder_up_to,
+    under,
+)
+
+RANK = Words("Rank", "名次")
+SD = Words("SD", "标准差")
+OF = Words("of", "参评人数")
+
+OVERVIEW = Sheet(
+    name=Words("Overview", "概况"),
+    summary=True,
+    about=Words(
+        "One row a semester. Mean, median and standard deviation are of the percentages of the full score. A "
+        "tick: the semester is not over.",
+        "每学期一行。平均分、中位数、标准差均按占满分的百分比计算。打勾表示学期尚未结束。",
+    ),
+    query=f"""
+        WITH gpa AS (
+            SELECT
+                school_id, semester_id,
+                {ratio("sum(grade_points_sum)", "sum(gpa_credits)", 2)} AS gpa,
+                sum(pending_courses)::BIGINT AS pending_courses
+            FROM marts.grade_student_semester
+            GROUP BY ALL
+        ),
+        scores AS (
+            SELECT
+                school_id, semester_id,
+                {rate("sum(expected - missing)", "sum(expected)")} AS completeness_rate
+            FROM marts.score_completeness
+            WHERE state <> 'not_started'
+            GROUP BY ALL
+        )
+        SELECT
+            dim_semester.semester_name, {UNFINISHED}, students, grades, scored, mean, median, sd,
+            pass_rate, excellent_rate, failed, gpa, pending_courses, completeness_rate
+        FROM marts.grade_distribution
+        JOIN core.dim_semester USING (school_id, semester_id)
+        LEFT JOIN gpa USING (school_id, semester_id)
+        LEFT JOIN scores USING (school_id, semester_id)
+        WHERE school_id = $school_id AND group_type = 'school'
+        ORDER BY {NEWEST_FIRST}
+    """,
+    sources=("marts.grade_distribution", "marts.grade_student_semester", "marts.score_completeness"),
+    columns={
+        "is_complete": NOT_OVER,
+        "sd": Column(unit=""),
+        "pending_courses": Column(Words("Unpublished grades", "未发布成绩数"), unit="grades"),
+    },
+)
+CLASSES = Sheet(
+    name=Words("Classes", "班级对比"),
+    about=Words(
+        "Each course class beside everybody of its cohort in the same course, course by course, the best "
+        "class first. Where a course has only one class, there is nothing to compare.",
+        "各课程班与同届修读同一课程的全部学生对比，按课程排列，平均分高者在前。只有一个班的课程不作对比。",
+    ),
+    query=f"""
+        WITH {SHOWN}, classes AS (
+            FROM marts.grade_class_against_cohort
+            SELECT
+                * REPLACE (
+                    CASE WHEN cohort_classes > 1 THEN difference END AS difference,
+                    CASE WHEN cohort_classes > 1 THEN effect_size END AS effect_size,
+                    CASE WHEN cohort_classes > 1 THEN rank END AS rank
+                )
+        )
+        SELECT
+            shown.semester_name, cohort_name, course_name, class_name, teacher_names,
+            class_scored, class_mean, class_sd, class_pass_rate,
+            cohort_classes, cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
+            difference, effect_size, rank
+        FROM classes
+        JOIN shown USING (school_id, semester_id)
+        ORDER BY shown.semester_name, cohort_name, course_name, class_mean DESC NULLS LAST, course_class_id
+    """,
+    sources=("marts.grade_class_against_cohort",),
+    columns={
+        **under(
+            Words("Class", "班级"),
+            class_scored=Column(Words("Grades", "成绩数")),
+            class_mean=Column(Words("Mean", "平均分")),
+            class_sd=Column(SD, unit=""),
+            class_pass_rate=Column(Words("Pass rate", "及格率")),
+        ),
+        **under(
+            Words("Cohort in the course", "同届该课程"),
+            cohort_classes=Column(Words("Classes", "班级数")),
+            cohort_scored=Column(Words("Grades", "成绩数")),
+            cohort_mean=Column(Words("Mean", "平均分")),
+            cohort_sd=Column(SD, unit=""),
+            cohort_pass_rate=Column(Words("Pass rate", "及格率")),
+        ),
+        **under(
+            Words("Class against cohort", "与同届对比"),
+            difference=Column(Words("Difference", "平均分差"), unit=""),
+            effect_size=Column(Words("Effect size", "效应量"), unit=""),
+            rank=Column(RANK),
+        ),
+    },
+    scales=(more_is_better(["difference"]),),
+)
+STUDENTS = Sheet(
+    name=Words("Students", "学生"),
+    about=Words(
+        "One row a student, class by class, the best first. Ties share a rank. Ranks are among the students "
+        "who stayed to the end of the semester, or until now; a tick: has left before.",
+        "每名学生一行，按班级排列，成绩高者在前；并列者名次相同。名次只在学期结束时（或目前）仍在校的学生中排列；"
+        "打勾表示此前已离校。",
+    ),
+    query=f"""
+        WITH {SHOWN}
+        SELECT
+            shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
+            CASE WHEN has_left THEN '✓' END AS has_left, weighted_mean, gpa,
+            counted_courses, passed_courses, failed_courses, undecided_courses,
+            credits, gained_credits, rank_in_class, class_size, rank_in_cohort, cohort_size
+        FROM marts.grade_student_semester
+        JOIN shown USING (school_id, semester_id)
+        ORDER BY
+            shown.semester_name, cohort_name, admin_class_name, admin_class_id,
+            rank_in_class NULLS LAST, weighted_mean DESC NULLS LAST, student_id
+    """,
+    sources=("marts.grade_student_semester",),
+    columns={
+        **under(
+            Words("Courses", "课程数"),
+            counted_courses=Column(Words("Counted", "计入统计")),
+            passed_courses=Column(Words("Passed", "及格")),
+            failed_courses=Column(Words("Failed", "不及格")),
+            undecided_courses=Column(Words("Undecided", "未定")),
+        ),
+        **under(
+            Words("Credits", "学分"),
+            credits=Column(Words("Taken", "修读"), unit=""),
+            gained_credits=Column(Words("Gained", "获得"), unit=""),
+        ),
+        **under(
+            Words("In the class", "班级内"),
+            rank_in_class=Column(RANK),
+            class_size=Column(OF),
+        ),
+        **under(
+            Words("In the cohort", "届内"),
+            rank_in_cohort=Column(RANK),
+            cohort_size=Column(OF),
+        ),
+    },
+    scales=(more_is_better(["weighted_mean"]), redder_up_to(3, ["failed_courses"])),
+)
+ITEMS = Sheet(
+    name=Words("Items", "试题分析"),
+    about=Words(
+        "What each assessment item tells of the students, by course and class. Statistics are left empty "
+        "where too few students have a score.",
+        "各评价项（试题）的质量，按课程和班级排列。有效人数过少时不计算，留空。",
+    ),
+    query=f"""
+        WITH {SHOWN}
+        SELECT
+            shown.semester_name, course_name, class_name, teacher_names, item_name, full_score,
+            students, mean, difficulty, discrimination, discrimination_label, item_rest_correlation, alpha
+        FROM marts.score_item_analysis
+        JOIN shown USING (school_id, semester_id)
+        ORDER BY shown.semester_name, course_name, class_name, course_class_id, assessment_item_id
+    """,
+    sources=("marts.score_item_analysis",),
+    columns={
+        "full_score": Column(unit=""),
+        "mean": Column(unit=""),
+        "discrimination_label": Column(words=DISCRIMINATION),
+    },
+    scales=(more_is_better(["discrimination"]),),
+    highlights=(
+        Highlight(("discrimination_label",), RED, equal="poor"),
+        Highlight(("discrimination_label",), AMBER, equal="revise"),
+        Highlight(("discrimination_label",), GREEN, equal="very good"),
+        Highlight(("item_rest_correlation",), RED, below=0.1),
+    ),
+)
+COMPLETENESS = Sheet(
+    name=Words("Missing scores", "评分完成情况"),
+    about=Words(
+        "Items of assessments and whose scores are missing, the most first. Items that nobody has a score of "
+        "yet stand at the end.",
+        "各评价项的评分完成情况，缺评人数最多者在前；尚未开始评分的排在最后。",
+    ),
+    query=f"""
+        WITH {SHOWN}
+        SELECT
+            shown.semester_name, course_name, class_name, teacher_names, item_name, state,
+            expected, scored, zeros, invalid, missing, completeness_rate, last_scored_at, published_at
+        FROM marts.score_completeness
+        JOIN shown USING (school_id, semester_id)
+        ORDER BY
+            shown.semester_name, state IN ('not_started', 'no_students'), missing DESC, completeness_rate,
+            course_name, class_name, assessment_item_id
+    """,
+    sources=("marts.score_completeness",),
+    columns={"state": Column(words=STATES)},
+    scales=(redder_down_to(80, ["completeness_rate"]),),
+)
+
+
+def grades(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
+    """The workbook of grades of a school."""
+    return (
+        Workbook(
+            name="grades",
+            title=Words("Grades", "成绩"),
+            about=Words(
+                "How the grades of courses are spread, how classes compare, who stands where, and what the "
+                "assessments are worth.",
+                "课程成绩的分布、班级对比、学生名次，以及评价项的质量与完成情况。",
+            ),
+            filters=EARLIER_SEMESTERS,
+            sheets=(
+                OVERVIEW,
+                bands(graded_groups(con, school_id)),
+                distribution(band_labels(con, school_id)),
+                CLASSES,
+                STUDENTS,
+                ITEMS,
+                COMPLETENESS,
+            ),
+            definitions=grade_definitions(con, school_id),
+        ),
+    )

@@ -1,0 +1,140 @@
+"""A workbook for each query of the platform's reports, under the headers that the platform gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import duckdb
+
+from exports.sheets import Column, Language, Sheet, Words, Workbook
+from exports.workbooks.queries import rows
+from exports.workbooks.terms import same
+from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, literal, quoted
+
+#: The queries that were read of a school, and whether they were asked for with several parameters.
+QUERIES = f"""
+    SELECT DISTINCT
+        fields.table_name, fields.report, coalesce(queries.label, fields.table_name),
+        list_contains(tables.columns, {literal(PARAMS)})
+    FROM raw.report_fields AS fields
+    JOIN (
+        SELECT table_name, list(column_name) AS columns FROM duckdb_columns()
+        WHERE schema_name = 'reports' GROUP BY table_name
+    ) AS tables USING (table_name)
+    LEFT JOIN raw.report_queries AS queries
+        ON queries._school_id = fields._school_id
+        AND queries.report = fields.report AND queries.id = fields.query_id
+    WHERE fields._school_id = $school_id AND fields._deleted_at IS NULL
+    ORDER BY fields.table_name
+"""
+#: The combinations of parameters that a query was asked for with, and the columns that each brought.
+COMBINATIONS = """
+    SELECT params, list(DISTINCT column_name ORDER BY column_name)
+    FROM raw.report_fields
+    WHERE _school_id = $school_id AND table_name = {table} AND column_name IS NOT NULL AND _deleted_at IS NULL
+    GROUP BY params
+    ORDER BY params
+"""
+#: The column of each field, its kind, and its headers from the topmost down, as of its last reading. A field
+#: whose name no column can have is in `_extra` alone.
+FIELDS = """
+    SELECT
+        column_name,
+        arg_max(kind, _synced_at) = 'attachment',
+        arg_max(
+            CASE WHEN len(label_in_path) > 0 THEN label_in_path ELSE [coalesce(label, name)] END, _synced_at
+        )
+    FROM raw.report_fields
+    WHERE _school_id = $school_id AND table_name = {table} AND column_name IS NOT NULL AND _deleted_at IS NULL
+        AND {condition}
+    GROUP BY column_name
+    ORDER BY arg_max(position, _synced_at) NULLS LAST, column_name
+"""
+PARAMETERS = Column(Words("Parameters", "参数"))
+NUMBER = Column(Words("Row", "行号"))
+FILE, LINK = Words("File", "文件"), Words("Link", "链接")
+
+
+def reports(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
+    """The workbooks of a school's reports, one for each query."""
+    return tuple(
+        Workbook(
+            name=table,
+            title=same(label),
+            about=Words(
+                f"A query of the platform's report {report}, as it was read last.",
+                f"平台报表 {report} 的查询结果，为最近一次读取的内容。",
+            ),
+            sheets=_sheets(con, school_id, table, label, is_varied=is_varied),
+        )
+        for table, report, label, is_varied in rows(con, school_id, QUERIES)
+    )
+
+
+def _sheets(
+    con: duckdb.DuckDBPyConnection, school_id: int, table: str, label: str, *, is_varied: bool
+) -> tuple[Sheet, ...]:
+    """One for all combinations of parameters, or one for each where their columns differ, as pivots' do."""
+    combinations = rows(con, school_id, COMBINATIONS.format(table=literal(table))) if is_varied else []
+    if len({tuple(columns) for _, columns in combinations}) < 2:
+        return (_sheet(con, school_id, table, label, {PARAMS: PARAMETERS} if is_varied else {}),)
+    return tuple(_sheet(con, school_id, table, params, {}, params) for params, _ in combinations)
+
+
+def _sheet(
+    con: duckdb.DuckDBPyConnection,
+    school_id: int,
+    table: str,
+    name: str,
+    varied: Mapping[str, Column],
+    params: str | None = None,
+) -> Sheet:
+    """The rows of a query. `varied`: columns before the others; `params`: of this combination alone."""
+    cells = {column: quoted(column) for column in varied}
+    columns = dict(varied)
+    for column_name, cell, column in _columns(con, school_id, table, params):
+        cells[column_name], columns[column_name] = cell, column
+    if not cells:
+        cells, columns = {ROW_NUMBER: quoted(ROW_NUMBER)}, {ROW_NUMBER: NUMBER}
+    return Sheet(
+        name=same(name),
+        about=Words("All rows of the report, in its own order.", "报表的全部记录，按报表自身的顺序。"),
+        query=f"""
+            SELECT {", ".join(f"{cell} AS {quoted(column)}" for column, cell in cells.items())}
+            FROM reports.{quoted(table)}
+            WHERE _school_id = $school_id AND {_of(PARAMS, params)}
+            ORDER BY {listed((*varied, ROW_NUMBER))}
+        """,
+        columns=columns,
+    )
+
+
+def _of(column: str, params: str | None) -> str:
+    """The condition for the rows of a combination; None: of all."""
+    return "true" if params is None else f"{quoted(column)} = {literal(params)}"
+
+
+def _columns(
+    con: duckdb.DuckDBPyConnection, school_id: int, table: str, params: str | None
+) -> Iterator[tuple[str, str, Column]]:
+    """Name, SQL and look of each column: an attachment has its files' names beside their addresses."""
+    fields = FIELDS.format(table=literal(table), condition=_of("params", params))
+    for name, is_attachment, path in rows(con, school_id, fields):
+        headers = tuple(same(header) for header in path)
+        if is_attachment:
+            yield f"{name} name", _of_files(name, "name"), Column(FILE, groups=headers)
+            yield (
+                name,
+                f"coalesce({_of_files(name, 'url')}, {quoted(name)})",
+                Column(LINK, "link", groups=headers),
+            )
+        else:
+            yield name, quoted(name), Column(headers[-1], groups=headers[:-1])
+
+
+def _of_files(column: str, member: str) -> str:
+    """A member of an attachment, which is an address, or JSON of a file or of several: theirs by lines. Null
+    where it has none."""
+    files = f"CASE WHEN json_valid({quoted(column)}) THEN {quoted(column)} END"
+    several = f"array_to_string(json_extract_string({files}, '$[*].{member}'), chr(10))"
+    return f"coalesce(nullif({several}, ''), json_extract_string({files}, '$.{member}'))"

@@ -1,0 +1,249 @@
+"""Attendance of one semester into the lake, week by week, by the route that costs fewer requests."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import date
+
+from campus.attendance.by_sessions import ask_witnesses, read_by_sessions
+from campus.attendance.by_students import Following, read_by_students
+from campus.attendance.calendar import Session
+from campus.attendance.checks import Check, sample
+from campus.attendance.routes import Choice, choose
+from campus.attendance.rows import RECORDS, SESSIONS
+from campus.attendance.semester import Semester
+from campus.attendance.week import Week
+from campus.extract.batches import BATCH_ROWS, Account, Collector
+from campus.http.client import Client
+from campus.http.errors import CampusError
+from campus.http.events import Event
+from campus.registry import ResourceSpec
+from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of
+from loading.partition_keys import partition_key
+from loading.runtime import Cause, Runtime
+from loading.slice_loader import failures
+from loading.spools import Target, open_target
+from loading.tables import TABLES, slice_of, values
+from warehouse.lake.parquet import GROUP_BYTES
+from warehouse.lake.tables import Slice
+from warehouse.load.reading import Kept, Measure, Since
+
+# By students: so many sessions are asked for by the other route too.
+SAMPLED_SESSIONS = 10
+DAY_OF = {SESSIONS: "date", RECORDS: "checked_at"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for: the route, and for it the students who show sessions beyond the schedules, or the
+    sessions that are asked for besides."""
+
+    choice: Choice
+    witnesses: Sequence[int]
+    compared: Sequence[Session]
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A week that is being read."""
+
+    number: int
+    week: Week
+    targets: Mapping[ResourceSpec, Target]
+
+    def account(self, spec: ResourceSpec) -> Account:
+        return (self.week.sessions if spec is SESSIONS else self.week.records).account
+
+    def checks(self, spec: ResourceSpec) -> list[Check]:
+        return self.week.of_sessions if spec is SESSIONS else self.week.of_records
+
+
+class SemesterLoader:
+    """Loads weeks of one semester.
+
+    `since`: the weeks, each with the day from which on it is read (None: all of it). `trailing`: they are
+    held, and read again for late marks only."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        client: Client,
+        cause: Cause,
+        semester: Semester,
+        since: Mapping[int, date | None],
+        *,
+        trailing: bool,
+    ) -> None:
+        self._runtime, self._client, self._cause, self._semester = runtime, client, cause, semester
+        self._since = {number: self._whole_unless_later(number, day) for number, day in since.items()}
+        self.plan = self._planned(trailing)
+
+    async def load(self) -> AsyncIterator[Loaded]:
+        """Read the weeks and commit each of them; a failure is an outcome."""
+        self._tell()
+        reading = self._by_students if self.plan.choice.route == "students" else self._by_sessions
+        async for one in reading():
+            yield one
+        self._tell_refusals()
+
+    def described(self, one: Loaded) -> dict[str, str | int]:
+        """What is worth knowing of a loaded week beside its counts. Its requests are those of its own
+        sessions; what was asked for all weeks together is in the first of them."""
+        since = self._since[one.slice.week or 0]
+        return {
+            "route": self.plan.choice.words,
+            "read from": str(since) if since > date.min else "the beginning of the week",
+            "cursor": str(self._semester.today),
+            "requests planned for the run's weeks of the semester": self.plan.choice.requests,
+        }
+
+    def _whole_unless_later(self, number: int, day: date | None) -> date:
+        return date.min if day is None or day <= self._semester.calendar.beginning_of(number) else day
+
+    def _planned(self, trailing: bool) -> Plan:
+        semester = self._semester
+        asked = {one for number, day in self._since.items() for one in semester.asked(number, day)}
+        witnesses = semester.witnesses(asked)
+        left = semester.members.keys() - semester.askable
+        uncovered = semester.attended(left, {one for number in self._since for one in semester.asked(number)})
+        # What is asked for anyway can be compared for nothing.
+        compared = sample(
+            sorted(uncovered if len(uncovered) >= SAMPLED_SESSIONS else asked), SAMPLED_SESSIONS
+        )
+        by_students = len(semester.students) + len(uncovered.union(compared))
+        choice = choose(by_students, len(asked) + len(witnesses), window_only=trailing)
+        return Plan(choice, witnesses, compared)
+
+    def _tell(self) -> None:
+        weeks = in_spans(self._since)
+        message = f"attendance {self._where}, weeks {weeks}: {self.plan.choice.words}"
+        if self._runtime.listener:
+            self._runtime.listener(Event("plan", message))
+
+    def _tell_refusals(self) -> None:
+        refused = len(self._semester.refusals.unrecorded)
+        if refused and self._runtime.listener:
+            message = (
+                f"attendance {self._where}: the platform refused {refused} sessions and showed others; they "
+                f"count as sessions that nobody recorded"
+            )
+            self._runtime.listener(Event("note", message))
+
+    async def _by_sessions(self) -> AsyncIterator[Loaded]:
+        following = self._follower("students beside the sessions")
+        witnessed = await ask_witnesses(self._client, self._semester, self.plan.witnesses, following)
+        semester = self._semester.knowing(witnessed.records)
+        beside, unheard = following.account, failures("student", following.account.failed)
+        for number, since in self._since.items():
+            with self._open(number) as one:
+                # The first week answers for what was asked for all of them.
+                one.week.records.account.tally, one.week.records.account.drift = beside.tally, beside.drift
+                beside = Account()
+                try:
+                    await read_by_sessions(self._client, semester, number, one.week, witnessed, since)
+                except (CampusError, *STORAGE_ERRORS) as error:
+                    loaded = self._failed(number, str(error))
+                else:
+                    failed = one.week.records.account.failed
+                    kept = (Kept("class_id", tuple(failed)),) if failed else ()
+                    # A session that no schedule has may be missing in any week.
+                    words = failures("class", failed) + unheard
+                    since_then = since if since > date.min else None
+                    loaded = await asyncio.to_thread(self._commit, one, kept, words, since_then)
+            for each in loaded:
+                yield each
+
+    async def _by_students(self) -> AsyncIterator[Loaded]:
+        following = Following(self._follower("by students"), self._follower("sessions besides"))
+        students, sessions = following.students.account, following.sessions.account
+        sessions.tally = students.tally
+        with ExitStack() as stack:
+            opened = {number: stack.enter_context(self._open(number)) for number in self._since}
+            weeks = {number: one.week for number, one in opened.items()}
+            try:
+                await read_by_students(self._client, self._semester, weeks, following, self.plan.compared)
+            except (CampusError, *STORAGE_ERRORS) as error:
+                for number in opened:
+                    for each in self._failed(number, str(error)):
+                        yield each
+                return
+            # The first week answers for what was asked for all of them.
+            first = next(iter(weeks.values())).records.account
+            first.tally = students.tally
+            first.drift.update(students.drift)
+            failed = {"student_id": students.failed, "class_id": sessions.failed}
+            kept = tuple(Kept(column, tuple(ids)) for column, ids in failed.items() if ids)
+            words = failures("student", students.failed) + failures("class", sessions.failed)
+            for one in opened.values():
+                for each in await asyncio.to_thread(self._commit, one, kept, words, None):
+                    yield each
+
+    @contextmanager
+    def _open(self, number: int) -> Iterator[_Open]:
+        # All open weeks together hold no more in memory than one slice does elsewhere.
+        rows, group_bytes = BATCH_ROWS // len(self._since), GROUP_BYTES // len(self._since)
+        with ExitStack() as stack:
+            targets = {
+                spec: stack.enter_context(open_target(self._runtime, spec, group_bytes)) for spec in DAY_OF
+            }
+            sessions, records = (
+                Collector(spec, str(self._slice(spec, number)), target.write, self._runtime.listener, rows)
+                for spec, target in targets.items()
+            )
+            yield _Open(number, Week(sessions, records), targets)
+
+    def _follower(self, what: str) -> Collector:
+        return Collector(RECORDS, f"{self._where} {what}", listener=self._runtime.listener)
+
+    @property
+    def _where(self) -> str:
+        return partition_key(self._semester.school_id, self._semester.calendar.semester_id)
+
+    def _slice(self, spec: ResourceSpec, number: int) -> Slice:
+        return slice_of(spec, self._semester.school_id, self._semester.calendar.semester_id, number)
+
+    def _commit(
+        self, one: _Open, kept: tuple[Kept, ...], words: tuple[str, ...], since: date | None
+    ) -> list[Loaded]:
+        loaded = []
+        for spec, target in one.targets.items():
+            table, slice, account = TABLES[spec.name], self._slice(spec, one.number), one.account(spec)
+            reading = replace(
+                reading_of(self._cause, slice, target.spool, account),
+                keep=tuple(each for each in kept if each.column in table.row_schema.names),
+                since=Since(DAY_OF[spec], since) if since else None,
+                platform_day=self._semester.today,
+                failures=words,
+                measures=tuple(Measure(c.name, c.expected, c.actual) for c in one.checks(spec)),
+            )
+            guard = replace(self._runtime.guard, leaving=self._leaving(spec, one.number))
+            loaded.append(
+                commit_slice(self._runtime, self._cause, spec, table, slice, reading, guard, account.began)
+            )
+        return loaded
+
+    def _leaving(self, spec: ResourceSpec, number: int) -> int:
+        """How many rows of a week count as another one, since the dates of the semester have moved."""
+        held = self._runtime.lake.read(TABLES[spec.name], self._slice(spec, number), [DAY_OF[spec]])
+        days = values(held, DAY_OF[spec])
+        return sum(day is not None and self._semester.calendar.week_of(day) != number for day in days)
+
+    def _failed(self, number: int, message: str) -> list[Loaded]:
+        return [
+            fail_slice(
+                self._runtime, self._cause, spec, TABLES[spec.name], self._slice(spec, number), message
+            )
+            for spec in DAY_OF
+        ]
+
+
+def in_spans(weeks: Iterable[int]) -> str:
+    """Weeks in words, e.g. `1-5, 7`."""
+    spans: list[tuple[int, int]] = []
+    for week in sorted(weeks):
+        if spans and week == spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], week)
+        else:
+            spans.append((week, week))
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)

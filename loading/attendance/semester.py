@@ -1,0 +1,173 @@
+"""What the lake knows of a semester before its attendance is asked for: classes, students, sessions."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
+from campus.attendance.semester import Semester
+from campus.contracts.fields import column_names
+from campus.contracts.v1_attendance import AttendanceSession
+from campus.contracts.v1_people import STUDENT
+from campus.registry import RESOURCES
+from loading.attendance.weeks import Timeline
+from loading.tables import TABLES, slice_of
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import Slice
+
+Row = dict[str, Any]
+
+
+def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: int) -> Semester:
+    """One semester as far as the lake holds it."""
+    calendar = timeline.calendars[semester_id]
+    here = _Here(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
+    classes = here.rows("v1_classes", ["id", "start_at", "end_in", "week_type", "schedules"])
+    users = here.rows("v1_users", ["id", "usin", "role"])
+    enrolled = here.rows("v1_class_students", ["class_id", "student_id", "usin", "_deleted_at"], alive=False)
+    students = {row["id"] for row in users if row["role"] == STUDENT}
+    in_classes = {row["student_id"] for row in enrolled if row["_deleted_at"] is None}
+    times = [_times(row, timeline.day_1_is) for row in classes]
+    known = here.sessions(calendar)
+    found = Semester(
+        school_id=school_id,
+        calendar=calendar,
+        today=timeline.today,
+        classes=times,
+        members=_members(here, enrolled, users),
+        askable=frozenset(students | in_classes),
+        unlisted=frozenset(in_classes - students),
+        usins={row["student_id"]: row["usin"] for row in enrolled}
+        | {row["id"]: row["usin"] for row in users if row["usin"]},
+        known=known,
+        others=[(one.first, one.last) for one in timeline.calendars.values() if one is not calendar],
+    )
+    # What is held beyond the schedules was attended, whatever the weeks of its class say.
+    beyond = {session for held in known.values() for session, row in held.items() if not row.scheduled}
+    return found.knowing(beyond | _in_session(classes, times, timeline))
+
+
+class _Here:
+    """The lake, as far as one semester of one school goes. `in_v3`: its id there; None: it has none."""
+
+    def __init__(self, lake: Lake, school_id: int, semester_id: int, in_v3: int | None) -> None:
+        self._lake, self._school_id = lake, school_id
+        self._semester_id, self._in_v3 = semester_id, in_v3
+
+    def rows(self, name: str, columns: list[str], *, alive: bool = True) -> list[Row]:
+        spec = RESOURCES[name]
+        semester_id = self._semester_id if spec.is_v1 else self._in_v3
+        if semester_id is None and spec.sliced_by == "semester":
+            return []
+        slice = slice_of(spec, self._school_id, semester_id)
+        return list(self._lake.read(TABLES[name], slice, columns, alive=alive).to_pylist())
+
+    def sessions(self, calendar: Calendar) -> dict[int, dict[Session, AttendanceSession]]:
+        """The sessions by the week that they count as. Where the dates of the semester have moved, that is
+        not the week that they were loaded as."""
+        semester = Slice.of(_school_id=self._school_id, _semester_id=self._semester_id)
+        columns = column_names(AttendanceSession)
+        known: dict[int, dict[Session, AttendanceSession]] = defaultdict(dict)
+        for sent in self._lake.read(TABLES["attendance_sessions"], semester, columns).to_pylist():
+            row = AttendanceSession(**sent)
+            if row.class_id is not None and row.date is not None and row.lesson is not None:
+                known[calendar.week_of(row.date)][Session(row.class_id, row.date, row.lesson)] = row
+        return known
+
+
+def _times(row: Row, day_1_is: int) -> ClassTimes:
+    return ClassTimes(
+        row["id"],
+        meetings_of(((entry["day"], entry["lesson"]) for entry in row["schedules"] or ()), day_1_is),
+        row["start_at"] or None,
+        row["end_in"] or None,
+        row["week_type"] or 0,
+    )
+
+
+def _in_session(rows: Iterable[Row], times: Iterable[ClassTimes], timeline: Timeline) -> set[Session]:
+    """Sessions this week at times of which the platform says that they are in session now, whatever the weeks
+    of the class are."""
+    marked = {
+        row["id"]: meetings_of(
+            ((entry["day"], entry["lesson"]) for entry in row["schedules"] or () if entry["is_current"]),
+            timeline.day_1_is,
+        )
+        for row in rows
+    }
+    monday = timeline.today - timedelta(days=timeline.today.weekday())
+    return {
+        Session(each.class_id, monday + timedelta(days=meeting.weekday - 1), meeting.lesson)
+        for each in times
+        for meeting in marked[each.class_id]
+    }
+
+
+def _members(here: _Here, enrolled: Iterable[Row], users: Iterable[Row]) -> dict[int, dict[int, date]]:
+    """By student the classes that he is or was in, each with his last day in it.
+
+    The v1 interface does not show who has left; the v3 interface does, as deleted members of classes."""
+    members: dict[int, dict[int, date]] = defaultdict(dict)
+
+    def add(student: int, class_id: int, left_at: date | None) -> None:
+        last_day = left_at or date.max
+        members[student][class_id] = max(last_day, members[student].get(class_id, date.min))
+
+    for row in enrolled:
+        add(row["student_id"], row["class_id"], _day(row))
+    classes, students = _v1_classes(here), _v1_students(here, enrolled, users)
+    for row in here.rows("class_members", ["class_id", "reflection_id", "_deleted_at"], alive=False):
+        if row["class_id"] in classes and row["reflection_id"] in students:
+            add(students[row["reflection_id"]], classes[row["class_id"]], _day(row))
+    return dict(members)
+
+
+def _day(row: Row) -> date | None:
+    return row["_deleted_at"].date() if row["_deleted_at"] else None
+
+
+def _v1_classes(here: _Here) -> dict[int, int]:
+    """The v1 id of each class of the v3 interface, as the models pair them: the same id, unless the codes
+    differ; that of the one class of the same code, or of the same name; the same id after all."""
+    columns = ["id", "csin", "name", "class_name"]
+    ours, theirs = here.rows("v1_classes", columns), here.rows("classes", columns, alive=False)
+    codes = {row["id"]: row["csin"] for row in ours}
+    by_code, by_name = _sole(ours, _code), _sole(ours, _name)
+    sole_names = _sole(theirs, _name)
+    found = {}
+    for row in theirs:
+        own, name = row["id"], _name(row)
+        is_named = sole_names.get(name) == own and name in by_name
+        if own in codes and codes[own] in (None, "", row["csin"]):
+            found[own] = own
+        elif row["csin"] in by_code:
+            found[own] = by_code[row["csin"]]
+        elif is_named or own in codes:
+            found[own] = by_name[name] if is_named else own
+    return found
+
+
+def _code(row: Row) -> str:
+    return row["csin"] or ""
+
+
+def _name(row: Row) -> str:
+    return " ".join(part for each in ("name", "class_name") if (part := (row[each] or "").strip()))
+
+
+def _sole(rows: Sequence[Row], mark: Callable[[Row], str]) -> dict[str, int]:
+    """The ids of rows by a mark that no other row has."""
+    times = Counter(map(mark, rows))
+    return {mark(row): row["id"] for row in rows if mark(row) and times[mark(row)] == 1}
+
+
+def _v1_students(here: _Here, enrolled: Iterable[Row], users: Iterable[Row]) -> dict[int, int]:
+    """The v1 id of each student of the v3 interface: the same, or that of the same number; who has left is
+    nowhere in v1, and keeps his id."""
+    ids = {row["id"] for row in users} | {row["student_id"] for row in enrolled}
+    by_usin: dict[str | None, int] = {row["usin"]: row["id"] for row in users if row["usin"]}
+    return {
+        row["id"]: row["id"] if row["id"] in ids else by_usin.get(row["usin"]) or row["id"]
+        for row in here.rows("students", ["id", "usin"], alive=False)
+    }

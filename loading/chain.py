@@ -1,0 +1,118 @@
+"""The chain of a school's resources, in the order that the interface recommends.
+
+What one is asked with is read back from the lake, where those before it were just committed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+import pyarrow.compute as pc
+
+from campus.decoding.nested import together_with
+from campus.extract.hidden_rows import has_open_status
+from campus.extract.modes import MODES, parents_of
+from campus.extract.requests import Where
+from campus.registry import RESOURCES, ResourceSpec
+from loading.commit import Loaded
+from loading.custom_fields import with_fields_of
+from loading.slice_loader import Loader
+from loading.tables import TABLES, slice_of, values
+
+# Chains of two semesters overlap one's commits with the other's requests; more would only hold more memory.
+SEMESTERS_AT_A_TIME = 2
+
+
+async def load_school(
+    loader: Loader, school_id: int, semesters: list[int], selected: Sequence[ResourceSpec]
+) -> AsyncIterator[Loaded]:
+    """Load resources of one school: those of the school itself, and then those of its semesters.
+
+    The outcome of a slice of the school is reported as it is committed, of a semester's when they all are."""
+    runtime = loader.runtime
+    where = Where(
+        school_id,
+        term_types=runtime.term_types,
+        devices=runtime.device_ids,
+        cards=runtime.card_ids,
+        client_id=runtime.client.client_id,
+    )
+    async for one in _load_chain(loader, where, [spec for spec in selected if spec.sliced_by == "school"]):
+        yield one
+    of_semester = [spec for spec in selected if spec.sliced_by == "semester"]
+    places = asyncio.Semaphore(SEMESTERS_AT_A_TIME)
+
+    async def in_turn(semester_id: int) -> list[Loaded]:
+        async with places:
+            here = replace(where, semester_id=semester_id)
+            return [one async for one in _load_chain(loader, here, of_semester)]
+
+    for chain in asyncio.as_completed([in_turn(semester_id) for semester_id in semesters]):
+        for one in await chain:
+            yield one
+
+
+async def _load_chain(loader: Loader, where: Where, specs: Sequence[ResourceSpec]) -> AsyncIterator[Loaded]:
+    """Load resources of one school or semester in order; what a resource is asked with is read back from the
+    lake."""
+    loaded: dict[str, Loaded] = {}
+    for spec in specs:
+        if spec.name in loaded:
+            continue
+        group = together_with(spec, specs)
+        parent = loaded.get(spec.child_of or "")
+        if parent and parent.status == "failed" and parent.outcome is None:
+            results = [loader.not_asked(one, where) for one in group]
+        else:
+            again = parent is not None and parent.status != "skipped"
+            assert where.school_id is not None
+            asked = tuple(with_fields_of(loader.runtime, one, where.school_id) for one in group)
+            results = await loader.load(asked, _with_known(loader, spec, where), again=again)
+        for one in results:
+            loaded[one.spec.name] = one
+            yield one
+
+
+def _with_known(loader: Loader, spec: ResourceSpec, where: Where) -> Where:
+    """Add what the lake knows of a resource's questions: the ids that they name; and of a list that may hide
+    rows, which are held, and the statuses that those of the school have."""
+    where = _with_parents(loader, spec, where)
+    if not (spec.archived and has_open_status(spec)):
+        return where
+    assert where.school_id is not None
+    lake = loader.runtime.lake
+    statuses: set[str] = set()
+    for one in RESOURCES.values():
+        if has_open_status(one) and one.sliced_by == "school":
+            rows = lake.read(TABLES[one.name], slice_of(one, where.school_id), ["status"], alive=False)
+            statuses.update(filter(None, pc.unique(rows["status"]).to_pylist()))
+    # Tombstones too: a version that did not ask for hidden rows took them for deleted.
+    held = lake.read(TABLES[spec.name], slice_of(spec, where.school_id), ["id"], alive=False)
+    return replace(where, known=frozenset(values(held, "id")), statuses=tuple(sorted(statuses)))
+
+
+def _with_parents(loader: Loader, spec: ResourceSpec, where: Where) -> Where:
+    """Add the ids that the requests name: those of the semester's classes, of its assessment items, or of
+    the school's students; and those of which rows are held."""
+    parent, mode = parents_of(spec), MODES[spec.asked]
+    if parent is None:
+        return where
+    assert where.school_id is not None
+    rows = loader.runtime.lake.read(
+        TABLES[parent.name],
+        slice_of(parent, where.school_id, where.semester_id),
+        ["id", *mode.parents_with],
+        alive=not mode.deleted_parents,
+    )
+    for column, value in mode.parents_with.items():
+        rows = rows.filter(pc.field(column) == value)
+    return replace(where, parents=tuple(sorted(values(rows, "id"))), filled=_filled(loader, spec, where))
+
+
+def _filled(loader: Loader, spec: ResourceSpec, where: Where) -> frozenset[int]:
+    """The classes, items or students of which the slice holds rows."""
+    if spec.unit_column is None or not MODES[spec.asked].names_parents:
+        return frozenset()
+    assert where.school_id is not None
+    slice = slice_of(spec, where.school_id, where.semester_id)
+    held = loader.runtime.lake.read(TABLES[spec.name], slice, [spec.unit_column])
+    return frozenset(one for one in pc.unique(held[spec.unit_column]).to_pylist() if one is not None)

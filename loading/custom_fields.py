@@ -1,0 +1,47 @@
+"""The users of the v1 generation, whose columns differ from school to school: each custom field is one."""
+
+from dataclasses import replace
+
+from campus.extract.custom_fields import ID_NUMBER, CustomField, with_custom_fields
+from campus.registry import RESOURCES, ResourceSpec
+from loading.runtime import Runtime
+from loading.tables import TABLES, lake_table, slice_of
+from warehouse.identifiers import folded
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import Slice, Table
+from warehouse.load.schema_evolution import held_columns
+from warehouse.maintenance.erase_column import forget
+
+USERS, FIELDS = RESOURCES["v1_users"], RESOURCES["user_fields"]
+
+
+def with_fields_of(runtime: Runtime, spec: ResourceSpec, school_id: int) -> ResourceSpec:
+    """A resource with the fields that a school adds to it, as the lake just read them or last knew them."""
+    if spec.fields_from is None:
+        return spec
+    custom = _custom_fields(runtime.lake, slice_of(RESOURCES[spec.fields_from], school_id))
+    return with_custom_fields(spec, custom, keep_id_numbers=runtime.keep_id_numbers)
+
+
+def users_table(lake: Lake) -> Table:
+    """The table with the custom fields of all schools, as the lake holds it, those of the past too."""
+    table = TABLES[USERS.name]
+    now = lake_table(with_custom_fields(USERS, _custom_fields(lake), keep_id_numbers=False))
+    said = {folded(column.name): column.comment for column in now.columns}
+    known = {folded(column.name) for column in table.columns}
+    held = [each.column for each in held_columns(table, lake.open(table))]
+    custom = [column for column in held if folded(column.name) not in known]
+    described = [replace(each, comment=said.get(folded(each.name), each.comment)) for each in custom]
+    return replace(table, columns=(*table.columns, *described))
+
+
+def forget_id_numbers(lake: Lake) -> None:
+    """Take the national id numbers out of the lake, of rows that are gone and of schools that are no longer
+    read too."""
+    forget(lake, TABLES[USERS.name], ID_NUMBER)
+
+
+def _custom_fields(lake: Lake, slice: Slice | None = None) -> list[CustomField]:
+    rows = lake.read(TABLES[FIELDS.name], slice, ["_school_id", "role", "name", "label", "options"])
+    ordered = rows.sort_by([(column, "ascending") for column in ("_school_id", "role", "name")])
+    return [CustomField(row["name"], row["label"], row["options"]) for row in ordered.to_pylist()]

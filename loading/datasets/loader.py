@@ -1,0 +1,225 @@
+"""One dataset of one school into the lake, segment by segment: in full, or only what changed."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from campus.datasets.paged import read_pages
+from campus.datasets.records import RecordsRead, Span, Write, count, read_segment, read_whole_segment
+from campus.http.client import Client
+from campus.http.errors import CampusError
+from campus.http.events import Tally
+from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of, traffic_of
+from loading.datasets.tables import AskedDataset, segment_slice
+from loading.runtime import Cause, Runtime
+from warehouse.lake.spool import Spool
+from warehouse.lake.tables import Slice
+from warehouse.load.dataset_plans import Plan
+from warehouse.load.load_log import Standing, record_load
+from warehouse.load.schema_evolution import evolve
+from warehouse.load.watermark import count_new, held
+
+
+@dataclass(frozen=True)
+class LoadedSegment:
+    """The outcome of a segment, with what Dagster shows of it."""
+
+    table: str
+    segment: int
+    loaded: Loaded
+    metadata: Mapping[str, str | int]
+
+
+class DatasetLoader:
+    """Loads segments of one dataset of one school.
+
+    `segments`: those of this run. `standings`: of the dataset's slices. `commits` lets one slice at a time be
+    compared and committed, which bounds the memory; the others go on reading meanwhile."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        client: Client,
+        cause: Cause,
+        plan: Plan,
+        asked: AskedDataset,
+        segments: Sequence[int],
+        standings: Mapping[str, Standing],
+        commits: asyncio.Lock,
+    ) -> None:
+        self._runtime, self._client, self._cause = runtime, client, cause
+        self._plan, self._asked, self._commits = plan, asked, commits
+        self._settings = runtime.datasets
+        self._evolved = evolve(runtime.lake, asked.table)
+        self._standings = standings
+        updated_at = asked.source.updated_at
+        self._held = held(
+            runtime.lake,
+            self._evolved.table,
+            [self._slice(segment) for segment in segments],
+            None if updated_at is None else self._evolved.columns[updated_at],
+            runtime.scratch,
+        )
+
+    def is_done(self, segment: int, committed: Mapping[tuple[str, str], datetime]) -> bool:
+        """Whether this run's cause has committed the segment, as it is asked for now."""
+        when = committed.get((self._evolved.table.name, str(self._slice(segment))))
+        return when is not None and when >= self._plan.valid_since
+
+    async def load(self, segment: int) -> LoadedSegment:
+        """Load one segment; a failure is an outcome."""
+        slice = self._slice(segment)
+        read = RecordsRead()
+        tally = read.account.tally
+        try:
+            since = self._since(slice)
+            done = None if since is None else await self._load_changes(segment, slice, since, tally)
+            loaded, read = done or await self._load_whole(segment, slice, tally)
+        except (CampusError, *STORAGE_ERRORS) as error:
+            loaded = fail_slice(
+                self._runtime, self._cause, self._asked.spec, self._evolved.table, slice, str(error)
+            )
+        return LoadedSegment(self._plan.table, segment, loaded, self._metadata(loaded, read, slice))
+
+    def _slice(self, segment: int) -> Slice:
+        return segment_slice(self._plan.school_id, segment)
+
+    def _span(self, segment: int) -> Span | None:
+        return None if self._plan.width is None else Span.of(segment, self._plan.width)
+
+    def _since(self, slice: Slice) -> datetime | None:
+        """From when on changes are asked for; None: the segment is read in full.
+
+        The high-water mark is the true maximum in the lake, but never past the start of the load that read
+        it: what was updated while that ran may have been read before."""
+        standing = self._standings.get(str(slice), Standing())
+        state = self._held[slice]
+        known = standing.complete_at
+        if (
+            self._cause.full
+            or self._asked.source.updated_at is None
+            or self._plan.width is None
+            or self._asked.signature != self._plan.signature
+            or known is None
+            or known < self._plan.valid_since
+            or standing.quarantined
+            or state.latest is None
+            or state.undated
+        ):
+            return None
+        return min(state.latest, known) - self._settings.overlap
+
+    async def _load_changes(
+        self, segment: int, slice: Slice, since: datetime, tally: Tally
+    ) -> tuple[Loaded, RecordsRead] | None:
+        """Load what changed; None where the segment's count shows that rows are gone, or there is none."""
+        span = self._span(segment)
+        assert span is not None
+        with self._spool() as spool:
+            read = await read_segment(
+                self._client,
+                self._asked.source,
+                span,
+                self._settings.limit,
+                since,
+                self._writer(spool),
+                tally,
+            )
+            total = await count(self._client, self._asked.source, span, read.account.tally)
+            if total is None or not read.account.complete:
+                return None
+            if not read.incremental:
+                # Older records came as well. All there are, or does the platform take the filter otherwise?
+                if total != read.account.received:
+                    return None
+                read.account.server_total = total
+            elif total != self._held[slice].alive + await self._count_new(slice, spool, read):
+                return None
+            elif not read.account.received:
+                return self._confirm(slice, read, total), read
+            return await self._commit(slice, spool, read, total), read
+
+    async def _count_new(self, slice: Slice, spool: Spool, read: RecordsRead) -> int:
+        if not read.account.received:
+            return 0
+        table, runtime = self._evolved.table, self._runtime
+        return await asyncio.to_thread(count_new, runtime.lake, table, slice, spool.finish(), runtime.scratch)
+
+    async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
+        span = self._span(segment)
+        source, limit = self._asked.source, self._settings.limit
+        with self._spool() as spool:
+            write = self._writer(spool)
+            if span is None:
+                read = await read_pages(self._client, source, limit, write, self._runtime.scratch)
+            else:
+                read = await read_whole_segment(self._client, source, span, limit, write, tally)
+            return await self._commit(slice, spool, read), read
+
+    def _spool(self) -> Spool:
+        return Spool(self._evolved.table, self._runtime.scratch, synced_at=self._cause.started_at)
+
+    def _writer(self, spool: Spool) -> Write:
+        return lambda batch: spool.write(self._evolved.shaped(batch))
+
+    async def _commit(
+        self, slice: Slice, spool: Spool, read: RecordsRead, total: int | None = None
+    ) -> Loaded:
+        """Commit a segment. total: how many records the platform says it has, where it was asked."""
+        async with self._commits:
+            return await asyncio.to_thread(self._commit_read, slice, spool, read, total)
+
+    def _commit_read(self, slice: Slice, spool: Spool, read: RecordsRead, total: int | None) -> Loaded:
+        runtime, cause, account = self._runtime, self._cause, read.account
+        reading = reading_of(cause, slice, spool, account)
+        reading = replace(
+            reading,
+            server_total=reading.server_total if total is None else total,
+            distinct=read.distinct,
+            incremental=read.incremental,
+            failures=tuple(account.notes),
+        )
+        spec, table = self._asked.spec, self._evolved.table
+        return commit_slice(runtime, cause, spec, table, slice, reading, runtime.guard, account.began)
+
+    def _confirm(self, slice: Slice, read: RecordsRead, total: int) -> Loaded:
+        """Write down that nothing changed, without comparing what was not sent."""
+        traffic = traffic_of(read.account)
+        record_load(
+            self._runtime.lake,
+            self._evolved.table,
+            slice,
+            {
+                "sync_id": self._cause.sync_id,
+                "run_id": self._cause.run_id,
+                "started_at": self._cause.started_at,
+                "status": "ok",
+                "message": "",
+                "complete": True,
+                "server_total": total,
+                "received": 0,
+                "loaded": 0,
+                **traffic,
+            },
+        )
+        return Loaded(self._asked.spec, slice, "ok", "nothing changed", traffic=traffic)
+
+    def _metadata(self, loaded: Loaded, read: RecordsRead, slice: Slice) -> dict[str, str | int]:
+        seconds = loaded.seconds or time.monotonic() - read.account.began
+        outcome = loaded.outcome
+        counts: dict[str, int] = {
+            "dagster/row_count": self._held[slice].alive if outcome is None else outcome.counts.are_alive,
+            "received": read.account.received,
+            "rows/s": round(read.account.received / seconds) if seconds else 0,
+            **traffic_of(read.account),
+            "quarantined": len(read.account.bad),
+        }
+        if outcome is not None:
+            tally = outcome.counts
+            counts |= {"new": tally.new, "changed": tally.changed, "vanished": tally.vanished}
+        if read.cursor is not None:
+            counts["cursor"] = read.cursor
+        how = "only what changed" if read.incremental else "in full"
+        return {"status": loaded.status, "read": how, **counts}

@@ -1,0 +1,170 @@
+"""Results of reports into the lake: each as a whole, with the fields that it has this time."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime
+
+import pyarrow as pa
+
+from campus.contracts.fields import Contract, fields
+from campus.datasets.records import Write
+from campus.extract.batches import Account, Collector
+from campus.http.client import Client
+from campus.http.errors import CampusError
+from campus.registry import REPORT_FIELDS, ResourceSpec
+from campus.reports.fields import lost
+from campus.reports.parameters import ReportRequest
+from campus.reports.records import read_records
+from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
+from loading.reports.tables import Result, known_columns, name_columns, records_spec, table_of
+from loading.runtime import Cause, Runtime
+from loading.spools import open_target
+from loading.tables import TABLES
+from warehouse.lake.spool import Spool
+from warehouse.lake.tables import EXTRA, PARAMS, ROW_NUMBER, Table, report_table
+from warehouse.load.reading import Reading
+from warehouse.load.schema_evolution import evolve
+
+NO_ROWS = "no rows: the platform has none for these parameters"
+
+
+class ReportLoader:
+    """Loads results for one run. `done`: what its cause has committed."""
+
+    def __init__(
+        self, runtime: Runtime, client: Client, cause: Cause, done: Mapping[tuple[str, str], datetime]
+    ) -> None:
+        self._runtime, self._client, self._cause, self._done = runtime, client, cause, done
+        # Of each table the column of each field; results that load side by side share it.
+        self._columns: dict[str, dict[str, str]] = {}
+        # One commit at a time bounds the memory; the other results go on reading meanwhile.
+        self._commits = asyncio.Lock()
+
+    def is_done(self, result: Result) -> bool:
+        """Whether this run's cause has committed the result."""
+        tables = (f"reports.{result.table_name}", REPORT_FIELDS.name)
+        return all((name, str(result.slice)) in self._done for name in tables)
+
+    async def load(self, result: Result, prefix: str, request: ReportRequest) -> list[Loaded]:
+        """Load the records of a result, and after them its fields; a failure is an outcome."""
+        runtime, described = self._runtime, list[pa.RecordBatch]()
+        collector = Collector(REPORT_FIELDS, str(result.slice), described.append)
+        with ExitStack() as stack:
+            records: _Records | None = None
+
+            def open_records(contract: type[Contract]) -> Write:
+                nonlocal records
+                records = _Records(runtime, self._cause, result, contract, self._columns_of(result))
+                stack.enter_context(records.spool)
+                return records.write
+
+            try:
+                read = await read_records(
+                    self._client,
+                    result.school_id,
+                    prefix,
+                    result.report,
+                    request,
+                    collector,
+                    open_records,
+                    runtime.scratch,
+                )
+                assert records is not None
+                async with self._commits:
+                    return await asyncio.to_thread(
+                        self._commit, result, records, read.account, described, collector.account
+                    )
+            except (CampusError, *STORAGE_ERRORS) as error:
+                return [self.fail(result, str(error))]
+
+    def fail(self, result: Result, message: str) -> Loaded:
+        """Write down that a result could not be loaded; its rows stay."""
+        table = report_table(result.table_name, (), "")
+        return fail_slice(self._runtime, self._cause, records_spec(table), table, result.slice, message)
+
+    def _columns_of(self, result: Result) -> dict[str, str]:
+        name = result.table_name
+        if name not in self._columns:
+            self._columns[name] = known_columns(self._runtime.lake, name)
+        return self._columns[name]
+
+    def _commit(
+        self,
+        result: Result,
+        records: "_Records",
+        account: Account,
+        described: list[pa.RecordBatch],
+        of_fields: Account,
+    ) -> list[Loaded]:
+        """Commit the records and what is `described`, the fields. Where that is nothing there are no rows
+        either, and the table keeps the columns that it has."""
+        if described:
+            before = self._runtime.lake.read(TABLES[REPORT_FIELDS.name], result.slice)
+            account.drift.update(lost(before.to_pylist(), pa.Table.from_batches(described).to_pylist()))
+        spec = records_spec(records.table)
+        loaded = self._commit_slice(
+            result,
+            spec,
+            records.table,
+            account,
+            replace(
+                reading_of(self._cause, result.slice, records.spool, account),
+                distinct=True,
+                failures=tuple(account.notes),
+                notes=() if account.received else (NO_ROWS,),
+            ),
+        )
+        if loaded.outcome is None or not described:
+            return [loaded]
+        with open_target(self._runtime, REPORT_FIELDS) as target:
+            for batch in described:
+                target.write(_placed(batch, result.table_name, self._columns_of(result)))
+            reading = reading_of(self._cause, result.slice, target.spool, of_fields)
+            return [loaded, self._commit_slice(result, REPORT_FIELDS, target.table, of_fields, reading)]
+
+    def _commit_slice(
+        self, result: Result, spec: ResourceSpec, table: Table, account: Account, reading: Reading
+    ) -> Loaded:
+        guard, slice = guard_of(self._runtime, spec), result.slice
+        return commit_slice(self._runtime, self._cause, spec, table, slice, reading, guard, account.began)
+
+
+class _Records:
+    """The records of a result on their way: numbered, and under the names that their table has for them."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        cause: Cause,
+        result: Result,
+        contract: type[Contract],
+        columns: dict[str, str],
+    ) -> None:
+        name_columns(contract, columns)
+        self._names = {field.name: columns[field.wire] for field in fields(contract)}
+        self._params = pa.scalar(result.combination)
+        self._evolved = evolve(runtime.lake, table_of(result, contract, columns))
+        self.table = self._evolved.table
+        self.spool = Spool(self.table, runtime.scratch, synced_at=cause.started_at)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows in the platform's order."""
+        first = self.spool.rows + 1
+        columns = {
+            ROW_NUMBER.name: pa.array(range(first, first + batch.num_rows), ROW_NUMBER.type),
+            PARAMS.name: pa.repeat(self._params, batch.num_rows),
+            **{column: batch.column(name) for name, column in self._names.items()},
+            EXTRA: batch.column(EXTRA),
+        }
+        self.spool.write(self._evolved.shaped(pa.RecordBatch.from_pydict(columns)))
+
+
+def _placed(batch: pa.RecordBatch, table_name: str, columns: Mapping[str, str]) -> pa.RecordBatch:
+    """Fields with where they are."""
+    rows = [
+        {**row, "table_name": table_name, "column_name": columns.get(row["name"])}
+        for row in batch.to_pylist()
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=batch.schema)

@@ -1,0 +1,227 @@
+"""From the platform to the lake, one slice at a time: read, spool, compare, commit, account for."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Set
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+import pyarrow as pa
+
+from campus.decoding.nested import SPLITTERS, family
+from campus.extract.batches import Account, Collector
+from campus.extract.modes import MODES, unit_in_words
+from campus.extract.requests import Where
+from campus.extract.slice import read, read_together
+from campus.http.client import Client
+from campus.http.errors import CampusError, Forbidden, NotFound
+from campus.registry import RESOURCES, ResourceSpec
+from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
+from loading.runtime import Cause, Runtime
+from loading.spools import Target, open_target
+from loading.tables import TABLES, slice_of, values
+from warehouse.lake.tables import Slice
+from warehouse.load.commit import Guard
+from warehouse.load.reading import Kept
+
+# A message that lists more broken classes than this is read by nobody.
+IDS_SHOWN = 20
+# What stands for the id of each in a reason that many have.
+ID = "{id}"
+IN_PATH, NUMBER = re.compile("/(?P<id>[^/ :]+)"), re.compile(r"(?P<id>\d+)")
+
+
+class Loader:
+    """Loads the slices of one run, without those that the run's cause has committed already."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        client: Client,
+        cause: Cause,
+        committed: Mapping[tuple[str, str], datetime],
+    ) -> None:
+        self.runtime = runtime
+        self._client = client
+        self._cause = cause
+        self._committed = committed
+        # One commit at a time bounds the memory; the other slices go on reading meanwhile.
+        self._commits = asyncio.Lock()
+
+    async def load(self, specs: tuple[ResourceSpec, ...], where: Where, *, again: bool) -> list[Loaded]:
+        """Load one slice, or those that come in one answer (see campus.decoding.nested).
+
+        `again`: also where this run's cause has committed it, because what the questions are made from is
+        new. A failure is an outcome, not an exception: the other slices go on."""
+        slices = {spec: _slice(spec, where) for spec in specs}
+        return await self.load_by(partial(self._read, where=where), slices, again=again)
+
+    async def load_by(
+        self,
+        reading: Callable[[dict[ResourceSpec, Collector]], Awaitable[None]],
+        slices: Mapping[ResourceSpec, Slice],
+        *,
+        again: bool,
+    ) -> list[Loaded]:
+        """The same for slices of resources that a function of their own reads together."""
+        if not again and all(self._is_done(spec, slice) for spec, slice in slices.items()):
+            return [
+                Loaded(spec, slice, "skipped", "already loaded by this sync")
+                for spec, slice in slices.items()
+            ]
+        with ExitStack() as stack:
+            try:
+                targets = {spec: stack.enter_context(open_target(self.runtime, spec)) for spec in slices}
+                collectors = {
+                    spec: Collector(spec, str(slices[spec]), targets[spec].write, self.runtime.listener)
+                    for spec in slices
+                }
+                await reading(collectors)
+            except (CampusError, *STORAGE_ERRORS) as error:
+                refused = isinstance(error, (Forbidden, NotFound))
+                return [
+                    replace(self._failed(spec, slice, str(error)), refused=refused)
+                    for spec, slice in slices.items()
+                ]
+            async with self._commits:
+                return [
+                    await asyncio.to_thread(
+                        self._commit,
+                        spec,
+                        slice,
+                        targets[spec],
+                        collectors[spec].account,
+                        guard_of(self.runtime, spec),
+                    )
+                    for spec, slice in slices.items()
+                ]
+
+    def _is_done(self, spec: ResourceSpec, slice: Slice) -> bool:
+        """Whether this run's cause has committed the slice, after what it is asked with."""
+        own = self._committed.get((spec.name, str(slice)))
+        parent = self._committed.get((spec.child_of or "", str(slice)))
+        return own is not None and (parent is None or parent <= own)
+
+    def store(self, spec: ResourceSpec, slice: Slice, rows: pa.Table) -> Loaded:
+        """Make `rows` (as `campus.decoding.page.to_batch` shapes them) the whole of a slice."""
+        with open_target(self.runtime, spec) as target:
+            for batch in rows.to_batches():
+                target.write(batch)
+            account = Account(received=rows.num_rows, server_total=None)
+            return self._commit(spec, slice, target, account, guard_of(self.runtime, spec))
+
+    def retire(self, spec: ResourceSpec, slice: Slice, *, is_sure: bool = False) -> Loaded:
+        """Empty the slice of what is gone, as far as the guard lets it; `is_sure`: whatever it says."""
+        guard = guard_of(self.runtime, spec)
+        guard = replace(guard, allowed=True) if is_sure else guard
+        with open_target(self.runtime, spec) as target:
+            return self._commit(spec, slice, target, Account(), guard, retires=True)
+
+    def not_asked(self, spec: ResourceSpec, where: Where) -> Loaded:
+        """A slice whose parent could not be loaded: it keeps its last good rows."""
+        return self._failed(
+            spec, _slice(spec, where), "not asked for, since what it is asked with could not be loaded"
+        )
+
+    async def _read(self, collectors: dict[ResourceSpec, Collector], *, where: Where) -> None:
+        by_name = {spec.name: collector for spec, collector in collectors.items()}
+        first = next(iter(collectors))
+        main = first.embedded_in or first.name
+        if main in SPLITTERS:
+            wanted = [by_name.get(name) or Collector(RESOURCES[name]) for name in family(main)]
+            await read_together(self._client, where, *wanted)
+        else:
+            await read(self._client, first, where, collectors[first])
+
+    def _commit(
+        self,
+        spec: ResourceSpec,
+        slice: Slice,
+        target: Target,
+        account: Account,
+        guard: Guard,
+        *,
+        retires: bool = False,
+    ) -> Loaded:
+        reading = replace(
+            reading_of(self._cause, slice, target.spool, account),
+            keep=self._kept(spec, slice, account),
+            retires=retires,
+            failures=failures(unit_in_words(spec), account.failed),
+        )
+        return commit_slice(
+            self.runtime, self._cause, spec, target.table, slice, reading, guard, account.began
+        )
+
+    def _failed(self, spec: ResourceSpec, slice: Slice, message: str) -> Loaded:
+        return fail_slice(self.runtime, self._cause, spec, TABLES[spec.name], slice, message)
+
+    def _kept(self, spec: ResourceSpec, slice: Slice, account: Account) -> tuple[Kept, ...]:
+        """The rows that stay because their class, item or type could not be read."""
+        if not account.failed or spec.unit_column is None:
+            return ()
+        ids = tuple(account.failed)
+        if spec.unit_via is not None:
+            ids = self._via(RESOURCES[spec.unit_via], slice, ids)
+        if MODES[spec.asked].respelled:
+            ids = self._spellings(spec, spec.unit_column, slice, ids)
+        return (Kept(spec.unit_column, ids),)
+
+    def _spellings(
+        self, spec: ResourceSpec, column: str, slice: Slice, failed: tuple[int | str, ...]
+    ) -> tuple[int | str, ...]:
+        """The types of held terms that those which failed may stand for: a platform may send `graduates_in`
+        for `system.graduates_in`, or words of its own."""
+        asked = self.runtime.term_types
+        lost = {bare(str(kind)) for kind in failed}
+        read = {bare(kind) for kind in asked if kind not in failed}
+        sent = {*values(self.runtime.lake.read(TABLES[spec.name], slice, [column], alive=False), column)}
+        others = (kind for kind in sent if kind is not None and kind not in asked)
+        return (*failed, *(kind for kind in others if bare(kind) in lost or bare(kind) not in read))
+
+    def _via(self, spec: ResourceSpec, slice: Slice, failed: tuple[int | str, ...]) -> tuple[int | str, ...]:
+        """The rows of a resource that stand for the units which failed: assessments for their classes."""
+        unit = spec.unit_column or ""
+        table = self.runtime.lake.read(TABLES[spec.name], slice, ["id", unit], alive=False)
+        pairs = zip(values(table, "id"), values(table, unit), strict=True)
+        return tuple(row for row, of_unit in pairs if of_unit in failed)
+
+
+def bare(kind: str) -> str:
+    """A term's type without its prefix."""
+    return kind.rpartition(".")[2]
+
+
+def _slice(spec: ResourceSpec, where: Where) -> Slice:
+    assert where.school_id is not None
+    return slice_of(spec, where.school_id, where.semester_id)
+
+
+def failures(unit: str, failed: Mapping[int | str, str]) -> tuple[str, ...]:
+    """The classes, items, types and so on that could not be read, those with the same reason together. A
+    reason that names one of them is the same for each of them."""
+    groups: dict[str, dict[str, str]] = {}
+    names = {str(one) for one in failed}
+    for one, reason in failed.items():
+        groups.setdefault(_for_any(reason, names), {})[str(one)] = reason
+    return tuple(
+        f"{unit} {_some([*group])}: {reason if len(group) > 1 else next(iter(group.values()))}"
+        for reason, group in groups.items()
+    )
+
+
+def _for_any(reason: str, names: Set[str]) -> str:
+    """A reason with {id} for these ids: as a part of the path, and in the platform's own words."""
+
+    def put(found: re.Match[str]) -> str:
+        return found[0].replace(found["id"], ID) if found["id"] in names else found[0]
+
+    question, says, words = reason.partition("says: ")
+    return IN_PATH.sub(put, question) + says + NUMBER.sub(put, words)
+
+
+def _some(ids: list[str]) -> str:
+    more = len(ids) - IDS_SHOWN
+    return ", ".join(ids[:IDS_SHOWN]) + (f" and {more} more ({len(ids)} in all)" if more > 0 else "")

@@ -1,0 +1,64 @@
+"""The lake's tables, derived from the registry of resources."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from campus.contracts.fields import fields
+from campus.registry import RESOURCES, ResourceSpec
+from warehouse.lake.tables import PARTITION, Column, Slice, Table
+
+SLICE_COLUMNS = {
+    "school": ("_school_id",),
+    "semester": ("_school_id", "_semester_id"),
+    "week": ("_school_id", "_semester_id", "_week"),
+    "report": ("_school_id", PARTITION),
+}
+
+
+def lake_table(spec: ResourceSpec) -> Table:
+    """The lake table that keeps a resource's rows: its columns and comments are the contract's."""
+    return Table(
+        name=spec.name,
+        columns=tuple(
+            Column(
+                field.name,
+                field.arrow_type,
+                field.description,
+                field.personal,
+                label_zh=field.label_zh,
+                unit=field.unit,
+            )
+            for field in fields(spec.contract)
+        ),
+        primary_key=spec.primary_key,
+        nullable_key=spec.nullable_key,
+        numbered=spec.numbered,
+        slice_columns=SLICE_COLUMNS[spec.sliced_by],
+        comment=" ".join((spec.contract.__doc__ or "").split()),
+        tracks_changes=spec.tracks_changes,
+        label_zh=spec.contract.label_zh,
+    )
+
+
+TABLES: dict[str, Table] = {name: lake_table(spec) for name, spec in RESOURCES.items()}
+#: Where each table's rows come from.
+ENDPOINTS: dict[str, str] = {name: spec.path for name, spec in RESOURCES.items()}
+
+
+def slice_of(
+    spec: ResourceSpec, school_id: int, semester_id: int | None = None, week: int | None = None
+) -> Slice:
+    """The slice of a resource's table that holds a school, one semester of it, or one week of that."""
+    if spec.sliced_by == "school":
+        return Slice.of(_school_id=school_id)
+    assert semester_id is not None
+    if spec.sliced_by == "semester":
+        return Slice.of(_school_id=school_id, _semester_id=semester_id)
+    assert week is not None
+    return Slice.of(_school_id=school_id, _semester_id=semester_id, _week=week)
+
+
+def values(rows: pa.Table, column: str) -> list[Any]:
+    """One column of a small table as Python values."""
+    return list(rows[column].to_pylist())

@@ -1,0 +1,99 @@
+"""The commands that run Dagster's jobs. Apart from the CLI itself, since Dagster takes seconds to import."""
+
+from assets.partition_renames import put_in_order
+from pipelines.cli.display import console, errors, progress
+from pipelines.definitions import build_definitions, load_definitions
+from pipelines.instance import open_instance
+from pipelines.resources import open_runtime
+from pipelines.settings import Settings, claim_home
+from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import LOAD_LOG
+
+USAGE = 2  # the exit status of a wrong question, as the command line has it
+
+
+def run_sync(
+    settings: Settings,
+    schools: tuple[int, ...],
+    selection: str | None,
+    *,
+    full: bool = False,
+    accept_vanished: bool = False,
+) -> int:
+    """Sync and say how each run ended. The exit status."""
+    claim_home(settings)
+    loaded = run_load(settings, schools, selection, full=full, accept_vanished=accept_vanished)
+    return loaded if loaded == USAGE else max(loaded, run_build(settings))
+
+
+def run_load(
+    settings: Settings,
+    schools: tuple[int, ...] = (),
+    selection: str | None = None,
+    *,
+    full: bool = False,
+    accept_vanished: bool = False,
+) -> int:
+    """Load and say how each run ended. The exit status."""
+    if schools:
+        settings = settings.model_copy(update={"school_ids": schools})
+    failed = False
+    sync_id = new_sync_id()
+    with (
+        open_instance(settings) as instance,
+        progress() as listener,
+        open_runtime(settings, listener, accept_vanished=accept_vanished) as runtime,
+    ):
+        loads = load_definitions(settings, runtime)
+        try:
+            for end in load(
+                runtime, loads, instance, sync_id, schools=schools, selection=selection, full=full
+            ):
+                _report(end)
+                failed = failed or end.problem is not None
+        except SelectionError as error:
+            errors.print(f"campus: {error}", markup=False, soft_wrap=True)
+            return USAGE
+        _summarize(runtime.lake, sync_id)
+    return int(failed)
+
+
+def order_partitions(settings: Settings) -> None:
+    """Put the lists of partitions in order before the UI shows them, and say what that changed."""
+    with open_instance(settings) as instance:
+        for words in put_in_order(instance):
+            console.print(words, markup=False, soft_wrap=True)
+
+
+def run_build(settings: Settings) -> int:
+    """Build and publish. The exit status."""
+    with open_instance(settings) as instance:
+        end = build(build_definitions(settings), instance)
+    _report(end)
+    if end.problem is None:
+        console.print(f"Published {settings.published}", soft_wrap=True)
+    return int(end.problem is not None)
+
+
+def _summarize(lake: Lake, sync_id: str) -> bool:
+    """Say what the sync did to the lake in one line, and what to look at; whether it loaded any row."""
+    log = [row for row in lake.read(LOAD_LOG).to_pylist() if row["sync_id"] == sync_id]
+    counts = {
+        name: sum(row[name] or 0 for row in log)
+        for name in ("loaded", "new", "changed", "returned", "deleted", "vanished", "quarantined")
+    }
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name == "loaded")
+    console.print(f"{len(log)} slices: rows {told}", soft_wrap=True)
+    for row in log:
+        if row["status"] == "warning":
+            where = f"{row['resource']} {row['slice']}"
+            errors.print(f"warning: {where}: {row['message']}", markup=False, soft_wrap=True)
+    return counts["loaded"] > 0
+
+
+def _report(end: JobEnd) -> None:
+    if end.problem is None:
+        console.print(f"{end.job}: done")
+    else:
+        errors.print(f"{end.job}: {end.problem}", markup=False, soft_wrap=True)

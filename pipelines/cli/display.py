@@ -1,0 +1,115 @@
+"""What the terminal shows: progress while a sync runs, and tables."""
+
+import csv
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from itertools import chain, count
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.measure import Measurement
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from campus.http.events import Event, Listener
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def progress() -> Iterator[Listener]:
+    """A bar for each slice that is being read; on a plain stream one line when a slice is read."""
+    if not console.is_terminal:
+        yield _plain
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rows]:,} rows"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bars:
+        tasks: dict[tuple[str, str], TaskID] = {}
+
+        def listen(event: Event) -> None:
+            if event.kind != "progress":
+                _plain(event)
+                return
+            key = (event.resource, event.slice)
+            if key not in tasks:
+                tasks[key] = bars.add_task(f"{event.resource} {event.slice}", rows=0)
+            bars.update(tasks[key], completed=event.done, total=event.total, rows=event.rows)
+            if event.done >= event.total:
+                bars.remove_task(tasks.pop(key))
+
+        yield listen
+
+
+def _plain(event: Event) -> None:
+    if event.kind == "progress" and event.done >= event.total:
+        told = f"  read {event.resource} {event.slice}: {event.rows:,} rows"
+        console.print(told, markup=False, soft_wrap=True)
+    elif event.kind in ("note", "plan", "throttled"):
+        console.print(f"  {event.message}", markup=False, soft_wrap=True)
+
+
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table. A row stays one line however wide, so that it can be read across and cut."""
+    drawn = Table(title=title or None, title_justify="left", title_style="bold")
+    for index, column in enumerate(columns):
+        numeric = any(isinstance(row[index], (int, float, Decimal)) for row in rows)
+        drawn.add_column(column, justify="right" if numeric else "left", no_wrap=True)
+    for row in rows:
+        drawn.add_row(*(_cell(value) for value in row))
+    width = Measurement.get(console, console.options.update(width=100_000), drawn).maximum
+    Console(width=max(console.width, width), highlight=False).print(drawn)
+
+
+def _cell(value: Any) -> Text:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Text(f"{value:,}")
+    return Text("" if value is None else str(value))
+
+
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], style: str) -> None:
+    """Print a query's result as `table`, `csv` or `json` (decimals with all their digits)."""
+    _STYLES[style](columns, rows)
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    show("", columns, rows)
+
+
+def _print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    writer = csv.writer(sys.stdout)
+    writer.writerow(columns)
+    writer.writerows(rows)
+
+
+def _print_json(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    encoder = msgspec.json.Encoder(decimal_format="number")
+    names = _distinct(columns)
+    records = [dict(zip(names, row, strict=True)) for row in rows]
+    sys.stdout.write(encoder.encode(records).decode() + "\n")
+
+
+def _distinct(columns: Sequence[str]) -> list[str]:
+    """The names with _1, _2, ... at repeated ones as in DuckDB: an object has a name once."""
+    names: list[str] = []
+    for column in columns:
+        candidates = chain([column], (f"{column}_{n}" for n in count(1)))
+        names.append(next(name for name in candidates if name not in names))
+    return names
+
+
+_STYLES: dict[str, Callable[[Sequence[str], Sequence[Sequence[Any]]], None]] = {
+    "table": _print_table,
+    "csv": _print_csv,
+    "json": _print_json,
+}

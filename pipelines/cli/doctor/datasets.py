@@ -1,0 +1,91 @@
+"""The datasets of a school: how many are read, what of campus.yaml does not fit, which are read by pages."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from campus.datasets.metadata import OfferedDatasets, read_datasets
+from campus.datasets.plan import why_by_pages
+from campus.datasets.selection import Selection, SelectionError, chosen, unmatched
+from campus.datasets.type_inference import decide, first_rows, needs_values
+from campus.decoding.definition import Decided, Definition, parse_definition
+from campus.extract.batches import Collector
+from campus.http.client import Client, segment
+from campus.http.errors import CampusError, Forbidden
+from campus.http.events import Tally
+from campus.http.prefix import PREFIXES
+from campus.registry import DATASET_METADATA, DATASETS
+from loading.datasets.tables import AskedDataset, ask_dataset
+from pipelines.cli.doctor.findings import Finding
+
+
+async def examine_datasets(client: Client, school_id: int, selection: Selection) -> AsyncIterator[Finding]:
+    """How many datasets a school has and under which prefix, what of campus.yaml does not fit them, and which
+    of them cannot be read by segments of their ids."""
+    label = f"school {school_id}, datasets"
+    try:
+        offered = await read_datasets(client, school_id, *(Collector(spec) for spec in DATASET_METADATA))
+    except CampusError as error:
+        yield Finding(None if isinstance(error, Forbidden) else False, f"{label}: {error}")
+        return
+    if offered.prefix is None:
+        paths = [prefix + DATASETS.path for prefix in PREFIXES]
+        yield Finding(None, f"{label}: under neither {' nor '.join(paths)}.")
+        return
+    for name, reason in offered.unread.items():
+        yield Finding(False, f"{label}: {name}: {reason}")
+    definitions = {name: parse_definition(sent) for name, sent in offered.definitions.items()}
+    wanted = chosen(selection, definitions)
+    look = _Look(client, school_id, offered, selection, definitions)
+    yield Finding(
+        True, f"{label}: {len(definitions)} under {offered.prefix}{DATASETS.path}, {len(wanted)} to be read."
+    )
+    for mistake in unmatched(selection, [*definitions, *offered.unread]):
+        yield Finding(None, f"{label}: {mistake}.")
+    by_pages: dict[str, str] = {}
+    for name in wanted:
+        try:
+            by_pages[name] = await look.at(name)
+        except SelectionError as error:
+            yield Finding(False, str(error))
+        except CampusError as error:
+            yield Finding(False, f"{label}: {name}: {error}")
+    if look.told:
+        yield Finding(None, f"{label}: types that nobody knows go by their values: {', '.join(look.told)}.")
+    if pages := [f"{name} ({why.rstrip('.')})" for name, why in by_pages.items() if why]:
+        yield Finding(None, f"{label}: {len(pages)} are read by pages, not by segments: {'; '.join(pages)}.")
+
+
+@dataclass
+class _Look:
+    """A look at the datasets of a school, one or two small questions each. `told`: what was decided of types
+    that no word tells."""
+
+    client: Client
+    school_id: int
+    offered: OfferedDatasets
+    selection: Selection
+    definitions: dict[str, Definition]
+    told: list[str] = field(default_factory=list)
+
+    async def at(self, name: str) -> str:
+        """Why a dataset is read by pages; empty: by segments of its ids.
+
+        Raises SelectionError where the operator's wishes do not fit it, else CampusError."""
+        asked, tally = self._ask(name), Tally()
+        definition, params = asked.definition, asked.query.params
+        if needs_values(definition, Decided()):
+            rows = await first_rows(self.client, self.school_id, asked.source.path, params, tally)
+            decided = {name: decide(definition, Decided(), rows)}
+            definition = self.definitions[name] = parse_definition(self.offered.definitions[name], decided)
+            self.told += [
+                f"{name}.{each.name} ({each.word or 'no type'}: {each.type or 'nothing yet'})"
+                for each in definition.fields
+                if each.guessed or each.type is None
+            ]
+            asked = self._ask(name)
+        return await why_by_pages(self.client, asked.source, tally)
+
+    def _ask(self, name: str) -> AskedDataset:
+        path = f"{self.offered.prefix}{DATASETS.path}/{segment(name)}/records"
+        definition = self.definitions[name]
+        return ask_dataset(self.selection, self.school_id, name, path, definition, self.definitions)

@@ -1,0 +1,95 @@
+"""The doctor's round: the settings, the platform, each of its schools, and the warehouse."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from assets.drift_checks import in_lines
+from campus.http.client import Client
+from campus.registry import DATASET_METADATA, REPORT_METADATA, RESOURCES, ResourceSpec
+from pipelines.cli.display import console
+from pipelines.cli.doctor.findings import Finding
+from pipelines.cli.doctor.schools import examine_school, list_schools
+from pipelines.resources import open_platform, wanted_reports
+from pipelines.settings import Settings, SettingsError, check_home
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import DRIFT
+from warehouse.load.drift import latest
+
+# Tokens and Retry-After dates go by the clock; a skew below this harms nothing.
+SKEW_SECONDS = 60
+
+
+def run_doctor(settings: Settings) -> int:
+    """Examine the settings, the platform and the warehouse. The exit status: 1 where something is wrong."""
+    return asyncio.run(_show(settings))
+
+
+async def _show(settings: Settings) -> int:
+    bad = 0
+    async for finding in _examine(settings):
+        mark, style = {True: ("ok", "green"), False: ("!!", "bold red"), None: ("--", "yellow")}[finding.good]
+        console.print(f"[{style}]{mark}[/]", end=" ")
+        console.print(finding.text, markup=False, soft_wrap=True)
+        bad += finding.good is False
+    console.print(
+        f"\n{bad} thing{'s' * (bad != 1)} to mend." if bad else "\nAll is well: campus sync can run."
+    )
+    return int(bad > 0)
+
+
+async def _examine(settings: Settings) -> AsyncIterator[Finding]:
+    source = (
+        "the embedded simulator, as CAMPUS_BASE_URL is not set" if settings.embedded else settings.base_url
+    )
+    yield Finding(True, f"The settings make sense: home {settings.home}, platform {source}.")
+    try:
+        check_home(settings)
+    except SettingsError as error:
+        yield Finding(False, f"{error}.")
+    with open_platform(settings) as platform:
+        # A doctor's patience is short: an overloaded platform is a finding, not something to wait for.
+        config = replace(platform, max_attempts=2, retry_after_cap=5)
+        async with Client(config, needed_scopes(settings)) as client:
+            listed = await list_schools(client, settings.school_ids)
+            yield listed.finding
+            for school_id in settings.school_ids or [row["id"] for row in listed.rows]:
+                async for finding in examine_school(client, school_id, settings):
+                    yield finding
+            yield _skew(client.clock_skew)
+    for line in _drift(settings):
+        yield Finding(
+            None, f"New since the sync before the last one: {line}. It is kept in _extra; see quality.drift."
+        )
+    if settings.published.exists():
+        yield Finding(True, f"The warehouse is published: {settings.published}.")
+    else:
+        yield Finding(None, f"{settings.published} is not there yet: campus sync makes it.")
+
+
+def needed_scopes(settings: Settings) -> list[tuple[str, ...]]:
+    """What a sync with these settings needs; nobody has to grant more."""
+    unwanted: set[ResourceSpec] = set()
+    if not settings.options.datasets.selection.include:
+        unwanted.update(DATASET_METADATA)
+    if not wanted_reports(settings):
+        unwanted.update(REPORT_METADATA)
+    return [spec.scopes for spec in RESOURCES.values() if spec not in unwanted]
+
+
+def _drift(settings: Settings) -> list[str]:
+    """What the last sync found new in what the platform sends."""
+    lake = Lake(str(settings.lake_root))
+    return in_lines(latest(lake)) if lake.holds(DRIFT) else []
+
+
+def _skew(seconds: float | None) -> Finding:
+    if seconds is None:
+        return Finding(None, "The platform's clock is unknown: its token answers carry no Date.")
+    if abs(seconds) <= SKEW_SECONDS:
+        return Finding(True, "The platform's clock and this machine's agree.")
+    way = "ahead of" if seconds > 0 else "behind"
+    return Finding(
+        False,
+        f"The platform's clock is {abs(seconds):.0f} s {way} this machine's: set the wrong one right (NTP).",
+    )

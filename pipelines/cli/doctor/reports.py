@@ -1,0 +1,26 @@
+"""The reports that campus.yaml names: what they offer, or what of it does not fit."""
+
+from campus.extract.batches import Collector
+from campus.http.client import Client
+from campus.http.errors import CampusError
+from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES
+from campus.reports.metadata import read_report
+from campus.reports.parameters import ask_for as ask_report
+from campus.reports.selection import ReportSelection
+from pipelines.cli.doctor.findings import Finding
+
+
+async def examine_report(client: Client, school_id: int, wanted: ReportSelection) -> Finding:
+    """What a school's report offers, or what of campus.yaml does not fit it."""
+    nowhere = (Collector(spec) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
+    try:
+        offered = await read_report(client, school_id, wanted.report, *nowhere)
+        questions = ask_report(wanted, offered, school_id)
+    except CampusError as error:
+        return Finding(False, str(error))
+    return Finding(
+        True,
+        f"school {school_id}, report {wanted.report!r}: {len(offered.queries)} queries under "
+        f"{offered.prefix}{REPORT_QUERIES.path.format(report=wanted.report)}, {len(questions)} results to be "
+        f"read.",
+    )

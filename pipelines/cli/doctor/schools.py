@@ -1,0 +1,100 @@
+"""A school, resource by resource: what answers, what is hidden, and with which scopes it was read."""
+
+from collections.abc import AsyncIterator
+
+from campus.extract.batches import Collector
+from campus.extract.hidden_rows import HIDDEN
+from campus.extract.requests import Where
+from campus.extract.slice import read
+from campus.http.client import Client
+from campus.http.errors import CampusError
+from campus.registry import BASE_DATA, SCHOOLS, V1_DATA, ResourceSpec
+from loading.reports.tables import selections_of
+from loading.semesters import COLUMNS
+from pipelines.cli.doctor.datasets import examine_datasets
+from pipelines.cli.doctor.findings import Finding
+from pipelines.cli.doctor.probes import Probed, Row, ask, identified, questions, where_to_ask
+from pipelines.cli.doctor.reports import examine_report
+from pipelines.cli.doctor.semesters import examine_semesters
+from pipelines.resources import wanted_reports
+from pipelines.settings import Settings
+
+
+async def list_schools(client: Client, school_ids: tuple[int, ...] | None) -> Probed:
+    """The schools that the platform lists; none where it shows no list and the settings name them."""
+    asked = await ask(client, SCHOOLS, school_ids[0] if school_ids else None, SCHOOLS.path)
+    if asked.finding.good or not school_ids:
+        return asked
+    # Named schools can be read without the list; only their names will be missing.
+    return Probed(
+        Finding(None, f"{asked.finding.text} The schools that CAMPUS_SCHOOL_IDS names do not need it."), []
+    )
+
+
+async def examine_school(client: Client, school_id: int, settings: Settings) -> AsyncIterator[Finding]:
+    """One finding a resource. Later questions are made from the rows of earlier ones: a class, an item."""
+    rows: dict[str, list[Row]] = {}
+    # The semesters of either interface first: with them the rest is asked for.
+    specs = dict.fromkeys((*COLUMNS, *BASE_DATA, *V1_DATA))
+    unread = set[ResourceSpec]()
+    for spec in specs:
+        if spec.embedded_as:
+            around = rows.get(spec.embedded_in or "", [])
+            rows[spec.name] = [one for row in around for one in identified(row.get(spec.embedded_as))]
+        where = where_to_ask(school_id, spec, rows, settings, client.config.client_id)
+        for path, params in questions(spec, where):
+            asked = await ask(client, spec, school_id, path, params)
+            rows[spec.name] = asked.rows
+            yield asked.finding
+            if spec.shown_alone and asked.rows and not any(row.get(spec.shown_alone) for row in asked.rows):
+                yield _shown_alone(school_id, spec, len(asked.rows))
+            if asked.finding.good is False:
+                unread.add(spec)
+            if unread >= COLUMNS.keys():
+                # Where not even semesters can be read, thirty more refusals would say no more.
+                return
+    async for finding in examine_semesters(client, school_id, settings):
+        yield finding
+    async for finding in _hidden(client, school_id):
+        yield finding
+    yield _scopes(school_id, *client.scopes_of(school_id))
+    selection = settings.options.datasets.selection
+    if selection.include:
+        async for finding in examine_datasets(client, school_id, selection):
+            yield finding
+    for wanted in selections_of(wanted_reports(settings), school_id).values():
+        yield await examine_report(client, school_id, wanted)
+
+
+async def _hidden(client: Client, school_id: int) -> AsyncIterator[Finding]:
+    """Which lists hide rows unless they are asked for by their status."""
+    for spec in BASE_DATA:
+        if not spec.archived or spec.asked != "once":
+            continue
+        collector = Collector(spec)
+        try:
+            await read(client, spec, Where(school_id), collector)
+        except CampusError:
+            # What stands in the way of this list was told where it was first asked for.
+            continue
+        for drift, rows in collector.account.drift.items():
+            if drift.kind == HIDDEN:
+                yield Finding(
+                    True,
+                    f"school {school_id}, {spec.name}: the list hides {rows} rows that {drift.field}="
+                    f"{drift.sample} shows; a sync asks for them.",
+                )
+
+
+def _shown_alone(school_id: int, spec: ResourceSpec, rows: int) -> Finding:
+    return Finding(
+        True,
+        f"school {school_id}, {spec.name}: the list shows no {spec.shown_alone}, so a sync asks for each of "
+        f"its {rows} rows alone.",
+    )
+
+
+def _scopes(school_id: int, asked: list[str], refused: list[str]) -> Finding:
+    """With which scopes the school was read, since one that is refused may have given way to another."""
+    without = f" The platform refuses {', '.join(refused)}." if refused else ""
+    return Finding(True, f"school {school_id}: read with the scopes {', '.join(asked)}.{without}")

@@ -1,0 +1,173 @@
+"""The command `campus`. Exit status: 0 all done, 1 something failed, 2 bad settings or usage."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+import duckdb
+from deltalake.exceptions import DeltaError
+
+from exports.export import Format
+from pipelines.cli.display import console, errors, print_rows
+from pipelines.settings import Settings, SettingsError, check_home, load_settings
+from simulator.cli import simulator
+from simulator.process import SimulatorError
+from warehouse.lake.delta import SchemaConflict
+from warehouse.publish.dbt_runner import ModelsBroken
+
+INTERRUPTED = 130  # as a shell reports SIGINT
+
+
+class Edge(click.Group):
+    """What no command handles by itself ends here, as a line for the person at the terminal."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a foreseen error or an interrupt ends it with its exit status."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader has what it wanted, as `head` does; click ends quietly.
+            raise
+        except SettingsError as error:
+            for problem in error.problems:
+                _tell(problem)
+            sys.exit(2)
+        except (OSError, DeltaError, SchemaConflict, ModelsBroken, SimulatorError) as error:
+            _tell(str(error))
+            sys.exit(1)
+        except KeyboardInterrupt:
+            console.show_cursor()
+            _tell("interrupted; what was committed is kept, and the next campus sync goes on from there")
+            # The run's own thread would go on otherwise; the lake is safe from a death at any moment.
+            os._exit(INTERRUPTED)
+
+
+def _tell(problem: str) -> None:
+    errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
+
+
+@click.group(cls=Edge, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Campus Warehouse: a school platform's data in a warehouse that people can trust."""
+
+
+main.add_command(simulator)
+
+
+def _settings_to_write() -> Settings:
+    settings = load_settings()
+    check_home(settings)
+    return settings
+
+
+@main.command()
+@click.option("--school", "schools", type=int, multiple=True, help="Only this school; may be repeated.")
+@click.option("--full", is_flag=True, help="Read everything again.")
+@click.option("--select", "selection", help="Only these assets, in Dagster's selection syntax.")
+@click.option(
+    "--accept-vanished",
+    is_flag=True,
+    help="Let rows vanish however many they are (see `safety` in campus.yaml).",
+)
+def sync(schools: tuple[int, ...], full: bool, selection: str | None, accept_vanished: bool) -> None:
+    """Load from the platform, build the models and publish campus.duckdb: the nightly job, here and now."""
+    settings = _settings_to_write()
+    from pipelines.cli.commands import run_sync
+
+    sys.exit(run_sync(settings, schools, selection, full=full, accept_vanished=accept_vanished))
+
+
+@main.command()
+def build() -> None:
+    """Build the models from the lake as it is, check them, and publish campus.duckdb."""
+    settings = _settings_to_write()
+    from pipelines.cli.commands import run_build
+
+    sys.exit(run_build(settings))
+
+
+@main.command()
+def demo() -> None:
+    """The whole thing on the embedded simulator: two nights, build, publish, and a few things to see."""
+    settings = _settings_to_write()
+    from pipelines.cli.demo import run_demo
+
+    sys.exit(run_demo(settings))
+
+
+@main.command()
+def doctor() -> None:
+    """Say in words whether the settings, the token, its scopes and each endpoint are right."""
+    settings = load_settings()
+    from pipelines.cli.doctor import run_doctor
+
+    sys.exit(run_doctor(settings))
+
+
+@main.command()
+@click.argument("query")
+@click.option(
+    "--format", "style", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True
+)
+def sql(query: str, style: str) -> None:
+    """Run QUERY on the published campus.duckdb, also while a sync runs."""
+    settings = load_settings()
+    if not settings.published.exists():
+        _tell(f"{settings.published} is not there yet: run `campus sync`")
+        sys.exit(1)
+    try:
+        with duckdb.connect(str(settings.published), read_only=True) as connection:
+            result = connection.execute(query)
+            if not result:
+                _tell("there is no statement in the query")
+                sys.exit(2)
+            columns = [column[0] for column in result.description or ()]
+            print_rows(columns, result.fetchall(), style)
+    except duckdb.Error as error:
+        _tell(str(error))
+        sys.exit(1)
+
+
+@main.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--all", "configured", is_flag=True, help="All that `exports` of campus.yaml names.")
+@click.option(
+    "--format",
+    "format",
+    type=click.Choice(get_args(Format)),
+    help="Default: `exports.format` of campus.yaml.",
+)
+@click.option(
+    "--to",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder to write to, made if need be; default $CAMPUS_HOME/exports.",
+)
+@click.option("--school", "schools", type=int, multiple=True, help="Only this school; may be repeated.")
+def export(
+    names: tuple[str, ...],
+    configured: bool,
+    format: Format | None,
+    folder: Path | None,
+    schools: tuple[int, ...],
+) -> None:
+    """Write NAME as a file for each school: a ready-made workbook, or a table such as marts.early_warning."""
+    if bool(names) == configured:
+        raise click.UsageError("name what to export, or give --all")
+    settings = load_settings() if folder else _settings_to_write()
+    from pipelines.cli.exporting import run_export
+
+    sys.exit(run_export(settings, names, format=format, folder=folder, schools=schools))
+
+
+@main.command()
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def ui(arguments: tuple[str, ...]) -> None:
+    """Open the Dagster UI on what the command line ran; ARGUMENTS go to `dagster dev`, e.g. -- -p 3001."""
+    from pipelines.cli.commands import order_partitions
+
+    order_partitions(_settings_to_write())
+    executable = Path(sys.executable).parent / "dagster"
+    os.execv(executable, [str(executable), "dev", "-m", "pipelines.definitions", *arguments])

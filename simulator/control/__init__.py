@@ -1,0 +1,1 @@
+"""The tests' hand in the machine."""

@@ -1,0 +1,168 @@
+"""The tests' hand in the machine, under /_simulator/: faults, the request log, the true rows, changes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from simulator.control import editing
+from simulator.control.log import Log
+from simulator.http.faults import FaultPlan, Faults
+from simulator.http.platform import Platform
+from simulator.messages import Problem, Request, Response, json_response, problem_response
+from simulator.resources.tables import keeping
+from simulator.school.rows import Row, Values
+
+PREFIX = "/_simulator/"
+
+T = TypeVar("T")
+
+
+class Mutation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A change of one row. `values` are sent from then on just as they are given here, right or wrong.
+
+    `parent` of an insert: the school, semester, class, item or session of the new row (0 for a school).
+    Datasets and reports, whose keys are not those of all schools, need their school as `parent` always.
+    """
+
+    op: Literal["insert", "update", "delete", "restore", "destroy"]
+    resource: str
+    key: int | None = None
+    parent: int | None = None
+    values: dict[str, msgspec.Raw] = {}
+    touch: bool = True
+    first: bool = False
+
+
+class Control:
+    """Answers the control endpoints."""
+
+    def __init__(self, platform: Platform, faults: Faults, log: Log) -> None:
+        self.faults = faults
+        self._platform = platform
+        self._log = log
+        self._handlers: dict[tuple[str, str], Callable[[Request], Any]] = {
+            ("POST", "faults"): self._set_faults,
+            ("DELETE", "faults"): self._clear_faults,
+            ("GET", "log"): lambda _: self._log.entries(),
+            ("DELETE", "log"): lambda _: self._log.clear(),
+            ("GET", "rows"): self._rows,
+            ("POST", "mutate"): self._mutate,
+            ("POST", "days"): self._let_days_pass,
+        }
+
+    def handle(self, request: Request) -> Response:
+        """One control request; problems are told in words, whatever the platform does with its own."""
+        handler = self._handlers.get((request.method, request.path.removeprefix(PREFIX)))
+        try:
+            if handler is None:
+                raise Problem(404, f"no such control: {request.method} {request.path}")
+            return json_response(handler(request))
+        except Problem as problem:
+            return problem_response(problem, "message")
+
+    def _set_faults(self, request: Request) -> FaultPlan:
+        self.faults = Faults(_decode(request.body, FaultPlan))
+        return self.faults.plan
+
+    def _clear_faults(self, _: Request) -> FaultPlan:
+        self.faults = Faults(FaultPlan())
+        return self.faults.plan
+
+    def _rows(self, request: Request) -> list[Values]:
+        """Every row of a resource in a school (or one of its semesters) as it is sent, and its parent."""
+        school_id = request.integer("school_id", self._platform.store.school_ids[0])
+        assert school_id is not None  # it has a default
+        name = request.query.get("resource", "")
+        if keeping.is_kept(name):
+            first, last = request.integer("first"), request.integer("last")
+            return editing.entries(self._platform, name, school_id, first, last)
+        resource = self._known(name)
+        store, expand = self._platform.store, request.names("expand")
+        entries: list[Values] = []
+        for parent in store.parents(resource, school_id, request.integer("semester_id")):
+            hidden = store.is_hidden(resource, parent)
+            entries += [self._entry(resource, row, hidden, expand) for row in store.rows(resource, parent)]
+        return entries
+
+    def _entry(self, resource: str, row: Row, hidden: bool = False, expand: Sequence[str] = ()) -> Values:
+        return {
+            "key": row.key,
+            "parent": self._platform.store.sources[resource].keys.parent_of(row.key),
+            "trashed": hidden or row.deleted_at is not None,
+            "row": self._platform.wire.rows(resource, [row], expand)[0],
+        }
+
+    def _known(self, resource: str) -> str:
+        known = self._platform.store.sources
+        if resource not in known:
+            raise Problem(422, f"resource must be one of {', '.join(known)}, not {resource!r}")
+        return resource
+
+    def _mutate(self, request: Request) -> Values:
+        change = _decode(request.body, Mutation)
+        if keeping.is_kept(change.resource):
+            return self._mutate_table(change)
+        resource = self._known(change.resource)
+        if change.op == "insert":
+            return self._entry(resource, self._insert(resource, change))
+        if change.key is None:
+            raise Problem(422, f"{change.op} needs a key")
+        try:
+            return self._entry(resource, self._change(resource, change.key, change))
+        except KeyError as error:
+            raise Problem(404, str(error.args[0])) from error
+
+    def _mutate_table(self, change: Mutation) -> Values:
+        resource = change.resource
+        kept_by = keeping.keeper(self._platform, resource)
+        if change.parent is None:
+            raise Problem(422, f"{change.op} in {resource} needs a parent: the school")
+        if change.op == "insert":
+            row = kept_by.insert(change.parent, resource, _values(change), first=change.first)
+        elif change.key is None:
+            raise Problem(422, f"{change.op} needs a key")
+        elif change.op == "update":
+            row = kept_by.update(change.parent, resource, change.key, _values(change), touch=change.touch)
+        elif change.op == "destroy":
+            row = kept_by.destroy(change.parent, resource, change.key)
+        else:
+            raise Problem(422, f"rows of {resource} are deleted for good: op destroy, not {change.op}")
+        return editing.entry(self._platform, resource, change.parent, row)
+
+    def _let_days_pass(self, request: Request) -> str:
+        days = _decode(request.body, int)
+        if days < 1:
+            raise Problem(422, f"days go by forwards, one at least, not {days}")
+        self._platform.store.let_days_pass(days)
+        return self._platform.store.today.isoformat()
+
+    def _insert(self, resource: str, change: Mutation) -> Row:
+        if change.parent is None:
+            raise Problem(422, "insert needs a parent")
+        return self._platform.store.insert(resource, change.parent, _values(change), first=change.first)
+
+    def _change(self, resource: str, key: int, change: Mutation) -> Row:
+        store = self._platform.store
+        if change.op == "update":
+            return store.update(resource, key, _values(change), touch=change.touch)
+        return {"delete": store.delete, "restore": store.restore, "destroy": store.destroy}[change.op](
+            resource, key
+        )
+
+
+def _values(change: Mutation) -> Values:
+    return {name: _verbatim(raw) for name, raw in change.values.items()}
+
+
+def _verbatim(raw: msgspec.Raw) -> Any:
+    """A value that is sent with the very same bytes; decoded where that loses nothing, for the filters."""
+    value = msgspec.json.decode(raw)
+    return value if not isinstance(value, float) and msgspec.json.encode(value) == bytes(raw) else raw.copy()
+
+
+def _decode(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        raise Problem(422, str(error)) from error

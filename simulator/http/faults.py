@@ -1,0 +1,133 @@
+"""Faults on request: which request goes wrong, and how.
+
+Whether a fault strikes is a function of the seed, the request and how often this very request has come
+before, so that a run can be repeated even where requests overtake each other.
+"""
+
+import time
+from collections import Counter
+from email.utils import formatdate
+from fnmatch import fnmatchcase
+from random import Random
+from typing import Any, Literal
+
+import msgspec
+
+from simulator.messages import Headers, Request, Response
+
+Kind = Literal["status", "reset", "truncated", "slow", "html", "revoked", "moving", "empty"]
+
+
+class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One way to go wrong. `path` is a glob on the path; `times` ends the fault after so many strikes."""
+
+    kind: Kind
+    probability: float = 1.0
+    path: str = "*"
+    times: int | None = None
+    status: int = 500  # of kind status
+    retry_after: float | None = None  # seconds, of kind status
+    retry_after_form: Literal["seconds", "date"] = "seconds"
+    seconds: float = 1.0  # of kind slow
+    change: Literal["shrink", "grow", "balanced"] = "balanced"  # of kind moving
+    # Of kind empty: what an answer without its rows says of how many there are (zero, as many as there are,
+    # nothing), and whether an object becomes an empty list too, or keeps what it has beside its lists.
+    counts: Literal["zero", "true", "none"] = "zero"
+    objects: Literal["emptied", "list"] = "emptied"
+
+
+Strike = tuple[Fault, Random]  # with random numbers for whatever the fault needs
+
+
+class FaultPlan(msgspec.Struct, forbid_unknown_fields=True):
+    """All faults of a run; the first that strikes a request is the one that happens."""
+
+    faults: list[Fault] = []
+    seed: int = 1
+
+
+class Faults:
+    """Decides for each request whether it goes wrong."""
+
+    def __init__(self, plan: FaultPlan) -> None:
+        self.plan = plan
+        self._seen: Counter[str] = Counter()
+        self._struck: Counter[int] = Counter()
+
+    def strike(self, request: Request) -> Strike | None:
+        """The fault that strikes this request."""
+        if not self.plan.faults:
+            return None
+        target = f"{request.method} {request.target}"
+        self._seen[target] += 1
+        for index, fault in enumerate(self.plan.faults):
+            if not _applies(fault, request) or self._struck[index] == fault.times:
+                continue
+            rng = Random(f"{self.plan.seed}/{index}/{target}/{self._seen[target]}")
+            if rng.random() < fault.probability:
+                self._struck[index] += 1
+                return fault, rng
+        return None
+
+
+def _applies(fault: Fault, request: Request) -> bool:
+    """Whether there is something to strike: a token to revoke, a page already sent to take rows from, rows to
+    leave out."""
+    if fault.kind == "empty" and request.method != "GET":
+        return False
+    if fault.kind == "revoked" and b"authorization" not in request.headers:
+        return False
+    if fault.kind == "moving" and request.query.get("page", request.query.get("$page", "1")) == "1":
+        return False
+    return fnmatchcase(request.path, fault.path)
+
+
+def retry_after(fault: Fault) -> Headers:
+    """The header of a status fault, in seconds or as a date."""
+    if fault.retry_after is None:
+        return []
+    if fault.retry_after_form == "seconds":
+        return [(b"Retry-After", b"%g" % fault.retry_after)]
+    return [(b"Retry-After", formatdate(time.time() + fault.retry_after, usegmt=True).encode())]
+
+
+def truncated(response: Response) -> Response:
+    """The first half of a body as if it were all: its length is right and its JSON is not."""
+    return Response(200, response.body[: len(response.body) // 2], response.headers)
+
+
+# The members of objects that hold rows, and those that count them.
+ROWS_IN_OBJECTS = ("data", "list", "rows", "items", "grade_list", "days", "lessons")
+COUNTS_IN_OBJECTS = ("item_num", "statistics")
+
+
+def emptied(response: Response, fault: Fault) -> Response:
+    """An answer of status 200 whose rows are left out, as a platform sends it whose database is away."""
+    if response.status != 200:
+        return response
+    whole = msgspec.json.decode(response.body)
+    headers = [
+        (name, b"0" if fault.counts == "zero" and name in COUNT_HEADERS else value)
+        for name, value in response.headers
+        if fault.counts != "none" or not name.startswith(PAGINATION)
+    ]
+    if isinstance(whole, dict) and fault.objects == "emptied":
+        return Response(200, msgspec.json.encode(_without_rows(whole, fault)), headers)
+    return Response(200, b"[]", headers)
+
+
+def _without_rows(whole: dict[str, Any], fault: Fault) -> dict[str, Any]:
+    kept = {name: [] if name in ROWS_IN_OBJECTS else value for name, value in whole.items()}
+    for name in kept.keys() & set(COUNTS_IN_OBJECTS) if fault.counts == "zero" else ():
+        value = kept[name]
+        kept[name] = dict.fromkeys(value, 0) if isinstance(value, dict) else 0
+    return kept
+
+
+PAGINATION = b"X-Pagination-"
+COUNT_HEADERS = (b"X-Pagination-Total-Count", b"X-Pagination-Page-Count")
+HTML_PAGE = Response(
+    200,
+    "<!DOCTYPE html><html><head><title>系统维护</title></head><body>请稍后再试。</body></html>".encode(),
+    [(b"content-type", b"text/html; charset=utf-8")],
+)

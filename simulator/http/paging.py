@@ -1,0 +1,67 @@
+"""The page of a list that a request asks for."""
+
+from dataclasses import replace
+from math import ceil
+from typing import NamedTuple
+
+from simulator.messages import Headers, Problem, Request
+from simulator.readings import Readings
+
+DEFAULT_PER_PAGE = 20
+PAGING, V1_PAGING = ("paginated", "page", "per_page"), ("$page", "$per-page")
+
+
+class Page(NamedTuple):
+    """The page that was asked for."""
+
+    number: int
+    size: int
+
+    def cut(self, total: int, readings: Readings) -> tuple[slice, Headers]:
+        """Which of so many rows stand on the page, and the headers that say so."""
+        page, pages = self, max(1, ceil(total / self.size))
+        if readings.page_past_end == "last":
+            page = self._replace(number=min(self.number, pages))
+        elif readings.page_past_end == "404" and self.number > pages:
+            raise Problem(404, f"there is no page {self.number}")
+        headers = page.headers(total) if readings.pagination_headers == "present" else []
+        return slice((page.number - 1) * page.size, page.number * page.size), headers
+
+    def headers(self, total: int) -> Headers:
+        values = (self.number, ceil(total / self.size), self.size, total)
+        names = (b"Current-Page", b"Page-Count", b"Per-Page", b"Total-Count")
+        return [(b"X-Pagination-" + name, b"%d" % value) for name, value in zip(names, values, strict=True)]
+
+
+def page_of(readings: Readings, request: Request) -> Page | None:
+    """The page of a paged list that is asked for; None for the whole of it."""
+    number = request.integer("page", 1, least=1) or 1
+    size = request.integer("per_page", DEFAULT_PER_PAGE, least=1) or DEFAULT_PER_PAGE
+    paginated = request.flag("paginated", True)
+    if not paginated and readings.unpaged == "refused":
+        raise Problem(422, "paginated=0 is not offered here")
+    if not paginated and readings.unpaged == "honoured":
+        return None
+    return _clamped(number, size, "per_page", readings)
+
+
+def v1_page_of(readings: Readings, request: Request) -> Page:
+    """The same of a list of v1, whose parameters have other names, with the readings that `of_v1` makes."""
+    number = request.integer("$page", 1, least=1) or 1
+    size = request.integer("$per-page", DEFAULT_PER_PAGE, least=1) or DEFAULT_PER_PAGE
+    return _clamped(number, size, "$per-page", readings)
+
+
+def of_v1(readings: Readings) -> Readings:
+    """The readings with those of v1's pages in the place of v3's."""
+    return replace(
+        readings,
+        pagination_headers=readings.v1_pagination_headers,
+        max_per_page=readings.v1_max_per_page,
+    )
+
+
+def _clamped(number: int, size: int, name: str, readings: Readings) -> Page:
+    if size > readings.max_per_page and readings.per_page == "refused":
+        raise Problem(422, f"{name} must be at most {readings.max_per_page}, not {size}")
+    return Page(number, min(size, readings.max_per_page))

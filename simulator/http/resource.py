@@ -1,0 +1,175 @@
+"""A resource of the platform as one entry, and what a request for its list is answered."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from random import Random
+from typing import Any
+
+from simulator.http.filters import Filter
+from simulator.http.paging import PAGING, V1_PAGING, Page, of_v1, page_of, v1_page_of
+from simulator.http.platform import Platform
+from simulator.http.routing import Route, V1Scope
+from simulator.messages import Headers, Request, Response, json_response
+from simulator.readings import Readings
+from simulator.school.rows import Row
+from simulator.store.store import Source
+from simulator.wire.wire import Form
+
+STATUS_FILTERS = {"status", "archived_at_is_empty"}
+ID_FILTERS = {"id", "id_in"}
+
+
+def of_school(_: Platform, request: Request) -> list[int]:
+    """The one collection of the request's school."""
+    return [request.school_id]
+
+
+def as_it_came(_: Platform, request: Request) -> Request:
+    """The request itself: of lists that no reading asks for in another way."""
+    return request
+
+
+def never(_: Row) -> bool:
+    """Whether a row is archived where nothing can be."""
+    return False
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The list of a resource as the specification has it: who may ask for it, and with which parameters.
+
+    `parents`: whose rows a request asks for; `chosen_by`: the parameters that say so. `understood`: what a
+    request means by this platform's readings. `relations`: what `expand` may name; none: anything.
+    `paged`: always, never, or by a reading.
+    """
+
+    path: str
+    scopes: tuple[str, ...] = ()  # one of these opens it
+    v1: V1Scope | None = None  # of lists of v1
+    parents: Callable[[Platform, Request], list[int]] = of_school
+    chosen_by: tuple[str, ...] = ()
+    filters: Mapping[str, Filter] = field(default_factory=dict)
+    understood: Callable[[Platform, Request], Request] = as_it_came
+    with_trashed: bool = False
+    expandable: bool = False
+    relations: frozenset[str] = frozenset()
+    sortable: bool = False
+    selectable: bool = False
+    paged: bool | Callable[[Readings], bool] = True
+    people: bool = False  # whether a platform that joins them to their groups sends some twice
+    archived: Callable[[Row], bool] = never
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The names of all that the list takes; what stands in the path is none of them."""
+        offered = {"with_trashed": self.with_trashed, "expand": self.expandable, "sort": self.sortable}
+        paging = (V1_PAGING if self.v1 else PAGING) if self.paged is True else ()
+        flags = (name for name, has in (offered | {"fields": self.selectable}).items() if has)
+        named = {name for name in self.filters if f"{{{name}}}" not in self.path}
+        return frozenset((*self.chosen_by, *named, *flags, *paging))
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of the platform: its rows, how they are sent, and where they are asked for."""
+
+    name: str
+    source: Source
+    form: Form = field(default_factory=Form)
+    listing: Listing | None = None
+    routes: tuple[Route, ...] = ()  # besides the list
+
+    @property
+    def paths(self) -> tuple[Route, ...]:
+        """All paths of the resource."""
+        one = self.listing
+        if one is None:
+            return self.routes
+        route = Route(
+            "GET",
+            one.path,
+            partial(answer, self.name, one),
+            scopes=one.scopes,
+            v1=one.v1,
+            disturb=partial(disturb, self.name, one) if one.paged is True else None,
+            parameters=one.parameters,
+            relations=one.relations,
+        )
+        return (route, *self.routes)
+
+
+def answer(name: str, listing: Listing, platform: Platform, request: Request) -> Response:
+    """The rows that a request asks for."""
+    request = listing.understood(platform, request)
+    rows = selected(name, listing, platform, request)
+    headers: Headers = []
+    readings = of_v1(platform.readings) if listing.v1 else platform.readings
+    page = _page(listing, readings, request)
+    if page:
+        part, headers = page.cut(len(rows), readings)
+        rows = rows[part]
+    expand = request.names("expand") if listing.expandable else ()
+    sent = platform.wire.rows(name, rows, expand)
+    fields = request.names("fields") if listing.selectable else None
+    if fields:
+        sent = [{name: row[name] for name in fields if name in row} for row in sent]
+    return json_response(sent, headers=headers)
+
+
+def selected(name: str, listing: Listing, platform: Platform, request: Request) -> list[Row]:
+    """All rows that the filters let through, in order."""
+    parents = listing.parents(platform, request)
+    rows = list(chain.from_iterable(platform.store.rows(name, parent) for parent in parents))
+    if not (listing.with_trashed and request.flag("with_trashed", False)):
+        rows = [row for row in rows if row.deleted_at is None]
+    if _hides_archived(platform.readings, request):
+        rows = [row for row in rows if not listing.archived(row)]
+    for parameter, make in listing.filters.items():
+        if parameter in request.query:
+            rows = list(filter(make(parameter, request.query[parameter]), rows))
+    for key in reversed(request.names("sort")) if listing.sortable else ():
+        rows.sort(key=partial(_sort_key, key.removeprefix("-")), reverse=key.startswith("-"))
+    if platform.readings.people == "joined" and listing.people:
+        rows = [row for row in rows for _ in range(2 if row.key % 5 == 0 else 1)]
+    return rows
+
+
+def _hides_archived(readings: Readings, request: Request) -> bool:
+    """Whether this platform leaves out what is archived for who asks so."""
+    asks_for_ids = readings.archived == "by_id" and ID_FILTERS & request.query.keys()
+    return not (readings.archived == "listed" or STATUS_FILTERS & request.query.keys() or asks_for_ids)
+
+
+def _page(listing: Listing, readings: Readings, request: Request) -> Page | None:
+    if not (listing.paged(readings) if callable(listing.paged) else listing.paged):
+        return None
+    return v1_page_of(readings, request) if listing.v1 else page_of(readings, request)
+
+
+def _sort_key(name: str, row: Row) -> tuple[str, Any]:
+    """Values of one kind in order, other kinds apart: a row that a test broke does not break the list."""
+    value = row.key if name == "id" else row.values.get(name)
+    return (type(value).__name__, value) if isinstance(value, str | int | float) else ("", 0)
+
+
+def disturb(
+    name: str, listing: Listing, platform: Platform, request: Request, change: str, rng: Random
+) -> None:
+    """Change the list that somebody is paging through, as a busy platform would; nothing on a first page.
+
+    shrink takes away a row of a page already sent, so that a row slips past the reader; grow puts a new row
+    in front, so that one comes twice; balanced does the first and adds a row at the end: the total stays.
+    """
+    page = _page(listing, of_v1(platform.readings) if listing.v1 else platform.readings, request)
+    rows = selected(name, listing, platform, request)
+    if page is None or page.number < 2 or len(rows) < 2:
+        return
+    sent = rows[: (page.number - 1) * page.size]
+    victim, model = rng.choice(sent), rows[0 if change == "grow" else -1]
+    if change != "shrink":
+        parent = platform.store.sources[name].keys.parent_of(model.key)
+        platform.store.insert(name, parent, {}, first=change == "grow")
+    if change != "grow":
+        platform.store.destroy(name, victim.key)

@@ -1,0 +1,60 @@
+"""What the platform shows: its resources, an entry each, and the paths that show no resource of their own."""
+
+from simulator.http.platform import Platform
+from simulator.http.resource import Resource
+from simulator.http.routing import Route
+from simulator.readings import Readings
+from simulator.resources import tokens
+from simulator.resources.tables import datasets, reports
+from simulator.resources.v1 import admin_classes as v1_admin_classes
+from simulator.resources.v1 import attendance, devices, schools, timetable, transcripts, users
+from simulator.resources.v1 import classes as v1_classes
+from simulator.resources.v1 import semesters as v1_semesters
+from simulator.resources.v3 import admin_classes, assessments, base_data, classes
+from simulator.settings import Settings
+
+RESOURCES: dict[str, Resource] = {
+    resource.name: resource
+    for resource in (
+        *schools.RESOURCES,
+        *base_data.RESOURCES,
+        *admin_classes.RESOURCES,
+        *classes.RESOURCES,
+        *assessments.RESOURCES,
+        *v1_semesters.RESOURCES,
+        *users.RESOURCES,
+        *v1_admin_classes.RESOURCES,
+        *v1_classes.RESOURCES,
+        *devices.RESOURCES,
+        *attendance.RESOURCES,
+    )
+}
+SOURCES = {name: resource.source for name, resource in RESOURCES.items()}
+FORMS = {name: resource.form for name, resource in RESOURCES.items()}
+
+
+def routes(readings: Readings) -> tuple[Route, ...]:
+    """All paths of this platform; where those of datasets and reports begin is a reading."""
+    return (
+        *tokens.ROUTES,
+        *(route for resource in RESOURCES.values() for route in resource.paths),
+        *timetable.ROUTES,
+        *transcripts.ROUTES,
+        *datasets.routes(readings),
+        *reports.routes(readings),
+    )
+
+
+def scopes(readings: Readings) -> frozenset[str]:
+    """All scopes that open a path of this platform, as far as its readings say."""
+    found: set[str] = set()
+    for route in routes(readings):
+        found.update(route.scopes)
+        if route.v1:
+            found.update((route.v1.plain, *route.v1.alternatives(readings.v1_scopes)))
+    return frozenset(found)
+
+
+def platform(settings: Settings) -> Platform:
+    """A platform of these resources."""
+    return Platform(settings, SOURCES, FORMS, scopes(settings.readings))

@@ -1,0 +1,10 @@
+"""The cohorts of v1: years, where v3 has terms."""
+
+from simulator.store.store import Store
+
+
+def cohort_year(store: Store, school_id: int, term_id: object) -> int | None:
+    """The graduating year that a term of the type system.graduates_in names."""
+    term = store.index("terms", school_id).get(term_id) if isinstance(term_id, int) else None
+    name = term.values["name"] if term else None
+    return int(name) if isinstance(name, str) and name.isascii() and name.isdigit() else None

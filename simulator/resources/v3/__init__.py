@@ -1,0 +1,1 @@
+"""The resources of v3: base data, classes and assessments."""

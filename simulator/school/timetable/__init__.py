@@ -1,0 +1,1 @@
+"""When and where classes meet, and who was there."""

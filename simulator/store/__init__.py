@@ -1,0 +1,1 @@
+"""The platform's rows, made when first asked for, and changed by tests while it runs."""

@@ -1,0 +1,301 @@
+"""The platform's rows: made when first asked for, and changed by tests while the platform runs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
+from functools import lru_cache
+
+from simulator.readings import Readings
+from simulator.school.calendar import Term
+from simulator.school.rows import (
+    FIRST_SCHOOL,
+    KEYS,
+    TIME_FORMAT,
+    Keys,
+    Row,
+    Values,
+    class_of,
+    class_of_session,
+    school_of,
+    semester_of,
+)
+from simulator.settings import Size
+from simulator.store.seed import Seed
+from simulator.store.views import Views
+
+
+def _nothing_more(_: "Store", _parent: int, _key: int) -> Values:
+    return {}
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Rows that the seed makes: how those under one parent come about, in the order of their keys.
+
+    `rows` is asked for parents that the seed makes alone; others have the rows that tests gave them.
+    `identity`: in what a row that a test inserts must not be like its neighbour, besides its id. It is given
+    the parent and the new key. `hidden_with_class`: a deleted course class hides them, though not deleted.
+    """
+
+    keys: Keys
+    rows: "Callable[[Store, int], list[Row]]"
+    identity: "Callable[[Store, int, int], Values]" = _nothing_more
+    sends_id: bool = True
+    hidden_with_class: bool = False
+
+
+@dataclass(frozen=True)
+class View:
+    """The rows of another resource in another shape: they follow every change of those.
+
+    `values`: the fields of a row, made of those of the row below. `shown`: the whole row, with the values
+    that a test set on it, as it is in the end.
+    """
+
+    of: str
+    keys: Keys
+    values: "Callable[[Store, Row], Values]"
+    shown: "Callable[[Store, Row], Row]" = lambda _, row: row
+    sends_id: bool = True
+
+
+Source = Collection | View
+
+
+class Store:
+    """Collections of rows by resource and parent key.
+
+    A collection that nobody has changed is remade from the seed whenever it has fallen out of the cache; a
+    changed one is kept. `version` grows with every change, so that cached pages know when they are stale.
+    """
+
+    def __init__(self, sources: Mapping[str, Source], size: Size, readings: Readings | None = None) -> None:
+        self.sources = sources
+        self.size = size
+        self.readings = readings or Readings()
+        self.version = 0
+        self.seed = Seed(size, self.readings)
+        self.attendance = self.seed.attendance
+        self.school_ids = tuple(row.key for row in self.seed.schools)
+        self._now = datetime.combine(size.today, time(20))  # later than any generated row
+        self._changed: dict[tuple[str, int], list[Row]] = {}
+        self._last_key: dict[tuple[str, int], int] = {}  # of the changed ones, so that no id is given twice
+        self._index = lru_cache(maxsize=64)(
+            lambda resource, parent, version: {row.key: row for row in self.rows(resource, parent)}
+        )
+        self._views = Views()
+
+    @property
+    def today(self) -> date:
+        """The platform's date."""
+        return self._now.date()
+
+    def let_days_pass(self, days: int) -> None:
+        """Move the clock: teachers mark what they had not marked, and new sessions take place; no more."""
+        before = self.today
+        self.tick()
+        self._now += timedelta(days=days)
+        for (resource, class_id), rows in self._changed.items():
+            if resource == "attendance_sessions" and self._is_generated("class", class_id):
+                known = {row.key for row in self.seed.sessions(class_id, before)}
+                rows += [row for row in self.seed.sessions(class_id, self.today) if row.key not in known]
+
+    def rows(self, resource: str, parent: int) -> list[Row]:
+        """All rows of one collection, deleted ones too; empty for an unknown parent. Not to be changed."""
+        source = self.sources[resource]
+        if isinstance(source, View):
+            return self._view(resource, source, parent)
+        changed = self._changed.get((resource, parent))
+        if changed is not None:
+            return changed
+        return source.rows(self, parent) if self._is_generated(source.keys.parent, parent) else []
+
+    def find(self, resource: str, key: int) -> Row | None:
+        """The row with this key, deleted or not."""
+        parent = self.sources[resource].keys.parent_of(key)
+        return next((row for row in self.rows(resource, parent) if row.key == key), None)
+
+    def semester_ids(self, school_id: int) -> list[int]:
+        """The semesters of a school."""
+        return [row.key for row in self.rows("semesters", school_id)]
+
+    def class_ids(self, semester_ids: Iterable[int]) -> list[int]:
+        """The course classes of some semesters, deleted ones included."""
+        return [row.key for semester_id in semester_ids for row in self.rows("classes", semester_id)]
+
+    def parents(self, resource: str, school_id: int, semester_id: int | None = None) -> list[int]:
+        """The parents of all collections of a resource in a school, or in one of its semesters."""
+        kind = self.sources[resource].keys.parent
+        if kind == "platform":
+            return [0]
+        if kind == "school":
+            return [school_id]
+        semester_ids = self.semester_ids(school_id) if semester_id is None else [semester_id]
+        if kind == "semester":
+            return semester_ids
+        class_ids = self.class_ids(semester_ids)
+        if kind == "class":
+            return class_ids
+        if kind == "session":
+            return [row.key for class_id in class_ids for row in self.rows("attendance_sessions", class_id)]
+        return [row.key for class_id in class_ids for row in self.rows("assessment_items", class_id)]
+
+    def index(self, resource: str, parent: int) -> dict[int, Row]:
+        """The rows of one collection by key."""
+        return self._index(resource, parent, self.version)
+
+    def people(self, school_id: int) -> dict[int, Row]:
+        """The reflections of a school by id."""
+        return self.index("reflections", school_id)
+
+    def term(self, semester_id: int) -> Term | None:
+        """A semester's place in time; None for one that a test inserted."""
+        school_id = school_of(semester_id)
+        if not self._is_generated("school", school_id):
+            return None
+        return self.seed.school(school_id).semesters.get(semester_id)
+
+    def last_year(self, school_id: int) -> int:
+        """The academic year that the grades and cohorts of a school are those of."""
+        return max(term.year for term in self.seed.school(school_id).semesters.values())
+
+    def changed(self, resource: str) -> dict[int, list[Row]]:
+        """The collections of a resource that tests have changed, by parent."""
+        return {parent: rows for (name, parent), rows in self._changed.items() if name == resource}
+
+    def roster(self, admin_class_id: int) -> list[int]:
+        """The students of an administrative class; empty for one that a test inserted."""
+        school_id = KEYS["admin_classes"].parent_of(admin_class_id)
+        classes = self.seed.school(school_id).admin_classes
+        return next(([s.id for s in made.students] for made in classes if made.id == admin_class_id), [])
+
+    def insert(self, resource: str, parent: int, values: Values, *, first: bool = False) -> Row:
+        """Add a row at the end of its collection or at its front, with a new id unless `values` has one."""
+        source = self.sources[resource]
+        if isinstance(source, View):
+            return self.update(resource, self.insert(source.of, parent, {}, first=first).key, values)
+        rows = self._mutable(resource, parent)
+        self._last_key[resource, parent] += 1
+        key = self._last_key[resource, parent]
+        now = self.tick()
+        made = dict(rows[-1].values) if rows else {}  # like its neighbour in all that `values` does not say
+        made |= ({"id": key} if source.sends_id else {}) | source.identity(self, parent, key)
+        made |= {name: value for name, value in (("updated_at", now), ("deleted_at", None)) if name in made}
+        row = Row(key, made | values, now)
+        rows.insert(0 if first else len(rows), row)
+        return row
+
+    def update(self, resource: str, key: int, values: Values, *, touch: bool = True) -> Row:
+        """Set fields of a row to whatever is given; `touch` moves its updated_at, as the platform would."""
+        if isinstance(self.sources[resource], View):
+            return self._override(resource, key, values)
+        rows, index = self._locate(resource, key)
+        row = rows[index]
+        merged = {**row.values, **values}
+        updated_at = row.updated_at
+        if touch:
+            updated_at = self.tick()
+            if "updated_at" in merged and "updated_at" not in values:
+                merged["updated_at"] = updated_at
+        rows[index] = replace(row, values=merged, updated_at=updated_at)
+        return rows[index]
+
+    def delete(self, resource: str, key: int) -> Row:
+        """Delete softly: from now on the row shows only with with_trashed."""
+        return self._trash(resource, key, trashed=True)
+
+    def restore(self, resource: str, key: int) -> Row:
+        """Take a row out of the recycle bin, and with a class all that is of it."""
+        return self._trash(resource, key, trashed=False)
+
+    def _trash(self, resource: str, key: int, *, trashed: bool) -> Row:
+        resource = self._below(resource)
+        row = self.update(resource, key, {})
+        deleted_at = row.updated_at if trashed else None
+        values = dict(row.values)
+        if "deleted_at" in values:
+            values["deleted_at"] = deleted_at
+        rows, index = self._locate(resource, key)
+        rows[index] = replace(row, values=values, deleted_at=deleted_at)
+        return rows[index]
+
+    def destroy(self, resource: str, key: int) -> Row:
+        """Delete for good: the row leaves no trace."""
+        rows, index = self._locate(self._below(resource), key)
+        self.tick()
+        return rows.pop(index)
+
+    def _override(self, resource: str, key: int, values: Values) -> Row:
+        parent = self.sources[resource].keys.parent_of(key)
+        if key not in self.index(resource, parent):
+            raise KeyError(f"{resource} has no row with key {key}")
+        self._views.override(resource, key, values)
+        self.tick()
+        return self.index(resource, parent)[key]
+
+    def is_hidden(self, resource: str, parent: int) -> bool:
+        """Whether nobody is shown a collection because the class that it belongs to is deleted."""
+        source = self.sources[resource]
+        if not (isinstance(source, Collection) and source.hidden_with_class):
+            return False
+        steps = {"item": class_of, "session": class_of_session}
+        kind = source.keys.parent
+        course_class = self.find("classes", steps[kind](parent) if kind in steps else parent)
+        return course_class is None or course_class.deleted_at is not None
+
+    def _below(self, resource: str) -> str:
+        """The resource whose rows those of a view show; any other itself."""
+        source = self.sources[resource]
+        return source.of if isinstance(source, View) else resource
+
+    def _view(self, resource: str, view: View, parent: int) -> list[Row]:
+        def row(below: Row) -> Row:
+            values = view.values(self, below) | self._views.overrides(resource, below.key)
+            return view.shown(self, replace(below, values=values))
+
+        return self._views.rows(
+            self.version, resource, parent, lambda: [row(below) for below in self.rows(view.of, parent)]
+        )
+
+    def _locate(self, resource: str, key: int) -> tuple[list[Row], int]:
+        rows = self._mutable(resource, self.sources[resource].keys.parent_of(key))
+        for index, row in enumerate(rows):
+            if row.key == key:
+                return rows, index
+        raise KeyError(f"{resource} has no row with key {key}")
+
+    def _mutable(self, resource: str, parent: int) -> list[Row]:
+        if (resource, parent) not in self._changed:
+            rows = list(self.rows(resource, parent))
+            self._changed[resource, parent] = rows
+            keys = self.sources[resource].keys
+            before_first = keys.key(parent, max(keys.first, keys.added)) - 1
+            self._last_key[resource, parent] = max([before_first, *(row.key for row in rows)])
+        return self._changed[resource, parent]
+
+    def tick(self) -> str:
+        """The platform's clock goes by changes, so that runs are repeatable."""
+        self.version += 1
+        self._now += timedelta(seconds=1)
+        return self._now.strftime(TIME_FORMAT)
+
+    def _is_generated(self, kind: str, parent: int) -> bool:
+        """Whether the seed makes this parent; others have the rows that tests gave them."""
+        if kind == "platform":
+            return parent == 0
+        if kind == "school":
+            return FIRST_SCHOOL <= parent < FIRST_SCHOOL + self.size.schools
+        if kind == "semester":
+            return self._is_generated("school", school_of(parent)) and (
+                parent in self.seed.school(school_of(parent)).semesters
+            )
+        if kind == "class":
+            semester_id = semester_of(parent)
+            return self._is_generated("semester", semester_id) and (
+                parent in self.seed.semester(semester_id).courses
+            )
+        if kind == "session":
+            return self.find("attendance_sessions", parent) is not None
+        return self._is_generated("class", class_of(parent)) and (
+            parent in self.seed.assessment(class_of(parent)).children
+        )

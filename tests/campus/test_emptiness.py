@@ -1,0 +1,439 @@
+"""Answers that wrongly say that there is nothing: what is read is exact, or it is told that it is not."""
+
+import asyncio
+import datetime as dt
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pytest
+from datasets_made import dataset
+from datasets_made import field as field_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from listings import Listing, read
+from scripted_platform import Platform, Request, answer, run
+from test_cursor import Table
+from test_cursor import read as read_by_id
+from test_read import Platform as Stub
+from test_read import load, load_assessments
+
+from campus.datasets.paged import read_pages
+from campus.datasets.plan import Layout, lay_out
+from campus.datasets.records import RecordsRead, Source, Span, read_segment, read_whole_segment
+from campus.decoding.inferred_contract import contract_of
+from campus.extract.requests import Where
+from campus.http.client import Client
+from campus.http.emptiness import CAUGHT, COMMON, GRAVE, MOST_DOUBTS, Doubt, believed
+from campus.http.errors import CampusError, Refused
+from campus.http.events import Event, Tally
+from campus.http.pagination import Pagination
+from campus.paging import IdCursor, PageNumbers, PageRequest, PageSeen, Unpaged
+from campus.registry import DATASETS
+
+Counts = Literal["zero", "true", "none"]
+COUNTS: list[Counts] = ["zero", "true", "none"]
+SHARE = 0.2
+
+
+@dataclass
+class Lies:
+    """Which answers are empty: a share of them, but no more than `most` one after the other."""
+
+    dice: random.Random
+    most: int
+    in_a_row: int = 0
+
+    def next(self) -> bool:
+        lies = self.in_a_row < self.most and self.dice.random() < SHARE
+        self.in_a_row = self.in_a_row + 1 if lies else 0
+        return lies
+
+
+@dataclass
+class LyingListing(Listing):
+    """A list whose answers are empty now and then; `counts`: what their headers say."""
+
+    counts: Counts = "zero"
+    most: int = GRAVE
+    lies: Lies = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.lies = Lies(self.dice, self.most)
+
+    def answer(self, request: PageRequest) -> PageSeen:
+        seen = super().answer(request)
+        if not self.lies.next():
+            return seen
+        told = seen.pagination
+        if told and self.counts == "zero":
+            told = Pagination(told.current_page, 0, told.per_page, 0)
+        return PageSeen((), None if self.counts == "none" else told)
+
+
+habits = st.fixed_dictionaries(
+    {
+        "clamp": st.sampled_from([3, 7, 10_000]),
+        "headers": st.booleans(),
+        "headers_on_whole": st.booleans(),
+        "knows_whole": st.booleans(),
+        "refuses_whole": st.booleans(),
+        "knows_per_page": st.booleans(),
+        "repeats_last": st.booleans(),
+        "counts": st.sampled_from(COUNTS),
+    }
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 60), st.integers(0, 2**32), habits, st.integers(1, 12), st.sampled_from([0, 10_000]))
+def test_a_list_whose_answers_are_empty_now_and_then_is_never_short(
+    rows: int, seed: int, habits: dict[str, Any], per_page: int, limit: int
+) -> None:
+    """From the first answer on, of a platform that nobody has caught. It lies as often in a row as it takes
+    to be believed; where nothing is counted, it may do so at the same row in two readings."""
+    platform = LyingListing(list(range(rows)), random.Random(seed), **habits)
+    paging = PageNumbers(per_page, limit, doubt=Doubt())
+    kept, _ = read(paging, platform, most=5000)
+    counted = habits["headers"] and habits["counts"] != "none"
+    if paging.outcome.complete and (counted or not kept):
+        assert set(kept) == set(range(rows))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 60), st.integers(0, 2**32), habits, st.integers(2, 12), st.booleans())
+def test_of_a_platform_that_was_caught_whatever_is_read_is_all(
+    rows: int, seed: int, habits: dict[str, Any], per_page: int, keyless: bool
+) -> None:
+    platform = LyingListing(list(range(rows)), random.Random(seed), most=CAUGHT, **habits)
+    # Pages of a size of their own tell nothing of rows that have no key, unless all come at once too.
+    keyless = keyless and habits["knows_per_page"]
+    paging = PageNumbers(per_page, doubt=Doubt(lies=1), keyless=keyless)
+    kept, _ = read(paging, platform, most=5000)
+    if paging.outcome.complete:
+        assert set(kept) == set(range(rows))
+        assert not keyless or len(kept) == rows
+
+
+@pytest.mark.parametrize("headers", [True, False])
+@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize("rows", [0, 30, 150])
+def test_most_lists_of_such_a_platform_are_read_to_the_last_row(
+    rows: int, counts: Counts, headers: bool
+) -> None:
+    doubt = Doubt()
+    proven = 0
+    for seed in range(60):
+        platform = LyingListing(
+            list(range(rows)),
+            random.Random(seed),
+            headers=headers,
+            clamp=20,
+            counts=counts,
+            refuses_whole=True,
+        )
+        paging = PageNumbers(100, doubt=doubt)
+        read(paging, platform)
+        proven += paging.outcome.complete
+    assert proven >= 55
+    assert bool(doubt.lies) is (rows > 0)
+
+
+@pytest.mark.parametrize("paged", [True, False])
+@pytest.mark.parametrize("counts", COUNTS)
+@settings(max_examples=100, deadline=None)
+@given(rows=st.integers(0, 30), seed=st.integers(0, 2**32))
+def test_a_list_in_one_answer_is_never_short_either(
+    counts: Counts, paged: bool, rows: int, seed: int
+) -> None:
+    whole = {} if paged else {"knows_page": False, "knows_per_page": False, "default_size": 10**6}
+    platform = LyingListing(list(range(rows)), random.Random(seed), headers=paged, counts=counts, **whole)
+    paging = Unpaged(doubt=Doubt())
+    kept, _ = read(paging, platform)
+    if paging.outcome.complete:
+        assert sorted(kept) == list(range(rows))
+
+
+def test_that_a_list_is_empty_is_confirmed_by_other_questions() -> None:
+    platform = Listing([])
+    paging = PageNumbers(per_page=100, doubt=Doubt())
+    _, seen = read(paging, platform)
+    assert (paging.outcome.complete, paging.outcome.total) == (True, 0)
+    assert len({request.params for request in seen}) == 1 + GRAVE
+    common = PageNumbers(per_page=100, doubt=Doubt(), grave=False)
+    _, seen = read(common, platform)
+    assert len({request.params for request in seen}) == 1 + COMMON
+    unpaged = Unpaged(doubt=Doubt(), grave=False)
+    _, seen = read(unpaged, Listing([], headers=False))
+    assert {request.params for request in seen} == {(), (("page", 1), ("per_page", 1))}
+
+
+def test_a_list_that_takes_no_paging_parameters_is_asked_for_once_more_as_it_was() -> None:
+    paging = Unpaged(doubt=Doubt(), grave=False)
+    asked = []
+    while not paging.done:
+        (request,) = paging.pending()
+        asked.append(request.params)
+        if request.params:
+            assert paging.refused(request)
+        else:
+            paging.receive(request, PageSeen(()))
+    assert asked == [(), (("page", 1), ("per_page", 1)), ()]
+    assert paging.outcome.complete
+
+
+def test_rows_that_only_pages_show_end_somewhere_and_prove_nothing() -> None:
+    """All at once they never come: what there is cannot be told."""
+    paging = Unpaged(doubt=Doubt())
+    asked = 0
+    while not paging.done:
+        (request,) = paging.pending()
+        paging.receive(request, PageSeen([1] if request.params else ()))
+        asked += 1
+    assert not paging.outcome.complete
+    assert asked <= MOST_DOUBTS + CAUGHT
+
+
+@dataclass
+class LyingTable(Table):
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.lies = Lies(random.Random(self.seed), COMMON)
+
+    def answer(self, request: PageRequest) -> PageSeen | None:
+        seen = super().answer(request)
+        return PageSeen(()) if self.lies.next() else seen
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sets(st.integers(0, 300)), st.integers(1, 30), st.integers(0, 2**32))
+def test_ids_are_read_on_behind_an_answer_that_is_empty_by_mistake(
+    ids: set[int], limit: int, seed: int
+) -> None:
+    table = LyingTable(sorted(ids), seed=seed)
+    cursor = IdCursor(limit=limit, doubt=Doubt())
+    assert sorted(read_by_id(cursor, table, most=2000)) == sorted(ids)
+    assert cursor.outcome.complete
+
+
+# Questions of one answer
+
+
+class Doubtful:
+    def __init__(self, lies: int = 0) -> None:
+        self.doubt = Doubt(lies)
+        self.unwelcome: set[tuple[str, str, str]] = set()
+
+
+@pytest.mark.parametrize(
+    ("lies", "grave", "asked"), [(0, False, COMMON), (0, True, GRAVE), (1, False, CAUGHT)]
+)
+def test_nothing_is_believed_once_enough_questions_agree(lies: int, grave: bool, asked: int) -> None:
+    questions = []
+
+    async def ask(before: int) -> list[int]:
+        questions.append(before)
+        return []
+
+    client = Doubtful(lies)
+    assert asyncio.run(believed(client, ask, lambda rows: not rows, grave=lambda _: grave)) == []
+    assert questions == list(range(1 + asked))
+    assert client.doubt.lies == lies
+
+
+def test_one_answer_with_something_is_enough_and_is_remembered() -> None:
+    async def ask(before: int) -> list[int]:
+        if before == 1:
+            raise Refused("status 422.")
+        return [1] if before == 2 else []
+
+    client = Doubtful()
+    assert asyncio.run(believed(client, ask, lambda rows: not rows)) == [1]
+    assert client.doubt.lies == 1
+
+
+def test_a_cut_that_is_refused_is_not_tried_again() -> None:
+    questions = []
+
+    async def ask(before: int) -> list[int]:
+        questions.append(before)
+        if before:
+            raise Refused("status 422.")
+        return []
+
+    client, cut = Doubtful(), ("/api/v1/timetable/structure", "$page", "")
+    for _ in range(2):
+        asyncio.run(believed(client, ask, lambda rows: not rows, grave=lambda _: False, cut=cut))
+    assert questions == [0, 1, 0, 0, 0]
+
+
+# Units
+
+
+def test_what_was_believed_before_the_platform_was_caught_is_read_again() -> None:
+    """Item 1 is empty in as many answers as are believed; that was wrong shows with item 9."""
+    answers = {1: [[]] * (1 + COMMON), 9: [[]]}
+
+    def scores(path: str, params: dict[str, str]) -> Any:
+        item = int(path.split("/")[-2])
+        if item == 2:
+            return []
+        waiting = answers.get(item)
+        return waiting.pop() if waiting else [{"id": item * 10, "item_id": item}]
+
+    platform = Stub(scores)
+    rows, account = load(platform, "scores", Where(101, 1, (1, 2, 9)))
+    assert sorted(row["id"] for row in rows) == [10, 90]
+    assert (account.received, account.complete, platform.doubt.lies) == (2, True, 1)
+    assert sum("/2/" in path for path, _ in platform.asked) > CAUGHT
+
+
+def test_an_item_that_had_rows_is_asked_for_oftener_than_one_that_had_none() -> None:
+    platform = Stub(lambda path, params: [])
+    load(platform, "scores", Where(101, 1, (1, 2), filled=frozenset({2})))
+    asked = [path.split("/")[-2] for path, _ in platform.asked]
+    assert (asked.count("1"), asked.count("2")) == (1 + COMMON, 1 + GRAVE)
+
+
+@pytest.mark.parametrize("lie", ["[]", "null", '{"id": 5, "item_num": 1, "items": []}'])
+def test_an_assessment_without_its_items_is_asked_for_again(lie: str) -> None:
+    whole = {"id": 5, "item_num": 1, "items": [{"id": 6, "assessment_id": 5}]}
+    answers: list[Any] = [lie.encode()]
+    assessments, items, *_ = load_assessments(lambda path, params: answers.pop() if answers else whole)
+    assert ([row["id"] for row in assessments], [row["id"] for row in items]) == ([5], [6])
+
+
+def test_whether_a_filter_is_heeded_is_not_told_by_one_empty_answer() -> None:
+    """class_id_in is ignored here: believed, each class would have the members of all."""
+    member = {"type": "student", "reflection_id": 1}
+    answers = iter([[member], [], [member]])
+    with pytest.raises(CampusError, match="class_id_in is ignored"):
+        load(Stub(lambda path, params: next(answers)), "class_members", Where(101, 1, (7, 8)))
+
+
+# Datasets, over HTTP
+
+DEFINITION = dataset(
+    field_of("id", "integer", primary=True), field_of("score", "integer"), field_of("updated_at", "timestamp")
+)
+BY_ID = Source(101, "/records", contract_of(DEFINITION), ("id",), ("id",), updated_at="updated_at")
+IDS = [*range(1, 60), *range(240, 300), *range(900, 915)]
+
+
+def lying_records(seed: int, counts: Counts, *, counting: bool = True) -> Callable[[Request], bytes]:
+    lies = Lies(random.Random(seed), GRAVE)
+
+    def records(request: Request) -> bytes:
+        query = request.query
+        low, high = int(query.get("id_egt", 0)), int(query.get("id_elt", 10**9))
+        found = [{"id": one, "score": 1} for one in IDS if low <= one <= high]
+        found = found[:: -1 if query.get("sort", "").startswith("-") else 1]
+        total = len(found)
+        lied = lies.next()
+        if "per_page" not in query:
+            return answer([] if lied else found[: min(int(query["limit"]), 25)])
+        size = int(query["per_page"])
+        start = (int(query["page"]) - 1) * size
+        headers = {"x_pagination_total_count": str(0 if lied and counts == "zero" else total)}
+        if not counting or (lied and counts == "none"):
+            headers = {}
+        return answer([] if lied else found[start : start + size], **headers)
+
+    return records
+
+
+@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize("seed", range(6))
+def test_a_dataset_is_planned_with_all_its_segments_or_not_at_all(seed: int, counts: Counts) -> None:
+    planned: list[Layout] = []
+
+    async def plan() -> None:
+        async with (
+            Platform(lying_records(seed, counts)) as platform,
+            Client(platform.config(), [DATASETS.scopes]) as client,
+        ):
+            planned.append(await lay_out(client, BY_ID, 100, 100, 500, Tally()))
+
+    run(plan())
+    assert planned == [Layout(100, (0, 2, 9))]
+
+
+@pytest.mark.parametrize("counting", [True, False])
+@pytest.mark.parametrize("counts", COUNTS)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_segment_is_read_to_its_last_record(seed: int, counts: Counts, counting: bool) -> None:
+    loaded: list[int] = []
+    found: list[RecordsRead] = []
+
+    def write(batch: pa.RecordBatch) -> None:
+        loaded.extend(row["id"] for row in batch.to_pylist())
+
+    async def go() -> None:
+        async with (
+            Platform(lying_records(seed, counts, counting=counting)) as platform,
+            Client(platform.config(), [DATASETS.scopes]) as client,
+        ):
+            client.doubt.contradict()
+            found.append(await read_whole_segment(client, BY_ID, Span(200, 299), 10_000, write, Tally()))
+
+    run(go())
+    assert loaded == list(range(240, 300))
+    assert found[0].account.complete
+
+
+def test_that_nothing_changed_is_asked_for_twice() -> None:
+    asked: list[str] = []
+
+    def records(request: Request) -> bytes:
+        asked.append(request.query["limit"])
+        return answer([])
+
+    async def go() -> None:
+        async with Platform(records) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
+            since = dt.datetime(2025, 3, 1)
+            read = await read_segment(client, BY_ID, Span(0, 99), 1000, since, lambda batch: None)
+            assert read.account.complete and not read.account.received
+
+    run(go())
+    assert asked == ["1000", "999"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_dataset_that_is_read_by_pages_is_whole_or_not_proven(seed: int, tmp_path: Path) -> None:
+    batches: list[pa.RecordBatch] = []
+
+    async def go() -> None:
+        async with (
+            Platform(lying_records(seed, "zero")) as platform,
+            Client(platform.config(per_page=20), [DATASETS.scopes]) as client,
+        ):
+            read = await read_pages(client, BY_ID, 10_000, batches.append, tmp_path)
+            assert read.account.complete
+
+    run(go())
+    assert sorted(row["id"] for batch in batches for row in batch.to_pylist()) == IDS
+
+
+def test_an_operator_is_told_of_a_platform_that_was_caught() -> None:
+    told: list[Event] = []
+    answers = iter([[], [{"id": 1}]])
+
+    async def go() -> None:
+        async with (
+            Platform(lambda _: answer(next(answers))) as platform,
+            Client(platform.config(), [DATASETS.scopes], told.append) as client,
+        ):
+
+            async def ask(before: int) -> list[Any]:
+                got = await client.get("/x", {"n": before}, school_id=101, parse=lambda body: body)
+                return [] if got.value == b"[]" else [got.value]
+
+            await believed(client, ask, lambda rows: not rows)
+
+    run(go())
+    [note] = [event.message for event in told if event.kind == "note"]
+    assert note.startswith("1 answers of the platform said that there is nothing where there is something")

@@ -1,0 +1,73 @@
+"""What is archived is no deletion, whichever lists show it and however a status is spelt."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from world import World, world
+
+from pipelines.options import Options
+
+SCHOOL = 101
+PLATFORM = {"students": 160}
+HIDDEN = "hidden_by_default"
+# How a platform hides archived classes; test_hidden_rows.py has more.
+HIDING: list[dict[str, Any]] = [
+    {"archived": "by_status", "admin_class_status": "numbers", "unknown_status": "ignored"},
+    {"archived": "by_id", "admin_class_status": "own", "unknown_status": "500"},
+]
+
+
+@pytest.mark.parametrize("hiding", HIDING, ids=str)
+def test_a_class_that_is_archived_stays_alive(hiding: dict[str, Any], tmp_path: Path) -> None:
+    with world(tmp_path, **PLATFORM, **hiding) as here:
+        options = Options.model_validate({"platform": {"max_attempts": 2}})
+        load(here, options)
+        active, gone, *_ = (row["key"] for row in here.platform.rows("admin_classes", SCHOOL))
+        sent = here.platform.update("admin_classes", active, status="archived")["row"]
+        here.platform.destroy("admin_classes", gone)
+        load(here, options)
+        archived, deleted = here.row("admin_classes", active), here.row("admin_classes", gone)
+        assert (archived["_deleted_at"], archived["status"]) == (None, str(sent["status"]))
+        assert archived["students"]
+        assert deleted["_deleted_at"] is not None
+        told = {row["field"] for row in here.log("drift") if row["kind"] == HIDDEN}
+        assert told & {"status", "id_in"}
+        load(here, options)
+        assert here.row("admin_classes", active) == archived
+
+
+def load(here: World, options: Options) -> None:
+    loaded = here.load(select='key:"raw/admin_classes"', options=options)
+    assert loaded.problems == []
+
+
+def test_structures_and_users_that_are_archived_stay_alive(tmp_path: Path) -> None:
+    hiding = {"archived": "by_status", "left_users": "archived"}
+    with world(tmp_path, students=24, **hiding) as here:
+        both = 'key:"raw/structures" or key:"raw/v1_users"'
+        assert here.load(select=both).problems == []
+        structure = here.platform.rows("structures", SCHOOL)[0]["key"]
+        here.platform.update("structures", structure, status="archived")
+        user = here.platform.rows("students", SCHOOL)[0]["key"]
+        here.platform.update("reflections", user, status="archived")
+        assert here.load(select=both).problems == []
+        for resource, key in (("structures", structure), ("v1_users", user)):
+            row = here.row(resource, key)
+            assert (row["_deleted_at"], row["status"]) == (
+                None,
+                "archived" if resource == "structures" else 2,
+            )
+        assert not [row for row in here.held("structures", alive=False) if row["_deleted_at"]]
+
+
+def test_a_spelling_that_settings_name_brings_back_what_was_taken_for_deleted(tmp_path: Path) -> None:
+    with world(tmp_path, **PLATFORM, archived="by_status", admin_class_status="own") as here:
+        key = here.platform.rows("admin_classes", SCHOOL)[0]["key"]
+        load(here, Options())
+        here.platform.update("admin_classes", key, status="archived")
+        load(here, Options())
+        assert here.row("admin_classes", key)["_deleted_at"] is not None
+        load(here, Options.model_validate({"platform": {"archived_statuses": ["off"]}}))
+        row = here.row("admin_classes", key)
+        assert (row["_deleted_at"], row["status"]) == (None, "off")

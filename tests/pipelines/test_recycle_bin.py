@@ -1,0 +1,41 @@
+"""A class goes to the recycle bin and comes back: told as that, beside a grade that somebody deletes."""
+
+from collections.abc import Callable
+
+import duckdb
+from world import World, differences
+
+CHANGES = """
+    SELECT record_type, record_id, kind, records, course_class_id
+    FROM marts.grade_change
+    WHERE kind NOT IN ('given', 'changed', 'withdrawn')
+    ORDER BY seen_at, record_type, record_id
+"""
+
+
+def test_a_class_in_the_recycle_bin_is_told_as_that(make_world: Callable[..., World]) -> None:
+    world = make_world()
+    assert not world.load().problems
+    held = {resource: world.held(resource) for resource in ("assessments", "grades", "scores")}
+    assessment_of = {row["class_id"]: row["id"] for row in held["assessments"]}
+    graded = {row["source_id"] for row in held["grades"] if row["source"] == "class"}
+    gone, kept, *_ = (key for key, assessment in assessment_of.items() if assessment in graded)
+    records = sum(row["source_id"] == assessment_of[gone] for row in held["grades"])
+    records += sum(row["assessment_id"] == assessment_of[gone] for row in held["scores"])
+    alone = next(row["id"] for row in held["grades"] if row["source_id"] == assessment_of[kept])
+
+    world.platform.delete("classes", gone)
+    world.platform.destroy("grades", alone)
+    assert not world.load().problems
+    world.platform.restore("classes", gone)
+    assert not world.load().problems
+    assert differences(world) == {}
+
+    assert not world.publish().problem
+    with duckdb.connect(str(world.settings.published), read_only=True) as connection:
+        told = connection.execute(CHANGES).fetchall()
+    assert told == [
+        ("class", gone, "class_deleted", records, gone),
+        ("grade", alone, "deleted", 1, kept),
+        ("class", gone, "class_returned", records, gone),
+    ]

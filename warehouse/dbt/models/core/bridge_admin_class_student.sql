@@ -1,0 +1,75 @@
+-- Grain: school, administrative class, student whom a list of the class names now.
+-- Rules: is_member: the list that counts (dim_admin_class.listed_by) names the student. Where v3 and v1 both
+--   list a class and differ, v3's list counts, and admin_class_mismatch tells the difference.
+-- Source: raw.admin_classes, raw.v1_admin_classes, raw.students.
+with admin_classes as (
+    select * from {{ ref('dim_admin_class') }}
+),
+
+students as (
+    select * from {{ ref('dim_student') }}
+),
+
+people as (
+    select * from {{ ref('bridge_v1_person') }}
+),
+
+v3 as (
+    select distinct
+        school_id,
+        admin_class_id,
+        unnest(student_ids) as student_id
+    from {{ ref('stg_admin_classes') }}
+    where not is_deleted
+),
+
+v1_lists as (
+    select
+        school_id,
+        v1_admin_class_id as admin_class_id,
+        unnest(v1_student_ids) as v1_person_id
+    from {{ ref('stg_v1_admin_classes') }}
+    where not is_deleted
+),
+
+v1 as (
+    select distinct
+        v1_lists.school_id,
+        v1_lists.admin_class_id,
+        people.person_id as student_id
+    from v1_lists
+    inner join people
+        on people.school_id = v1_lists.school_id
+        and people.v1_person_id = v1_lists.v1_person_id
+),
+
+named as (
+    select
+        school_id,
+        admin_class_id,
+        student_id,
+        bool_or(interface = 'v3') as in_v3,
+        bool_or(interface = 'v1') as in_v1
+    from (
+        select *, 'v3' as interface from v3
+        union all
+        select *, 'v1' as interface from v1
+    )
+    group by school_id, admin_class_id, student_id
+)
+
+select
+    named.school_id,
+    named.admin_class_id,
+    named.student_id,
+    named.in_v3,
+    named.in_v1,
+    coalesce(if(admin_classes.listed_by = 'v3', named.in_v3, named.in_v1) and admin_classes.listed_by is not null, false)
+        as is_member
+from named
+inner join admin_classes
+    on admin_classes.school_id = named.school_id
+    and admin_classes.admin_class_id = named.admin_class_id
+semi join students
+    on students.school_id = named.school_id
+    and students.student_id = named.student_id

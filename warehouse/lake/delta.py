@@ -1,0 +1,163 @@
+"""The lake: one Delta table a resource below a root.
+
+Every write goes through delta-rs, to a disk and to S3 alike. Reads of whole slices are DuckDB's: for S3 it
+needs its httpfs extension, which nothing here fetches.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.fs as pa_fs
+from deltalake import DeltaTable, Field, Schema
+from deltalake.exceptions import CommitFailedError
+from deltalake.fs import DeltaStorageHandler
+
+from warehouse.lake.log_tables import LOGS
+from warehouse.lake.tables import DELETED_AT, Slice, Stored
+
+#: How often a commit that lost a race is tried again. Four processes on one table need two or three.
+ATTEMPTS = 20
+
+#: Commits between two checkpoints, as in Spark. With deltalake's 100 a load spent most of its time opening
+#: its logs, which get a commit a slice.
+CHECKPOINTS = {"delta.checkpointInterval": "10"}
+
+Result = TypeVar("Result")
+
+
+class SchemaConflict(Exception):
+    """The lake holds a column under another type than the contract names."""
+
+
+class Lake:
+    """Delta tables below `root`, opened by name; stateless, so processes and threads may share a root."""
+
+    def __init__(self, root: str, storage_options: Mapping[str, str] | None = None) -> None:
+        self.root = root.rstrip("/") if "://" in root else str(Path(root).absolute())
+        self.storage_options = dict(storage_options or {})
+
+    def uri(self, table: Stored) -> str:
+        return f"{self.root}/{table.folder}"
+
+    def open(self, table: Stored, version: int | None = None) -> DeltaTable:
+        """The table as of `version` (default: now). Raises deltalake's TableNotFoundError before `ensure`."""
+        return DeltaTable(self.uri(table), version=version, storage_options=self.storage_options)
+
+    def ensure(self, tables: Iterable[Stored]) -> None:
+        """Create `tables` and the warehouse's own logs where missing, and add new columns.
+
+        Several processes may do so at once, but before the workers start: a change of schema fails the
+        commits under way. Raises SchemaConflict.
+        """
+        for table in (*tables, *LOGS):
+            until_committed(partial(self._ensure, table))
+
+    def _ensure(self, table: Stored) -> None:
+        self.create(table)
+        opened = self.open(table)
+        new = _new_columns(table, opened)
+        if new:
+            opened.alter.add_columns(new)
+
+    def create(self, table: Stored) -> None:
+        """Make the table unless it is there."""
+        if not self.holds(table):
+            DeltaTable.create(
+                self.uri(table),
+                table.lake_schema,
+                mode="ignore",
+                partition_by=list(table.slice_columns),
+                name=table.name,
+                description=table.comment,
+                configuration=CHECKPOINTS,
+                storage_options=self.storage_options,
+            )
+
+    def store(self, table: Stored) -> pa_fs.PyFileSystem:
+        """The folder of the table, to read and write files in."""
+        return pa_fs.PyFileSystem(DeltaStorageHandler(self.uri(table), self.storage_options))
+
+    def holds(self, table: Stored) -> bool:
+        """Whether the table is there: `ensure` has made it."""
+        return DeltaTable.is_deltatable(self.uri(table), self.storage_options)
+
+    def version(self, table: Stored) -> int:
+        return self.open(table).version()
+
+    def files(self, table: Stored, slice: Slice | None = None, version: int | None = None) -> list[str]:
+        """The data files of one version or slice, sorted. A glob would count replaced ones too."""
+        return self.files_of(table, self.open(table, version), slice)
+
+    def files_of(self, table: Stored, opened: DeltaTable, slice: Slice | None = None) -> list[str]:
+        """The same for a snapshot that is open already."""
+        return [f"{self.uri(table)}/{path}" for path in relative_files(opened, slice)]
+
+    def read(
+        self,
+        table: Stored,
+        slice: Slice | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        alive: bool = True,
+    ) -> pa.Table:
+        """Rows in memory, for small answers such as a semester's class ids; `alive` leaves tombstones out."""
+        conditions = [slice.predicate] if slice else []
+        if alive and DELETED_AT in table.lake_schema.names:
+            conditions.append(f"{DELETED_AT} IS NULL")
+        names = list(columns) if columns is not None else table.lake_schema.names
+        return scan(table, self.open(table), names, " AND ".join(conditions))
+
+
+def scan(table: Stored, opened: DeltaTable, columns: Sequence[str], predicate: str = "") -> pa.Table:
+    """Some columns of a snapshot's rows in memory. `predicate`: a condition in Delta's SQL.
+
+    By delta-rs alone: pyarrow's dataset would read through Python file handles on threads of its own, and one
+    that is still closing when the interpreter ends aborts the process."""
+    schema = pa.schema([table.lake_schema.field(name) for name in columns])
+    reader = opened.scan(columns=list(columns), predicate=predicate or None)
+    return pa.table(reader).select(list(columns)).cast(schema)
+
+
+def held_schema(opened: DeltaTable) -> pa.Schema:
+    """All columns of a snapshot, whoever added them, with their metadata."""
+    columns: Any = opened.schema()
+    return pa.schema(columns)
+
+
+def until_committed(attempt: Callable[[], Result]) -> Result:
+    """Run `attempt`, which opens its tables anew each time, until no other commit is in its way."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return attempt()
+        except CommitFailedError:
+            time.sleep(random.uniform(0.01, 0.1))
+    return attempt()
+
+
+def relative_files(opened: DeltaTable, slice: Slice | None = None) -> list[str]:
+    """A snapshot's files below its table, sorted.
+
+    deltalake quotes the root of what it lists (a space becomes %20), so only the part below it is a name.
+    """
+    root = opened.table_uri.removeprefix("file://").rstrip("/") + "/"
+    uris = opened.file_uris(file_pruning_predicate=slice.predicate if slice else None)
+    return sorted(uri.removeprefix(root) for uri in uris)
+
+
+def _new_columns(table: Stored, opened: DeltaTable) -> list[Field]:
+    wanted = Schema.from_arrow(table.lake_schema)
+    present = {field.name: field.type for field in opened.schema().fields}
+    for field in wanted.fields:
+        if field.name in present and present[field.name] != field.type:
+            raise SchemaConflict(
+                f"lake table {table.name}, column {field.name}: the lake holds {present[field.name]}, "
+                f"the contract says {field.type}. Give the column its old type or start a new lake."
+            )
+    return [field for field in wanted.fields if field.name not in present]

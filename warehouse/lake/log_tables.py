@@ -1,0 +1,310 @@
+"""Tables of the lake that the warehouse writes about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from warehouse.lake.tables import TIMESTAMP, Column
+
+
+@dataclass(frozen=True)
+class Log:
+    """A table of the warehouse's own rows; `slice_columns` are the lake's partition columns. `kept_as`: its
+    folder where that has another name."""
+
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+    slice_columns: tuple[str, ...] = ()
+    kept_as: str = ""
+    label_zh: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Where the table lies below the lake's root."""
+        return self.kept_as or self.name
+
+    @property
+    def lake_schema(self) -> pa.Schema:
+        return pa.schema([pa.field(column.name, column.type) for column in self.columns])
+
+
+_OF = (
+    Column("resource", pa.string(), "Table of the lake, named as in raw", label_zh="资源"),
+    Column("_school_id", pa.int64(), "School that was read", label_zh="学校ID"),
+)
+_WHERE = (
+    *_OF,
+    Column("slice", pa.string(), "Slice of the table, such as school:semester", label_zh="数据分片"),
+)
+_SEEN = (
+    Column("first_seen", TIMESTAMP, "Start of the sync that met it first", label_zh="首次发现时间"),
+    Column("last_seen", TIMESTAMP, "Start of the sync that met it last", label_zh="最近发现时间"),
+)
+#: Status of a slice that was emptied, as what it was of is gone from the platform.
+RETIRED = "retired"
+_TRAFFIC = (
+    Column("requests", pa.int64(), "HTTP requests that the reading took", label_zh="请求数", unit="requests"),
+    Column("pages", pa.int64(), "HTTP pages that the reading took", label_zh="页数", unit="pages"),
+    Column("retries", pa.int64(), "HTTP retries that the reading took", label_zh="重试次数", unit="requests"),
+    Column("bytes", pa.int64(), "HTTP bytes that the reading took", label_zh="字节数", unit="bytes"),
+)
+
+#: What the reading side may count, beside rows.
+TRAFFIC = tuple(column.name for column in _TRAFFIC)
+
+LOAD_LOG = Log(
+    name="load_log",
+    comment="One row a slice and sync: what was read, and what that changed",
+    label_zh="加载日志",
+    columns=(
+        *_WHERE,
+        Column(
+            "sync_id", pa.string(), "Cause of the sync: a night, a command or a backfill", label_zh="同步ID"
+        ),
+        Column("run_id", pa.string(), "Run that carried it out", label_zh="运行ID"),
+        Column("started_at", TIMESTAMP, "When the reading began", label_zh="开始时间"),
+        Column("finished_at", TIMESTAMP, "When the slice was written down", label_zh="完成时间"),
+        Column(
+            "status",
+            pa.string(),
+            "ok, warning (loaded, but look at the message), failed or retired",
+            label_zh="状态",
+        ),
+        Column(
+            "message", pa.string(), "What is wrong and what to do; empty where all is well", label_zh="说明"
+        ),
+        Column("complete", pa.bool_(), "Whether the reading provably missed nothing", label_zh="是否完整"),
+        Column(
+            "received",
+            pa.int64(),
+            "Rows sent: loaded + quarantined + duplicates",
+            label_zh="收到行数",
+            unit="rows",
+        ),
+        Column(
+            "loaded",
+            pa.int64(),
+            "Rows taken over: new + changed + unchanged + returned + deleted",
+            label_zh="入库行数",
+            unit="rows",
+        ),
+        Column(
+            "quarantined", pa.int64(), "Rows without a key that can be read", label_zh="隔离行数", unit="rows"
+        ),
+        Column(
+            "duplicates",
+            pa.int64(),
+            "Rows beaten by a better one of the same key",
+            label_zh="重复行数",
+            unit="rows",
+        ),
+        Column("new", pa.int64(), "Rows not held before", label_zh="新增行数", unit="rows"),
+        Column(
+            "changed", pa.int64(), "Rows that differ from what was held", label_zh="变更行数", unit="rows"
+        ),
+        Column("unchanged", pa.int64(), "Rows that are the same", label_zh="未变行数", unit="rows"),
+        Column("returned", pa.int64(), "Tombstones that are alive again", label_zh="恢复行数", unit="rows"),
+        Column(
+            "deleted",
+            pa.int64(),
+            "Rows that the platform now shows as deleted",
+            label_zh="删除行数",
+            unit="rows",
+        ),
+        Column(
+            "vanished",
+            pa.int64(),
+            "Rows that a complete reading lacks: tombstones now",
+            label_zh="消失行数",
+            unit="rows",
+        ),
+        Column(
+            "carried",
+            pa.int64(),
+            "Rows that the reading lacks without proof: kept as they were",
+            label_zh="沿用行数",
+            unit="rows",
+        ),
+        Column(
+            "server_total",
+            pa.int64(),
+            "The platform's own count, where it gives one",
+            label_zh="平台总数",
+            unit="rows",
+        ),
+        *_TRAFFIC,
+        Column(
+            "slice_version",
+            pa.int64(),
+            "Commits of the slice so far; 0: nothing was ever written",
+            label_zh="数据批次",
+        ),
+        Column(
+            "platform_day",
+            pa.date32(),
+            "The platform's own date, where the reading went by it",
+            label_zh="平台日期",
+        ),
+    ),
+)
+QUARANTINE = Log(
+    name="quarantine",
+    comment="Rows without a key that can be read, as the platform sent them",
+    label_zh="隔离数据",
+    columns=(
+        *_WHERE,
+        Column("key", pa.string(), "Primary key as JSON array; null where unreadable", label_zh="主键"),
+        Column("reason", pa.string(), "Which field breaks which rule", label_zh="原因"),
+        Column("raw", pa.string(), "The row's JSON as sent", label_zh="原文"),
+        Column("unit", pa.string(), "Request or part that it came with", label_zh="读取单元"),
+        *_SEEN,
+        Column("sync_id", pa.string(), "Sync that met it last", label_zh="同步ID"),
+    ),
+    slice_columns=("resource", "slice"),
+)
+_DIFFERENCE = (
+    Column("kind", pa.string(), "unknown_field, absent_field, unknown_value and the like", label_zh="类别"),
+    Column("field", pa.string(), "Field concerned; of an object inside a row by its path", label_zh="字段"),
+    Column("value", pa.string(), "A sample", label_zh="值"),
+    Column("rows", pa.int64(), "Rows that show it", label_zh="行数", unit="rows"),
+)
+DIFFERENCES = Log(
+    name="differences",
+    comment="Where the platform departs from the contract now, without breaking it, slice by slice",
+    label_zh="接口差异现状",
+    columns=(*_WHERE, *_DIFFERENCE, *_SEEN),
+    slice_columns=("resource", "slice"),
+    # Its name while it was all that was known of drift.
+    kept_as="drift",
+)
+#: Whether a difference began or ended.
+BEGAN, ENDED = "began", "ended"
+DRIFT = Log(
+    name="drift",
+    comment="What changed in where the platform departs from the contract: one row a difference of a "
+    "school's resource that began or ended; append-only",
+    label_zh="接口偏差",
+    columns=(
+        *_OF,
+        *_DIFFERENCE,
+        Column(
+            "change",
+            pa.string(),
+            "began: no slice had it before; ended: none has it any more",
+            label_zh="变化",
+        ),
+        Column("seen_at", TIMESTAMP, "Start of the run that found it so", label_zh="发现时间"),
+        Column(
+            "sync_id",
+            pa.string(),
+            "Its cause; null: taken over from an earlier version's notes",
+            label_zh="同步ID",
+        ),
+    ),
+    kept_as="drift_changes",
+)
+RECONCILIATION = Log(
+    name="reconciliation",
+    comment="Numbers that the platform states beside those that were read",
+    label_zh="对账",
+    columns=(
+        *_WHERE,
+        Column("measure", pa.string(), "What is compared, such as server_total", label_zh="对账项目"),
+        Column("expected", pa.int64(), "The platform's number", label_zh="应有数"),
+        Column("actual", pa.int64(), "What was read", label_zh="实际值"),
+        Column("agrees", pa.bool_(), "Whether they are equal", label_zh="是否一致"),
+        Column("seen_at", TIMESTAMP, "Start of the sync", label_zh="发现时间"),
+    ),
+    slice_columns=("resource", "slice"),
+)
+CHANGES = Log(
+    name="changes",
+    comment="What changed in scores and grades between syncs; append-only",
+    label_zh="成绩与得分变更日志",
+    columns=(
+        *_WHERE,
+        Column(
+            "key",
+            pa.string(),
+            "Primary key: the id, or a JSON array of a composite key; null: the slice",
+            label_zh="主键",
+        ),
+        Column(
+            "op",
+            pa.string(),
+            "loaded (the slice, first), created, updated, deleted or returned",
+            label_zh="操作",
+        ),
+        Column("field", pa.string(), "Field that changed; null: the row as a whole", label_zh="字段"),
+        Column("before", pa.string(), "Value before, as text; lists and objects as JSON", label_zh="变更前"),
+        Column("after", pa.string(), "Value after, as text", label_zh="变更后"),
+        Column(
+            "seen_at",
+            TIMESTAMP,
+            "Start of the sync that saw it, as in load_log.started_at",
+            label_zh="发现时间",
+        ),
+        Column("slice_version", pa.int64(), "Version of the slice that shows it first", label_zh="数据批次"),
+    ),
+    slice_columns=("resource", "_school_id"),
+)
+
+#: Made with each published file, of what the lake holds, so that models and loads count alike.
+SEMESTER_CALENDARS = Log(
+    name="semester_calendars",
+    comment="Which semester of v1 is which of v3, and where its teaching weeks begin; one row a semester",
+    label_zh="学期对照与周次",
+    columns=(
+        Column("_school_id", pa.int64(), "School", label_zh="学校ID"),
+        Column(
+            "semester_id",
+            pa.int64(),
+            "Semester in core: the v3 id; without one the v1 id, with a minus where "
+            "that is another semester's in v3",
+            label_zh="学期ID",
+        ),
+        Column(
+            "v1_semester_id",
+            pa.int64(),
+            "The same semester in the v1 interface; null: v1 does not have it",
+            label_zh="v1学期ID",
+        ),
+        Column(
+            "matched_by",
+            pa.string(),
+            "What told that they are one: setting, outer_id, dates, overlap, name or "
+            "id; null: only one of the interfaces has it",
+            label_zh="匹配依据",
+        ),
+        Column(
+            "week_1_on",
+            pa.date32(),
+            "Day on which teaching week 1 begins; null: its days are not known",
+            label_zh="第1周首日",
+        ),
+        Column(
+            "weeks_begin",
+            pa.string(),
+            "Rule that this follows from: monday, first_day, next_monday or sunday",
+            label_zh="教学周起算规则",
+        ),
+        Column(
+            "weeks_known_by",
+            pa.string(),
+            "What told the rule: setting (campus.yaml), current_week (of the platform) or default",
+            label_zh="规则依据",
+        ),
+        Column(
+            "day_1_is",
+            pa.int64(),
+            "Weekday (1 is Monday) that is day 1 of schedules, lesson_days and timetables, by their labels",
+            label_zh="第1天为星期几",
+        ),
+    ),
+)
+
+#: Every table of the lake beside the platform's own.
+LOGS = (LOAD_LOG, QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION, CHANGES)

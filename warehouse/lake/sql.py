@@ -1,0 +1,96 @@
+"""DuckDB over files of the lake: connections with a memory limit, views with every column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.identifiers import listed, literal, quoted
+
+#: Enough to compare slices of any size, by ranges of keys; what goes beyond is spilled to disk.
+MEMORY_MB = 128
+
+
+def connect(
+    database: str | Path = ":memory:", *, memory_mb: int = MEMORY_MB, scratch: Path
+) -> duckdb.DuckDBPyConnection:
+    """A connection of two threads that spills to `scratch` beyond its memory, and fetches no extension."""
+    return duckdb.connect(
+        str(database),
+        config={
+            "memory_limit": f"{memory_mb}MB",
+            "threads": 2,
+            "temp_directory": str(scratch),
+            "autoinstall_known_extensions": False,
+        },
+    )
+
+
+def view(
+    con: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], schema: pa.Schema, *, hive: bool = False
+) -> None:
+    """Show Parquet files as a view with exactly the columns of `schema`.
+
+    Columns that were added after a file was written are null; no files at all is no rows. `hive` reads
+    partition columns from the paths.
+    """
+    empty = f"{name}_empty"
+    con.register(empty, schema.empty_table())
+    rows = con.table(empty)
+    if files:
+        found = con.read_parquet(list(files), union_by_name=True, hive_partitioning=hive)
+        con.register(f"{name}_files", found)
+        rows = con.sql(f"FROM {quoted(empty)} UNION ALL BY NAME FROM {quoted(name + '_files')}")
+    con.register(name, rows.select(listed(schema.names)))
+
+
+def create_table(
+    con: duckdb.DuckDBPyConnection, name: str, query: str, comment: str, comments: Mapping[str, str]
+) -> None:
+    """Make a table (`name` is quoted already) of a query's rows, with comments on it and on its columns."""
+    con.execute(f"CREATE TABLE {name} AS {query}")
+    con.execute(f"COMMENT ON TABLE {name} IS {literal(comment)}")
+    for column, text in comments.items():
+        con.execute(f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(text)}")
+
+
+#: Rows of a batch or row group on the way between DuckDB and a file that is soon deleted.
+BATCH_ROWS = 16_384
+
+#: Rows of both sides that are joined at a time. DuckDB's hash join of wide rows has a floor below which it
+#: fails instead of spilling, and that floor grows with the rows; a range of keys keeps it constant.
+CHUNK_ROWS = 65_536
+
+
+def key_ranges(
+    con: duckdb.DuckDBPyConnection, views: Sequence[str], key: str
+) -> list[tuple[str, dict[str, Any]]]:
+    """Conditions (SQL with $low and $high, and their values) that split the views into ranges of about
+    CHUNK_ROWS rows. Parquet's statistics make a range cheap where rows lie in the order of their keys."""
+    keys = " UNION ALL ".join(f"SELECT {quoted(key)} AS key FROM {name}" for name in views)
+    [(rows,)] = con.execute(f"SELECT count(*) FROM ({keys})").fetchall()
+    parts = math.ceil(rows / CHUNK_ROWS) or 1
+    shares = [part / parts for part in range(1, parts)]
+    bounds: list[Any] = []
+    if shares:
+        [(found,)] = con.execute(f"SELECT quantile_disc(key, {shares}) FROM ({keys})").fetchall()
+        bounds = sorted(set(found or ()))
+    ranges = []
+    for low, high in pairwise([None, *bounds, None]):
+        conditions, values = ["true"], {}
+        if low is not None:
+            conditions.append(f"{quoted(key)} >= $low")
+            values["low"] = low
+        if high is not None:
+            # Where the key has another type since, what is held has none of this one: the first range's.
+            unkeyed = f" OR {quoted(key)} IS NULL" if low is None else ""
+            conditions.append(f"({quoted(key)} < $high{unkeyed})")
+            values["high"] = high
+        ranges.append((" AND ".join(conditions), values))
+    return ranges

@@ -1,0 +1,131 @@
+"""The change log: what a sync found different in scores and grades, appended and never rewritten.
+
+It follows the data by one step. A data commit says which version of the slice it makes (N) and which version
+of the Delta table it replaced; `record_changes` compares the two and appends the difference together with
+"logged up to N", in one commit. A crash between data and log is made up for by the next `record_changes`,
+without which no further commit of the slice is made; two that race conflict. So every change is logged once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from warehouse.identifiers import listed, literal, quoted
+from warehouse.lake.delta import Lake, until_committed
+from warehouse.lake.log_tables import CHANGES
+from warehouse.lake.sql import BATCH_ROWS, connect, key_ranges, view
+from warehouse.lake.tables import Slice, Table
+from warehouse.load.delta_commit import append
+
+
+def base_of(slice: Slice) -> str:
+    """Name of the transaction that says which Delta version the slice's last commit replaced."""
+    return f"{slice.counter}@base"
+
+
+def record_changes(lake: Lake, table: Table, slice: Slice, scratch: Path) -> DeltaTable:
+    """Log the slice's last commit unless that is done. Cheap where nothing is due.
+
+    Returns the table at that commit: a commit made on it fails if another, unlogged one came between.
+    """
+    return until_committed(partial(_record_changes, lake, table, slice, scratch))
+
+
+def _record_changes(lake: Lake, table: Table, slice: Slice, scratch: Path) -> DeltaTable:
+    data, log = lake.open(table), lake.open(CHANGES)
+    name = f"{table.name}/{slice.counter}"
+    version, logged = data.transaction_version(slice.counter), log.transaction_version(name)
+    if version is None or version == logged:
+        return data
+    part = Slice.of(resource=table.name, _school_id=slice.school_id)
+    before = lake.files(table, slice, data.transaction_version(base_of(slice)))
+    with closing(connect(scratch=scratch)) as con:
+        view(con, "o", before, table.lake_schema)
+        view(con, "n", lake.files_of(table, data, slice), table.lake_schema)
+        rows = _differences(con, table) if before else con.sql(LOADED).to_arrow_reader()
+        append(lake, CHANGES, part, log, _stamped(rows, slice, version), {name: version}, {})
+    return data
+
+
+def _differences(con: duckdb.DuckDBPyConnection, table: Table) -> Iterator[pa.RecordBatch]:
+    for within, bounds in key_ranges(con, ["n", "o"], table.primary_key[0]):
+        yield from con.sql(_difference(table, within), params=bounds).to_arrow_reader(BATCH_ROWS)
+
+
+def _stamped(rows: Iterable[pa.RecordBatch], slice: Slice, version: int) -> Iterator[pa.RecordBatch]:
+    names = [name for name in CHANGES.lake_schema.names if name not in CHANGES.slice_columns]
+    schema = pa.schema([CHANGES.lake_schema.field(name) for name in names])
+    for batch in rows:
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        columns["slice"] = pa.repeat(str(slice), batch.num_rows)
+        columns["slice_version"] = pa.repeat(pa.scalar(version, pa.int64()), batch.num_rows)
+        yield pa.RecordBatch.from_arrays([columns[name] for name in names], schema=schema)
+
+
+#: A slice's first rows are its baseline, not news.
+LOADED = """
+    SELECT
+        NULL::VARCHAR AS key, 'loaded' AS op, NULL::VARCHAR AS field,
+        NULL::VARCHAR AS before, NULL::VARCHAR AS after, max(_synced_at) AS seen_at
+    FROM n
+"""
+
+
+def _difference(table: Table, within: str) -> str:
+    """Changes from o to n: one for the row itself, and one for each of its fields that differs."""
+    fields = [field for field in table.row_schema if field.name not in table.ignored_changes]
+    pairs = ",\n".join(
+        f"{{field: {literal(field.name)}, before: {as_text(field, 'o')}, after: {as_text(field, 'n')}}}"
+        for field in fields
+    )
+    names = [quoted(field.name) for field in fields]
+    differs = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in names)
+    matched = " AND ".join(f"n.{quoted(key)} = o.{quoted(key)}" for key in table.primary_key)
+    return f"""
+        WITH paired AS (
+            SELECT
+                {key_text(table, "n")} AS key,
+                CASE
+                    WHEN o._synced_at IS NULL THEN 'created'
+                    WHEN o._deleted_at IS NULL AND n._deleted_at IS NOT NULL THEN 'deleted'
+                    WHEN o._deleted_at IS NOT NULL AND n._deleted_at IS NULL THEN 'returned'
+                END AS op,
+                n._synced_at AS seen_at,
+                [{pairs}] AS fields
+            FROM (FROM n WHERE {within}) AS n
+            LEFT JOIN (FROM o WHERE {within}) AS o ON {matched}
+            WHERE op IS NOT NULL OR {differs}
+        ),
+        values AS (
+            SELECT key, seen_at, unnest(fields) AS value FROM paired WHERE op IS DISTINCT FROM 'created'
+        )
+        SELECT key, op, NULL AS field, NULL AS before, NULL AS after, seen_at FROM paired WHERE op IS NOT NULL
+        UNION ALL
+        SELECT key, 'updated', value.field, value.before, value.after, seen_at
+        FROM values
+        WHERE value.before IS DISTINCT FROM value.after
+    """
+
+
+def key_text(table: Table, alias: str) -> str:
+    """The primary key as text: the id itself, or a JSON array."""
+    if len(table.primary_key) == 1:
+        return f"CAST({alias}.{quoted(table.primary_key[0])} AS VARCHAR)"
+    return f"CAST(json_array({listed(table.primary_key, alias + '.')}) AS VARCHAR)"
+
+
+def as_text(field: pa.Field[pa.DataType], alias: str) -> str:
+    """A value as people write it: decimals without trailing zeros, lists and objects as JSON."""
+    value = f"{alias}.{quoted(field.name)}"
+    if pa.types.is_decimal(field.type):
+        return f"rtrim(rtrim(CAST({value} AS VARCHAR), '0'), '.')"
+    if pa.types.is_nested(field.type):
+        return f"CAST(to_json({value}) AS VARCHAR)"
+    return f"CAST({value} AS VARCHAR)"

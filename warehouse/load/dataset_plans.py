@@ -1,0 +1,118 @@
+"""How each dataset of each school is read: found out at discovery, followed by every load until the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from warehouse.lake.delta import Lake, until_committed
+from warehouse.lake.log_tables import Log
+from warehouse.lake.school_log import replace_school, rows_of_school
+from warehouse.lake.tables import SCHOOL_ID, TIMESTAMP, Column, Slice, Table, dataset_table
+from warehouse.load.load_log import now
+from warehouse.load.schema_evolution import held_columns
+
+DATASET_PLANS = Log(
+    name="dataset_plans",
+    comment="How each dataset of each school is read; one row a school and dataset",
+    columns=(
+        SCHOOL_ID,
+        Column("dataset", pa.string(), "The platform's name of the dataset"),
+        Column("table", pa.string(), "Its name in the lake and in the schema `datasets`"),
+        Column("path", pa.string(), "Path of its records"),
+        Column("mode", pa.string(), "segments (ranges of ids) or pages (the whole at once)"),
+        Column("key", pa.list_(pa.string()), "Columns of the primary key; empty: the dataset has none"),
+        Column("width", pa.int64(), "Ids a segment; null where it is read by pages"),
+        Column("segments", pa.list_(pa.int64()), "Segments that hold or held rows"),
+        Column("definition", pa.string(), "JSON of the metadata that the table was made from"),
+        Column("signature", pa.string(), "Hash of what is asked for: fields, types, filters, relations"),
+        Column("valid_since", TIMESTAMP, "When this signature came up: what was read before is read again"),
+        Column("retired_since", TIMESTAMP, "Since when it is not read any more; null: it is read"),
+    ),
+    slice_columns=(SCHOOL_ID.name,),
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A row of `dataset_plans`. `retired_since`: neither the platform nor the settings name it any more, but
+    rows of it are held."""
+
+    school_id: int
+    dataset: str
+    table: str
+    path: str
+    mode: str
+    key: tuple[str, ...]
+    width: int | None
+    segments: tuple[int, ...]
+    definition: str
+    signature: str
+    valid_since: datetime
+    retired_since: datetime | None = None
+
+
+def read_plans(lake: Lake, school_id: int | None = None) -> list[Plan]:
+    """The plans of one school, or of all, the retired ones included."""
+    if not lake.holds(DATASET_PLANS):
+        return []
+    return _read(lake.open(DATASET_PLANS), school_id)
+
+
+def record_plans(lake: Lake, school_id: int, plans: Sequence[Plan]) -> None:
+    """Make `plans` all that is planned of a school.
+
+    One that is left out stays, retired, while its table holds rows of the school: they stay published."""
+    lake.create(DATASET_PLANS)
+    until_committed(partial(_replace, lake, school_id, plans))
+
+
+def dataset_tables(lake: Lake) -> list[Table]:
+    """The tables of all planned datasets that the lake has, with every column that they hold."""
+    tables = [_table(name) for name in sorted({plan.table for plan in read_plans(lake)})]
+    return [
+        replace(table, columns=tuple(each.column for each in held_columns(table, lake.open(table))))
+        for table in tables
+        if lake.holds(table)
+    ]
+
+
+def _read(opened: DeltaTable, school_id: int | None) -> list[Plan]:
+    return [_plan(row) for row in rows_of_school(DATASET_PLANS, opened, school_id)]
+
+
+def _plan(row: dict[str, Any]) -> Plan:
+    lists = {name: tuple(row[name]) for name in ("key", "segments")}
+    return Plan(**{"school_id": row.pop(SCHOOL_ID.name)} | row | lists)
+
+
+def _replace(lake: Lake, school_id: int, plans: Sequence[Plan]) -> None:
+    opened = lake.open(DATASET_PLANS)
+    planned = {plan.dataset for plan in plans}
+    retired = [
+        replace(plan, retired_since=plan.retired_since or now())
+        for plan in _read(opened, school_id)
+        if plan.dataset not in planned and _holds_rows(lake, plan)
+    ]
+    replace_school(DATASET_PLANS, opened, school_id, [asdict(plan) for plan in (*plans, *retired)])
+
+
+def _holds_rows(lake: Lake, plan: Plan) -> bool:
+    table = _table(plan.table)
+    try:
+        return lake.holds(table) and bool(lake.files(table, Slice.of(_school_id=plan.school_id)))
+    except DeltaError:
+        # What cannot be opened may hold some.
+        return True
+
+
+def _table(name: str) -> Table:
+    """A dataset's table without its columns, which is enough to find it."""
+    return dataset_table(name, (), (), "")

@@ -1,0 +1,155 @@
+"""Drift: what changed since the last sync in how the platform departs from the contract.
+
+The differences of a slice (quality.differences) stand until a whole reading of it lacks them, those of a
+resource and school while any slice has them: one that shows in a new week's slice too, or was not asked for
+tonight, is no news. The log (quality.drift) has what began and what ended, and so remembers what stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from warehouse.identifiers import literal
+from warehouse.lake.delta import CHECKPOINTS, Lake, scan, until_committed
+from warehouse.lake.log_tables import BEGAN, DIFFERENCES, DRIFT, ENDED, LOAD_LOG
+
+#: Kinds that are a change themselves and so cannot end: another one is news again.
+MOMENTS = frozenset(
+    {
+        *("field_added", "field_removed", "field_retyped", "field_widened", "key_changed", "enum_grown"),
+        *("unknown_type", "type_decided", "key_decided"),
+    }
+)
+#: A table of the lake and the school that it was read for.
+Source = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One way in which what a school sends of a resource departs from the contract."""
+
+    resource: str
+    school_id: int
+    kind: str
+    field: str
+    value: str | None
+
+    @property
+    def words(self) -> str:
+        """Without its resource and school, such as `unknown_field mood`."""
+        return " ".join(filter(None, [self.kind, self.field, self.value]))
+
+
+def record_drift(
+    lake: Lake, sources: Collection[Source], sync_id: str, seen_at: datetime
+) -> list[Difference]:
+    """Log what began and what ended since this was last recorded, once the slices of a run are written down;
+    gives what began.
+
+    What a crash left out, the next record of the same sources has."""
+    if not sources:
+        return []
+    return until_committed(partial(_record_drift, lake, sources, sync_id, seen_at))
+
+
+def latest(lake: Lake) -> list[Difference]:
+    """What the last sync found to have begun."""
+    loads = lake.read(LOAD_LOG, columns=["finished_at", "sync_id"]).sort_by("finished_at")
+    if not loads.num_rows:
+        return []
+    mine = f"sync_id = {literal(loads['sync_id'][-1].as_py())} AND change = '{BEGAN}'"
+    names = ["resource", "_school_id", "kind", "field", "value"]
+    found = scan(DRIFT, lake.open(DRIFT), names, mine).to_pylist()
+    return sorted(map(_difference, found), key=_order)
+
+
+def remember(lake: Lake) -> None:
+    """Take what an earlier version noted as differences for known, so that it is no news. Before `ensure`."""
+    if lake.holds(DRIFT) or not lake.holds(DIFFERENCES):
+        return
+    held = _stretches(scan(DIFFERENCES, lake.open(DIFFERENCES), DIFFERENCES.lake_schema.names).to_pylist())
+    rows = [_row(one, BEGAN, since, None, rows) for one, (since, rows) in held.items()]
+    # With its rows at once, so that a crash leaves no log without a memory.
+    write_deltalake(
+        lake.uri(DRIFT),
+        pa.Table.from_pylist(rows, schema=DRIFT.lake_schema),
+        mode="ignore",
+        name=DRIFT.name,
+        description=DRIFT.comment,
+        configuration=CHECKPOINTS,
+        storage_options=lake.storage_options,
+    )
+
+
+def _record_drift(
+    lake: Lake, sources: Collection[Source], sync_id: str, seen_at: datetime
+) -> list[Difference]:
+    opened = lake.open(DRIFT)
+    resources = sorted({resource for resource, _ in sources})
+    mine = " OR ".join(f"resource = {literal(resource)}" for resource in resources)
+    noted = scan(DIFFERENCES, lake.open(DIFFERENCES), DIFFERENCES.lake_schema.names, mine).to_pylist()
+    logged = scan(DRIFT, opened, DRIFT.lake_schema.names, mine).sort_by("seen_at").to_pylist()
+    stand = _stretches(row for row in noted if (row["resource"], row["_school_id"]) in sources)
+    last = {_difference(row): row for row in logged if (row["resource"], row["_school_id"]) in sources}
+    stood = {one: row["seen_at"] for one, row in last.items() if row["change"] == BEGAN}
+    began = [one for one, (since, _) in stand.items() if not _is_known(one, since, stood)]
+    # Noted by an earlier version under the name of the whole object.
+    renamed = {one: stood[whole] for one in began if (whole := _whole(one)) in stood}
+    ended = [one for one in stood if one not in stand and one.kind not in MOMENTS]
+    rows = [
+        *(_row(one, BEGAN, renamed.get(one, seen_at), sync_id, stand[one][1]) for one in began),
+        *(_row(one, ENDED, seen_at, sync_id, 0) for one in ended),
+    ]
+    if rows:
+        write_deltalake(opened, pa.Table.from_pylist(rows, schema=DRIFT.lake_schema), mode="append")
+    return sorted((one for one in began if one not in renamed), key=_order)
+
+
+def _order(one: Difference) -> tuple[str, int, str]:
+    return one.resource, one.school_id, one.words
+
+
+def _is_known(one: Difference, since: datetime, stood: Mapping[Difference, datetime]) -> bool:
+    return one in stood and (one.kind not in MOMENTS or since <= stood[one])
+
+
+def _whole(one: Difference) -> Difference | None:
+    """The same of the object that the member is in; None for what is no member."""
+    return replace(one, field=one.field.partition(".")[0]) if one.kind == "unknown_nested_field" else None
+
+
+def _stretches(rows: Iterable[Mapping[str, Any]]) -> dict[Difference, tuple[datetime, int]]:
+    """Of each difference since when some slice has had it, and how many rows of all slices show it."""
+    found: dict[Difference, tuple[datetime, int]] = {}
+    for row in rows:
+        one = _difference(row)
+        since, count = found.get(one, (row["first_seen"], 0))
+        # Of what cannot end the latest counts.
+        first = (max if one.kind in MOMENTS else min)(since, row["first_seen"])
+        found[one] = first, count + (row["rows"] or 0)
+    return found
+
+
+def _difference(row: Mapping[str, Any]) -> Difference:
+    return Difference(row["resource"], row["_school_id"], row["kind"], row["field"], row["value"])
+
+
+def _row(one: Difference, change: str, seen_at: datetime, sync_id: str | None, rows: int) -> dict[str, Any]:
+    return {
+        "resource": one.resource,
+        "_school_id": one.school_id,
+        "kind": one.kind,
+        "field": one.field,
+        "value": one.value,
+        "rows": rows,
+        "change": change,
+        "seen_at": seen_at,
+        "sync_id": sync_id,
+    }

@@ -1,0 +1,255 @@
+"""What a reading makes of the slice that the lake holds: every row's fate, decided in DuckDB.
+
+A row is known by its key. The fates, `_fate` in the merged file:
+
+    new        not held before (also where the platform shows it as deleted already)
+    changed    held, and any field or `_extra` differs, or the platform deleted a tombstone at another time
+    unchanged  held and the same; keeps its `_synced_at`
+    returned   a tombstone that is alive again
+    deleted    was alive, and the platform shows it as deleted
+    vanished   was alive, and a complete reading lacks it: a tombstone from now on
+    carried    was alive, and the reading lacks it but proves nothing: kept as it was
+    kept       a tombstone that the reading lacks, or a row that was not asked for: they stay
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warehouse.identifiers import listed, quoted
+from warehouse.lake.sql import BATCH_ROWS, key_ranges, view
+from warehouse.lake.tables import DELETED_AT, SYNCED_AT, TRASHED, TRASHED_AT, Table, file_schema
+from warehouse.load.reading import Reading
+
+#: Fates of rows that the reading holds, and those that change the slice.
+READ = ("new", "changed", "unchanged", "returned", "deleted")
+MOVING = ("new", "changed", "returned", "deleted", "vanished")
+UPDATED_AT = "updated_at"
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """How many rows met which fate.
+
+    A row of `duplicates` was beaten by a better one of its key; `were_alive` rows the slice held alive
+    before, and `are_alive` with this reading.
+    """
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    returned: int = 0
+    deleted: int = 0
+    vanished: int = 0
+    carried: int = 0
+    kept: int = 0
+    duplicates: int = 0
+    were_alive: int = 0
+    are_alive: int = 0
+
+    @property
+    def loaded(self) -> int:
+        return self.new + self.changed + self.unchanged + self.returned + self.deleted
+
+    @property
+    def moved(self) -> int:
+        """Rows that the commit would write differently; 0: there is nothing to commit."""
+        return self.new + self.changed + self.returned + self.deleted + self.vanished
+
+
+def merge(
+    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: Reading, folder: Path
+) -> tuple[RowCounts, list[Path]]:
+    """Write the slice as it shall be to files in `folder`; `previous` are its files as the lake holds it.
+
+    The files have the lake's columns without the slice's own, and `_fate` and `_was_alive`.
+    """
+    _show(con, table, reading)
+    view(con, "previous", previous, file_schema(table))
+    _spare(con, table, reading)
+    whole = reading.complete and not reading.incremental and not _has_hole(reading)
+    values = {"started_at": reading.started_at, "complete": whole}
+    if reading.since:
+        values["first"] = reading.since.first
+    merged: list[Path] = []
+    mates = _mates(con, table)
+    for within, bounds in key_ranges(con, ["reading", "previous"], table.primary_key[0]):
+        part = folder / f"merged-{len(merged):05}.parquet"
+        fates = con.sql(_fates(table, reading, within, mates), params=values | bounds)
+        fates.write_parquet(str(part), compression="zstd", row_group_size=BATCH_ROWS)
+        merged.append(part)
+    return _count(con, table, reading, merged), merged
+
+
+def count_all(reading: Reading, fate: str) -> RowCounts:
+    """The counts of a reading of distinct keys whose rows all meet one fate: `new` or `unchanged`."""
+    rows = pq.read_metadata(reading.spool).num_rows
+    return RowCounts(
+        **{fate: rows},
+        were_alive=rows if fate == "unchanged" else 0,
+        are_alive=rows,
+    )
+
+
+def _has_hole(reading: Reading) -> bool:
+    """A row without a readable key may be any row, so none of the missing ones is proven gone."""
+    return any(bad.key is None for bad in reading.quarantined)
+
+
+def _show(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
+    """Show the reading's rows as a view, with what the platform says of deletions, if anything."""
+    spool = con.read_parquet(str(reading.spool), file_row_number=True)
+    shown = f"{listed(table.row_schema.names)}, file_row_number"
+    if table.shows_deleted:
+        shown += f", {TRASHED}, {TRASHED_AT}"
+    else:
+        shown += f", false AS {TRASHED}, NULL::TIMESTAMP AS {TRASHED_AT}"
+    spool.select(shown).create_view("reading")
+
+
+def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
+    """Show the keys and values whose rows may not vanish as tables."""
+    keys = {bad.key for bad in reading.quarantined if bad.key is not None}
+    schema = pa.schema([table.row_schema.field(name) for name in table.primary_key])
+    rows = [dict(zip(table.primary_key, key, strict=True)) for key in keys]
+    con.register("spared_keys", pa.Table.from_pylist(rows, schema=schema))
+    for number, keep in enumerate(reading.keep):
+        type = table.row_schema.field(keep.column).type
+        con.register(f"spared_values_{number}", pa.table({"value": pa.array(keep.values, type)}))
+
+
+def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
+    """SQL that is true for those held rows that a reading is compared with: one of each key.
+
+    All of them, but where the table once had another key: tombstones of then may share one of now."""
+    keys = listed(table.primary_key)
+    [(shared,)] = con.execute(f"""
+        SELECT EXISTS (
+            SELECT 1
+            FROM previous
+            SEMI JOIN (SELECT {keys} FROM previous WHERE {DELETED_AT} IS NOT NULL) AS gone USING ({keys})
+            GROUP BY {keys}
+            HAVING count(*) > 1
+        )
+    """).fetchall()
+    return (
+        f"row_number() OVER (PARTITION BY {keys} ORDER BY {DELETED_AT} DESC NULLS FIRST) = 1"
+        if shared
+        else "true"
+    )
+
+
+def _is_dated(table: Table) -> bool:
+    """Whether rows say when they were updated. A dataset may call anything so."""
+    schema = table.row_schema
+    return UPDATED_AT in schema.names and pa.types.is_timestamp(schema.field(UPDATED_AT).type)
+
+
+def _updated(table: Table) -> str:
+    return UPDATED_AT if _is_dated(table) else "NULL::TIMESTAMP"
+
+
+def _rank(table: Table) -> str:
+    """Of several rows of a key: alive before deleted, then the latest updated_at, then the last received."""
+    return f"row(NOT {TRASHED}, coalesce({_updated(table)}, '-infinity'::TIMESTAMP), file_row_number)"
+
+
+def _fates(table: Table, reading: Reading, within: str, mates: str) -> str:
+    """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range, in their order.
+
+    A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start.
+    """
+    keys = listed(table.primary_key)
+    columns = [quoted(name) for name in table.row_schema.names]
+    chosen = ",\n".join(
+        [
+            *(f"CASE WHEN n._seen THEN n.{c} ELSE o.{c} END AS {c}" for c in columns),
+            *(f"o.{quoted(column.name)}" for column in table.retired),
+        ]
+    )
+    differs = "\nOR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in columns)
+    matched = " AND ".join(_matched(table, key) for key in table.primary_key)
+    spared = [f"({keys}) IN (FROM spared_keys)"]
+    for number, keep in enumerate(reading.keep):
+        spared.append(f"{quoted(keep.column)} IN (FROM spared_values_{number})")
+    asked = f"{quoted(reading.since.column)} >= $first" if reading.since else "true"
+    moving = ", ".join(f"'{fate}'" for fate in MOVING)
+    return f"""
+        WITH best AS (
+            SELECT arg_max(file_row_number, {_rank(table)}) AS file_row_number
+            FROM reading
+            WHERE {within}
+            GROUP BY {keys}
+        ),
+        n AS (
+            SELECT reading.*, true AS _seen FROM reading SEMI JOIN best USING (file_row_number) WHERE {within}
+        ),
+        o AS (
+            SELECT
+                *,
+                true AS _held,
+                {mates} AS _mate,
+                coalesce({" OR ".join(spared)}, false) AS _spared,
+                coalesce({asked}, false) AS _asked
+            FROM previous
+            WHERE {within}
+        )
+        SELECT
+            {chosen},
+            CASE
+                WHEN n._seen IS NULL THEN o._deleted_at
+                WHEN n._trashed THEN coalesce(n._trashed_at, o._deleted_at, $started_at)
+            END AS _since,
+            CASE
+                WHEN n._seen AND o._held IS NULL THEN 'new'
+                WHEN n._seen AND o._deleted_at IS NULL AND n._trashed THEN 'deleted'
+                WHEN n._seen AND o._deleted_at IS NOT NULL AND NOT n._trashed THEN 'returned'
+                WHEN n._seen AND (o._deleted_at IS DISTINCT FROM _since OR {differs}) THEN 'changed'
+                WHEN n._seen THEN 'unchanged'
+                WHEN o._deleted_at IS NOT NULL OR NOT o._asked THEN 'kept'
+                WHEN $complete AND NOT o._spared THEN 'vanished'
+                ELSE 'carried'
+            END AS _fate,
+            coalesce(o._held AND o._deleted_at IS NULL, false) AS _was_alive,
+            CASE WHEN _fate IN ({moving}) THEN $started_at ELSE o._synced_at END AS {SYNCED_AT},
+            CASE WHEN _fate = 'vanished' THEN $started_at ELSE _since END AS {DELETED_AT}
+        FROM n FULL JOIN o ON {matched} AND o._mate
+        ORDER BY {keys}
+    """
+
+
+def _matched(table: Table, key: str) -> str:
+    if key == table.numbered:
+        return f"n.{quoted(key)} = coalesce(o.{quoted(key)}, 1)"
+    return f"n.{quoted(key)} {'IS NOT DISTINCT FROM' if key in table.nullable_key else '='} o.{quoted(key)}"
+
+
+def _count(
+    con: duckdb.DuckDBPyConnection, table: Table, reading: Reading, merged: Sequence[Path]
+) -> RowCounts:
+    keys = listed(table.primary_key)
+    con.read_parquet([str(path) for path in merged]).create_view("merged")
+    counts = con.execute(f"""
+        SELECT
+            _fate,
+            count(*),
+            count(*) FILTER (_was_alive),
+            count(*) FILTER ({DELETED_AT} IS NULL)
+        FROM merged
+        GROUP BY _fate
+    """).fetchall()
+    [(duplicates,)] = con.execute(f"""
+        SELECT (SELECT count(*) FROM reading) - (SELECT count(*) FROM (SELECT DISTINCT {keys} FROM reading))
+    """).fetchall()
+    return RowCounts(
+        **{fate: rows for fate, rows, *_ in counts},
+        duplicates=duplicates,
+        were_alive=sum(before for _, _, before, _ in counts),
+        are_alive=sum(after for _, _, _, after in counts),
+    )

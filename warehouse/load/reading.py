@@ -1,0 +1,103 @@
+"""What a sync read of one slice, and what is said of it beside its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that breaks its contract. `key` is in the primary key's order and types, None where unreadable.
+
+    `raw` is its JSON as sent, `unit` the request or part it came with.
+    """
+
+    key: tuple[Any, ...] | None
+    reason: str
+    raw: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Previous rows to carry over untouched, because their part of the read failed: `column` in `values`."""
+
+    column: str
+    values: tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """What was asked for of the slice: the rows whose `column` is `first` or later. The others stay."""
+
+    column: str
+    first: date
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """Where the platform departs from the contract without breaking it.
+
+    `kind`: unknown_field, absent_field, unknown_value and the like; `value` is one sample, `rows` how many
+    rows show it.
+    """
+
+    kind: str
+    field: str
+    value: str | None
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A number that the platform states (`expected`) beside the one that was read (`actual`)."""
+
+    name: str
+    expected: int
+    actual: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One read of one slice.
+
+    `received` counts every row that the platform sent: those in the spool and the quarantined ones.
+    `complete` says that nothing of what was asked for can be missing, `keep` aside; only then may a row
+    vanish. `since` is what was asked for where that is not the whole slice. `incremental`: only what changed
+    was asked for, so that a row that is missing is no news.
+    `distinct`: every key is proven to come once. `sync_id` is the cause (a night, a command, a backfill),
+    `run_id` the attempt, `started_at` the platform's wall clock.
+    `platform_day`: the platform's own date, where what was asked for depends on it.
+    `retires`: the slice is gone from the platform, and nothing was asked for.
+    `failures` name the parts that failed; `notes` are worth knowing and no failure. `traffic` counts
+    requests, pages and retries under those names.
+    """
+
+    spool: Path
+    received: int
+    complete: bool
+    sync_id: str
+    run_id: str
+    started_at: datetime
+    platform_day: date | None = None
+    incremental: bool = False
+    retires: bool = False
+    distinct: bool = False
+    quarantined: tuple[BadRow, ...] = ()
+    server_total: int | None = None
+    keep: tuple[Kept, ...] = ()
+    since: Since | None = None
+    failures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    drift: tuple[Drift, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    traffic: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it says of all of the slice how it is now."""
+        return self.complete and not self.keep and not self.since and not self.incremental

@@ -1,0 +1,198 @@
+"""A dataset's table follows the platform's definition of it, and no row and no value is lost.
+
+The lake's table is the union of what all schools' definitions ever named. A field that is added is null in
+the rows that were there. One that is removed keeps its values, also in rows that are read again. One whose
+type changes gets a second column beside the first, such as `score__decimal_12_3`; a row that is read again
+fills the second and empties the first. A column's metadata says which `field` it is, its `comment`, and
+whether it is `personal`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, Field, Schema
+
+from warehouse.identifiers import folded
+from warehouse.lake.delta import Lake, held_schema, until_committed
+from warehouse.lake.tables import BOOKKEEPING, Column, Table
+from warehouse.load.reading import Drift
+
+_TYPE_NAMES = {
+    pa.int64(): "integer",
+    pa.string(): "string",
+    pa.bool_(): "boolean",
+    pa.date32(): "date",
+    pa.timestamp("us"): "timestamp",
+}
+
+
+@dataclass(frozen=True)
+class Held:
+    """A column of a dataset as the lake has it, and the field that it belongs to."""
+
+    column: Column
+    field: str
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Columns of the lake: whose name each wanted one has, those still missing, and those superseded."""
+
+    names: dict[str, str]
+    missing: list[Held]
+    superseded: list[Held]
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """What a dataset is written to: `table` has the lake's names, `columns` says which is whose.
+
+    Besides the wanted columns `table` has those that they superseded, which a reading leaves empty.
+    """
+
+    table: Table
+    columns: dict[str, str]
+
+    def shaped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch of the wanted table's `spool_schema` as one of `table.spool_schema`."""
+        held = {self.columns.get(name, name): batch.column(name) for name in batch.schema.names}
+        schema = self.table.spool_schema
+        arrays = [held.get(field.name, pa.nulls(batch.num_rows, field.type)) for field in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def evolve(lake: Lake, wanted: Table) -> Evolved:
+    """Make the lake's table, or add to it what `wanted` needs; several processes may do so at once.
+
+    Idempotent. Commits under way meanwhile conflict and try again. Raises ValueError where two columns of
+    `wanted` have one name for DuckDB.
+    """
+    names = [folded(column.name) for column in wanted.columns]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{wanted.name}: two columns of one name among {', '.join(sorted(names))}")
+    return until_committed(partial(_evolve, lake, wanted))
+
+
+def changes(before: Table, after: Table) -> tuple[Drift, ...]:
+    """How one school's definition of a dataset changed: field_added, _removed, _retyped or _widened."""
+    old = {folded(column.name): column for column in before.columns}
+    new = {folded(column.name): column for column in after.columns}
+    found = [
+        Drift("field_added", new[key].name, type_name(new[key].type), 0) for key in new if key not in old
+    ]
+    found += [
+        Drift("field_removed", old[key].name, type_name(old[key].type), 0) for key in old if key not in new
+    ]
+    for key in new:
+        if key in old and old[key].type != new[key].type:
+            kind = "field_widened" if widens(old[key].type, new[key].type) else "field_retyped"
+            value = f"{type_name(old[key].type)} -> {type_name(new[key].type)}"
+            found.append(Drift(kind, new[key].name, value, 0))
+    return tuple(found)
+
+
+def widens(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether every value of `old` is one of `new` too."""
+    if pa.types.is_integer(old):
+        old = pa.decimal128(19, 0)
+    if pa.types.is_struct(old) and pa.types.is_struct(new):
+        return {*old} <= {*new}
+    return (
+        pa.types.is_decimal(old)
+        and pa.types.is_decimal(new)
+        and new.scale >= old.scale
+        and new.precision - new.scale >= old.precision - old.scale
+    )
+
+
+def held_columns(table: Table, opened: DeltaTable) -> list[Held]:
+    """The columns of a dataset that a snapshot has, the oldest of a field first."""
+    ours = {*table.slice_columns, *(column.name for column in BOOKKEEPING)}
+    return [_held(field) for field in held_schema(opened) if field.name not in ours]
+
+
+def _held(field: pa.Field[pa.DataType]) -> Held:
+    said = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+    column = Column(field.name, field.type, said.get("comment", ""), personal="personal" in said)
+    return Held(column, said.get("field", field.name))
+
+
+def place(wanted: Table, held: Sequence[Held]) -> Placement:
+    """Which column of the lake each wanted one is, and which the lake lacks."""
+    taken = {folded(each.column.name) for each in held}
+    reserved = {folded(column.name) for column in wanted.columns}
+    names: dict[str, str] = {}
+    missing: list[Held] = []
+    superseded: list[Held] = []
+    for column in wanted.columns:
+        versions = [each for each in held if folded(each.field) == folded(column.name)]
+        own = [each for each in versions if each.column.type == _lake_type(column.type)]
+        superseded += [each for each in versions if each not in own]
+        if not own:
+            own = [Held(replace(column, name=_free_name(column, taken, reserved)), column.name)]
+            taken.add(folded(own[0].column.name))
+            missing += own
+        names[column.name] = own[0].column.name
+    return Placement(names, missing, superseded)
+
+
+def _evolve(lake: Lake, wanted: Table) -> Evolved:
+    lake.create(replace(wanted, columns=()))
+    opened = lake.open(wanted)
+    placement = place(wanted, held_columns(wanted, opened))
+    if placement.missing:
+        opened.alter.add_columns([_delta_field(each) for each in placement.missing])
+    names = placement.names
+    columns = [replace(column, name=names[column.name]) for column in wanted.columns]
+    table = replace(
+        wanted,
+        columns=(*columns, *(each.column for each in placement.superseded)),
+        primary_key=tuple(names[key] for key in wanted.primary_key),
+    )
+    return Evolved(table, names)
+
+
+def _free_name(column: Column, taken: set[str], reserved: set[str]) -> str:
+    if folded(column.name) not in taken:
+        return column.name
+    return typed_name(column.name, column.type, taken | reserved)
+
+
+def typed_name(field: str, type: pa.DataType, taken: Collection[str]) -> str:
+    """A name for a column beside its field's own, such as `score__decimal_12_3`; none of `taken` (folded)."""
+    typed = f"{field}__{re.sub('[^a-z0-9]+', '_', type_name(type)).strip('_')}"
+    candidates = (typed if n == 1 else f"{typed}_{n}" for n in count(1))
+    return next(name for name in candidates if folded(name) not in taken)
+
+
+def _delta_field(held: Held) -> Field:
+    column = pa.field(held.column.name, held.column.type)
+    [field] = Schema.from_arrow(pa.schema([column])).fields
+    said = {"field": held.field, "comment": held.column.comment}
+    return Field(
+        field.name, field.type, metadata=said | ({"personal": "yes"} if held.column.personal else {})
+    )
+
+
+def _lake_type(type: pa.DataType) -> pa.DataType:
+    """The type as Delta gives it back."""
+    schema: Any = Schema.from_arrow(pa.schema([pa.field("column", type)]))
+    given: pa.DataType = pa.schema(schema).field("column").type
+    return given
+
+
+def type_name(type: pa.DataType) -> str:
+    """A type in the platform's words, fit for a message."""
+    if pa.types.is_decimal(type):
+        return f"decimal({type.precision},{type.scale})"
+    if pa.types.is_nested(type):
+        return f"object {hashlib.sha256(str(type).encode()).hexdigest()[:8]}"
+    return _TYPE_NAMES.get(type, str(type))

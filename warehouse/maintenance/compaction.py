@@ -1,0 +1,58 @@
+"""The lake's housekeeping: many small commits joined, and files that nobody needs any more deleted."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from warehouse.lake.delta import Lake, until_committed
+from warehouse.lake.log_tables import LOGS
+from warehouse.lake.tables import Slice, Stored, Table
+from warehouse.load.change_log import record_changes
+from warehouse.load.dataset_plans import DATASET_PLANS
+from warehouse.load.week_evidence import WEEK_SIGHTINGS
+
+#: How long a file stays after its replacement: a build, or a change log that is due, may still read it.
+RETENTION = timedelta(days=7)
+
+
+def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: timedelta = RETENTION) -> None:
+    """Join the logs' small files; delete what no version of the last `retention` needs, crashes' orphans too.
+
+    May run beside syncs. `retention` must be longer than any build or sync takes; what lies in `scratch` for
+    as long was left by a crash and goes too.
+    """
+    tables = tuple(tables)
+    for table in tables:
+        if table.tracks_changes:
+            for slice in _slices(lake, table):
+                # What a crash left unlogged is read from old files, so it is logged before they go.
+                record_changes(lake, table, slice, scratch)
+    logs = [log for log in (*LOGS, DATASET_PLANS, WEEK_SIGHTINGS) if lake.holds(log)]
+    for log in logs:
+        until_committed(partial(_compact, lake, log))
+    everything: tuple[Stored, ...] = (*tables, *logs)
+    for stored in everything:
+        lake.open(stored).vacuum(
+            retention_hours=int(retention / timedelta(hours=1)),
+            dry_run=False,
+            enforce_retention_duration=False,
+            full=True,
+        )
+    for left in scratch.iterdir() if scratch.exists() else ():
+        if time.time() - left.stat().st_mtime > retention.total_seconds():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def _compact(lake: Lake, log: Stored) -> dict[str, Any]:
+    return lake.open(log).optimize.compact()
+
+
+def _slices(lake: Lake, table: Table) -> list[Slice]:
+    partitions = lake.open(table).partitions()
+    return [Slice.of(**{name: int(each[name]) for name in table.slice_columns}) for each in partitions]

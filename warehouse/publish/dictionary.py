@@ -1,0 +1,204 @@
+"""The dictionary: every table and column of the published file, with type, meaning, unit and source.
+
+Types and meanings are those of the file, where comments carry what contracts and models say; labels and units
+are those of labels.py. The source of a model is the line `-- Source:` of its header.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.lake.log_tables import Log
+from warehouse.lake.sql import create_table, view
+from warehouse.lake.tables import Column, Table, comments
+from warehouse.publish.labels import Label, Labels
+from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
+
+DICTIONARY = Log(
+    name="dictionary",
+    comment="Every table and column of this file: type, meaning, unit and source",
+    label_zh="数据字典",
+    columns=(
+        Column("schema_name", pa.string(), "Schema", label_zh="模式"),
+        Column("table_name", pa.string(), "Table or view", label_zh="表"),
+        Column("column_name", pa.string(), "Column; null: the table itself", label_zh="列"),
+        Column("position", pa.int32(), "Place of the column, from 1; 0: the table itself", label_zh="位置"),
+        Column("data_type", pa.string(), "Type of the column; of a table: table or view", label_zh="类型"),
+        Column("description", pa.string(), "Meaning", label_zh="说明"),
+        Column("label_zh", pa.string(), "Name in Chinese", label_zh="中文名称"),
+        Column("unit", pa.string(), "Unit, where it is measured in one", label_zh="读取单元"),
+        Column("source", pa.string(), "Where it comes from", label_zh="来源"),
+    ),
+)
+
+#: Where the tables of a schema come from that have nothing more particular to say.
+SOURCES = {
+    "datasets": "the platform's dataset of this name",
+    "reports": "the platform's report of this name",
+    "seeds": "warehouse/dbt/seeds",
+    "quality": "the warehouse's own account",
+}
+OF_A_CHECK = "The rows behind the warning of the check of this name"
+#: What every installation has alike, in the order in which a page shows it.
+EVERYWHERE = ("marts", "core", "raw", "quality", "seeds")
+
+CATALOG = """
+    WITH relations AS (
+        SELECT schema_name, table_name, 'table' AS data_type, comment
+        FROM duckdb_tables() WHERE NOT temporary
+        UNION ALL
+        SELECT schema_name, view_name, 'view', comment
+        FROM duckdb_views() WHERE NOT internal AND NOT temporary
+    )
+    SELECT
+        schema_name, table_name, NULL AS column_name, 0 AS position, data_type, comment AS description
+    FROM relations
+    UNION ALL
+    SELECT schema_name, table_name, column_name, column_index, columns.data_type, columns.comment
+    FROM duckdb_columns() AS columns
+    SEMI JOIN relations USING (schema_name, table_name)
+    ORDER BY ALL
+"""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a model or its column says of itself; empty: nothing."""
+
+    description: str = ""
+    source: str = ""
+
+
+def record_dictionary(
+    path: Path, manifest: Path, tables: Iterable[Table], endpoints: Mapping[str, str]
+) -> None:
+    """Write the dictionary into a file not yet published. `manifest` is dbt's; `tables`: those of `raw`;
+    `endpoints`: the path of the interface that each of them is read from."""
+    project = json.loads(manifest.read_text(encoding="utf-8"))
+    with closing(duckdb.connect(str(path))) as con:
+        view(con, "held", [], DICTIONARY.lake_schema)
+        con.execute("DROP TABLE IF EXISTS quality.dictionary")
+        create_table(con, "quality.dictionary", "FROM held", DICTIONARY.comment, comments(DICTIONARY.columns))
+        catalog = con.sql(CATALOG).to_arrow_table().to_pylist()
+        columns = {(row["schema_name"], row["table_name"], row["column_name"]) for row in catalog}
+        labels = Labels(project, columns, tables, (CHECK_RESULTS, PUBLICATION, DICTIONARY))
+        rows = _entries(catalog, _said_by_models(project), labels, endpoints)
+        con.register("entries", pa.Table.from_pylist(list(rows), schema=DICTIONARY.lake_schema))
+        con.execute("INSERT INTO quality.dictionary FROM entries")
+
+
+def page(path: Path) -> str:
+    """The dictionary of a built file as a page, without what only one installation has."""
+    query = "FROM quality.dictionary WHERE table_name NOT IN (SELECT name FROM quality.check_results)"
+    with closing(duckdb.connect(str(path), read_only=True)) as con:
+        rows = con.sql(f"{query} ORDER BY schema_name, table_name, position").to_arrow_table().to_pylist()
+    lines = [
+        "# Dictionary",
+        "",
+        "Every table and column that all installations have; `make dictionary` writes this page. A file has",
+        "its own, with the datasets, reports and custom fields of the schools: `FROM quality.dictionary`.",
+    ]
+    for schema in EVERYWHERE:
+        lines += ["", f"## {schema}"]
+        for row in rows:
+            if row["schema_name"] == schema:
+                lines += _lines(row)
+    return "\n".join(lines) + "\n"
+
+
+def _lines(row: Mapping[str, Any]) -> list[str]:
+    cells = {name: _cell(value) for name, value in row.items()}
+    if row["column_name"] is None:
+        about = f"{cells['description']}. Source: {cells['source']}."
+        return [
+            "",
+            f"### {cells['schema_name']}.{cells['table_name']} {cells['label_zh']}",
+            "",
+            about.replace("..", "."),
+            "",
+            "| column | | type | unit | meaning |",
+            "|---|---|---|---|---|",
+        ]
+    names = ("column_name", "label_zh", "data_type", "unit", "description")
+    return ["| " + " | ".join(cells[name] for name in names) + " |"]
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value).replace("|", "\\|")
+
+
+def _entries(
+    catalog: list[dict[str, Any]],
+    models: Mapping[tuple[str, ...], Said],
+    labels: Labels,
+    endpoints: Mapping[str, str],
+) -> Iterator[dict[str, Any]]:
+    by_name = {key[-1]: said for key, said in models.items() if len(key) == 3}
+    for row in catalog:
+        schema, table, column = row["schema_name"], row["table_name"], row["column_name"]
+        of_table = models.get((schema, table), Said())
+        said = of_table if column is None else models.get((schema, table, column), Said())
+        # Views of staging say nothing of their columns, which are those of seeds and core.
+        elsewhere = by_name.get(column, Said()) if schema == "staging" else Said()
+        label = _label(labels, schema, table, column)
+        endpoint = endpoints.get(table, "") if schema == "raw" else ""
+        source = said.source or of_table.source or endpoint or SOURCES.get(schema)
+        description = row["description"] or said.description or elsewhere.description
+        if not description and schema == "quality" and column is None:
+            description = OF_A_CHECK
+        if not description and schema == "staging":
+            description = f"As in {source}"
+        yield {
+            **row,
+            "description": description or None,
+            "label_zh": label.label_zh or None,
+            "unit": label.unit or None,
+            "source": source,
+        }
+
+
+def _label(labels: Labels, schema: str, table: str, column: str | None) -> Label:
+    if column is None:
+        return labels.of_table(schema, table)
+    label = labels.of_column(schema, table, column)
+    if schema == "staging" and not label.label_zh:
+        return labels.of_renamed((schema, table), column)
+    return label
+
+
+def _said_by_models(project: Mapping[str, Any]) -> dict[tuple[str, ...], Said]:
+    """By schema and table, and by schema, table and column."""
+    found: dict[tuple[str, ...], Said] = {}
+    for node in project["nodes"].values():
+        if node["resource_type"] in ("model", "seed"):
+            where = (node["schema"], node["name"])
+            source = _source(node.get("raw_code") or "") or ", ".join(_read(node))
+            found[where] = _said(node, source)
+            for name, column in node["columns"].items():
+                found[(*where, name)] = _said(column, "")
+    return found
+
+
+def _said(node: Mapping[str, Any], source: str) -> Said:
+    meta = node.get("config", {}).get("meta") or node.get("meta") or {}
+    return Said(node["description"], meta.get("source") or source)
+
+
+def _source(code: str) -> str:
+    """What the header of a model says behind `-- Source:`, up to the end of the comment."""
+    found = re.search(r"^-- Source: (.*(?:\n--   .*)*)", code, re.MULTILINE)
+    return re.sub(r"\n--\s+", " ", found[1]).rstrip(".") if found else ""
+
+
+def _read(node: Mapping[str, Any]) -> list[str]:
+    """The tables that a model without such a header reads, of names like model.campus.dim_term."""
+    return [".".join(name.split(".")[2:]) for name in node.get("depends_on", {}).get("nodes", ())]
