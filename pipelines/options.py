@@ -24,6 +24,7 @@ from exports.export import Format
 from exports.ready import READY
 from exports.sheets import Language
 from exports.tables import SCHEMAS
+from loading.pushes.names import PUSHABLE
 
 
 class Section(BaseModel):
@@ -270,6 +271,30 @@ class SemesterOptions(Section):
         }
 
 
+class PushOptions(Section):
+    """Which pushes are taken, and what is read of them."""
+
+    resources: dict[str, tuple[str, ...]] = Field(
+        {}, description="Our resources by the platform's name in a push; none named: it is of no interest"
+    )
+    max_bytes: int = Field(4_000_000, ge=1, description="Greatest body of a push")
+    max_age: float = Field(1440, gt=0, description="Minutes: a push that was made earlier is refused")
+    max_ahead: float = Field(5, gt=0, description="Minutes: a push from so far in the future is refused")
+    max_waiting: int = Field(100_000, ge=1, description="Events that may wait; more are refused for now")
+    keep_days: float = Field(30, gt=0, description="Days for which drained events are kept")
+    slice_pause: float = Field(
+        10, ge=0, description="Minutes between two readings of a whole slice that pushes ask for"
+    )
+
+    @field_validator("resources")
+    @classmethod
+    def _known(cls, resources: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for name in sorted({name for names in resources.values() for name in names}):
+            if name not in PUSHABLE:
+                raise ValueError(f"{name!r} cannot be read for a push; there are: {', '.join(PUSHABLE)}")
+        return resources
+
+
 class Options(Section):
     """campus.yaml as a whole."""
 
@@ -283,6 +308,7 @@ class Options(Section):
     publish: PublishOptions = PublishOptions()
     exports: ExportOptions = ExportOptions()
     schedule: ScheduleOptions = ScheduleOptions()
+    pushes: PushOptions = PushOptions()
 
     @field_validator("reports")
     @classmethod

@@ -2,6 +2,7 @@
 
 Everything is checked as a whole at start; a mistake is one line that names the key and what is expected."""
 
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, YamlConfigSettingsSource
 
 from campus.selections import nearest
@@ -46,6 +47,10 @@ class Settings(BaseSettings):
     card_ids: Names = ()
     reports: Names = ()
     keep_id_numbers: bool = False
+    push_token: SecretStr | None = None
+    push_tokens: SecretStr | None = None
+    push_host: str = "127.0.0.1"
+    push_port: int = Field(8710, ge=0, le=65535)
     config: Path | None = None
     # Of campus.yaml only: load_settings gives it, and the environment is not asked.
     options: Annotated[Options, NoDecode] = Options()
@@ -63,7 +68,9 @@ class Settings(BaseSettings):
             raise ValueError("expected a path without # and ?")
         return home.expanduser().resolve()
 
-    @field_validator("base_url", "client_id", "client_secret", "config", mode="before")
+    @field_validator(
+        "base_url", "client_id", "client_secret", "push_token", "push_tokens", "config", mode="before"
+    )
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return None if value == "" else value
@@ -85,6 +92,13 @@ class Settings(BaseSettings):
     def _empty_is_no(cls, value: Any) -> Any:
         return False if value == "" else value
 
+    @field_validator("push_tokens")
+    @classmethod
+    def _token_of_each_school(cls, tokens: SecretStr | None) -> SecretStr | None:
+        if tokens and not all(re.fullmatch(r"\d+=.+", part) for part in _parts(tokens.get_secret_value())):
+            raise ValueError("expected a token a school, e.g. 101=first-token,102=second-token")
+        return tokens
+
     @field_validator("device_ids", "card_ids", "reports", mode="before")
     @classmethod
     def _comma_separated(cls, value: Any) -> Any:
@@ -104,6 +118,22 @@ class Settings(BaseSettings):
     def embedded(self) -> bool:
         """Whether the embedded simulator stands in for a platform."""
         return self.base_url is None
+
+    @property
+    def takes_pushes(self) -> bool:
+        """Whether a token is set that the platform signs its pushes with."""
+        return self.push_token is not None or self.push_tokens is not None
+
+    def push_token_of(self, school_id: int) -> str | None:
+        """What pushes of a school are signed with: its own token, or that of all; None: none are taken."""
+        own = _parts(self.push_tokens.get_secret_value()) if self.push_tokens else []
+        for part in own:
+            school, _, token = part.partition("=")
+            if int(school) == school_id:
+                return token
+        if self.push_token is None or (self.school_ids and school_id not in self.school_ids):
+            return None
+        return self.push_token.get_secret_value()
 
     @property
     def lake_root(self) -> Path:

@@ -162,6 +162,17 @@ def export(
     sys.exit(run_export(settings, names, format=format, folder=folder, schools=schools))
 
 
+@main.command("push-receiver")
+def push_receiver() -> None:
+    """Take the platform's change pushes (CAMPUS_PUSH_TOKEN, CAMPUS_PUSH_HOST, CAMPUS_PUSH_PORT)."""
+    settings = _settings_to_write()
+    if not settings.takes_pushes:
+        raise SettingsError(["CAMPUS_PUSH_TOKEN is not set: the platform signs its pushes with it"])
+    from pipelines.pushes.receiver import serve
+
+    serve(settings)
+
+
 @main.command()
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def ui(arguments: tuple[str, ...]) -> None:

@@ -1,0 +1,1 @@
+"""Change pushes of the platform: whether they are genuine, and what they say. No I/O."""

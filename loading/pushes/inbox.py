@@ -1,0 +1,246 @@
+"""The inbox: pushed events on disk, from the answer to the platform until what they name is in the lake.
+
+SQLite in WAL mode with full synchronization, so that what a push was answered for outlives a crash and a
+power cut. The receiver adds, the drain takes; both may do so at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from campus.push.message import Push
+
+#: `unknown`: no resource of ours has the name; it waits for one. `given_up`: left to the nightly load.
+State = Literal["waiting", "done", "unknown", "given_up"]
+
+#: Attempts of an event, and seconds before the second one; each pause is twice the one before.
+ATTEMPTS, FIRST_PAUSE = 8, 60.0
+#: Seconds to wait while another process writes.
+PATIENCE = 5.0
+DAY = 86_400.0
+#: Days for which what was never drained is kept to be seen.
+KEPT_UNDRAINED = 365.0
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS push (
+    school_id INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    received_at REAL NOT NULL,
+    PRIMARY KEY (school_id, id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS event (
+    seq INTEGER PRIMARY KEY,
+    school_id INTEGER NOT NULL,
+    push_id TEXT NOT NULL,
+    resource TEXT NOT NULL,
+    op TEXT NOT NULL,
+    keys TEXT NOT NULL,
+    sent_at REAL NOT NULL,
+    received_at REAL NOT NULL,
+    state TEXT NOT NULL DEFAULT 'waiting',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    due_at REAL NOT NULL DEFAULT 0,
+    problem TEXT NOT NULL DEFAULT '',
+    ended_at REAL
+);
+CREATE INDEX IF NOT EXISTS undrained ON event (state, due_at) WHERE state <> 'done';
+CREATE INDEX IF NOT EXISTS by_arrival ON event (received_at);
+"""
+
+
+class InboxFull(Exception):
+    """So many events wait that no more are taken."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Rows of a resource, by the platform's name for it, that met the same fate. Times in Unix seconds."""
+
+    seq: int
+    school_id: int
+    resource: str
+    op: str
+    keys: tuple[Any, ...]
+    sent_at: float
+    received_at: float
+    attempts: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How many events of a resource of a school are in a state, and why the last of them is."""
+
+    school_id: int
+    resource: str
+    state: State
+    events: int
+    problem: str
+
+
+class Inbox:
+    """The inbox of a home. Used by one thread at a time. Raises sqlite3.Error where it cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(path, timeout=PATIENCE, check_same_thread=False)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.executescript(SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def add(self, school_id: int, push: Push, most_waiting: int) -> bool:
+        """Keep a push, on disk when this returns; False where it was there before.
+
+        Raises InboxFull."""
+        now = time.time()
+        with self._connection as transaction:
+            added = transaction.execute(
+                "INSERT INTO push VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (school_id, push.id, now)
+            )
+            if not added.rowcount:
+                return False
+            waiting = "SELECT count(*) FROM event WHERE state = 'waiting'"
+            if transaction.execute(waiting).fetchone()[0] >= most_waiting:
+                raise InboxFull
+            transaction.executemany(
+                "INSERT INTO event (school_id, push_id, resource, op, keys, sent_at, received_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        school_id,
+                        push.id,
+                        push.resource,
+                        event.op,
+                        json.dumps(event.keys),
+                        push.sent_at.timestamp(),
+                        now,
+                    )
+                    for event in push.events
+                ],
+            )
+        return True
+
+    def due(self, most: int) -> list[Event]:
+        """The events that wait and whose time has come, in the order of their arrival."""
+        rows = self._connection.execute(
+            "SELECT seq, school_id, resource, op, keys, sent_at, received_at, attempts FROM event"
+            " WHERE state = 'waiting' AND due_at <= ? ORDER BY seq LIMIT ?",
+            (time.time(), most),
+        )
+        return [_event(row) for row in rows]
+
+    def schools_due(self) -> set[int]:
+        """The schools of which events are due."""
+        found = "SELECT DISTINCT school_id FROM event WHERE state = 'waiting' AND due_at <= ?"
+        return {school_id for (school_id,) in self._connection.execute(found, (time.time(),))}
+
+    def done(self, events: Iterable[Event]) -> None:
+        """Note that what the events name is in the lake."""
+        self._end(events, "done", "")
+
+    def unknown(self, events: Iterable[Event], problem: str) -> None:
+        """Set events aside of which nobody knows what to read, until `recall`."""
+        self._end(events, "unknown", problem)
+
+    def recall(self, resources: Sequence[str]) -> None:
+        """Let those events wait again whose resource is known by now."""
+        names = ", ".join("?" * len(resources))
+        with self._connection as transaction:
+            transaction.execute(
+                f"UPDATE event SET state = 'waiting' WHERE state = 'unknown' AND resource IN ({names})",
+                tuple(resources),
+            )
+
+    def failed(self, events: Iterable[Event], problem: str) -> None:
+        """Note an attempt that failed: the next is later, after the last one the event is given up."""
+        now = time.time()
+        with self._connection as transaction:
+            for event in events:
+                attempts = event.attempts + 1
+                transaction.execute(
+                    "UPDATE event SET attempts = ?, due_at = ?, problem = ?, state = ?, ended_at = ?"
+                    " WHERE seq = ?",
+                    (
+                        attempts,
+                        now + FIRST_PAUSE * 2 ** (attempts - 1),
+                        problem,
+                        "given_up" if attempts >= ATTEMPTS else "waiting",
+                        now if attempts >= ATTEMPTS else None,
+                        event.seq,
+                    ),
+                )
+
+    def postpone(self, events: Iterable[Event], seconds: float) -> None:
+        """Let events wait so long, for no fault of theirs."""
+        with self._connection as transaction:
+            transaction.executemany(
+                "UPDATE event SET due_at = ? WHERE seq = ?",
+                [(time.time() + seconds, event.seq) for event in events],
+            )
+
+    def prune(self, days: float) -> None:
+        """Forget what was drained so many days ago, and after a year all."""
+        oldest, oldest_undrained = time.time() - days * DAY, time.time() - KEPT_UNDRAINED * DAY
+        with self._connection as transaction:
+            transaction.execute("DELETE FROM event WHERE state = 'done' AND received_at < ?", (oldest,))
+            transaction.execute("DELETE FROM event WHERE received_at < ?", (oldest_undrained,))
+            transaction.execute("DELETE FROM push WHERE received_at < ?", (oldest,))
+
+    def last_received(self) -> float | None:
+        """When the last push came; None: none has, or all are forgotten."""
+        [latest] = self._connection.execute("SELECT max(received_at) FROM push").fetchone()
+        return None if latest is None else float(latest)
+
+    def standings(self) -> list[Standing]:
+        """What the inbox holds, by school, resource and state."""
+        rows = self._connection.execute(
+            "SELECT school_id, resource, state, count(*), coalesce(max(nullif(problem, '')), '') FROM event"
+            " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
+        )
+        return [Standing(*row) for row in rows]
+
+    def received_since(self, school_id: int, moment: float) -> list[Event]:
+        """All events of a school that came at that moment or later, whatever became of them."""
+        rows = self._connection.execute(
+            "SELECT seq, school_id, resource, op, keys, sent_at, received_at, attempts FROM event"
+            " WHERE school_id = ? AND received_at >= ? ORDER BY seq",
+            (school_id, moment),
+        )
+        return [_event(row) for row in rows]
+
+    def _end(self, events: Iterable[Event], state: State, problem: str) -> None:
+        with self._connection as transaction:
+            transaction.executemany(
+                "UPDATE event SET state = ?, problem = ?, ended_at = ? WHERE seq = ?",
+                [(state, problem, time.time(), event.seq) for event in events],
+            )
+
+
+def inbox_path(home: Path) -> Path:
+    """Where the inbox of a home is."""
+    return home / "pushes.sqlite"
+
+
+@contextmanager
+def opened(home: Path) -> Iterator[Inbox]:
+    """The inbox of a home, made where it is missing."""
+    inbox = Inbox(inbox_path(home))
+    try:
+        yield inbox
+    finally:
+        inbox.close()
+
+
+def _event(row: Sequence[Any]) -> Event:
+    seq, school_id, resource, op, keys, sent_at, received_at, attempts = row
+    return Event(seq, school_id, resource, op, tuple(json.loads(keys)), sent_at, received_at, attempts)

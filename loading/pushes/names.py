@@ -1,0 +1,39 @@
+"""Which of our resources a push is about: the platform's names for them are not specified."""
+
+from collections.abc import Mapping, Sequence
+
+from campus.registry import BASE_DATA
+
+#: What pushes can have us read.
+PUSHABLE = tuple(spec.name for spec in BASE_DATA)
+
+# A person is in the list of all users and in that of their role.
+PEOPLE = ("reflections", "students", "teachers")
+# What one request shows is read together.
+ASSESSMENTS = ("assessments", "assessment_items")
+#: The likely names: ours, the platform's own words for the resource, and the ends of its paths.
+LIKELY: Mapping[Sequence[str], tuple[str, ...]] = {
+    ("semester", "semesters", "system/semesters"): ("semesters",),
+    ("term", "terms", "term/terms"): ("terms",),
+    ("structure", "structures", "structure/structures"): ("structures",),
+    ("user", "users", "reflection", "reflections", "reflection/reflections"): PEOPLE,
+    ("student", "students", "reflection/students"): PEOPLE,
+    ("teacher", "teachers", "reflection/teachers"): PEOPLE,
+    ("admin_class", "admin_classes", "admin_class/admin_classes"): ("admin_classes",),
+    ("class", "classes", "klass", "klasses", "course_class", "klass/classes"): ("classes",),
+    ("class_member", "class_members", "class_selection", "class_selections", "klass/class_selections"): (
+        "class_members",
+    ),
+    ("assessment", "assessments", "class_assessment", "class_assessment/assessment"): ASSESSMENTS,
+    ("item", "items", "assessment_item", "assessment_items", "class_assessment/items"): ASSESSMENTS,
+    ("score", "scores", "item_score", "class_assessment/scores"): ("scores",),
+    ("grade", "grades", "class_assessment/grades"): ("grades",),
+}
+_BY_NAME = {name: ours for names, ours in LIKELY.items() for name in names}
+
+
+def resources_named(name: str, told: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Our resources that a push's `resource` is about; None: nobody knows. `told`: what campus.yaml says."""
+    if name in told:
+        return told[name]
+    return _BY_NAME.get(name.lower().replace("-", "_").removeprefix("api/v3/"))

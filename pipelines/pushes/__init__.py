@@ -1,0 +1,1 @@
+"""Change pushes: the receiver that keeps them, and the sensor that has them drained."""
