@@ -17,6 +17,7 @@ from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
 from loading.chain import load_school
 from loading.commit import Loaded, in_words
 from loading.partition_keys import partitions_of, semesters_by_school
+from loading.pushes.misses import measure_misses
 from loading.runtime import Cause, Runtime, cause_of, told
 from loading.slice_loader import Loader
 from loading.tables import TABLES
@@ -50,6 +51,7 @@ def resource_assets(
         names = {key.path[-1] for key in context.selected_asset_keys}
         selected = [spec for spec in specs if spec.name in names]
         loaded = uvloop.run(_load_all(context, runtime, cause, selected))
+        measure_misses(runtime, cause, loaded)
         began = tell_drift(runtime, cause, sources_of(loaded))
         for spec in selected:
             asset = asset_key(spec.name)

@@ -66,13 +66,13 @@ async def _load_chain(loader: Loader, where: Where, specs: Sequence[ResourceSpec
             again = parent is not None and parent.status != "skipped"
             assert where.school_id is not None
             asked = tuple(with_fields_of(loader.runtime, one, where.school_id) for one in group)
-            results = await loader.load(asked, _with_known(loader, spec, where), again=again)
+            results = await loader.load(asked, with_known(loader, spec, where), again=again)
         for one in results:
             loaded[one.spec.name] = one
             yield one
 
 
-def _with_known(loader: Loader, spec: ResourceSpec, where: Where) -> Where:
+def with_known(loader: Loader, spec: ResourceSpec, where: Where) -> Where:
     """Add what the lake knows of a resource's questions: the ids that they name; and of a list that may hide
     rows, which are held, and the statuses that those of the school have."""
     where = _with_parents(loader, spec, where)

@@ -11,6 +11,7 @@ from campus.http.config import ClientConfig
 from campus.http.events import Event, Listener
 from loading.attendance.weeks import AttendanceSettings
 from loading.datasets.tables import DatasetSettings
+from loading.pushes.names import PushSettings
 from loading.reports.tables import WantedReport
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
@@ -43,6 +44,7 @@ class Runtime:
     datasets: DatasetSettings
     reports: tuple[WantedReport, ...]
     attendance: AttendanceSettings
+    pushes: PushSettings
     listener: Listener | None = None
 
     @property

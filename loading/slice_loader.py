@@ -24,7 +24,7 @@ from loading.spools import Target, open_target
 from loading.tables import TABLES, slice_of, values
 from warehouse.lake.tables import Slice
 from warehouse.load.commit import Guard
-from warehouse.load.reading import Kept
+from warehouse.load.reading import Asked, Kept
 
 # A message that lists more broken classes than this is read by nobody.
 IDS_SHOWN = 20
@@ -56,7 +56,7 @@ class Loader:
         `again`: also where this run's cause has committed it, because what the questions are made from is
         new. A failure is an outcome, not an exception: the other slices go on."""
         slices = {spec: _slice(spec, where) for spec in specs}
-        return await self.load_by(partial(self._read, where=where), slices, again=again)
+        return await self.load_by(partial(self.read, where=where), slices, again=again)
 
     async def load_by(
         self,
@@ -64,8 +64,10 @@ class Loader:
         slices: Mapping[ResourceSpec, Slice],
         *,
         again: bool,
+        asked: Mapping[ResourceSpec, Asked] | None = None,
     ) -> list[Loaded]:
-        """The same for slices of resources that a function of their own reads together."""
+        """The same for slices of resources that a function of their own reads together. `asked`: what it asks
+        for, where that is not the whole of a slice."""
         if not again and all(self._is_done(spec, slice) for spec, slice in slices.items()):
             return [
                 Loaded(spec, slice, "skipped", "already loaded by this sync")
@@ -94,6 +96,7 @@ class Loader:
                         targets[spec],
                         collectors[spec].account,
                         guard_of(self.runtime, spec),
+                        asked=(asked or {}).get(spec),
                     )
                     for spec, slice in slices.items()
                 ]
@@ -125,7 +128,8 @@ class Loader:
             spec, _slice(spec, where), "not asked for, since what it is asked with could not be loaded"
         )
 
-    async def _read(self, collectors: dict[ResourceSpec, Collector], *, where: Where) -> None:
+    async def read(self, collectors: dict[ResourceSpec, Collector], *, where: Where) -> None:
+        """Read slices, or the parts of them that `where` names, into their collectors. Raises CampusError."""
         by_name = {spec.name: collector for spec, collector in collectors.items()}
         first = next(iter(collectors))
         main = first.embedded_in or first.name
@@ -144,11 +148,13 @@ class Loader:
         guard: Guard,
         *,
         retires: bool = False,
+        asked: Asked | None = None,
     ) -> Loaded:
         reading = replace(
             reading_of(self._cause, slice, target.spool, account),
             keep=self._kept(spec, slice, account),
             retires=retires,
+            asked=asked,
             failures=failures(unit_in_words(spec), account.failed),
         )
         return commit_slice(
@@ -164,7 +170,7 @@ class Loader:
             return ()
         ids = tuple(account.failed)
         if spec.unit_via is not None:
-            ids = self._via(RESOURCES[spec.unit_via], slice, ids)
+            ids = self.via(RESOURCES[spec.unit_via], slice, ids)
         if MODES[spec.asked].respelled:
             ids = self._spellings(spec, spec.unit_column, slice, ids)
         return (Kept(spec.unit_column, ids),)
@@ -181,7 +187,7 @@ class Loader:
         others = (kind for kind in sent if kind is not None and kind not in asked)
         return (*failed, *(kind for kind in others if bare(kind) in lost or bare(kind) not in read))
 
-    def _via(self, spec: ResourceSpec, slice: Slice, failed: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    def via(self, spec: ResourceSpec, slice: Slice, failed: tuple[int | str, ...]) -> tuple[int | str, ...]:
         """The rows of a resource that stand for the units which failed: assessments for their classes."""
         unit = spec.unit_column or ""
         table = self.runtime.lake.read(TABLES[spec.name], slice, ["id", unit], alive=False)

@@ -108,6 +108,7 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     from assets.maintenance import lake_maintenance
     from assets.models import model_assets
     from pipelines.export_automation import export_definitions
+    from pipelines.pushes.automation import push_definitions
 
     build = build_of(settings)
     models = [*model_assets(manifest(build), build), lake_maintenance]
@@ -120,7 +121,8 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
         assets=models, jobs=[publish], sensors=[publish_after_loads(settings, publish)]
     )
     exports = export_definitions(settings, publish)
-    return dg.Definitions.merge(load_definitions(settings, runtime), publication, exports)
+    pushes = push_definitions(settings, publish)
+    return dg.Definitions.merge(load_definitions(settings, runtime), publication, exports, pushes)
 
 
 @dg.definitions

@@ -24,7 +24,7 @@ from exports.export import Format
 from exports.ready import READY
 from exports.sheets import Language
 from exports.tables import SCHEMAS
-from loading.pushes.names import PUSHABLE
+from loading.pushes.names import PUSHABLE, PushSettings
 
 
 class Section(BaseModel):
@@ -285,6 +285,11 @@ class PushOptions(Section):
     slice_pause: float = Field(
         10, ge=0, description="Minutes between two readings of a whole slice that pushes ask for"
     )
+
+    @property
+    def drained(self) -> PushSettings:
+        """What `loading` takes of it."""
+        return PushSettings(self.resources, 60 * self.slice_pause)
 
     @field_validator("resources")
     @classmethod

@@ -158,5 +158,6 @@ def _runtime(
         datasets=_dataset_settings(settings),
         reports=wanted_reports(settings),
         attendance=attendance_settings(settings),
+        pushes=settings.options.pushes.drained,
         listener=listener,
     )

@@ -25,6 +25,7 @@ from simulator.http.faults import (
 from simulator.http.parameters import check_listed
 from simulator.http.routing import Route, Router
 from simulator.messages import Headers, Problem, Request, Response, coded, enveloped, problem_response
+from simulator.push import Subscriber
 from simulator.resources import platform, routes
 from simulator.settings import Settings
 
@@ -39,11 +40,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class Application:
     """One platform behind ASGI."""
 
-    def __init__(self, settings: Settings, plan: FaultPlan) -> None:
+    def __init__(self, settings: Settings, plan: FaultPlan, subscriber: Subscriber | None = None) -> None:
         self.platform = platform(settings)
         self._router = Router(routes(settings.readings))
         self._log = Log(settings.access.log)
-        self._control = Control(self.platform, Faults(plan), self._log)
+        self._control = Control(self.platform, Faults(plan), self._log, subscriber)
         self._cache = PageCache()
         self._second, self._answered = 0, 0
 

@@ -10,6 +10,7 @@ import msgspec
 
 from simulator.app import Application
 from simulator.http.faults import Fault, FaultPlan
+from simulator.push import Subscriber
 from simulator.readings import Readings
 from simulator.server import serve
 from simulator.settings import Access, Settings, Size
@@ -61,6 +62,13 @@ def _faults(_context: click.Context, _parameter: click.Parameter, texts: tuple[s
     default="demo-secret",
     help="Better given in SIMULATOR_CLIENT_SECRET, where no process list shows it.",
 )
+@click.option("--push-url", help="Address that changes are pushed to; none are without it.")
+@click.option(
+    "--push-token",
+    envvar="SIMULATOR_PUSH_TOKEN",
+    default="demo-push-token",
+    help="What pushes are signed with; better given in SIMULATOR_PUSH_TOKEN.",
+)
 @click.option(
     "--fault", "faults", multiple=True, callback=_faults, help='A fault as JSON, such as {"kind": "slow"}.'
 )
@@ -73,6 +81,8 @@ def simulator(
     port: int,
     client_id: str,
     client_secret: str,
+    push_url: str | None,
+    push_token: str,
     faults: list[Fault],
     until_stdin_closes: bool,
     **options: Any,
@@ -80,7 +90,8 @@ def simulator(
     """Run a school platform to try things against: made-up schools behind the real interface."""
     options["today"] = options["today"].date()
     settings = Settings.of(client_id, client_secret, **options)
-    app = Application(settings, FaultPlan(faults, seed=settings.size.seed))
+    subscriber = Subscriber(push_url, push_token) if push_url else None
+    app = Application(settings, FaultPlan(faults, seed=settings.size.seed), subscriber)
     try:
         serve(app, host, port, until_stdin_closes=until_stdin_closes)
     except OSError as error:

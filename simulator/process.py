@@ -94,6 +94,10 @@ class RunningSimulator:
         """Delete for good."""
         return self._mutate(op="destroy", resource=resource, key=key, parent=parent)
 
+    def push_to(self, url: str, token: str) -> None:
+        """From now on push each change to this address, signed with this token."""
+        self.control("POST", "subscriber", body={"url": url, "token": token})
+
     def let_days_pass(self, days: int) -> str:
         """Move the platform's date on, which is returned: new lessons take place, late marks come in."""
         return str(self.control("POST", "days", body=days))

@@ -476,6 +476,12 @@ class Readings:
         "object",
         text='How params carry a range of dates: ["a", "b"], "a,b", or an object of start and end.',
     )
+    push_names: str = _reading(
+        "names", "paths", text="Resource types of pushes: names (class_members), or paths (klass/classes)."
+    )
+    push_slashes: str = _reading(
+        "plain", "escaped", text="Slashes in what a push is signed with: as they are, or escaped."
+    )
     report_order: str = _reading(
         "stable", "shuffled", text="The order of a report's rows: one, or another for each request."
     )

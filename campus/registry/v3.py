@@ -11,7 +11,12 @@ CLASSES = ("class.read", "klass.read")
 SCHOOLS = ResourceSpec("schools", "/api/v1/schools", contracts.School, ("user.read",), paged=False)
 
 SEMESTERS = ResourceSpec(
-    "semesters", "/api/v3/system/semesters", contracts.Semester, ("semester.read",), lists_semesters=True
+    "semesters",
+    "/api/v3/system/semesters",
+    contracts.Semester,
+    ("semester.read",),
+    id_filter="id_in",
+    lists_semesters=True,
 )
 
 # In the order that the interface recommends.
@@ -46,6 +51,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         contracts.Student,
         ("student.read_basic", "student.read_all"),
         with_trashed=True,
+        id_filter="id_in",
     ),
     ResourceSpec(
         "teachers",
@@ -53,6 +59,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         contracts.Teacher,
         ("teacher.read_basic", "teacher.read_all"),
         with_trashed=True,
+        id_filter="id_in",
     ),
     ResourceSpec(
         "admin_classes",
@@ -73,6 +80,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         sliced_by="semester",
         wished={"expand": "teachers,admin_class_ids,grades"},
         with_trashed=True,
+        id_filter="id_in",
     ),
     ResourceSpec(
         "class_members",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from campus.push.message import Push
 #: `unknown`: no resource of ours has the name; it waits for one. `given_up`: left to the nightly load.
 State = Literal["waiting", "done", "unknown", "given_up"]
 
+COLUMNS = "seq, school_id, resource, op, keys, sent_at, received_at, attempts"
 #: Attempts of an event, and seconds before the second one; each pause is twice the one before.
 ATTEMPTS, FIRST_PAUSE = 8, 60.0
 #: Seconds to wait while another process writes.
@@ -50,6 +51,22 @@ CREATE TABLE IF NOT EXISTS event (
     problem TEXT NOT NULL DEFAULT '',
     ended_at REAL
 );
+CREATE TABLE IF NOT EXISTS slice_read (
+    school_id INTEGER NOT NULL,
+    resource TEXT NOT NULL,
+    read_at REAL NOT NULL,
+    PRIMARY KEY (school_id, resource)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS misses (
+    school_id INTEGER NOT NULL,
+    resource TEXT NOT NULL,
+    slice TEXT NOT NULL,
+    until REAL NOT NULL,
+    measured_at REAL NOT NULL,
+    changed INTEGER NOT NULL,
+    missed INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS of_slice ON misses (school_id, resource, slice, until);
 CREATE INDEX IF NOT EXISTS undrained ON event (state, due_at) WHERE state <> 'done';
 CREATE INDEX IF NOT EXISTS by_arrival ON event (received_at);
 """
@@ -82,6 +99,20 @@ class Standing:
     state: State
     events: int
     problem: str
+
+
+@dataclass(frozen=True)
+class Misses:
+    """What a load showed of the pushes of a slice: rows that changed since the load before, and how many of
+    them none had announced. `until`: when the load began; times in Unix seconds."""
+
+    school_id: int
+    resource: str
+    slice: str
+    until: float
+    measured_at: float
+    changed: int
+    missed: int
 
 
 class Inbox:
@@ -130,19 +161,34 @@ class Inbox:
             )
         return True
 
-    def due(self, most: int) -> list[Event]:
-        """The events that wait and whose time has come, in the order of their arrival."""
+    def due(self, school_id: int, most: int) -> list[Event]:
+        """The events of a school that wait and whose time has come, in the order of their arrival."""
         rows = self._connection.execute(
-            "SELECT seq, school_id, resource, op, keys, sent_at, received_at, attempts FROM event"
-            " WHERE state = 'waiting' AND due_at <= ? ORDER BY seq LIMIT ?",
-            (time.time(), most),
+            f"SELECT {COLUMNS} FROM event"
+            " WHERE school_id = ? AND state = 'waiting' AND due_at <= ? ORDER BY seq LIMIT ?",
+            (school_id, time.time(), most),
         )
         return [_event(row) for row in rows]
 
-    def schools_due(self) -> set[int]:
+    def slice_read_at(self, school_id: int, resource: str) -> float:
+        """When the last reading of a whole slice of a resource for the sake of pushes began; 0: never."""
+        found = "SELECT read_at FROM slice_read WHERE school_id = ? AND resource = ?"
+        row = self._connection.execute(found, (school_id, resource)).fetchone()
+        return float(row[0]) if row else 0.0
+
+    def slice_read(self, school_id: int, resource: str, began: float) -> None:
+        """Note that a whole slice of a resource has been read since then."""
+        with self._connection as transaction:
+            transaction.execute(
+                "INSERT INTO slice_read VALUES (?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET read_at = excluded.read_at",
+                (school_id, resource, began),
+            )
+
+    def schools_due(self) -> list[int]:
         """The schools of which events are due."""
-        found = "SELECT DISTINCT school_id FROM event WHERE state = 'waiting' AND due_at <= ?"
-        return {school_id for (school_id,) in self._connection.execute(found, (time.time(),))}
+        found = "SELECT DISTINCT school_id FROM event WHERE state = 'waiting' AND due_at <= ? ORDER BY 1"
+        return [school_id for (school_id,) in self._connection.execute(found, (time.time(),))]
 
     def done(self, events: Iterable[Event]) -> None:
         """Note that what the events name is in the lake."""
@@ -152,13 +198,13 @@ class Inbox:
         """Set events aside of which nobody knows what to read, until `recall`."""
         self._end(events, "unknown", problem)
 
-    def recall(self, resources: Sequence[str]) -> None:
+    def recall(self, is_known: Callable[[str], bool]) -> None:
         """Let those events wait again whose resource is known by now."""
-        names = ", ".join("?" * len(resources))
+        names = self._connection.execute("SELECT DISTINCT resource FROM event WHERE state = 'unknown'")
+        known = [name for name in names if is_known(*name)]
         with self._connection as transaction:
-            transaction.execute(
-                f"UPDATE event SET state = 'waiting' WHERE state = 'unknown' AND resource IN ({names})",
-                tuple(resources),
+            transaction.executemany(
+                "UPDATE event SET state = 'waiting' WHERE state = 'unknown' AND resource = ?", known
             )
 
     def failed(self, events: Iterable[Event], problem: str) -> None:
@@ -195,6 +241,7 @@ class Inbox:
             transaction.execute("DELETE FROM event WHERE state = 'done' AND received_at < ?", (oldest,))
             transaction.execute("DELETE FROM event WHERE received_at < ?", (oldest_undrained,))
             transaction.execute("DELETE FROM push WHERE received_at < ?", (oldest,))
+            transaction.execute("DELETE FROM misses WHERE measured_at < ?", (oldest_undrained,))
 
     def last_received(self) -> float | None:
         """When the last push came; None: none has, or all are forgotten."""
@@ -212,11 +259,29 @@ class Inbox:
     def received_since(self, school_id: int, moment: float) -> list[Event]:
         """All events of a school that came at that moment or later, whatever became of them."""
         rows = self._connection.execute(
-            "SELECT seq, school_id, resource, op, keys, sent_at, received_at, attempts FROM event"
-            " WHERE school_id = ? AND received_at >= ? ORDER BY seq",
+            f"SELECT {COLUMNS} FROM event WHERE school_id = ? AND received_at >= ? ORDER BY seq",
             (school_id, moment),
         )
         return [_event(row) for row in rows]
+
+    def measured(self, misses: Misses) -> None:
+        """Keep what a load showed."""
+        with self._connection as transaction:
+            transaction.execute("INSERT INTO misses VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(misses))
+
+    def measured_until(self, school_id: int, resource: str, slice: str) -> float | None:
+        """When the last load began that a slice was measured by; None: none was."""
+        found = "SELECT max(until) FROM misses WHERE school_id = ? AND resource = ? AND slice = ?"
+        [until] = self._connection.execute(found, (school_id, resource, slice)).fetchone()
+        return None if until is None else float(until)
+
+    def misses_since(self, moment: float) -> list[tuple[str, int, int]]:
+        """Of each resource: rows that had changed by the loads since then, and those not announced."""
+        return self._connection.execute(
+            "SELECT resource, sum(changed), sum(missed) FROM misses WHERE measured_at >= ?"
+            " GROUP BY 1 HAVING sum(changed) > 0 ORDER BY 3 DESC, 1",
+            (moment,),
+        ).fetchall()
 
     def _end(self, events: Iterable[Event], state: State, problem: str) -> None:
         with self._connection as transaction:

@@ -1,6 +1,7 @@
 """Which of our resources a push is about: the platform's names for them are not specified."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from campus.registry import BASE_DATA
 
@@ -9,8 +10,6 @@ PUSHABLE = tuple(spec.name for spec in BASE_DATA)
 
 # A person is in the list of all users and in that of their role.
 PEOPLE = ("reflections", "students", "teachers")
-# What one request shows is read together.
-ASSESSMENTS = ("assessments", "assessment_items")
 #: The likely names: ours, the platform's own words for the resource, and the ends of its paths.
 LIKELY: Mapping[Sequence[str], tuple[str, ...]] = {
     ("semester", "semesters", "system/semesters"): ("semesters",),
@@ -24,12 +23,21 @@ LIKELY: Mapping[Sequence[str], tuple[str, ...]] = {
     ("class_member", "class_members", "class_selection", "class_selections", "klass/class_selections"): (
         "class_members",
     ),
-    ("assessment", "assessments", "class_assessment", "class_assessment/assessment"): ASSESSMENTS,
-    ("item", "items", "assessment_item", "assessment_items", "class_assessment/items"): ASSESSMENTS,
+    ("assessment", "assessments", "class_assessment", "class_assessment/assessment"): ("assessments",),
+    ("item", "items", "assessment_item", "assessment_items", "class_assessment/items"): ("assessment_items",),
     ("score", "scores", "item_score", "class_assessment/scores"): ("scores",),
     ("grade", "grades", "class_assessment/grades"): ("grades",),
 }
 _BY_NAME = {name: ours for names, ours in LIKELY.items() for name in names}
+
+
+@dataclass(frozen=True)
+class PushSettings:
+    """What is read of pushes. `resources`: ours by the platform's name, where settings say so;
+    `slice_pause`: seconds between two readings of a whole slice."""
+
+    resources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    slice_pause: float = 600
 
 
 def resources_named(name: str, told: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:

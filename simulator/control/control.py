@@ -6,14 +6,25 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from simulator.control import editing
+from simulator.control.announcing import changed
 from simulator.control.log import Log
 from simulator.http.faults import FaultPlan, Faults
 from simulator.http.platform import Platform
 from simulator.messages import Problem, Request, Response, json_response, problem_response
+from simulator.push import Op, Pusher, Subscriber
 from simulator.resources.tables import keeping
 from simulator.school.rows import Row, Values
 
 PREFIX = "/_simulator/"
+
+#: What a push calls each change.
+OPS: dict[str, Op] = {
+    "insert": "created",
+    "update": "updated",
+    "delete": "deleted",
+    "restore": "updated",
+    "destroy": "deleted",
+}
 
 T = TypeVar("T")
 
@@ -37,10 +48,13 @@ class Mutation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class Control:
     """Answers the control endpoints."""
 
-    def __init__(self, platform: Platform, faults: Faults, log: Log) -> None:
+    def __init__(
+        self, platform: Platform, faults: Faults, log: Log, subscriber: Subscriber | None = None
+    ) -> None:
         self.faults = faults
         self._platform = platform
         self._log = log
+        self._pusher = Pusher(subscriber, platform.readings) if subscriber else None
         self._handlers: dict[tuple[str, str], Callable[[Request], Any]] = {
             ("POST", "faults"): self._set_faults,
             ("DELETE", "faults"): self._clear_faults,
@@ -49,6 +63,7 @@ class Control:
             ("GET", "rows"): self._rows,
             ("POST", "mutate"): self._mutate,
             ("POST", "days"): self._let_days_pass,
+            ("POST", "subscriber"): self._subscribe,
         }
 
     def handle(self, request: Request) -> Response:
@@ -101,6 +116,12 @@ class Control:
 
     def _mutate(self, request: Request) -> Values:
         change = _decode(request.body, Mutation)
+        entry = self._mutated(change)
+        if self._pusher:
+            self._pusher.announce(OPS[change.op], *changed(self._platform, change.resource, entry))
+        return entry
+
+    def _mutated(self, change: Mutation) -> Values:
         if keeping.is_kept(change.resource):
             return self._mutate_table(change)
         resource = self._known(change.resource)
@@ -129,6 +150,11 @@ class Control:
         else:
             raise Problem(422, f"rows of {resource} are deleted for good: op destroy, not {change.op}")
         return editing.entry(self._platform, resource, change.parent, row)
+
+    def _subscribe(self, request: Request) -> str:
+        subscriber = _decode(request.body, Subscriber)
+        self._pusher = Pusher(subscriber, self._platform.readings)
+        return subscriber.url
 
     def _let_days_pass(self, request: Request) -> str:
         days = _decode(request.body, int)

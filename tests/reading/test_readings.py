@@ -25,6 +25,7 @@ ELSEWHERE = (
     "rate_decimals",
     "absent_from_duty",
     "user_fields",
+    "push_",
 )
 # Every other choice, one at a time: a new option of the simulator is tried without a change here.
 CHOICES: list[Options] = [

@@ -278,7 +278,8 @@ def _entry(reading: Reading, outcome: Outcome) -> dict[str, Any]:
         "started_at": reading.started_at,
         "status": outcome.status,
         "message": outcome.message,
-        "complete": reading.complete,
+        # What was asked for may be proven; of the slice it is a part.
+        "complete": reading.complete and reading.asked is None,
         "server_total": reading.server_total,
         "slice_version": outcome.version,
         "platform_day": reading.platform_day,

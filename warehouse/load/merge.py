@@ -114,7 +114,7 @@ def _show(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> Non
 
 
 def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
-    """Show the keys and values whose rows may not vanish as tables."""
+    """Show the keys and values whose rows may not vanish, and those that may, as tables."""
     keys = {bad.key for bad in reading.quarantined if bad.key is not None}
     schema = pa.schema([table.row_schema.field(name) for name in table.primary_key])
     rows = [dict(zip(table.primary_key, key, strict=True)) for key in keys]
@@ -122,6 +122,9 @@ def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> No
     for number, keep in enumerate(reading.keep):
         type = table.row_schema.field(keep.column).type
         con.register(f"spared_values_{number}", pa.table({"value": pa.array(keep.values, type)}))
+    if reading.asked:
+        type = table.row_schema.field(reading.asked.column).type
+        con.register("asked_values", pa.table({"value": pa.array(reading.asked.values, type)}))
 
 
 def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
@@ -179,6 +182,8 @@ def _fates(table: Table, reading: Reading, within: str, mates: str) -> str:
     for number, keep in enumerate(reading.keep):
         spared.append(f"{quoted(keep.column)} IN (FROM spared_values_{number})")
     asked = f"{quoted(reading.since.column)} >= $first" if reading.since else "true"
+    if reading.asked:
+        asked += f" AND {quoted(reading.asked.column)} IN (FROM asked_values)"
     moving = ", ".join(f"'{fate}'" for fate in MOVING)
     return f"""
         WITH best AS (

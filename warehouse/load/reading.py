@@ -39,6 +39,14 @@ class Since:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for of the slice: the rows whose `column` has one of these values. The others stay."""
+
+    column: str
+    values: tuple[int | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Drift:
     """Where the platform departs from the contract without breaking it.
 
@@ -67,8 +75,8 @@ class Reading:
 
     `received` counts every row that the platform sent: those in the spool and the quarantined ones.
     `complete` says that nothing of what was asked for can be missing, `keep` aside; only then may a row
-    vanish. `since` is what was asked for where that is not the whole slice. `incremental`: only what changed
-    was asked for, so that a row that is missing is no news.
+    vanish. `since` or `asked` is what was asked for where that is not the whole slice. `incremental`: only
+    what changed was asked for, so that a row that is missing is no news.
     `distinct`: every key is proven to come once. `sync_id` is the cause (a night, a command, a backfill),
     `run_id` the attempt, `started_at` the platform's wall clock.
     `platform_day`: the platform's own date, where what was asked for depends on it.
@@ -91,6 +99,7 @@ class Reading:
     server_total: int | None = None
     keep: tuple[Kept, ...] = ()
     since: Since | None = None
+    asked: Asked | None = None
     failures: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     drift: tuple[Drift, ...] = ()
@@ -100,4 +109,5 @@ class Reading:
     @property
     def whole(self) -> bool:
         """Whether it says of all of the slice how it is now."""
-        return self.complete and not self.keep and not self.since and not self.incremental
+        in_part = self.keep or self.since or self.asked or self.incremental
+        return self.complete and not in_part

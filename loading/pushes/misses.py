@@ -1,0 +1,78 @@
+"""The push miss rate: how many of the rows that changed no push had announced.
+
+Measured after each load of a slice, of all that has changed in it since the load before: what this load
+found, and what pushes have brought meanwhile. A subscription that lacks a resource shows here, and a receiver
+that was away.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from campus.registry import ResourceSpec
+from loading.commit import Loaded
+from loading.pushes.inbox import Event, Inbox, Misses, inbox_path, opened
+from loading.pushes.names import PUSHABLE, PushSettings, resources_named
+from loading.pushes.targets import row_id
+from loading.runtime import Cause, Runtime
+from loading.tables import TABLES
+from warehouse.lake.tables import PLATFORM_ZONE, SYNCED_AT
+
+#: Seconds by which a push may come before the load that it was too late for.
+MARGIN = 3600.0
+
+
+def measure_misses(runtime: Runtime, cause: Cause, loaded: Iterable[Loaded]) -> None:
+    """Note of each slice that was loaded how many rows changed, and how many of them were announced."""
+    if not inbox_path(runtime.home).exists():
+        return
+    with opened(runtime.home) as inbox:
+        for one in loaded:
+            if one.status in ("ok", "warning") and one.spec.name in PUSHABLE:
+                _measure(runtime, cause, inbox, one)
+
+
+def _measure(runtime: Runtime, cause: Cause, inbox: Inbox, one: Loaded) -> None:
+    spec, slice = one.spec, one.slice
+    until = _unix(cause.started_at)
+    since = inbox.measured_until(slice.school_id, spec.name, str(slice))
+    changed = announced = 0
+    # Before the first measurement nobody can say what is a change.
+    if since is not None:
+        rows = runtime.lake.read(TABLES[spec.name], slice, [*spec.primary_key, SYNCED_AT], alive=False)
+        news = [row for row in rows.to_pylist() if _unix(row[SYNCED_AT]) > since]
+        events = inbox.received_since(slice.school_id, since - MARGIN) if news else []
+        changed, announced = len(news), _announced(spec, news, events, runtime.pushes)
+    inbox.measured(
+        Misses(slice.school_id, spec.name, str(slice), until, time.time(), changed, changed - announced)
+    )
+
+
+def _announced(
+    spec: ResourceSpec, rows: Sequence[Mapping[str, Any]], events: Sequence[Event], settings: PushSettings
+) -> int:
+    """How many of the rows some event has named, or all where one names the resource alone."""
+    by_columns: dict[tuple[str, ...], set[tuple[Any, ...]]] = defaultdict(set)
+    for event in events:
+        if spec.name not in (resources_named(event.resource, settings.resources) or ()):
+            continue
+        if not event.keys:
+            return len(rows)
+        for key in event.keys:
+            if isinstance(key, dict) and "id" not in key:
+                columns = tuple(sorted(name for name in key if name in spec.primary_key))
+                by_columns[columns].add(tuple(key[name] for name in columns))
+            else:
+                by_columns[("id",)].add((row_id(key),))
+    named = {columns: keys for columns, keys in by_columns.items() if columns}
+    return sum(
+        any(tuple(row.get(name) for name in columns) in keys for columns, keys in named.items())
+        for row in rows
+    )
+
+
+def _unix(moment: datetime) -> float:
+    """Seconds of Unix time of the platform's wall clock."""
+    return moment.replace(tzinfo=PLATFORM_ZONE).timestamp()

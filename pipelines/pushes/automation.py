@@ -1,0 +1,154 @@
+"""What drains the inbox by itself: a sensor that asks for a run as soon as pushed events wait, the job that
+reads what they name, and one that has the warehouse published after it."""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+import dagster as dg
+import uvloop
+
+from assets.dagster_private import AssetJob
+from campus.http.client import Client
+from campus.registry import BASE_DATA
+from loading.partition_keys import NO_SCHOOL, school_of
+from loading.pushes.drain import Drain, drain_due
+from loading.pushes.inbox import Inbox, inbox_path, opened
+from loading.pushes.names import resources_named
+from loading.runtime import Runtime, told
+from pipelines.automation import UNFINISHED
+from pipelines.due import RANGE_START
+from pipelines.settings import Settings
+
+PUSHES = "pushes"
+# On a drain's run: it changed rows of the lake.
+NEWS_TAG = "campus/news"
+# Seconds after which a run ends that still has events to drain; the sensor asks for the next one.
+LONGEST = 300.0
+# A drain is short, and what it reads has just changed: it comes before loads that wait.
+PRIORITY = {"dagster/priority": "10"}
+# Dagster keeps runs for ever, and this job may have one a minute: those that are so old are deleted.
+RUNS_KEPT, RUNS_DELETED_AT_A_TIME = timedelta(days=7), 50
+# Where a run says of which school its partitions are.
+PARTITION_TAGS = (RANGE_START, "dagster/partition")
+
+
+def push_definitions(settings: Settings, publish: AssetJob) -> dg.Definitions:
+    """The job that drains the inbox, and what starts it and the publication after it."""
+    job = drain_job(settings)
+    return dg.Definitions(
+        jobs=[job], sensors=[drain_after_pushes(settings, job), publish_after_pushes(job, publish)]
+    )
+
+
+def drain_job(settings: Settings) -> dg.JobDefinition:
+    """The job that reads what the events in the inbox name."""
+
+    @dg.op(name="drain_inbox", pool="platform", required_resource_keys={"campus"})
+    def drain_inbox(context: dg.OpExecutionContext) -> None:
+        runtime = told(context.resources.campus, context.log)
+        with opened(settings.home) as inbox:
+            moved = uvloop.run(_drain(context, runtime, inbox))
+            inbox.prune(settings.options.pushes.keep_days)
+        if moved:
+            context.instance.add_run_tags(context.run_id, {NEWS_TAG: "true"})
+        _forget_old_runs(context.instance)
+
+    @dg.job(
+        name=PUSHES,
+        executor_def=dg.in_process_executor,
+        description="Read what pushed events name, and merge it into the lake.",
+    )
+    def pushes() -> None:
+        drain_inbox()
+
+    return pushes
+
+
+def drain_after_pushes(settings: Settings, job: dg.JobDefinition) -> dg.SensorDefinition:
+    """The sensor that asks for a drain when pushed events wait."""
+
+    @dg.sensor(
+        name="drain_after_pushes",
+        job=job,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=5,
+        description="Read what the platform's pushes name as soon as they are in the inbox.",
+    )
+    def sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        if not inbox_path(settings.home).exists():
+            return dg.SkipReason("No push has been received yet: campus push-receiver takes them.")
+        with opened(settings.home) as inbox:
+            told = settings.options.pushes.resources
+            inbox.recall(lambda name: resources_named(name, told) is not None)
+            schools = inbox.schools_due()
+        if not schools:
+            return dg.SkipReason("No event waits.")
+        mine = dg.RunsFilter(job_name=PUSHES, statuses=UNFINISHED)
+        if context.instance.get_run_records(mine, limit=1):
+            return dg.SkipReason("The inbox is being drained.")
+        if set(schools) <= _being_loaded(context.instance):
+            return dg.SkipReason("The schools of the events are being loaded.")
+        return dg.RunRequest(tags=PRIORITY)
+
+    return sensor
+
+
+def publish_after_pushes(job: dg.JobDefinition, publish: AssetJob) -> dg.SensorDefinition:
+    """The sensor that has the warehouse published at once when a drain has changed rows. While other runs are
+    under way it leaves that to the one after them."""
+
+    @dg.run_status_sensor(
+        name="publish_after_pushes",
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        monitored_jobs=[job],
+        request_job=publish,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=5,
+        description="Build and publish the warehouse once pushed changes are in the lake.",
+    )
+    def sensor(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
+        run = context.instance.get_run_by_id(context.dagster_run.run_id)
+        if run is None or NEWS_TAG not in run.tags:
+            return dg.SkipReason("The drain changed nothing.")
+        if context.instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED), limit=1):
+            return dg.SkipReason("A run is under way; a publication follows it.")
+        return dg.RunRequest(run_key=f"pushes-{run.run_id}")
+
+    return sensor
+
+
+async def _drain(context: dg.OpExecutionContext, runtime: Runtime, inbox: Inbox) -> int:
+    """Drain school by school until nothing is due; how many rows changed."""
+    moved, ends = 0, time.monotonic() + LONGEST
+    async with Client(runtime.client, [spec.scopes for spec in BASE_DATA], runtime.listener) as client:
+        while time.monotonic() < ends:
+            schools = set(inbox.schools_due()) - _being_loaded(context.instance)
+            if not schools:
+                break
+            for school_id in sorted(schools):
+                drain = Drain(runtime, client, inbox, school_id, context.run_id, context.log.info)
+                moved += await drain_due(drain)
+    return moved
+
+
+def _being_loaded(instance: dg.DagsterInstance) -> set[int]:
+    """The schools that a run is loading now. What it has read of them may be older than a push, and what it
+    commits would take the place of what a drain reads meanwhile: the events wait for its end."""
+    runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+    return {_school(run.tags) for run in runs if run.job_name != PUSHES} - {NO_SCHOOL}
+
+
+def _school(tags: Mapping[str, str]) -> int:
+    keys = (tags[tag] for tag in PARTITION_TAGS if tag in tags)
+    return school_of(next(keys, ""))
+
+
+def _forget_old_runs(instance: dg.DagsterInstance) -> None:
+    old = dg.RunsFilter(
+        job_name=PUSHES,
+        statuses=[dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED],
+        created_before=datetime.now(UTC) - RUNS_KEPT,
+    )
+    for record in instance.get_run_records(old, limit=RUNS_DELETED_AT_A_TIME):
+        instance.delete_run(record.dagster_run.run_id)
