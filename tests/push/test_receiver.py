@@ -39,7 +39,7 @@ class Running:
 
     def held(self) -> list[Event]:
         with opened(self.home) as inbox:
-            return inbox.due(1000)
+            return inbox.due(101, 1000)
 
 
 @contextmanager
@@ -174,7 +174,7 @@ def test_an_inbox_that_is_full_says_later_and_takes_the_push_then(tmp_path: Path
         assert receiving.post(first).status_code == 200
         assert receiving.post(second).status_code == 503
         with opened(tmp_path) as inbox:
-            inbox.done(inbox.due(10))
+            inbox.done(inbox.due(101, 10))
         assert receiving.post(second).status_code == 200
 
 

@@ -9,6 +9,7 @@ from campus.http.client import Client
 from campus.registry import DATASET_METADATA, REPORT_METADATA, RESOURCES, ResourceSpec
 from pipelines.cli.display import console
 from pipelines.cli.doctor.findings import Finding
+from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools
 from pipelines.resources import open_platform, wanted_reports
 from pipelines.settings import Settings, SettingsError, check_home
@@ -57,6 +58,8 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
                 async for finding in examine_school(client, school_id, settings):
                     yield finding
             yield _skew(client.clock_skew)
+    for finding in examine_pushes(settings):
+        yield finding
     for line in _drift(settings):
         yield Finding(
             None, f"New since the sync before the last one: {line}. It is kept in _extra; see quality.drift."
