@@ -1,138 +1,160 @@
-"""The warehouse file: the lake's rows and dbt's models in a private DuckDB file, checked, then published."""
+"""The warehouse file: the lake's rows and the models in a private DuckDB file, checked, then published."""
 
-import json
-import os
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
-from dagster_dbt import DagsterDbtTranslator, DagsterDbtTranslatorSettings, dbt_assets
 
-from assets.dbt_private import Dbt
+from assets.dagster_private import CHECKS_OF_OTHER_ASSETS
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
 from loading.reports.tables import result_tables
 from loading.runtime import Runtime
 from loading.semesters import calendar_rows
 from loading.tables import ENDPOINTS, TABLES
-from warehouse.publish.dbt_runner import EXECUTABLE, PROJECT, Build, alone, fingerprint
-from warehouse.publish.dictionary import record_dictionary
-from warehouse.publish.publish import build_raw, publish, record_checks
+from warehouse.publish.build import build_models, carried_by
+from warehouse.publish.compiled_models import Check, Model, read_project
+from warehouse.publish.dbt_project import Build, alone, models_version
+from warehouse.publish.fill import OF_EVERY_SYNC, build_raw
+from warehouse.publish.model_runner import Built, Checked
+from warehouse.publish.publish import FILE, publish
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
-# Unit tests prove the models on made-up rows; a night's build checks the night's rows.
-BUILD = ["build", "--exclude-resource-type", "unit_test"]
 NOTHING_PUBLISHED = "nothing was published, and campus.duckdb is the last good one"
+NOTHING_CHANGED = "Nothing has changed since the last publication: campus.duckdb stays as it is."
 
 
-class Translator(DagsterDbtTranslator):
-    """dbt's folders are Dagster's groups."""
+def model_assets(manifest: Path, build: Build) -> dg.AssetsDefinition:
+    """The models and the published file as assets, the models' checks as asset checks. `manifest`: compiled.
 
-    def get_group_name(self, dbt_resource_props: Mapping[str, Any]) -> str | None:
-        """staging, core, marts or seeds."""
-        return str(dbt_resource_props["schema"])
-
-
-def model_assets(manifest: Path, build: Build) -> list[dg.AssetsDefinition]:
-    """The models as assets, their tests as asset checks, and the published file after all of them."""
-
-    @dbt_assets(
-        manifest=manifest,
-        dagster_dbt_translator=Translator(DagsterDbtTranslatorSettings(enable_source_tests_as_checks=True)),
-        required_resource_keys={"campus"},
-        pool="duckdb_build",
-    )
-    def models(context: dg.AssetExecutionContext) -> Iterator[Any]:
-        if context.selected_asset_keys != models.keys:
-            raise dg.Failure("The models are built together: materialize all of them.", allow_retries=False)
-        runtime: Runtime = context.resources.campus
-        with alone(build):
-            users = users_table(runtime.lake)
-            tables = TABLES | {users.name: users}
-            defined = [*planned_tables(runtime.lake), *result_tables(runtime.lake)]
-            settings = runtime.attendance
-            calendars = calendar_rows(runtime.lake, settings.semester_pairs, settings.weeks_begin)
-            build_raw(runtime.lake, list(tables.values()), build.file, defined=defined, calendars=calendars)
-            yield from _run_dbt(context, build)
-            # What waits here has passed its checks, and no other run's build can take its place.
-            build.file.rename(build.checked(context.run.run_id))
-
-    @dg.asset(
-        key=PUBLISHED,
-        deps=list(models.keys),
+    All are one step: what is published is one file, built as a whole."""
+    project = read_project(manifest)
+    models = [_model_spec(model) for model in project.models]
+    published = dg.AssetSpec(
+        PUBLISHED,
+        deps=[spec.key for spec in models],
         group_name="published",
         description="campus.duckdb, which analysts open. Replaced as a whole once every check has passed.",
         kinds={"duckdb"},
+        skippable=True,
+    )
+
+    @dg.multi_asset(
+        name="models",
+        specs=[*models, published],
+        check_specs=[_check_spec(check) for check in project.checks],
+        can_subset=True,
         required_resource_keys={"campus"},
         pool="duckdb_build",
+        **CHECKS_OF_OTHER_ASSETS,
     )
-    def campus_duckdb(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-        runtime: Runtime = context.resources.campus
-        checked = build.checked(context.run.run_id)
-        if not checked.exists():
+    def warehouse(
+        context: dg.AssetExecutionContext,
+    ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+        if context.selected_asset_keys != warehouse.keys:
             raise dg.Failure(
-                "This run built no models: materialize campus_duckdb together with all of them.",
-                allow_retries=False,
+                "The models are built and published together: materialize all of them.", allow_retries=False
             )
-        generation = publish(checked, runtime.home, runtime.keep_generations, models_version=fingerprint())
-        return dg.MaterializeResult(
-            metadata={
-                "file": dg.MetadataValue.path(str(runtime.home / "campus.duckdb")),
-                "generation": generation.name,
-                "bytes": generation.path.stat().st_size,
-            }
-        )
+        with alone(build):
+            yield from _build_and_publish(context, build)
 
-    return [models, campus_duckdb]
+    return warehouse
 
 
-def _run_dbt(context: dg.AssetExecutionContext, build: Build) -> Iterator[Any]:
-    """Run dbt on the build file and record what its checks found; fail where one stands in the way."""
-    results_file = build.target / "run_results.json"
-    results_file.unlink(missing_ok=True)
-    os.environ.update(build.environment)
-    dbt = Dbt(
-        project_dir=os.fspath(PROJECT), profiles_dir=os.fspath(PROJECT), dbt_executable=os.fspath(EXECUTABLE)
+def _build_and_publish(
+    context: dg.AssetExecutionContext, build: Build
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+    runtime: Runtime = context.resources.campus
+    version = models_version()
+    carried = carried_by(runtime.home / FILE, version)
+    changed = _fill(runtime, build, carried)
+    rebuilt, problems = False, list[str]()
+    for done in build_models(build, changed, TABLES.values(), ENDPOINTS):
+        if isinstance(done, Built):
+            rebuilt = rebuilt or done.changed
+            if done.problem is None:
+                yield _materialized(done)
+            else:
+                problems.append(f"{done.model.name}: {done.problem}")
+        else:
+            yield _checked(done)
+            if done.forbids:
+                problems.append(f"{done.check.name}: {done.message}")
+    if problems:
+        raise dg.Failure(f"{NOTHING_PUBLISHED}: {'; '.join(problems)}", allow_retries=False)
+    if carried and not rebuilt and changed <= {OF_EVERY_SYNC}:
+        build.file.unlink()
+        context.log.info(NOTHING_CHANGED)
+        return
+    generation = publish(build.file, runtime.home, runtime.keep_generations, models_version=version)
+    yield dg.MaterializeResult(
+        asset_key=PUBLISHED,
+        metadata={
+            "file": dg.MetadataValue.path(str(runtime.home / FILE)),
+            "generation": generation.name,
+            "bytes": generation.path.stat().st_size,
+        },
     )
-    invocation = dbt.cli(BUILD, context=context, target_path=build.target, raise_on_error=False)
-    yield from invocation.stream()
-    if not results_file.exists():
-        raise dg.Failure(
-            f"{NOTHING_PUBLISHED}: dbt did not run; see {build.target}/dbt.log", allow_retries=False
-        )
-    results = _results(build.target)
-    record_checks(build.file, results)
-    record_dictionary(build.file, build.target / "manifest.json", TABLES.values(), ENDPOINTS)
-    broken = [result for result in results if result["status"] in ("fail", "error")]
-    if broken or not invocation.is_successful():
-        raise dg.Failure(_why(broken), allow_retries=False)
 
 
-def _results(target: Path) -> list[dict[str, Any]]:
-    """What the checks of the last build found, and any model that could not be built, as
-    warehouse.publish.publish.CHECK_RESULTS has it."""
-    nodes = json.loads((target / "manifest.json").read_text(encoding="utf-8"))["nodes"]
-    results = json.loads((target / "run_results.json").read_text(encoding="utf-8"))["results"]
-    return [
-        {
-            "name": nodes[result["unique_id"]]["name"],
-            "model": _checked_model(nodes[result["unique_id"]]),
-            "status": result["status"],
-            "failures": result["failures"],
-            "message": result["message"],
-        }
-        for result in results
-        if result["unique_id"].startswith("test.") or result["status"] == "error"
-    ]
+def _fill(runtime: Runtime, build: Build, carried: Path | None) -> set[str]:
+    lake, settings = runtime.lake, runtime.attendance
+    users = users_table(lake)
+    tables = TABLES | {users.name: users}
+    return build_raw(
+        lake,
+        list(tables.values()),
+        build.file,
+        defined=[*planned_tables(lake), *result_tables(lake)],
+        calendars=calendar_rows(lake, settings.semester_pairs, settings.weeks_begin),
+        carried=carried,
+    )
 
 
-def _checked_model(node: Mapping[str, Any]) -> str:
-    checked = node.get("attached_node") or next(iter(node["depends_on"]["nodes"]), node["unique_id"])
-    return str(checked).rsplit(".", maxsplit=1)[-1]
+def _key(name: str) -> dg.AssetKey:
+    """The asset of `schema.table`."""
+    return dg.AssetKey(name.split("."))
 
 
-def _why(broken: list[dict[str, Any]]) -> str:
-    """What stands in the way of publication, each check in a few words."""
-    reasons = [f"{result['name']}: {result['message']}" for result in broken] or ["dbt ended with an error"]
-    return f"{NOTHING_PUBLISHED}: {'; '.join(reasons)}"
+def _model_spec(model: Model) -> dg.AssetSpec:
+    """dbt's folders are Dagster's groups."""
+    columns = [dg.TableColumn(column.name, column.type or "", column.comment) for column in model.columns]
+    sql = "" if model.kind == "seed" else f"\n\n```sql\n{model.source.strip()}\n```"
+    return dg.AssetSpec(
+        _key(model.name),
+        deps=[_key(name) for name in model.inputs],
+        group_name=model.schema,
+        description=model.comment + sql,
+        kinds={"dbt", "duckdb"},
+        code_version=hashlib.sha256(model.source.encode()).hexdigest()[:16],
+        metadata={
+            "dagster/table_name": f"campus.{model.name}",
+            **({"dagster/column_schema": dg.TableSchema(columns)} if columns else {}),
+        },
+        skippable=True,
+    )
+
+
+def _check_spec(check: Check) -> dg.AssetCheckSpec:
+    others = [_key(name) for name in check.inputs if name != check.of]
+    return dg.AssetCheckSpec(check.name, asset=_key(check.of), additional_deps=others, blocking=check.blocks)
+
+
+def _materialized(built: Built) -> dg.MaterializeResult[None]:
+    rows = {} if built.rows is None else {"dagster/row_count": built.rows}
+    return dg.MaterializeResult(
+        asset_key=_key(built.model.name), metadata={"seconds": round(built.seconds, 3), **rows}
+    )
+
+
+def _checked(found: Checked) -> dg.AssetCheckResult:
+    check = found.check
+    return dg.AssetCheckResult(
+        asset_key=_key(check.of),
+        check_name=check.name,
+        passed=found.status == "pass",
+        severity=dg.AssetCheckSeverity.ERROR if found.forbids else dg.AssetCheckSeverity.WARN,
+        description=found.message,
+        metadata={} if found.failures is None else {"rows that break it": found.failures},
+    )

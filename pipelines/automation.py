@@ -25,7 +25,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOAD_LOG
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.load_log import held_back, retired
-from warehouse.publish.dbt_runner import fingerprint
+from warehouse.publish.dbt_project import models_version
 
 # On the run that discovers: whether the loads after it read older semesters too.
 EVERY_SEMESTER_TAG = "campus/every_semester"
@@ -186,7 +186,7 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
         if not lake.holds(LOAD_LOG):
             return dg.SkipReason("Nothing has been loaded yet.")
         loaded = pc.max(lake.read(LOAD_LOG, columns=["finished_at"])["finished_at"]).as_py()
-        models = fingerprint()
+        models = models_version()
         if loaded is None or (loaded, models) == _published(settings.published):
             return dg.SkipReason("The published file has all that is loaded.")
         # The key keeps a publication whose checks fail from being tried again before anything is new.

@@ -7,6 +7,8 @@ import dagster as dg
 from assets.attendance import attendance
 from assets.base_data import base_data
 from assets.datasets import dataset_records
+from assets.maintenance import lake_maintenance
+from assets.models import model_assets
 from assets.partitions import (
     ATTENDANCE_WEEKS,
     DATASET_SEGMENTS,
@@ -19,9 +21,11 @@ from assets.schools import discovery
 from assets.v1 import v1_data
 from loading.runtime import Runtime
 from pipelines.automation import attendance_after_classes, loads_after_discovery, nightly, publish_after_loads
+from pipelines.export_automation import export_definitions
+from pipelines.pushes.automation import push_definitions
 from pipelines.resources import build_of, campus_resource
 from pipelines.settings import Settings, load_settings
-from warehouse.publish.dbt_runner import manifest
+from warehouse.publish.dbt_project import compiled
 
 DISCOVERY, BASE_DATA, V1, PUBLISH = "discovery", "base_data", "v1", "publish"
 ATTENDANCE, DATASETS, REPORTS = "attendance", "datasets", "reports"
@@ -103,15 +107,9 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
 def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
     """What loads the lake, and what builds and publishes the warehouse from it.
 
-    Raises warehouse.publish.dbt_runner.ModelsBroken where the dbt project cannot be parsed."""
-    # Only here, since a process that loads need not hold the 80 MB that dbt takes.
-    from assets.maintenance import lake_maintenance
-    from assets.models import model_assets
-    from pipelines.export_automation import export_definitions
-    from pipelines.pushes.automation import push_definitions
-
+    Raises warehouse.publish.dbt_project.ModelsBroken where the dbt project cannot be compiled."""
     build = build_of(settings)
-    models = [*model_assets(manifest(build), build), lake_maintenance]
+    models = [model_assets(compiled(build), build), lake_maintenance]
     publish = dg.define_asset_job(
         PUBLISH,
         dg.AssetSelection.assets(*models),
@@ -120,7 +118,7 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     publication = dg.Definitions(
         assets=models, jobs=[publish], sensors=[publish_after_loads(settings, publish)]
     )
-    exports = export_definitions(settings, publish)
+    exports = export_definitions(settings)
     pushes = push_definitions(settings, publish)
     return dg.Definitions.merge(load_definitions(settings, runtime), publication, exports, pushes)
 

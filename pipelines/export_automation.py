@@ -4,6 +4,7 @@ import dagster as dg
 
 from assets.dagster_private import AssetJob
 from assets.exports import export_assets
+from assets.models import PUBLISHED
 from pipelines.cli.exporting import export_options
 from pipelines.settings import Settings
 from warehouse.lake.tables import PLATFORM_ZONE
@@ -11,7 +12,7 @@ from warehouse.lake.tables import PLATFORM_ZONE
 EXPORTS = "exports"
 
 
-def export_definitions(settings: Settings, publish: AssetJob) -> dg.Definitions:
+def export_definitions(settings: Settings) -> dg.Definitions:
     """The assets of what campus.yaml says is to be written, their job, and what asks for it."""
     options = settings.options.exports
     exports = {name: [name] for name in options.workbooks}
@@ -28,25 +29,24 @@ def export_definitions(settings: Settings, publish: AssetJob) -> dg.Definitions:
     return dg.Definitions(
         assets=assets,
         jobs=[job],
-        sensors=[exports_after_publication(publish, job)] if options.after_publication else [],
+        sensors=[exports_after_publication(job)] if options.after_publication else [],
         schedules=[_schedule(job, options.schedule)] if options.schedule else [],
     )
 
 
-def exports_after_publication(publish: AssetJob, exports: AssetJob) -> dg.SensorDefinition:
-    """The sensor that asks for the files once a publication has succeeded."""
+def exports_after_publication(exports: AssetJob) -> dg.SensorDefinition:
+    """The sensor that asks for the files once there is a new campus.duckdb."""
 
-    @dg.run_status_sensor(
+    @dg.asset_sensor(
+        PUBLISHED,
         name="exports_after_publication",
-        run_status=dg.DagsterRunStatus.SUCCESS,
-        monitored_jobs=[publish],
-        request_job=exports,
+        job=exports,
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=30,
         description="Workbooks and other files, once campus.duckdb is published.",
     )
-    def sensor(context: dg.RunStatusSensorContext) -> dg.RunRequest:
-        return dg.RunRequest(run_key=context.dagster_run.run_id)
+    def sensor(_context: dg.SensorEvaluationContext, event: dg.EventLogEntry) -> dg.RunRequest:
+        return dg.RunRequest(run_key=event.run_id)
 
     return sensor
 

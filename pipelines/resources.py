@@ -23,7 +23,7 @@ from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.drift import remember
 from warehouse.maintenance.relabel import relabel
-from warehouse.publish.dbt_runner import Build
+from warehouse.publish.dbt_project import Build
 
 # How to let rows vanish; the end of "If the platform really dropped them, ..." in the guard's message.
 ACCEPT_VANISHED = (

@@ -1,14 +1,13 @@
 """The nightly job without a daemon: the same Dagster jobs, one after the other, in this process."""
 
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
 
+from assets.models import PUBLISHED
 from loading.attendance.weeks import weeks_to_ask
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from pipelines.definitions import ATTENDANCE, DISCOVERY, LOADS, PUBLISH
@@ -25,11 +24,12 @@ class SelectionError(Exception):
 
 @dataclass(frozen=True)
 class JobEnd:
-    """How one run ended. `problem`: None, or why it failed in words."""
+    """How one run ended. `problem`: None, or why it failed in words. `published`: there is a new file."""
 
     job: str
     run_id: str
     problem: str | None
+    published: bool = False
 
 
 def load(
@@ -64,10 +64,8 @@ def load(
 
 
 def build(definitions: dg.Definitions, instance: dg.DagsterInstance) -> JobEnd:
-    """Build the models from the lake as it is, and publish."""
-    # dbt's own account of a build is in its log; the terminal is for what people need to know.
-    with redirect_stdout(io.StringIO()):
-        return _execute(definitions, instance, PUBLISH, {})
+    """Build the models from the lake as it is, and publish where anything has changed."""
+    return _execute(definitions, instance, PUBLISH, {})
 
 
 def new_sync_id() -> str:
@@ -92,7 +90,8 @@ def _execute(
         )
 
     result = _interruptible(run)
-    return JobEnd(name, result.run_id, None if result.success else _problem(result))
+    published = any(event.asset_key == PUBLISHED for event in result.get_asset_materialization_events())
+    return JobEnd(name, result.run_id, None if result.success else _problem(result), published)
 
 
 def _interruptible(run: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteInProcessResult:

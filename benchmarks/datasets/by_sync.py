@@ -15,7 +15,8 @@ from pipelines.resources import open_runtime
 from pipelines.settings import Settings
 from pipelines.sync import load, new_sync_id
 from warehouse.lake.delta import Lake
-from warehouse.publish.publish import FILE, build_raw
+from warehouse.publish.fill import build_raw
+from warehouse.publish.publish import FILE
 
 
 def prepare(job: Job) -> None:

@@ -1,23 +1,23 @@
-"""One build of the published file from a lake, in this process and dbt's: what each part of it takes.
+"""One build of the published file from a lake: what each part of it takes.
 
 python -m benchmarks.marts.build HOME      with the lake in HOME/lake; prints one line of JSON
 """
 
 import json
-import os
-import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from assets.models import BUILD
 from loading.semesters import calendar_rows
-from loading.tables import TABLES
+from loading.tables import ENDPOINTS, TABLES
 from pipelines.options import Options
 from warehouse.lake.delta import Lake
-from warehouse.publish.dbt_runner import EXECUTABLE, PROJECT, Build
-from warehouse.publish.publish import build_raw, publish
+from warehouse.publish.build import build_models
+from warehouse.publish.dbt_project import PROJECT, Build
+from warehouse.publish.fill import build_raw
+from warehouse.publish.model_runner import Built, Checked
+from warehouse.publish.publish import publish
 
 
 def main() -> None:
@@ -26,9 +26,10 @@ def main() -> None:
     build = build_in(home)
     started = time.monotonic()
     lake = Lake(str(home / "lake"))
-    build_raw(lake, list(TABLES.values()), build.file, calendars=calendar_rows(lake, {}, "auto"))
+    tables = list(TABLES.values())
+    changed = build_raw(lake, tables, build.file, calendars=calendar_rows(lake, {}, "auto"))
     raw = time.monotonic()
-    nodes = run_dbt(build)
+    nodes = seconds_by_node(build_models(build, changed, tables, ENDPOINTS))
     models = time.monotonic()
     generation = publish(build.file, home, keep=1)
     figures = {
@@ -48,29 +49,18 @@ def build_in(home: Path) -> Build:
     return Build(home, publishing.threads, publishing.memory_limit)
 
 
-def run_dbt(build: Build) -> dict[str, float]:
-    """The nightly build; seconds by node. Raises CalledProcessError where a check stands in the way."""
-    folders = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
-    target = build.target
-    subprocess.run(
-        [str(EXECUTABLE), "--quiet", *BUILD, *folders],
-        env={
-            **os.environ,
-            **build.environment,
-            "DBT_TARGET_PATH": str(target),
-            "DBT_LOG_PATH": str(target),
-        },
-        check=True,
-        stdout=sys.stderr,
-    )
-    results: list[dict[str, Any]] = json.loads((target / "run_results.json").read_text())["results"]
-    return {_name(result["unique_id"]): result["execution_time"] for result in results}
-
-
-def _name(unique_id: str) -> str:
-    """model.campus.NAME, test.campus.NAME.HASH"""
-    kind, _project, name, *_ = unique_id.split(".")
-    return f"{kind} {name}"
+def seconds_by_node(done: Iterable[Built | Checked]) -> dict[str, float]:
+    """The nightly build; what is done takes the time since what was done before it. Raises RuntimeError where
+    the file must not be published."""
+    seconds, last = dict[str, float](), time.monotonic()
+    for each in done:
+        is_check = isinstance(each, Checked)
+        if each.forbids if isinstance(each, Checked) else each.problem:
+            raise RuntimeError(str(each))
+        name = each.check.name if isinstance(each, Checked) else each.model.name.partition(".")[2]
+        seconds[f"{'test' if is_check else 'model'} {name}"] = time.monotonic() - last
+        last = time.monotonic()
+    return seconds
 
 
 if __name__ == "__main__":

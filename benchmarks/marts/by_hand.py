@@ -12,7 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.publish.dbt_runner import Build
+from warehouse.publish.dbt_project import Build
 
 QUERIES = Path(__file__).parent / "by_hand"
 COMPILED = Path("compiled") / "campus" / "models" / "marts"

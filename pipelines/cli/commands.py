@@ -1,5 +1,6 @@
 """The commands that run Dagster's jobs. Apart from the CLI itself, since Dagster takes seconds to import."""
 
+from assets.models import NOTHING_CHANGED
 from assets.partition_renames import put_in_order
 from pipelines.cli.display import console, errors, progress
 from pipelines.definitions import build_definitions, load_definitions
@@ -72,7 +73,8 @@ def run_build(settings: Settings) -> int:
         end = build(build_definitions(settings), instance)
     _report(end)
     if end.problem is None:
-        console.print(f"Published {settings.published}", soft_wrap=True)
+        said = f"Published {settings.published}" if end.published else NOTHING_CHANGED
+        console.print(said, soft_wrap=True)
     return int(end.problem is not None)
 
 

@@ -15,7 +15,7 @@ from pipelines.settings import Settings, SettingsError, check_home, load_setting
 from simulator.cli import simulator
 from simulator.process import SimulatorError
 from warehouse.lake.delta import SchemaConflict
-from warehouse.publish.dbt_runner import ModelsBroken
+from warehouse.publish.dbt_project import ModelsBroken
 
 INTERRUPTED = 130  # as a shell reports SIGINT
 

@@ -24,7 +24,7 @@ from pipelines.cli.display import console, errors, show
 from pipelines.options import Options
 from pipelines.settings import Settings
 from simulator.process import running
-from warehouse.publish.dbt_runner import EXECUTABLE, PROJECT, Build
+from warehouse.publish.dbt_project import EXECUTABLE, PROJECT, Build
 from warehouse.publish.labels import Labels
 
 HOME = Path(__file__).parents[2] / "data" / "model"

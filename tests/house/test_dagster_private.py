@@ -1,22 +1,20 @@
-"""What is private to Dagster and dagster-dbt is used in one file, and is still there after an upgrade."""
+"""What is private to Dagster is used in one file, and is still there after an upgrade."""
 
 import ast
 import importlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import get_type_hints
 
 import dagster as dg
 import pytest
-from dagster_dbt import DbtCliResource
 
 ROOT = Path(__file__).parents[2]
 HOLDER = "assets/dagster_private.py"
-DBT_HOLDER = "assets/dbt_private.py"
 ROOMS = ("campus", "warehouse", "loading", "assets", "exports", "pipelines")
-LOOK = f"; see whether a public way exists now, else change {HOLDER} or {DBT_HOLDER}"
+LOOK = f"; see whether a public way exists now, else change {HOLDER}"
 
 
 def test_one_file_holds_what_is_private() -> None:
@@ -41,39 +39,27 @@ def test_nothing_that_runs_print_can_be_kept() -> None:
     assert manager, f"Dagster has no {named['class']} any more, which dagster.yaml names{LOOK}"
 
 
-@pytest.mark.parametrize(
-    ("member", "otherwise"),
-    [
-        ("_cli_version", "each build would run `dbt --version`, which asks PyPI for the latest"),
-        ("_initialize_dbt_core_adapter", "each build would load an adapter that opens the build's file"),
-    ],
-)
-def test_dagster_dbt_still_has_what_is_put_aside(member: str, otherwise: str) -> None:
-    replaced = vars(_dbt_holder().Dbt)
-    assert member in vars(DbtCliResource) and member in replaced, (
-        f"DbtCliResource has no {member} any more, so that without a word {otherwise}{LOOK}"
+def test_a_step_can_have_checks_of_what_it_reads() -> None:
+    @dg.multi_asset(
+        specs=[dg.AssetSpec("made", deps=["read"])],
+        check_specs=[dg.AssetCheckSpec("any", asset="read")],
+        **_holder().CHECKS_OF_OTHER_ASSETS,
     )
+    def step() -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+        yield dg.MaterializeResult()
+
+    assert [spec.asset_key for spec in step.check_specs] == [dg.AssetKey("read")], LOOK
 
 
-def test_a_process_that_loads_does_not_import_dbt() -> None:
-    code = "import sys, pipelines.definitions, pipelines.automation; print('dbt' in sys.modules)"
+def test_no_process_imports_dbt() -> None:
+    code = "import sys, pipelines.definitions, pipelines.cli.commands; print('dbt' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
-def test_the_version_of_dbt_is_what_dagster_dbt_takes_it_for() -> None:
-    expected = get_type_hints(vars(DbtCliResource)["_cli_version"].func)["return"]
-    version = _dbt_holder().DBT_PYTHON_VERSION
-    assert isinstance(version, expected), f"dagster_dbt.compat gives {version!r} for dbt's version{LOOK}"
-
-
-def _dbt_holder() -> ModuleType:
-    return _holder("assets.dbt_private")
-
-
-def _holder(name: str = "assets.dagster_private") -> ModuleType:
+def _holder() -> ModuleType:
     try:
-        return importlib.import_module(name)
+        return importlib.import_module("assets.dagster_private")
     except ImportError as error:
         pytest.fail(f"an upgrade has taken away what is imported: {error}{LOOK}")
 
@@ -92,5 +78,5 @@ def _private_modules(path: Path) -> set[str]:
     return {
         name
         for name in names
-        if name.startswith(("dagster.", "dagster_dbt.")) and any(part[:1] == "_" for part in name.split("."))
+        if name.startswith("dagster.") and any(part[:1] == "_" for part in name.split("."))
     }

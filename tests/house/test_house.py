@@ -23,8 +23,8 @@ def test_imports_run_one_way() -> None:
 @pytest.mark.parametrize(
     ("package", "foreign"),
     [
-        ("campus", {"dagster", "dagster_dbt", "duckdb", "deltalake", "simulator"}),
-        ("warehouse", {"dagster", "dagster_dbt", "httpx", "simulator"}),
+        ("campus", {"dagster", "duckdb", "deltalake", "simulator"}),
+        ("warehouse", {"dagster", "httpx", "simulator"}),
         ("assets", {"httpx", "simulator"}),
         ("simulator", {"campus", "warehouse", "assets", "pipelines", "dagster", "duckdb"}),
     ],

@@ -1,10 +1,7 @@
-"""Builds of the dbt project as the pipeline runs them: a private DuckDB file with `raw`, and dbt on it."""
+"""Builds of the models as the pipeline makes them: a private DuckDB file with `raw`, and the models on it."""
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,20 +12,33 @@ import pytest
 import worlds
 from raw_tables import Rows, create_raw
 
+from warehouse.publish.compiled_models import read_project
+from warehouse.publish.dbt_project import Build as Place
+from warehouse.publish.dbt_project import compiled
+from warehouse.publish.model_runner import Built, Checked, check, run
+
 PROJECT = Path(__file__).parents[2] / "warehouse" / "dbt"
-NIGHTLY = ("build", "--exclude-resource-type", "unit_test")
 
 
 @dataclass(frozen=True)
 class Build:
-    """What one dbt command left: exit code, output, file, and each node's status and failing rows by name."""
+    """What a build left: the file, dbt's manifest, and each node's status and failing rows by its name."""
 
-    exit_code: int
-    output: str
     file: Path
-    manifest: Mapping[str, Any]
+    manifest_file: Path
     statuses: Mapping[str, str]
     failures: Mapping[str, int | None]
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest, read anew."""
+        found: dict[str, Any] = json.loads(self.manifest_file.read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """What stands in the way of a publication."""
+        return {name: status for name, status in self.statuses.items() if status in ("error", "fail")}
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """The rows of a query on the file."""
@@ -36,69 +46,70 @@ class Build:
             return connection.execute(query).fetchall()
 
 
-Builder = Callable[..., Build]
-
-
-def _node_name(unique_id: str) -> str:
-    """model.campus.NAME, test.campus.NAME.HASH, unit_test.campus.MODEL.NAME"""
-    kind, _project, *names = unique_id.split(".")
-    return names[1] if kind == "unit_test" else names[0]
+Builder = Callable[[str, Mapping[str, Rows] | Path], Build]
 
 
 @pytest.fixture(scope="session")
-def run_dbt(tmp_path_factory: pytest.TempPathFactory) -> Builder:
-    """Runs dbt on a fresh file of the given raw rows, or on a copy of a built file. The build file's path is
-    the same each time, as in production, so that dbt parses the project once."""
-    home = tmp_path_factory.mktemp("models")
-    build_file = home / "campus.duckdb"
-    environment = {
-        **os.environ,
-        "CAMPUS_BUILD_FILE": str(build_file),
-        "DBT_TARGET_PATH": str(home / "target"),
-        "DBT_LOG_PATH": str(home / "logs"),
-    }
+def manifest_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project as dbt compiles it, once."""
+    return compiled(Place(tmp_path_factory.mktemp("compiled"), threads=2, memory_limit="1GB"))
 
-    def run(name: str, command: tuple[str, ...], source: Mapping[str, Rows] | Path) -> Build:
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory, manifest_file: Path) -> Builder:
+    """Builds the models as a night does, on a fresh file of the given raw rows or on a copy of a file."""
+    project = read_project(manifest_file)
+
+    def run_models(name: str, source: Mapping[str, Rows] | Path) -> Build:
+        folder = tmp_path_factory.mktemp(name)
+        file = folder / "campus.duckdb"
         if isinstance(source, Path):
-            shutil.copy(source, build_file)
+            shutil.copy(source, file)
         else:
-            create_raw(build_file, source)
-        folders = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT))
-        dbt = Path(sys.executable).with_name("dbt")
-        done = subprocess.run(
-            [dbt, *command, *folders], env=environment, capture_output=True, text=True, check=False
-        )
-        results = json.loads((home / "target" / "run_results.json").read_text())["results"]
-        by_name = {_node_name(result["unique_id"]): result for result in results}
+            create_raw(file, source)
+        with duckdb.connect(str(file)) as connection:
+            changed = {f"{schema}.{table}" for schema, table in connection.execute(LAKE).fetchall()}
+            done = list(run(connection, project, changed))
         return Build(
-            exit_code=done.returncode,
-            output=done.stdout + done.stderr,
             # The published file has another name than the one that was built.
-            file=build_file.rename(home / f"published {name}.duckdb"),
-            manifest=json.loads((home / "target" / "manifest.json").read_text()),
-            statuses={node: result["status"] for node, result in by_name.items()},
-            failures={node: result["failures"] for node, result in by_name.items()},
+            file=file.rename(folder / "published.duckdb"),
+            manifest_file=manifest_file,
+            statuses={_name(each): _status(each) for each in done},
+            failures={each.check.name: each.failures for each in done if isinstance(each, Checked)},
         )
 
-    return run
+    return run_models
+
+
+LAKE = "select schema_name, table_name from duckdb_tables() where schema_name in ('raw', 'quality')"
+
+
+def _name(done: Built | Checked) -> str:
+    return done.check.name if isinstance(done, Checked) else done.model.name.partition(".")[2]
+
+
+def _status(done: Built | Checked) -> str:
+    if isinstance(done, Checked):
+        return done.status
+    return "success" if done.problem is None else "error"
 
 
 @pytest.fixture(scope="session")
-def healthy(run_dbt: Builder) -> Build:
-    """Two small schools without a fault, and every dbt unit test."""
-    return run_dbt("healthy", ("build",), worlds.HEALTHY)
+def healthy(build: Builder) -> Build:
+    """Two small schools without a fault."""
+    return build("healthy", worlds.HEALTHY)
 
 
 @pytest.fixture(scope="session")
-def empty(run_dbt: Builder) -> Build:
+def empty(build: Builder) -> Build:
     """A first sync that brought nothing."""
-    return run_dbt("empty", NIGHTLY, {})
+    return build("empty", {})
 
 
 @pytest.fixture(scope="session")
-def broken(run_dbt: Builder) -> Build:
+def broken(build: Builder) -> Build:
     """A platform on which everything is wrong that a check looks for."""
-    return run_dbt("broken", NIGHTLY, worlds.BROKEN)
+    return build("broken", worlds.BROKEN)
 
 
 def broken_by(build: Build) -> dict[str, list[str]]:
@@ -111,10 +122,10 @@ def broken_by(build: Build) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="session")
-def tampered(run_dbt: Builder, healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Build:
+def tampered(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Built tables with wrong numbers in them, and rows of dimensions and facts more than once: the checks
     of the marts, and those of the rest that block, run again."""
-    file = Path(shutil.copy(healthy.file, tmp_path_factory.mktemp("tampered") / "built.duckdb"))
+    file = Path(shutil.copy(healthy.file, tmp_path_factory.mktemp("tampered") / "campus.duckdb"))
     with duckdb.connect(str(file)) as connection:
         tables = connection.execute(
             "select table_name from duckdb_tables() where schema_name = 'core'"
@@ -127,8 +138,10 @@ def tampered(run_dbt: Builder, healthy: Build, tmp_path_factory: pytest.TempPath
             for statement in statements:
                 changed = connection.execute(statement).fetchall()
                 assert changed != [(0,)], f"{model}, broken_by: changes no row of worlds.HEALTHY: {statement}"
-    # dbt writes a severity down as it was spelled.
-    blocking = (
-        f"path:models/core,test_type:data,config.severity:{spelled}" for spelled in ("ERROR", "error")
-    )
-    return run_dbt("tampered", ("test", "--select", "path:models/marts,test_type:data", *blocking), file)
+        found = [
+            check(connection, one)
+            for one in read_project(healthy.manifest_file).checks
+            if one.of.startswith("marts.") or (one.of.startswith("core.") and one.blocks)
+        ]
+    statuses = {one.check.name: one.status for one in found}
+    return Build(file, healthy.manifest_file, statuses, {one.check.name: one.failures for one in found})

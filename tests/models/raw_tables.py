@@ -14,6 +14,7 @@ from loading.tables import TABLES
 from warehouse.lake.log_tables import LOGS, SEMESTER_CALENDARS
 from warehouse.lake.sql import create_table
 from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID, comments
+from warehouse.publish.fill import CONTENTS
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
 
 Rows = Sequence[Mapping[str, Any]]
@@ -38,7 +39,7 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
                 synced = {"_school_id": 1, "_synced_at": "2026-03-01 02:00:00"}
                 _insert(connection, f"raw.{table.name}", {**synced, **row})
         connection.execute("create schema quality")
-        for log in (*LOGS, SEMESTER_CALENDARS, CHECK_RESULTS, PUBLICATION):
+        for log in (*LOGS, SEMESTER_CALENDARS, CONTENTS, CHECK_RESULTS, PUBLICATION):
             connection.register("no_rows", log.lake_schema.empty_table())
             name, notes = f"quality.{log.name}", comments(log.columns)
             create_table(connection, name, "from no_rows", log.comment, notes)

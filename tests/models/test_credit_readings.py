@@ -12,10 +12,6 @@ from simulator.readings import Readings
 PLAIN = Readings()
 GAINED = replace(PLAIN, grade_credit="gained")
 COURSE, BY_TRANSCRIPT, BY_CLASSMATES, WITHOUT_TRANSCRIPTS, OTHER_TRANSCRIPT = range(1, 6)
-COMMAND = (
-    *("build", "--exclude-resource-type", "unit_test", "--indirect-selection", "cautious"),
-    *("--select", "+grade_student_semester"),
-)
 
 
 def _without_v1(rows: Rows) -> Rows:
@@ -35,7 +31,7 @@ def _with_another_gpa(rows: Rows) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def schools(run_dbt: Builder, tmp_path_factory: pytest.TempPathFactory) -> Build:
+def schools(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """One school by each reading, with transcripts and without."""
     file = tmp_path_factory.mktemp("credits") / "schools.duckdb"
     create_raw(file, {})
@@ -44,9 +40,9 @@ def schools(run_dbt: Builder, tmp_path_factory: pytest.TempPathFactory) -> Build
     fill(file, BY_CLASSMATES, _without_v1(simulated(GAINED)))
     fill(file, WITHOUT_TRANSCRIPTS, _without_v1(simulated(PLAIN)))
     fill(file, OTHER_TRANSCRIPT, _with_another_gpa(simulated(PLAIN, transcripts=True)))
-    build = run_dbt("credits", COMMAND, file)
-    assert build.exit_code == 0, build.output
-    return build
+    built = build("credits", file)
+    assert built.problems == {}
+    return built
 
 
 def _compared(build: Build, one: int, other: int, where: str) -> tuple[int, int]:

@@ -1,6 +1,5 @@
 """The dictionary of a built file is whole, and the page of the docs is that of the models as they are."""
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -21,9 +20,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "dictionary.md"
 def file(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A built file with its dictionary, as the pipeline writes it after dbt."""
     copy = shutil.copy(healthy.file, tmp_path_factory.mktemp("dictionary") / "campus.duckdb")
-    record_dictionary(
-        Path(copy), healthy.file.parent / "target" / "manifest.json", TABLES.values(), ENDPOINTS
-    )
+    with duckdb.connect(copy) as connection:
+        record_dictionary(connection, healthy.manifest_file, TABLES.values(), ENDPOINTS)
     return Path(copy)
 
 
@@ -53,7 +51,7 @@ def test_all_of_them_have_a_type_a_meaning_a_source_and_a_name_in_chinese(file: 
 
 def test_nothing_is_said_that_would_be_inherited(healthy: Build, file: Path) -> None:
     """A name or unit that a model's yml says again is one more to change."""
-    manifest = json.loads((healthy.file.parent / "target" / "manifest.json").read_text(encoding="utf-8"))
+    manifest = healthy.manifest
     columns = set(rows(file, "select schema_name, table_name, column_name from duckdb_columns()"))
     labels = Labels(manifest, columns, TABLES.values())
     twice = [

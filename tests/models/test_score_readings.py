@@ -33,11 +33,6 @@ HALF = 12
 HALF_DIMENSIONS = 13
 #: What says how scores are known, and not what they are.
 TELLS_HOW = "score_source, score_rule, rule_shown_by"
-COMMAND = (
-    *("build", "--exclude-resource-type", "unit_test", "--indirect-selection", "cautious"),
-    *("--select", "+score_completeness", "+score_item_analysis", "+grade_publication_lag"),
-    *("+score_student_semester",),
-)
 
 
 def _half(rows: Rows, *, of_dimensions: bool) -> Rows:
@@ -52,7 +47,7 @@ def _half(rows: Rows, *, of_dimensions: bool) -> Rows:
 
 
 @pytest.fixture(scope="module")
-def schools(run_dbt: Builder, tmp_path_factory: pytest.TempPathFactory) -> Build:
+def schools(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """The marts of scores of all these schools."""
     file = tmp_path_factory.mktemp("score readings") / "schools.duckdb"
     create_raw(Path(file), {})
@@ -60,9 +55,9 @@ def schools(run_dbt: Builder, tmp_path_factory: pytest.TempPathFactory) -> Build
         fill(file, school_id, simulated(readings))
     fill(file, HALF, _half(simulated(READINGS[8]), of_dimensions=False))
     fill(file, HALF_DIMENSIONS, _half(simulated(READINGS[5]), of_dimensions=True))
-    build = run_dbt("score readings", COMMAND, file)
-    assert build.exit_code == 0, build.output
-    return build
+    built = build("score readings", file)
+    assert built.problems == {}
+    return built
 
 
 def _differences(build: Build, mart: str, less: str, where: str = "true") -> list[tuple[object, ...]]:

@@ -4,7 +4,6 @@ The marts' own SQL, as dbt compiled it, runs on a copy of a built file whose fac
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -98,8 +97,8 @@ def _items(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _mart(healthy: Build, connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
-    compiled = healthy.file.parent / "target" / "compiled" / "campus" / "models" / "marts" / f"{name}.sql"
-    return connection.sql(Path(compiled).read_text(encoding="utf-8")).pl().to_dicts()
+    query = healthy.manifest["nodes"][f"model.campus.{name}"]["compiled_code"]
+    return connection.sql(query).pl().to_dicts()
 
 
 def test_distributions_against_numpy(healthy: Build, generated: duckdb.DuckDBPyConnection) -> None:

@@ -31,8 +31,8 @@ def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def publish(build: Build, folder: Path) -> Path:
     file = Path(shutil.copy(build.file, folder / "campus.duckdb"))
-    record_dictionary(file, build.file.parent / "target" / "manifest.json", TABLES.values(), ENDPOINTS)
     with closing(duckdb.connect(str(file))) as con:
+        record_dictionary(con, build.manifest_file, TABLES.values(), ENDPOINTS)
         con.execute(
             "INSERT INTO quality.publication (generation, published_at)"
             " VALUES ('20260301T0200', TIMESTAMP '2026-03-01 02:00')"

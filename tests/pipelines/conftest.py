@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from world import World, world
 
-from warehouse.publish.dbt_runner import Build, manifest
+from warehouse.publish.dbt_project import Build, compiled
 
 NewHome = Callable[[], Path]
 
 
 @pytest.fixture(scope="session")
 def new_home(tmp_path_factory: pytest.TempPathFactory) -> NewHome:
-    """Makes homes in which dbt has parsed its project already, as in any home after the first command."""
+    """Makes homes in which dbt has compiled its project already, as in any home after the first command."""
     parsed = tmp_path_factory.mktemp("parsed")
-    manifest(Build(parsed, threads=2, memory_limit="1GB"))
+    compiled(Build(parsed, threads=2, memory_limit="1GB"))
 
     def make() -> Path:
         home = tmp_path_factory.mktemp("home")

@@ -25,7 +25,7 @@ from pipelines.resources import open_runtime
 from pipelines.sync import JobEnd
 from warehouse.lake.tables import dataset_table
 from warehouse.load.dataset_plans import Plan, read_plans
-from warehouse.publish.publish import build_raw
+from warehouse.publish.fill import build_raw
 
 SCHOOL = 101
 # Nothing else is asked for, so that a sync takes a second or two.

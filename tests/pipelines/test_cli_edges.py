@@ -18,7 +18,7 @@ from pipelines.cli.display import progress
 from pipelines.cli.main import main
 from simulator.process import SimulatorError
 from warehouse.lake.delta import SchemaConflict
-from warehouse.publish.dbt_runner import ModelsBroken
+from warehouse.publish.dbt_project import ModelsBroken
 
 CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "sk-do-not-tell"

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from published_kit import publish
 
+from assets.models import PUBLISHED
 from pipelines.cli.main import main
 from pipelines.export_automation import EXPORTS, export_definitions
 from pipelines.options import ExportOptions, Options
@@ -106,11 +107,8 @@ def definitions(home: Path, **options: Any) -> dg.Definitions:
     @dg.asset(key=["campus_duckdb"])
     def published() -> None: ...
 
-    publishing = dg.define_asset_job("publish", dg.AssetSelection.assets(published))
     settings = Settings(home=home, options=Options(exports=ExportOptions(**options)))
-    return dg.Definitions.merge(
-        export_definitions(settings, publishing), dg.Definitions(assets=[published], jobs=[publishing])
-    )
+    return dg.Definitions.merge(export_definitions(settings), dg.Definitions(assets=[published]))
 
 
 def test_the_assets_tell_where_the_files_are(home: Path, instance: dg.DagsterInstance) -> None:
@@ -147,20 +145,13 @@ def test_a_failing_table_fails_the_run_and_keeps_its_last_file(
 
 
 def test_they_follow_a_publication(home: Path, instance: dg.DagsterInstance) -> None:
-    made = definitions(home)
-    published = made.resolve_job_def("publish").execute_in_process(instance=instance)
-    sensor = made.resolve_sensor_def("exports_after_publication")
-    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    sensor = definitions(home).resolve_sensor_def("exports_after_publication")
     assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
-    context = dg.build_run_status_sensor_context(
-        sensor.name,
-        dagster_event=published.all_events[-1],
-        dagster_instance=instance,
-        dagster_run=published.dagster_run,
-    )
-    request = sensor(context)
-    assert isinstance(request, dg.RunRequest) and request.run_key == published.run_id
     assert {job.name for job in sensor.jobs} == {EXPORTS}
+    context = dg.build_sensor_context(instance=instance)
+    assert not sensor.evaluate_tick(context).run_requests, "nothing was published yet"
+    instance.report_runless_asset_event(dg.AssetMaterialization(PUBLISHED))
+    assert len(sensor.evaluate_tick(context).run_requests or []) == 1
 
 
 def test_they_can_have_a_schedule_of_their_own(home: Path) -> None:
@@ -173,5 +164,4 @@ def test_they_can_have_a_schedule_of_their_own(home: Path) -> None:
 
 def test_where_nothing_is_to_be_written_there_is_no_job(home: Path) -> None:
     made = definitions(home, workbooks=())
-    assert [job.name for job in made.jobs or ()] == ["publish"]
-    assert not made.sensors
+    assert not made.jobs and not made.sensors

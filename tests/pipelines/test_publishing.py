@@ -18,6 +18,7 @@ from tap import tapped
 from workbook_truth import compare
 from world import World, differences, publications
 
+from assets.models import NOTHING_CHANGED
 from campus.contracts.fields import fields
 from campus.registry import RESOURCES
 from loading.tables import TABLES
@@ -135,11 +136,20 @@ def test_no_further_publication_is_asked_for(published: World, monkeypatch: pyte
         assert publications(build_definitions(published.settings), instance) == []
 
 
+def test_a_build_of_what_is_published_already_says_so_and_leaves_the_file(published: World) -> None:
+    before = published.settings.published.stat()
+    done = campus(published, "build")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["publish: done", NOTHING_CHANGED]
+    assert published.settings.published.stat() == before
+    assert not list((published.home / "build").glob("*.duckdb*")), "nothing is left behind"
+
+
 def test_other_models_ask_for_a_publication_though_nothing_was_loaded(
     published: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(published.home / "dagster"))
-    monkeypatch.setattr(automation, "fingerprint", lambda: "models of the next version")
+    monkeypatch.setattr(automation, "models_version", lambda: "models of the next version")
     with open_instance(published.settings) as instance:
         [key] = publications(build_definitions(published.settings), instance)
     assert key is not None and key.endswith("models of the next version")

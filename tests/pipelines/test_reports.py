@@ -25,7 +25,7 @@ from loading.tables import TABLES
 from pipelines.definitions import DISCOVERY, REPORTS, load_definitions
 from pipelines.due import RANGE_END, RANGE_START
 from pipelines.options import Options
-from warehouse.publish.publish import build_raw
+from warehouse.publish.fill import build_raw
 
 SAMPLE = Path(__file__).parents[2] / "docs" / "campus.yaml"
 ONLY_REPORTS = 'key:"reports/records"'

@@ -13,7 +13,7 @@ from world import World
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
 from loading.tables import TABLES
-from warehouse.publish.publish import build_raw
+from warehouse.publish.fill import build_raw
 
 NUMBER, PASSWORD = "11010119900307ZZZZ", "correct-horse"
 SELECT = " or ".join(

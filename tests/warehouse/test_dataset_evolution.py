@@ -21,7 +21,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Table
 from warehouse.load.reading import Drift
 from warehouse.load.schema_evolution import changes, evolve
-from warehouse.publish.publish import build_raw
+from warehouse.publish.fill import build_raw
 
 SPAWN = multiprocessing.get_context("spawn")
 VALUES: dict[pa.DataType, list[Any]] = {

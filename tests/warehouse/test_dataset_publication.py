@@ -15,7 +15,7 @@ from lake_kit import at
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Table
 from warehouse.load.reading import BadRow
-from warehouse.publish.publish import build_raw
+from warehouse.publish.fill import build_raw
 
 BOOKKEEPING = ["_school_id", "_synced_at", "_deleted_at", "_extra"]
 

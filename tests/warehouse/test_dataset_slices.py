@@ -28,7 +28,7 @@ from warehouse.load.reading import BadRow, Drift
 from warehouse.load.schema_evolution import evolve
 from warehouse.load.watermark import Held, held
 from warehouse.maintenance.compaction import maintain
-from warehouse.publish.publish import build_raw
+from warehouse.publish.fill import build_raw
 
 SPAWN = multiprocessing.get_context("spawn")
 SCORES = define(SCORE, UPDATED)

@@ -16,7 +16,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PARAMS, Column, Slice, Table, report_table
 from warehouse.load.commit import Guard, Outcome, Unproven
 from warehouse.load.reading import BadRow
-from warehouse.publish.publish import build_raw
+from warehouse.publish.fill import build_raw
 
 NAME = Column("name", pa.string(), "Student")
 TOTAL = Column("total", pa.int64(), "Total")

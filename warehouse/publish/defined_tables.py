@@ -61,7 +61,7 @@ def show(lake: Lake, definitions: Sequence[Table]) -> Shown:
     return Shown(replace(newest, columns=tuple(columns.values())), held, snapshot)
 
 
-def fill(con: duckdb.DuckDBPyConnection, lake: Lake, shown: Shown) -> None:
+def fill(lake: Lake, shown: Shown, con: duckdb.DuckDBPyConnection) -> None:
     """Make the table in its schema."""
     table, placement = shown.table, place(shown.table, shown.held)
     sources = [each.column for each in (*shown.held, *placement.missing)]

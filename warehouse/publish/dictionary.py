@@ -20,6 +20,7 @@ import pyarrow as pa
 from warehouse.lake.log_tables import Log
 from warehouse.lake.sql import create_table, view
 from warehouse.lake.tables import Column, Table, comments
+from warehouse.publish.fill import CONTENTS
 from warehouse.publish.labels import Label, Labels
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
 
@@ -79,21 +80,20 @@ class Said:
 
 
 def record_dictionary(
-    path: Path, manifest: Path, tables: Iterable[Table], endpoints: Mapping[str, str]
+    con: duckdb.DuckDBPyConnection, manifest: Path, tables: Iterable[Table], endpoints: Mapping[str, str]
 ) -> None:
     """Write the dictionary into a file not yet published. `manifest` is dbt's; `tables`: those of `raw`;
     `endpoints`: the path of the interface that each of them is read from."""
     project = json.loads(manifest.read_text(encoding="utf-8"))
-    with closing(duckdb.connect(str(path))) as con:
-        view(con, "held", [], DICTIONARY.lake_schema)
-        con.execute("DROP TABLE IF EXISTS quality.dictionary")
-        create_table(con, "quality.dictionary", "FROM held", DICTIONARY.comment, comments(DICTIONARY.columns))
-        catalog = con.sql(CATALOG).to_arrow_table().to_pylist()
-        columns = {(row["schema_name"], row["table_name"], row["column_name"]) for row in catalog}
-        labels = Labels(project, columns, tables, (CHECK_RESULTS, PUBLICATION, DICTIONARY))
-        rows = _entries(catalog, _said_by_models(project), labels, endpoints)
-        con.register("entries", pa.Table.from_pylist(list(rows), schema=DICTIONARY.lake_schema))
-        con.execute("INSERT INTO quality.dictionary FROM entries")
+    view(con, "held", [], DICTIONARY.lake_schema)
+    con.execute("DROP TABLE IF EXISTS quality.dictionary")
+    create_table(con, "quality.dictionary", "FROM held", DICTIONARY.comment, comments(DICTIONARY.columns))
+    catalog = con.sql(CATALOG).to_arrow_table().to_pylist()
+    columns = {(row["schema_name"], row["table_name"], row["column_name"]) for row in catalog}
+    labels = Labels(project, columns, tables, (CONTENTS, CHECK_RESULTS, PUBLICATION, DICTIONARY))
+    rows = _entries(catalog, _said_by_models(project), labels, endpoints)
+    con.register("entries", pa.Table.from_pylist(list(rows), schema=DICTIONARY.lake_schema))
+    con.execute("INSERT INTO quality.dictionary FROM entries")
 
 
 def page(path: Path) -> str:

@@ -12,9 +12,9 @@
     'pass_status': 'varchar', 'published_at': 'timestamp'
 } %}
 {{ config(post_hook="
-    create or replace macro {{ this.schema }}.grades_known_on(moment) as table (
+    create or replace macro marts.grades_known_on(moment) as table (
         select *
-        from {{ this.schema }}.{{ this.identifier }}
+        from marts.grade_history
         where
             (known_from is null or known_from <= moment)
             and (known_to is null or known_to > moment)

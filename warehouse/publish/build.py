@@ -1,0 +1,70 @@
+"""One build of the private file once `raw` is filled: the models and checks, and what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from warehouse.lake.sql import connect
+from warehouse.lake.tables import Table
+from warehouse.publish.compiled_models import read_project
+from warehouse.publish.dbt_project import Build, compiled
+from warehouse.publish.dictionary import record_dictionary
+from warehouse.publish.model_runner import Built, Checked, run
+from warehouse.publish.publish import published_as, record_checks
+
+
+def build_models(
+    build: Build, changed: Iterable[str], tables: Iterable[Table], endpoints: Mapping[str, str]
+) -> Iterator[Built | Checked]:
+    """Run the models and checks on the file of `build`, and write down in it what was found; yields each as
+    it is done. `changed`: as `fill.build_raw` returns it. `tables` and `endpoints` are for the dictionary.
+
+    Raises ModelsBroken."""
+    manifest = compiled(build)
+    con = connect(build.file, scratch=build.file.parent / "spill")
+    with closing(con):
+        con.execute(f"SET threads = {build.threads}")
+        con.execute(f"SET memory_limit = '{build.memory_limit}'")
+        # Order costs memory at tens of millions of rows, and tables have none.
+        con.execute("SET preserve_insertion_order = false")
+        done = []
+        for each in run(con, read_project(manifest), changed):
+            done.append(each)
+            yield each
+        record_checks(con, filter(None, map(_result, done)))
+        record_dictionary(con, manifest, tables, endpoints)
+
+
+def carried_by(published: Path, version: str) -> Path | None:
+    """The published file to go on from; None: a build begins with nothing. That is so where other code made
+    the file, and where more than half of it is room that tables which were replaced have left."""
+    if not published.exists() or published_as(published)[1] != version:
+        return None
+    return None if _is_loose(published) else published
+
+
+def _is_loose(file: Path) -> bool:
+    with closing(duckdb.connect(str(file), read_only=True)) as con:
+        [(used, free)] = con.execute("SELECT used_blocks, free_blocks FROM pragma_database_size()").fetchall()
+    return bool(free > used)
+
+
+def _result(done: Built | Checked) -> dict[str, Any] | None:
+    """The row of quality.check_results: what a check found, or that a model could not be made."""
+    if isinstance(done, Checked):
+        return {
+            "name": done.check.name,
+            "model": done.check.of.partition(".")[2],
+            "status": done.status,
+            "failures": done.failures,
+            "message": done.message,
+        }
+    if done.problem is None:
+        return None
+    name = done.model.name.partition(".")[2]
+    return {"name": name, "model": name, "status": "error", "message": done.problem}

@@ -1,0 +1,201 @@
+"""The schemas `raw`, `datasets`, `reports` and `quality` of the private file, brought to what the lake holds.
+
+What the file has already stays: each table is written down with a name for its content, and filled anew only
+where the lake has another.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from warehouse.identifiers import listed, quoted
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import (
+    DIFFERENCES,
+    DRIFT,
+    LOAD_LOG,
+    LOGS,
+    QUARANTINE,
+    RECONCILIATION,
+    SEMESTER_CALENDARS,
+    Log,
+)
+from warehouse.lake.sql import connect, create_table, view
+from warehouse.lake.tables import BOOKKEEPING, EXTRA, SCHOOL_ID, TIMESTAMP, Column, Table, comments
+from warehouse.publish.compiled_models import relation
+from warehouse.publish.defined_tables import by_name, fill, show
+from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
+
+CONTENTS = Log(
+    name="contents",
+    comment="What each table of this file was filled from the lake with",
+    label_zh="数据表内容版本",
+    columns=(
+        Column("table_name", pa.string(), "Table, with its schema", label_zh="表"),
+        Column("content", pa.string(), "Name of the content, another for other rows", label_zh="内容版本"),
+    ),
+)
+
+#: A slice that a sync tried more than once shows its last attempt.
+LAST_ATTEMPTS = "SELECT unnest(max_by(held, finished_at)) FROM held GROUP BY sync_id, resource, slice"
+#: Syncs write these anew. What they say is other only where a column beside the sync and its times is.
+SAID_ANEW = (QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION)
+#: Commits that change no row.
+MAINTENANCE = {"OPTIMIZE", "VACUUM START", "VACUUM END"}
+#: What each sync adds to, whatever it found: alone no reason to publish.
+OF_EVERY_SYNC = f"quality.{LOAD_LOG.name}"
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A table to fill, and how it is made. `content`: what names its content before it is read; None: only
+    its rows can tell."""
+
+    name: str
+    content: str | None
+    make: Callable[[duckdb.DuckDBPyConnection], None]
+
+
+def build_raw(
+    lake: Lake,
+    tables: Sequence[Table],
+    path: Path,
+    memory_mb: int = 512,
+    *,
+    defined: Sequence[Table] = (),
+    calendars: Sequence[Mapping[str, Any]] = (),
+    carried: Path | None = None,
+) -> set[str]:
+    """Make a new DuckDB file at `path` with the schemas `raw`, `datasets`, `reports` and `quality`; one that
+    is there is replaced. `defined` are the definitions of all datasets and reports, the newest first;
+    `calendars` the rows of `quality.semester_calendars`. `carried`: a file to go on from, of which all stays
+    that the lake still holds so.
+
+    Returns the tables (`schema.table`) whose content is not that of `carried`. All are read as of one moment
+    at the start; one without rows has its columns all the same. A crash leaves a file that nobody reads and
+    the next build replaces.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for old in (path, path.with_name(path.name + ".wal")):
+        old.unlink(missing_ok=True)
+    if carried is not None:
+        shutil.copyfile(carried, path)
+    sources = [*_of_lake(lake, tables), *_of_definitions(lake, defined), _of_calendars(calendars)]
+    with closing(connect(path, memory_mb=memory_mb, scratch=path.parent / "spill")) as con:
+        # A table has no order, and to keep the files' one would leave it to one thread: twice the time.
+        con.execute("SET preserve_insertion_order = false")
+        if carried is None:
+            _begin(con)
+        return _fill(con, sources)
+
+
+def _begin(con: duckdb.DuckDBPyConnection) -> None:
+    """The schemas, and the tables that are filled as the file goes on: when its tables are filled, when its
+    checks have run, and when it is published."""
+    for schema in ("raw", "datasets", "reports", "quality"):
+        con.execute(f"CREATE SCHEMA {schema}")
+    for log in (CONTENTS, CHECK_RESULTS, PUBLICATION):
+        view(con, "held", [], log.lake_schema)
+        create_table(con, f"quality.{log.name}", "FROM held", log.comment, comments(log.columns))
+
+
+def _fill(con: duckdb.DuckDBPyConnection, sources: Sequence[_Source]) -> set[str]:
+    before = dict(con.execute("SELECT table_name, content FROM quality.contents").fetchall())
+    contents: dict[str, str] = {}
+    for source in sources:
+        held = before.get(source.name)
+        if held is None or held != source.content:
+            con.execute(f"DROP TABLE IF EXISTS {relation(source.name)}")
+            source.make(con)
+        contents[source.name] = source.content or _named_by_rows(con, source.name)
+    gone = before.keys() - contents.keys()
+    for name in gone:
+        con.execute(f"DROP TABLE IF EXISTS {relation(name)}")
+    rows = [{"table_name": name, "content": content} for name, content in contents.items()]
+    con.register("contents", pa.Table.from_pylist(rows, schema=CONTENTS.lake_schema))
+    con.execute("DELETE FROM quality.contents")
+    con.execute("INSERT INTO quality.contents FROM contents")
+    return gone | {name for name, content in contents.items() if before.get(name) != content}
+
+
+def _named_by_rows(con: duckdb.DuckDBPyConnection, name: str) -> str:
+    """A name for what a table of SAID_ANEW says, whichever sync said it."""
+    log = next(log for log in SAID_ANEW if f"quality.{log.name}" == name)
+    lasting = [column.name for column in log.columns if column.type != TIMESTAMP and column.name != "sync_id"]
+    query = f"SELECT count(*), sum(hash(row({listed(lasting)}))) FROM {relation(name)}"
+    return _digest(con.execute(query).fetchall())
+
+
+def _of_lake(lake: Lake, tables: Sequence[Table]) -> list[_Source]:
+    found = []
+    for table in tables:
+        snapshot = lake.open(table)
+        content = _version(table, snapshot)
+        found.append(_Source(f"raw.{table.name}", content, partial(_fill_raw, lake, table, snapshot)))
+    for log in LOGS:
+        snapshot = lake.open(log)
+        version = None if log in SAID_ANEW else _version(log, snapshot)
+        found.append(_Source(f"quality.{log.name}", version, partial(_fill_log, lake, log, snapshot)))
+    return found
+
+
+def _of_definitions(lake: Lake, defined: Sequence[Table]) -> list[_Source]:
+    found = []
+    for definitions in by_name(defined):
+        shown = show(lake, definitions)
+        content = _version(shown.table, shown.snapshot)
+        found.append(_Source(shown.table.name, content, partial(fill, lake, shown)))
+    return found
+
+
+def _of_calendars(rows: Sequence[Mapping[str, Any]]) -> _Source:
+    log = SEMESTER_CALENDARS
+
+    def make(con: duckdb.DuckDBPyConnection) -> None:
+        con.register("held_calendars", pa.Table.from_pylist(list(rows), schema=log.lake_schema))
+        create_table(con, f"quality.{log.name}", "FROM held_calendars", log.comment, comments(log.columns))
+
+    return _Source(f"quality.{log.name}", _digest((log, rows)), make)
+
+
+def _version(table: Table | Log, snapshot: DeltaTable | None) -> str:
+    """A name for a table of the lake as it is: its commits, its columns and what is said of them."""
+    state = (snapshot.metadata().id, _last_change(snapshot)) if snapshot else None
+    return _digest((state, table.comment, table.columns))
+
+
+def _last_change(snapshot: DeltaTable) -> int:
+    """The version of the last commit that is not maintenance, as far as the last ones tell."""
+    told = snapshot.history(10)
+    return next(
+        (entry["version"] for entry in told if entry["operation"] not in MAINTENANCE), snapshot.version()
+    )
+
+
+def _digest(state: object) -> str:
+    return hashlib.sha256(repr(state).encode()).hexdigest()[:16]
+
+
+def _fill_raw(lake: Lake, table: Table, snapshot: DeltaTable, con: duckdb.DuckDBPyConnection) -> None:
+    columns = (*table.columns, SCHOOL_ID, *BOOKKEEPING)
+    schema = pa.schema([pa.field(column.name, column.type) for column in columns])
+    view(con, "held", lake.files_of(table, snapshot), schema, hive=True)
+    query = f"SELECT * REPLACE (CAST({EXTRA} AS JSON) AS {EXTRA}) FROM held"
+    create_table(con, f"raw.{quoted(table.name)}", query, table.comment, comments(columns))
+
+
+def _fill_log(lake: Lake, log: Log, snapshot: DeltaTable, con: duckdb.DuckDBPyConnection) -> None:
+    view(con, "held", lake.files_of(log, snapshot), log.lake_schema, hive=True)
+    query = LAST_ATTEMPTS if log == LOAD_LOG else "FROM held"
+    create_table(con, f"quality.{log.name}", query, log.comment, comments(log.columns))
