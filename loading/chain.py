@@ -114,5 +114,12 @@ def _filled(loader: Loader, spec: ResourceSpec, where: Where) -> frozenset[int]:
         return frozenset()
     assert where.school_id is not None
     slice = slice_of(spec, where.school_id, where.semester_id)
-    held = loader.runtime.lake.read(TABLES[spec.name], slice, [spec.unit_column])
-    return frozenset(one for one in pc.unique(held[spec.unit_column]).to_pylist() if one is not None)
+    lake = loader.runtime.lake
+    held = lake.read(TABLES[spec.name], slice, [spec.unit_column])
+    units = {one for one in pc.unique(held[spec.unit_column]).to_pylist() if one is not None}
+    if spec.unit_via is None:
+        return frozenset(units)
+    via = RESOURCES[spec.unit_via]
+    rows = lake.read(TABLES[via.name], slice, ["id", via.unit_column or ""], alive=False)
+    pairs = zip(values(rows, "id"), values(rows, via.unit_column or ""), strict=True)
+    return frozenset(unit for row, unit in pairs if row in units)

@@ -14,7 +14,8 @@ from loading.runtime import Cause, Runtime
 from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.commit import Guard, Outcome, SliceError, commit
-from warehouse.load.load_log import record_failure
+from warehouse.load.load_log import record_failure, record_load
+from warehouse.load.merge import READ
 from warehouse.load.reading import BadRow, Drift, Measure, Reading
 
 # What can go wrong between a reading and its commit; it concerns one slice, and the others go on.
@@ -65,6 +66,42 @@ def commit_slice(
         return fail_slice(runtime, cause, spec, table, slice, str(error), reading.traffic)
     seconds = time.monotonic() - began
     return Loaded(spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)
+
+
+def confirm_slice(
+    runtime: Runtime,
+    cause: Cause,
+    spec: ResourceSpec,
+    table: Table,
+    slice: Slice,
+    account: Account,
+    total: int,
+) -> Loaded:
+    """Write down that nothing of a slice has changed: what came is held as it was sent. total: how many rows
+    the platform says it has."""
+    traffic = traffic_of(account)
+    record_load(
+        runtime.lake,
+        table,
+        slice,
+        {
+            "sync_id": cause.sync_id,
+            "run_id": cause.run_id,
+            "started_at": cause.started_at,
+            "status": "ok",
+            "message": "",
+            "complete": True,
+            "whole": False,
+            "server_total": total,
+            "received": account.received,
+            "loaded": account.received,
+            **dict.fromkeys(("quarantined", "duplicates", *READ, "vanished", "carried"), 0),
+            "unchanged": account.received,
+            **traffic,
+        },
+    )
+    seconds = time.monotonic() - account.began
+    return Loaded(spec, slice, "ok", "nothing changed", traffic=traffic, seconds=seconds)
 
 
 def empty_slice(

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from loading.reports.tables import WantedReport
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.load_log import now
+from warehouse.load.watermark import Incremental
 
 SYNC_ID_TAG = "campus/sync_id"
 # true: read everything again; false: a night or a sync, which reads what is due; without: a person's choice.
@@ -29,7 +30,8 @@ class Runtime:
     """The value of the Dagster resource `campus`: where to read from and where to write to.
 
     `school_ids`: the schools that the settings name; None: all that the platform lists. `device_ids` and
-    `card_ids`: what to ask for, as nothing lists them. `keep_id_numbers`: national id numbers are stored."""
+    `card_ids`: what to ask for, as nothing lists them. `keep_id_numbers`: national id numbers are stored.
+    `incremental`: how changes alone are read."""
 
     client: ClientConfig
     lake: Lake
@@ -45,6 +47,7 @@ class Runtime:
     reports: tuple[WantedReport, ...]
     attendance: AttendanceSettings
     pushes: PushSettings
+    incremental: Incremental = field(default_factory=Incremental)
     listener: Listener | None = None
 
     @property

@@ -17,13 +17,25 @@ from campus.extract.requests import Where
 from campus.extract.slice import read, read_together
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, NotFound
+from campus.http.events import Tally
 from campus.registry import RESOURCES, ResourceSpec
-from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
+from loading.changes import read_changes, since_of, spool_table
+from loading.commit import (
+    STORAGE_ERRORS,
+    Loaded,
+    commit_slice,
+    confirm_slice,
+    fail_slice,
+    guard_of,
+    reading_of,
+)
 from loading.runtime import Cause, Runtime
 from loading.spools import Target, open_target
 from loading.tables import TABLES, slice_of, values
-from warehouse.lake.tables import Slice
+from warehouse.lake.spool import Spool
+from warehouse.lake.tables import Slice, Table
 from warehouse.load.commit import Guard
+from warehouse.load.load_log import Standing, standings
 from warehouse.load.reading import Asked, Kept
 
 # A message that lists more broken classes than this is read by nobody.
@@ -49,6 +61,7 @@ class Loader:
         self._committed = committed
         # One commit at a time bounds the memory; the other slices go on reading meanwhile.
         self._commits = asyncio.Lock()
+        self._known: dict[int, Mapping[str, Mapping[str, Standing]]] = {}
 
     async def load(self, specs: tuple[ResourceSpec, ...], where: Where, *, again: bool) -> list[Loaded]:
         """Load one slice, or those that come in one answer (see campus.decoding.nested).
@@ -56,7 +69,12 @@ class Loader:
         `again`: also where this run's cause has committed it, because what the questions are made from is
         new. A failure is an outcome, not an exception: the other slices go on."""
         slices = {spec: _slice(spec, where) for spec in specs}
-        return await self.load_by(partial(self.read, where=where), slices, again=again)
+        tally = Tally()
+        if len(specs) == 1 and (again or not self._is_done(specs[0], slices[specs[0]])):
+            done = await self._load_changes(specs[0], slices[specs[0]], where, tally)
+            if done is not None:
+                return [done]
+        return await self.load_by(partial(self.read, where=where), slices, again=again, tally=tally)
 
     async def load_by(
         self,
@@ -65,9 +83,10 @@ class Loader:
         *,
         again: bool,
         asked: Mapping[ResourceSpec, Asked] | None = None,
+        tally: Tally | None = None,
     ) -> list[Loaded]:
         """The same for slices of resources that a function of their own reads together. `asked`: what it asks
-        for, where that is not the whole of a slice."""
+        for, where that is not the whole of a slice; `tally`: of the requests that it took to come here."""
         if not again and all(self._is_done(spec, slice) for spec, slice in slices.items()):
             return [
                 Loaded(spec, slice, "skipped", "already loaded by this sync")
@@ -80,6 +99,8 @@ class Loader:
                     spec: Collector(spec, str(slices[spec]), targets[spec].write, self.runtime.listener)
                     for spec in slices
                 }
+                if tally is not None:
+                    next(iter(collectors.values())).account.tally = tally
                 await reading(collectors)
             except (CampusError, *STORAGE_ERRORS) as error:
                 refused = isinstance(error, (Forbidden, NotFound))
@@ -100,6 +121,50 @@ class Loader:
                     )
                     for spec, slice in slices.items()
                 ]
+
+    async def _load_changes(
+        self, spec: ResourceSpec, slice: Slice, where: Where, tally: Tally
+    ) -> Loaded | None:
+        """Load a slice by what changed of it; None: it has to be read in full."""
+        runtime, cause, table = self.runtime, self._cause, TABLES[spec.name]
+        try:
+            since = since_of(
+                runtime, self._client, cause, spec, slice, table, where, self._standings(slice, table)
+            )
+            if since is None:
+                return None
+            asked = replace(where, since=since)
+            with Spool(spool_table(spec, table), runtime.scratch) as spool:
+                found = await read_changes(runtime, self._client, spec, slice, table, asked, spool, tally)
+                if found is None:
+                    return None
+                if not found.news:
+                    return confirm_slice(runtime, cause, spec, table, slice, found.account, found.total)
+                reading = replace(
+                    reading_of(cause, slice, spool, found.account), incremental=found.incremental
+                )
+                guard = guard_of(runtime, spec)
+                async with self._commits:
+                    return await asyncio.to_thread(
+                        commit_slice,
+                        runtime,
+                        cause,
+                        spec,
+                        table,
+                        slice,
+                        reading,
+                        guard,
+                        found.account.began,
+                    )
+        except (CampusError, *STORAGE_ERRORS) as error:
+            return self._failed(spec, slice, str(error))
+
+    def _standings(self, slice: Slice, table: Table) -> Mapping[str, Standing]:
+        """How far the slices of a table can be relied on, as this run found them."""
+        school_id = slice.school_id
+        if school_id not in self._known:
+            self._known[school_id] = standings(self.runtime.lake, school_id)
+        return self._known[school_id].get(table.name, {})
 
     def _is_done(self, spec: ResourceSpec, slice: Slice) -> bool:
         """Whether this run's cause has committed the slice, after what it is asked with."""

@@ -107,6 +107,17 @@ class TableOptions(Section):
     )
 
 
+class IncrementalOptions(Section):
+    """How little a night reads of what has not changed."""
+
+    overlap: float = Field(
+        60, ge=0, description="Minutes before the last known change from which on is asked again"
+    )
+    whole_days: int = Field(
+        7, ge=1, description="Days after which everything is read again, whatever has changed"
+    )
+
+
 class DatasetOptions(Section):
     """Which datasets are read, and how."""
 
@@ -118,8 +129,10 @@ class DatasetOptions(Section):
     )
     segments_at_a_time: int = Field(4, ge=1, le=64, description="Segments of a school read side by side")
     limit: int = Field(10_000, ge=1, le=10_000, description="Rows asked for a request")
-    overlap: float = Field(
-        60, ge=0, description="Minutes before the last known change from which on is asked again"
+    overlap: float | None = Field(
+        None,
+        ge=0,
+        description="Minutes before the last known change from which on is asked again; null: as all else",
     )
     tables: dict[str, TableOptions] = Field({}, description="What is asked of a dataset, by name or pattern")
     extra_operators: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z_]+$")], ...] = Field(
@@ -308,6 +321,7 @@ class Options(Section):
     terms: TermOptions = TermOptions()
     semesters: SemesterOptions = SemesterOptions()
     attendance: AttendanceOptions = AttendanceOptions()
+    incremental: IncrementalOptions = IncrementalOptions()
     datasets: DatasetOptions = DatasetOptions()
     reports: tuple[ReportOptions, ...] = Field((), description="Reports to read, since nothing lists them")
     publish: PublishOptions = PublishOptions()

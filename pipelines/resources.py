@@ -22,6 +22,7 @@ from simulator.process import running
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.drift import remember
+from warehouse.load.watermark import Incremental
 from warehouse.maintenance.relabel import relabel
 from warehouse.publish.dbt_project import Build
 
@@ -101,8 +102,15 @@ def _dataset_settings(settings: Settings) -> DatasetSettings:
         max_segments=options.max_segments,
         segments_at_a_time=options.segments_at_a_time,
         limit=options.limit,
-        overlap=timedelta(minutes=options.overlap),
+        incremental=incremental_settings(settings, options.overlap),
     )
+
+
+def incremental_settings(settings: Settings, overlap: float | None = None) -> Incremental:
+    """How changes alone are read. `overlap`: minutes, where they are set for this alone."""
+    options = settings.options.incremental
+    minutes = options.overlap if overlap is None else overlap
+    return Incremental(timedelta(minutes=minutes), options.whole_days)
 
 
 def wanted_reports(settings: Settings) -> tuple[WantedReport, ...]:
@@ -159,5 +167,6 @@ def _runtime(
         reports=wanted_reports(settings),
         attendance=attendance_settings(settings),
         pushes=settings.options.pushes.drained,
+        incremental=incremental_settings(settings),
         listener=listener,
     )

@@ -27,6 +27,22 @@ class Readings:
         "absent",
         text="Whether class selections tell when they were made: each its own moment, all one, or none.",
     )
+    updated_filter: str = _reading(
+        "from",
+        "after",
+        "day",
+        "utc",
+        "400",
+        "422",
+        text="What updated_at_egt of base data asks for: what was updated then or later; later only; on that "
+        "day or later; then or later where the moment is in UTC; or it is refused.",
+    )
+    row_updates: str = _reading(
+        "dated", "undated", text="Whether rows say when they were updated (updated_at)."
+    )
+    with_trashed: str = _reading(
+        "shown", "400", "422", text="What with_trashed does: it shows deleted rows too, or is refused."
+    )
     deleted_at: str = _reading(
         "listed",
         "all",

@@ -42,7 +42,8 @@ class Gathered:
 class Account:
     """What was read of one slice. `failed`: ids of the units (classes, items, term types) whose read failed,
     each with why; their last good rows stay. `server_total` is None where the server counted nothing.
-    `began`: by the monotonic clock, seconds."""
+    `older`: rows that are older than what was asked for, or have no date. `began`: by the monotonic clock,
+    seconds."""
 
     received: int = 0
     bad: list[BadRow] = field(default_factory=list)
@@ -51,6 +52,7 @@ class Account:
     notes: list[str] = field(default_factory=list)
     server_total: int | None = 0
     complete: bool = True
+    older: int = 0
     tally: Tally = field(default_factory=Tally)
     began: float = field(default_factory=time.monotonic)
 

@@ -10,11 +10,21 @@ from campus.extract.batches import Gathered
 from campus.extract.collection import looks, read_pages
 from campus.extract.requests import Unit
 from campus.http.client import Client
+from campus.http.errors import Forbidden, Refused
 from campus.http.events import Tally
 from campus.registry import ResourceSpec
 
 # What stands for "not deleted", beside null; 0 is false, too.
 NEVER = (None, "", "-", "0", 0, "0000-00-00", "0000-00-00 00:00:00")
+
+
+WITH_TRASHED = "with_trashed"
+TRASHED_TOO = {WITH_TRASHED: "1"}
+
+
+def refuses_trashed(client: Client, spec: ResourceSpec) -> bool:
+    """Whether the platform has refused to show a resource's deleted rows."""
+    return (spec.path, WITH_TRASHED, "") in client.unwelcome
 
 
 async def read_with_trashed(
@@ -23,9 +33,17 @@ async def read_with_trashed(
     """Rows with the deleted ones among them, told apart.
 
     Whether such rows show deleted_at is not specified. Where they do not, a second read without with_trashed
-    tells which are alive."""
-    trashed_too = replace(unit, params={**unit.params, "with_trashed": "1"})
-    everything, sent = await read_pages(client, spec, school_id, trashed_too, tally)
+    tells which are alive. A platform that refuses with_trashed shows the living alone."""
+    if refuses_trashed(client, spec):
+        return (await read_pages(client, spec, school_id, unit, tally))[0]
+    trashed_too = replace(unit, params={**unit.params, **TRASHED_TOO})
+    try:
+        everything, sent = await read_pages(client, spec, school_id, trashed_too, tally)
+    except (Refused, Forbidden):
+        # Where the list is refused as well, it is not the parameter.
+        alive, _ = await read_pages(client, spec, school_id, unit, tally)
+        client.unwelcome.add((spec.path, WITH_TRASHED, ""))
+        return alive
     if not everything.rows or "deleted_at" in sent:
         everything.trashed = [
             _is_deleted(row, extra) for row, extra in zip(everything.rows, everything.extras, strict=True)

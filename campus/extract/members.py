@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from campus.contracts.fields import Contract
 from campus.decoding.page import Page, decode_page
+from campus.extract.deleted_rows import TRASHED_TOO, WITH_TRASHED, refuses_trashed
 from campus.extract.requests import Unit, Where
 from campus.http.client import Client
 from campus.http.emptiness import believed
-from campus.http.errors import NotFound, Refused, UnexpectedAnswer
+from campus.http.errors import Forbidden, NotFound, Refused, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.registry import ResourceSpec
 
@@ -62,9 +63,19 @@ async def _first_row(
     """A page with a row or a few; none where the list is empty."""
 
     async def ask(before: int) -> Page[Contract]:
+        if refuses_trashed(client, spec):
+            return await get(before, {})
+        try:
+            return await get(before, TRASHED_TOO)
+        except (Refused, Forbidden):
+            page = await get(before, {})
+            client.unwelcome.add((spec.path, WITH_TRASHED, ""))
+            return page
+
+    async def get(before: int, more: Mapping[str, str]) -> Page[Contract]:
         answer = await client.get(
             spec.path,
-            {**params, "with_trashed": "1", "page": "1", "per_page": str(1 + before)},
+            {**params, **more, "page": "1", "per_page": str(1 + before)},
             school_id=where.school_id,
             scope=spec.scopes,
             parse=lambda body: decode_page(body, spec.contract),

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from campus.contracts.v1_people import GUARDIAN, STUDENT
 from campus.extract.members import by_class_where_unnamed
-from campus.extract.requests import Unit, Where, class_batch, id_batches
+from campus.extract.requests import Unit, Where, changed_only, class_batch, id_batches
 from campus.http.client import Client
 from campus.http.events import Tally
 from campus.registry import RESOURCES, ResourceSpec
@@ -25,9 +25,9 @@ class Mode:
     `probe`: the units that stand for them in the doctor's small question, where it asks for others.
     `unit`: what one request asks for, in words. `may_be_absent`: an id that the platform does not know (404)
     is a normal answer: nothing is there. `names_parents`: requests name ids of the resource's parents, which
-    rows then carry; `parents`: which these are, if not the rows of `child_of`, `parents_with`: what these
-    have in common, and `deleted_parents`: deleted ones are named too. `respelled`: rows may spell what they
-    were asked for with in another way."""
+    rows then carry, or those that they name (`unit_via`); `parents`: which these are, if not the rows of
+    `child_of`, `parents_with`: what these have in common, and `deleted_parents`: deleted ones are named too.
+    `respelled`: rows may spell what they were asked for with in another way."""
 
     requests: Requests
     unit: str = "class"
@@ -45,6 +45,12 @@ async def units_of(client: Client, spec: ResourceSpec, where: Where, tally: Tall
     """The requests that determine a slice, one unit for each collection that it is made of."""
     mode = MODES[spec.asked]
     units = mode.requests(spec, where)
+    if where.since is not None:
+        # What is not held yet may long have been as it is.
+        return [
+            changed_only(spec, unit, where.since) if where.filled.issuperset(unit.ids) else unit
+            for unit in units
+        ]
     return await mode.decide(client, spec, where, units, tally) if mode.decide else units
 
 
@@ -86,7 +92,14 @@ def _role(spec: ResourceSpec, where: Where, *, role: int) -> list[Unit]:
 
 
 def _class_batches(spec: ResourceSpec, where: Where) -> list[Unit]:
-    return [class_batch(spec, batch) for batch in id_batches(where.parents)]
+    if where.since is None:
+        return [class_batch(spec, batch) for batch in id_batches(where.parents)]
+    held = [one for one in where.parents if one in where.filled]
+    new = [one for one in where.parents if one not in where.filled]
+    return [
+        *(class_batch(spec, batch) for batch in id_batches(held)),
+        *(replace(class_batch(spec, batch), grave=False) for batch in id_batches(new)),
+    ]
 
 
 def _parents(spec: ResourceSpec, where: Where, *, column: str) -> list[Unit]:
@@ -166,7 +179,7 @@ MODES: Mapping[Asked, Mode] = {
     "by_class": _by_parent("class"),
     "by_item": _by_parent("item"),
     # Rows name the assessment, and not the class that they were asked for with.
-    "by_class_batch": Mode(_class_batches, parents="classes"),
+    "by_class_batch": Mode(_class_batches, names_parents=True, parents="classes"),
     "by_role": Mode(_roles, probe=partial(_role, role=STUDENT)),
     "by_student": replace(_by_parent("student"), parents_with={"role": STUDENT}),
     "by_device": Mode(_devices, "device", may_be_absent=True),

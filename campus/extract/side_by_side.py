@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from campus.extract.batches import Collector
-from campus.extract.requests import Unit, class_batch
+from campus.extract.requests import Unit, changed_only, class_batch
 from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, Transient
 from campus.paging.fetch import together
@@ -91,4 +91,5 @@ async def read_all(
 
 def _halves(unit: Unit, spec: ResourceSpec) -> tuple[Unit, Unit]:
     middle = len(unit.ids) // 2
-    return class_batch(spec, unit.ids[:middle]), class_batch(spec, unit.ids[middle:])
+    first, second = class_batch(spec, unit.ids[:middle]), class_batch(spec, unit.ids[middle:])
+    return changed_only(spec, first, unit.since), changed_only(spec, second, unit.since)

@@ -5,13 +5,16 @@ units are read, and unit for what is asked of each.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
-from campus.decoding.nested import taken_apart
+from campus.decoding.definition import UPDATED_AT
+from campus.decoding.nested import page_of, taken_apart
 from campus.decoding.page import Page
 from campus.extract.batches import Collector, Gathered
-from campus.extract.modes import units_of
+from campus.extract.modes import MODES, units_of
 from campus.extract.requests import Unit, Where
 from campus.extract.row_rules import apply_row_rules, gathered_of
 from campus.extract.shown_alone import read_alone, take_lacking
@@ -19,7 +22,8 @@ from campus.extract.side_by_side import UnitResult, read_all
 from campus.extract.unit import read_unit
 from campus.http.client import Client
 from campus.http.emptiness import asked_anew, believed
-from campus.http.errors import NotFound
+from campus.http.errors import NotFound, Refused, UnexpectedAnswer
+from campus.http.events import Tally
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.registry import ResourceSpec
 
@@ -37,6 +41,8 @@ async def read(client: Client, spec: ResourceSpec, where: Where, collector: Coll
             if unit.if_absent is None:
                 raise
             gathered = Gathered([spec.contract(**unit.if_absent)], [None], [False], total=None)
+        if unit.since is not None:
+            collector.account.older += _older(gathered, unit.since)
         lacking = take_lacking(gathered, spec.shown_alone) if spec.shown_alone else {}
         if lacking:
             collector.add(gathered)
@@ -96,3 +102,32 @@ def _lacks_rows(pages: Mapping[str, Page[Any]]) -> bool:
 def _counts_rows(spec: ResourceSpec, pages: Mapping[str, Page[Any]]) -> bool:
     """Whether a resource's rows say that others come inside their answer."""
     return spec.counts is not None and any(getattr(row, spec.counts) for row in pages[spec.name].rows)
+
+
+def _older(gathered: Gathered, since: datetime) -> int:
+    """How many rows were updated before, or do not say when."""
+    updates = (getattr(row, UPDATED_AT, None) for row in gathered.rows)
+    return sum(updated_at is None or updated_at < since for updated_at in updates)
+
+
+async def count(client: Client, spec: ResourceSpec, where: Where, tally: Tally) -> int | None:
+    """How many rows of a slice the platform has that are alive, by its own count; None: it does not say.
+
+    Raises CampusError, but for what is refused as it stands: that says nothing."""
+    total = 0
+    for unit in MODES[spec.asked].requests(spec, replace(where, since=None)):
+        try:
+            answer = await client.get(
+                unit.path,
+                {**unit.params, V3_NAMES.page: 1, V3_NAMES.per_page: 1},
+                school_id=where.school_id,
+                scope=spec.scopes,
+                parse=partial(page_of, spec),
+                tally=tally,
+            )
+        except (Refused, NotFound, UnexpectedAnswer):
+            return None
+        if answer.pagination is None or answer.pagination.total_count is None:
+            return None
+        total += answer.pagination.total_count
+    return total

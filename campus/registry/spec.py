@@ -44,7 +44,8 @@ class ResourceSpec:
     `one_or_list`: what is single may come as a list of one. `shown_alone`: a list that rows may lack in the
     collection and have where they are asked for alone, by their id below the path. `resolved`: columns that
     the first of other fields fills which a row has. `fields_from`: the resource that tells which fields a
-    school adds. `lists_semesters`: its rows are the semesters that others are asked by."""
+    school adds. `lists_semesters`: its rows are the semesters that others are asked by. `updated_since`: the
+    parameter that asks only for rows whose `updated_at` is so late or later."""
 
     name: str
     path: str
@@ -77,6 +78,7 @@ class ResourceSpec:
     resolved: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     fields_from: str | None = None
     lists_semesters: bool = False
+    updated_since: str | None = None
 
     @property
     def is_v1(self) -> bool:

@@ -8,6 +8,9 @@ from campus.registry.spec import ResourceSpec
 # Named for all that belongs to a class; sample tokens have the other one too.
 CLASSES = ("class.read", "klass.read")
 
+# Named for each resource that can be asked for what changed.
+UPDATED_SINCE = "updated_at_egt"
+
 SCHOOLS = ResourceSpec("schools", "/api/v1/schools", contracts.School, ("user.read",), paged=False)
 
 SEMESTERS = ResourceSpec(
@@ -44,6 +47,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         contracts.Reflection,
         ("reflection.read_basic", "reflection.read_all"),
         with_trashed=True,
+        updated_since=UPDATED_SINCE,
     ),
     ResourceSpec(
         "students",
@@ -52,6 +56,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         ("student.read_basic", "student.read_all"),
         with_trashed=True,
         id_filter="id_in",
+        updated_since=UPDATED_SINCE,
     ),
     ResourceSpec(
         "teachers",
@@ -60,6 +65,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         ("teacher.read_basic", "teacher.read_all"),
         with_trashed=True,
         id_filter="id_in",
+        updated_since=UPDATED_SINCE,
     ),
     ResourceSpec(
         "admin_classes",
@@ -81,6 +87,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         wished={"expand": "teachers,admin_class_ids,grades"},
         with_trashed=True,
         id_filter="id_in",
+        updated_since=UPDATED_SINCE,
     ),
     ResourceSpec(
         "class_members",
@@ -94,6 +101,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         numbered="membership",
         ordered_by=("created_at", "deleted_at", "updated_at"),
         with_trashed=True,
+        updated_since=UPDATED_SINCE,
         child_of="classes",
         unit_column="class_id",
     ),
@@ -149,6 +157,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         unit_column="source_id",
         unit_via="assessments",
         tracks_changes=True,
+        updated_since=UPDATED_SINCE,
     ),
 )
 

@@ -11,15 +11,23 @@ from campus.datasets.records import RecordsRead, Span, Write, count, read_segmen
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Tally
-from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of, traffic_of
+from loading.commit import (
+    STORAGE_ERRORS,
+    Loaded,
+    commit_slice,
+    confirm_slice,
+    fail_slice,
+    reading_of,
+    traffic_of,
+)
 from loading.datasets.tables import AskedDataset, segment_slice
 from loading.runtime import Cause, Runtime
 from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice
 from warehouse.load.dataset_plans import Plan
-from warehouse.load.load_log import Standing, record_load
+from warehouse.load.load_log import Standing
 from warehouse.load.schema_evolution import evolve
-from warehouse.load.watermark import count_new, held
+from warehouse.load.watermark import Merged, foresee, held, watermark
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ class DatasetLoader:
             [self._slice(segment) for segment in segments],
             None if updated_at is None else self._evolved.columns[updated_at],
             runtime.scratch,
+            standings,
         )
 
     def is_done(self, segment: int, committed: Mapping[tuple[str, str], datetime]) -> bool:
@@ -90,12 +99,8 @@ class DatasetLoader:
         return None if self._plan.width is None else Span.of(segment, self._plan.width)
 
     def _since(self, slice: Slice) -> datetime | None:
-        """From when on changes are asked for; None: the segment is read in full.
-
-        The high-water mark is the true maximum in the lake, but never past the start of the load that read
-        it: what was updated while that ran may have been read before."""
+        """From when on changes are asked for; None: the segment is read in full."""
         standing = self._standings.get(str(slice), Standing())
-        state = self._held[slice]
         known = standing.complete_at
         if (
             self._cause.full
@@ -104,12 +109,15 @@ class DatasetLoader:
             or self._asked.signature != self._plan.signature
             or known is None
             or known < self._plan.valid_since
-            or standing.quarantined
-            or state.latest is None
-            or state.undated
         ):
             return None
-        return min(state.latest, known) - self._settings.overlap
+        return watermark(
+            standing,
+            self._held[slice],
+            self._settings.incremental,
+            self._cause.started_at,
+            self._client.clock_skew,
+        )
 
     async def _load_changes(
         self, segment: int, slice: Slice, since: datetime, tally: Tally
@@ -135,17 +143,20 @@ class DatasetLoader:
                 if total != read.account.received:
                     return None
                 read.account.server_total = total
-            elif total != self._held[slice].alive + await self._count_new(slice, spool, read):
-                return None
-            elif not read.account.received:
-                return self._confirm(slice, read, total), read
+            else:
+                merged = await self._foresee(slice, spool, since)
+                if merged.lost or total != merged.alive or read.account.bad:
+                    return None
+                if not merged.news:
+                    return self._confirm(slice, read, total), read
             return await self._commit(slice, spool, read, total), read
 
-    async def _count_new(self, slice: Slice, spool: Spool, read: RecordsRead) -> int:
-        if not read.account.received:
-            return 0
-        table, runtime = self._evolved.table, self._runtime
-        return await asyncio.to_thread(count_new, runtime.lake, table, slice, spool.finish(), runtime.scratch)
+    async def _foresee(self, slice: Slice, spool: Spool, since: datetime) -> Merged:
+        runtime, table = self._runtime, self._evolved.table
+        updated_at = self._evolved.columns[self._asked.source.updated_at or ""]
+        return await asyncio.to_thread(
+            foresee, runtime.lake, table, slice, spool.finish(), since, updated_at, runtime.scratch
+        )
 
     async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
         span = self._span(segment)
@@ -185,26 +196,8 @@ class DatasetLoader:
         return commit_slice(runtime, cause, spec, table, slice, reading, runtime.guard, account.began)
 
     def _confirm(self, slice: Slice, read: RecordsRead, total: int) -> Loaded:
-        """Write down that nothing changed, without comparing what was not sent."""
-        traffic = traffic_of(read.account)
-        record_load(
-            self._runtime.lake,
-            self._evolved.table,
-            slice,
-            {
-                "sync_id": self._cause.sync_id,
-                "run_id": self._cause.run_id,
-                "started_at": self._cause.started_at,
-                "status": "ok",
-                "message": "",
-                "complete": True,
-                "server_total": total,
-                "received": 0,
-                "loaded": 0,
-                **traffic,
-            },
-        )
-        return Loaded(self._asked.spec, slice, "ok", "nothing changed", traffic=traffic)
+        spec, table = self._asked.spec, self._evolved.table
+        return confirm_slice(self._runtime, self._cause, spec, table, slice, read.account, total)
 
     def _metadata(self, loaded: Loaded, read: RecordsRead, slice: Slice) -> dict[str, str | int]:
         seconds = loaded.seconds or time.monotonic() - read.account.began

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -27,6 +26,7 @@ from campus.registry import DATASETS, ResourceSpec
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import ROW_KEY, Column, Slice, Table, dataset_table
 from warehouse.load.dataset_plans import Plan, read_plans
+from warehouse.load.watermark import Incremental
 
 # Beside the members of a dataset object in a plan; no platform has one of this name.
 _DECIDED = "_decided_by_values"
@@ -35,15 +35,14 @@ _DECIDED = "_decided_by_values"
 @dataclass(frozen=True)
 class DatasetSettings:
     """How datasets are read. `segment_rows`: ids a segment at least; `max_segments`: segments of one dataset
-    at most, when it is first seen; `limit`: rows a request; `overlap`: how far before the last known change
-    an incremental read begins."""
+    at most, when it is first seen; `limit`: rows a request; `incremental`: how changes alone are read."""
 
     selection: Selection = field(default_factory=Selection)
     segment_rows: int = 250_000
     max_segments: int = 500
     segments_at_a_time: int = 4
     limit: int = 10_000
-    overlap: timedelta = timedelta(hours=1)
+    incremental: Incremental = field(default_factory=Incremental)
 
 
 @dataclass(frozen=True)

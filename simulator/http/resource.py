@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
 from functools import partial
 from itertools import chain
 from random import Random
@@ -11,14 +12,16 @@ from simulator.http.filters import Filter
 from simulator.http.paging import PAGING, V1_PAGING, Page, of_v1, page_of, v1_page_of
 from simulator.http.platform import Platform
 from simulator.http.routing import Route, V1Scope
-from simulator.messages import Headers, Request, Response, json_response
+from simulator.messages import Headers, Problem, Request, Response, json_response, parse_moment
 from simulator.readings import Readings
-from simulator.school.rows import Row
+from simulator.school.rows import TIME_FORMAT, Row
 from simulator.store.store import Source
 from simulator.wire.wire import Form
 
 STATUS_FILTERS = {"status", "archived_at_is_empty"}
 ID_FILTERS = {"id", "id_in"}
+UPDATED_SINCE = "updated_at_egt"
+PLATFORM_AHEAD_OF_UTC = timedelta(hours=8)
 
 
 def of_school(_: Platform, request: Request) -> list[int]:
@@ -122,18 +125,37 @@ def selected(name: str, listing: Listing, platform: Platform, request: Request) 
     """All rows that the filters let through, in order."""
     parents = listing.parents(platform, request)
     rows = list(chain.from_iterable(platform.store.rows(name, parent) for parent in parents))
+    if "with_trashed" in request.query and platform.readings.with_trashed != "shown":
+        raise Problem(int(platform.readings.with_trashed), "with_trashed is not supported")
     if not (listing.with_trashed and request.flag("with_trashed", False)):
         rows = [row for row in rows if row.deleted_at is None]
     if _hides_archived(platform.readings, request):
         rows = [row for row in rows if not listing.archived(row)]
     for parameter, make in listing.filters.items():
         if parameter in request.query:
-            rows = list(filter(make(parameter, request.query[parameter]), rows))
+            text = _meant(platform.readings, parameter, request.query[parameter])
+            rows = list(filter(make(parameter, text), rows))
     for key in reversed(request.names("sort")) if listing.sortable else ():
         rows.sort(key=partial(_sort_key, key.removeprefix("-")), reverse=key.startswith("-"))
     if platform.readings.people == "joined" and listing.people:
         rows = [row for row in rows for _ in range(2 if row.key % 5 == 0 else 1)]
     return rows
+
+
+def _meant(readings: Readings, parameter: str, text: str) -> str:
+    """The value of a filter as this platform takes it."""
+    if parameter != UPDATED_SINCE or readings.updated_filter == "from":
+        return text
+    moment = parse_moment(parameter, text)
+    if readings.updated_filter == "day":
+        moment = datetime.combine(moment, time())
+    elif readings.updated_filter == "after":
+        moment += timedelta(seconds=1)
+    elif readings.updated_filter == "utc":
+        moment += PLATFORM_AHEAD_OF_UTC
+    else:
+        raise Problem(int(readings.updated_filter), f"unknown parameter {parameter}")
+    return moment.strftime(TIME_FORMAT)
 
 
 def _hides_archived(readings: Readings, request: Request) -> bool:

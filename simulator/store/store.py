@@ -197,6 +197,8 @@ class Store:
             updated_at = self.tick()
             if "updated_at" in merged and "updated_at" not in values:
                 merged["updated_at"] = updated_at
+        else:
+            self.version += 1
         rows[index] = replace(row, values=merged, updated_at=updated_at)
         return rows[index]
 

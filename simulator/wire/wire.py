@@ -110,6 +110,8 @@ def _shapers(form: Form, readings: Readings) -> Iterable[Shaper]:
         yield lambda row, values: values.update(deleted_at=row.deleted_at)
     if readings.deleted_at == "none":
         yield lambda row, values: values.pop("deleted_at", None)
+    if readings.row_updates == "undated":
+        yield lambda row, values: values.pop("updated_at", None)
     if form.decimals:
         if readings.decimals != "short":
             yield _decimals(form.decimals, readings.decimals)

@@ -24,7 +24,7 @@ from warehouse.lake.tables import ROW_KEY, Column, Table, dataset_table
 from warehouse.load.commit import Guard, VanishedTooMany
 from warehouse.load.dataset_plans import DATASET_PLANS, Plan, dataset_tables, read_plans, record_plans
 from warehouse.load.load_log import Standing, record_differences, record_failure, standings
-from warehouse.load.reading import BadRow, Drift
+from warehouse.load.reading import Asked, BadRow, Drift
 from warehouse.load.schema_evolution import evolve
 from warehouse.load.watermark import Held, held
 from warehouse.maintenance.compaction import maintain
@@ -196,6 +196,12 @@ def test_what_is_held_of_a_slice(lake: Lake, tmp_path: Path) -> None:
     }
     assert held(lake, table, slices, None, tmp_path)[segment()] == Held(3, None, 3)
     assert held(lake, table, [], "updated_at", tmp_path) == {}
+    # A row that came alone, as a push named it, says nothing of what else has changed since.
+    asked = Asked("id", (2,))
+    load(lake, 5, SCORES, rows(2, updated_at=at(4)), asked=asked)
+    known = standings(lake, 101)[table.name]
+    assert held(lake, table, slices, "updated_at", tmp_path, known)[segment()] == Held(3, at(-2), 1)
+    assert held(lake, table, slices, "updated_at", tmp_path)[segment()] == Held(3, at(4), 1)
 
 
 def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:
@@ -210,8 +216,8 @@ def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:
     cause = {"sync_id": "night", "run_id": "run", "started_at": at(5)}
     record_failure(lake, table, segment(2), message="403", **cause)
     assert standings(lake, 101) == {
-        table.name: {"101:0": Standing(at(2), False), "101:1": Standing(at(1), True)},
-        other.table: {"101:0": Standing(at(4), False)},
+        table.name: {"101:0": Standing(at(2), False, at(0)), "101:1": Standing(at(1), True, at(1))},
+        other.table: {"101:0": Standing(at(4), False, at(4))},
     }
 
 

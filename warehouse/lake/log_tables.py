@@ -78,6 +78,12 @@ LOAD_LOG = Log(
         ),
         Column("complete", pa.bool_(), "Whether the reading provably missed nothing", label_zh="是否完整"),
         Column(
+            "whole",
+            pa.bool_(),
+            "Whether all of the slice was read, and not only what changed",
+            label_zh="是否全量",
+        ),
+        Column(
             "received",
             pa.int64(),
             "Rows sent: loaded + quarantined + duplicates",

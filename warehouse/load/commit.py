@@ -280,6 +280,7 @@ def _entry(reading: Reading, outcome: Outcome) -> dict[str, Any]:
         "message": outcome.message,
         # What was asked for may be proven; of the slice it is a part.
         "complete": reading.complete and reading.asked is None,
+        "whole": reading.whole,
         "server_total": reading.server_total,
         "slice_version": outcome.version,
         "platform_day": reading.platform_day,

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import write_deltalake
 
 from warehouse.identifiers import literal
@@ -32,10 +33,12 @@ DIFFERENCE = ("kind", "field", "value")
 @dataclass(frozen=True)
 class Standing:
     """How far a slice can be relied on. `complete_at`: start of the last load that provably missed nothing;
-    `quarantined`: rows of it are in quarantine."""
+    `quarantined`: rows of it are in quarantine; `whole_at`: start of the last such load that read all of it,
+    and not only what changed."""
 
     complete_at: datetime | None = None
     quarantined: bool = False
+    whole_at: datetime | None = None
 
 
 def now() -> datetime:
@@ -111,16 +114,23 @@ def unreadable_fields(lake: Lake, table: Table, school_id: int) -> set[str]:
 def standings(lake: Lake, school_id: int) -> dict[str, dict[str, Standing]]:
     """How far each slice of a school that was ever loaded can be relied on, by table and slice (as text)."""
     mine = f"_school_id = {school_id}"
+    loads = _complete_loads(lake, mine)
     complete_at = {
         (row["resource"], row["slice"]): row["started_at_last"]
-        for row in _last_complete(lake, mine)
+        for row in _last(loads)
         if row["status_last"] != RETIRED
+    }
+    whole_at = {
+        (row["resource"], row["slice"]): row["started_at_last"]
+        for row in _last(loads.filter(pc.field("whole")))
     }
     held_back = scan(QUARANTINE, lake.open(QUARANTINE), ["resource", "slice"], mine)
     bad = {(row["resource"], row["slice"]) for row in held_back.to_pylist()}
     found: dict[str, dict[str, Standing]] = defaultdict(dict)
     for table, slice in complete_at.keys() | bad:
-        found[table][slice] = Standing(complete_at.get((table, slice)), (table, slice) in bad)
+        known = complete_at.get((table, slice))
+        last_whole = None if known is None else whole_at.get((table, slice))
+        found[table][slice] = Standing(known, (table, slice) in bad, last_whole)
     return found
 
 
@@ -135,18 +145,22 @@ def retired(lake: Lake, tables: Collection[str]) -> set[str]:
     since."""
     return {
         row["slice"]
-        for row in _last_complete(lake, "true")
+        for row in _last(_complete_loads(lake, "true"))
         if row["resource"] in tables and row["status_last"] == RETIRED
     }
 
 
-def _last_complete(lake: Lake, condition: str) -> list[dict[str, Any]]:
-    """The last load of each slice that missed nothing, or its retirement, which came later."""
+def _complete_loads(lake: Lake, condition: str) -> pa.Table:
+    """The loads that missed nothing, and retirements, in the order of their ends."""
     believed = f"{condition} AND complete AND status IN ('ok', 'warning', '{RETIRED}')"
-    where, told = ["resource", "slice"], ["started_at", "status"]
-    loads = scan(LOAD_LOG, lake.open(LOAD_LOG), [*where, *told, "finished_at"], believed)
-    slices = loads.sort_by("finished_at").group_by(where, use_threads=False)
-    return list(slices.aggregate([(name, "last") for name in told]).to_pylist())
+    columns = ["resource", "slice", "started_at", "status", "whole", "finished_at"]
+    return scan(LOAD_LOG, lake.open(LOAD_LOG), columns, believed).sort_by("finished_at")
+
+
+def _last(loads: pa.Table) -> list[dict[str, Any]]:
+    """The last load of each slice, or its retirement, which came later."""
+    slices = loads.group_by(["resource", "slice"], use_threads=False)
+    return list(slices.aggregate([(name, "last") for name in ("started_at", "status")]).to_pylist())
 
 
 def committed(lake: Lake, sync_id: str) -> dict[tuple[str, str], datetime]:

@@ -1,0 +1,122 @@
+"""A slice of a resource whose changes alone can be asked for.
+
+Nothing is taken on trust: what comes must have all that the lake knows to be so late, and what it makes of
+the slice must be as many rows as the platform counts. Whatever does not fit, and whatever cannot be told, is
+read in full."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from campus.contracts.fields import column_names
+from campus.decoding.definition import UPDATED_AT
+from campus.extract.batches import Account, Collector
+from campus.extract.requests import Where
+from campus.extract.slice import count, read
+from campus.http.client import Client
+from campus.http.errors import CampusError, Unauthorized
+from campus.http.events import Tally
+from campus.registry import ResourceSpec
+from loading.runtime import Cause, Runtime
+from warehouse.lake.spool import Spool
+from warehouse.lake.tables import Slice, Table
+from warehouse.load.load_log import Standing
+from warehouse.load.watermark import Merged, foresee, held, watermark
+
+
+@dataclass(frozen=True)
+class ReadChanges:
+    """Changes that were read and hold what they should. `news`: some of them are new to the lake;
+    `incremental`: the platform sent only what changed, and not all there is. `total`: rows by its count."""
+
+    account: Account
+    total: int
+    news: bool
+    incremental: bool
+
+
+def since_of(
+    runtime: Runtime,
+    client: Client,
+    cause: Cause,
+    spec: ResourceSpec,
+    slice: Slice,
+    table: Table,
+    where: Where,
+    standings: Mapping[str, Standing],
+) -> datetime | None:
+    """From when on a slice's changes suffice; None: it is read in full. standings: of the table's slices."""
+    standing = standings.get(str(slice))
+    if cause.full or spec.updated_since is None or standing is None:
+        return None
+    if (spec.path, spec.updated_since, "") in client.unwelcome or UPDATED_AT not in column_names(
+        spec.contract
+    ):
+        return None
+    # A class that is gone took its rows with it, perhaps to where as many are missing.
+    if not where.filled.issubset(where.parents):
+        return None
+    [state] = held(runtime.lake, table, [slice], UPDATED_AT, runtime.scratch, standings).values()
+    return watermark(standing, state, runtime.incremental, cause.started_at, client.clock_skew)
+
+
+async def read_changes(
+    runtime: Runtime,
+    client: Client,
+    spec: ResourceSpec,
+    slice: Slice,
+    table: Table,
+    where: Where,
+    spool: Spool,
+    tally: Tally,
+) -> ReadChanges | None:
+    """Read what changed of a slice since `where.since` into a spool; None: it has to be read in full.
+
+    What is refused is not asked for again by this client. Raises Unauthorized, as a reading in full would."""
+    assert where.since is not None and spec.updated_since is not None
+    collector = Collector(_without_unsent_key(spec), str(slice), spool.write, runtime.listener)
+    account = collector.account
+    account.tally = tally
+    try:
+        total = await count(client, spec, where, tally)
+        if total is None:
+            return None
+        await read(client, collector.spec, where, collector)
+    except Unauthorized:
+        raise
+    except CampusError:
+        client.unwelcome.add((spec.path, spec.updated_since, ""))
+        return None
+    if account.failed or account.bad or not account.complete:
+        return None
+    merged = await asyncio.to_thread(
+        foresee, runtime.lake, table, slice, spool.finish(), where.since, UPDATED_AT, runtime.scratch
+    )
+    account.server_total = total
+    return judge(account, merged, total, numbered=spec.numbered is not None)
+
+
+def judge(account: Account, merged: Merged, total: int, *, numbered: bool) -> ReadChanges | None:
+    """What changes are worth that were read without a failure: None, if they prove nothing. `total`: rows
+    alive by the platform's count; `numbered`: a row's number depends on rows that were not asked for."""
+    if account.older:
+        # The platform sends what was not asked for: all there is, if the count agrees.
+        whole = not numbered and merged.shown == total
+        return ReadChanges(account, total, news=True, incremental=False) if whole else None
+    if merged.lost or merged.alive != total or (numbered and merged.news):
+        return None
+    return ReadChanges(account, total, news=merged.news > 0, incremental=True)
+
+
+def _without_unsent_key(spec: ResourceSpec) -> ResourceSpec:
+    """A numbered resource without the part of its key that rows may lack: they are compared by all else."""
+    if spec.numbered is None:
+        return spec
+    key = tuple(name for name in spec.primary_key if name != spec.unit_column)
+    return replace(spec, primary_key=key)
+
+
+def spool_table(spec: ResourceSpec, table: Table) -> Table:
+    """The table that takes what was read of changes: of a numbered resource, rows without their whole key."""
+    return table if spec.numbered is None else replace(table, nullable_key=table.primary_key)
