@@ -4,6 +4,7 @@ All of a group are one step of one run: a step would cost seconds for each, and 
 is noted while the others go on. What loaded is recorded partition by partition as it commits.
 """
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import dagster as dg
@@ -51,7 +52,10 @@ def resource_assets(
         names = {key.path[-1] for key in context.selected_asset_keys}
         selected = [spec for spec in specs if spec.name in names]
         loaded = uvloop.run(_load_all(context, runtime, cause, selected))
-        measure_misses(runtime, cause, loaded)
+        try:
+            measure_misses(runtime, cause, loaded)
+        except sqlite3.Error as error:
+            context.log.warning(f"what pushes have missed was not measured, as the inbox is damaged: {error}")
         began = tell_drift(runtime, cause, sources_of(loaded))
         for spec in selected:
             asset = asset_key(spec.name)

@@ -1,7 +1,6 @@
 """JSON as it was sent: numbers keep their spelling, so that 1.10 stays 1.10 and no integer is too great."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 
@@ -23,31 +22,18 @@ def parse(body: bytes) -> Any:
         raise NotJson("the body is no JSON") from error
 
 
-def compact(value: Any, *, escaped_slashes: bool = False) -> str:
+def compact(value: Any) -> str:
     """A value of `parse` as JSON without whitespace, keys sorted in objects of any depth, and characters
-    beyond ASCII as they are. `escaped_slashes`: `/` is written `\\/`."""
-    return _written(value, _escaped if escaped_slashes else _plain)
-
-
-def _written(value: Any, text: Callable[[str], str]) -> str:
+    beyond ASCII as they are."""
     if isinstance(value, Number):
         return str(value)
-    if isinstance(value, dict):
-        members = (f"{text(name)}:{_written(value[name], text)}" for name in sorted(value))
-        return f"{{{','.join(members)}}}"
-    if isinstance(value, list):
-        return f"[{','.join(_written(each, text) for each in value)}]"
     if isinstance(value, str):
-        return text(value)
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{compact(name)}:{compact(value[name])}' for name in sorted(value))}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(compact, value))}]"
     return {None: "null", True: "true", False: "false"}[value]
-
-
-def _plain(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _escaped(text: str) -> str:
-    return _plain(text).replace("/", "\\/")
 
 
 def _refuse(constant: str) -> Any:

@@ -2,22 +2,25 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from campus.http.client import Client
+from campus.http.errors import CampusError
 from campus.registry import BASE_DATA, ResourceSpec
+from loading.commit import STORAGE_ERRORS
 from loading.pushes.inbox import Event, Inbox
 from loading.pushes.names import resources_named
 from loading.pushes.reader import Read, read_slice, read_targets
-from loading.pushes.targets import PEOPLE, held_ids, resolver, row_id
+from loading.pushes.targets import PEOPLE, current_semester, held_ids, resolver, row_id
 from loading.runtime import Cause, Runtime
 from loading.slice_loader import Loader
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.load_log import now
 
-#: Events of a school that are read together.
+#: Events of a school that are read together; of those that have failed before a tenth so many each time, so
+#: that a broken one comes to stand alone, and an hour without a platform is not made up for one by one.
 BATCH = 500
 #: So many ids cost more requests than the slice that they are in.
 MOST_IDS = 2_000
@@ -39,7 +42,8 @@ class Fate:
 
 @dataclass(frozen=True)
 class Drain:
-    """What the events of one school are drained with. `tell`: takes a line for each reading."""
+    """What the events of one school are drained with. `tell`: takes a line for each reading; `ends`: when to
+    stop, by the monotonic clock."""
 
     runtime: Runtime
     client: Client
@@ -47,16 +51,37 @@ class Drain:
     school_id: int
     run_id: str
     tell: Callable[[str], None]
+    ends: float
 
 
 async def drain_due(drain: Drain) -> int:
-    """Read what the due events of the school name; how many rows changed.
-
-    Events that have failed before are read one by one, so that a broken one holds up no other."""
+    """Read what the due events of the school name, until `ends`; how many rows changed."""
     events = drain.inbox.due(drain.school_id, BATCH)
-    fresh = [event for event in events if not event.attempts]
-    batches = ([fresh] if fresh else []) + [[event] for event in events if event.attempts]
-    return sum([await _drain_batch(drain, batch) for batch in batches])
+    if current_semester(drain.runtime.lake, drain.school_id) is None:
+        drain.inbox.failed(events, f"school {drain.school_id} has not been loaded yet: run campus sync")
+        return 0
+    moved = 0
+    for batch in _batches(events):
+        if time.monotonic() < drain.ends:
+            try:
+                moved += await _drain_batch(drain, batch)
+            except (CampusError, *STORAGE_ERRORS) as error:
+                drain.inbox.failed(batch, str(error))
+            except Exception as error:
+                # A defect of ours: the run fails and says so, and the events are not the first of the next.
+                drain.inbox.failed(batch, type(error).__name__)
+                raise
+    return moved
+
+
+def _batches(events: Sequence[Event]) -> Iterator[list[Event]]:
+    """The events to read together, those first that have not failed yet."""
+    by_attempts: dict[int, list[Event]] = defaultdict(list)
+    for event in events:
+        by_attempts[event.attempts].append(event)
+    for attempts, alike in sorted(by_attempts.items()):
+        size = max(1, BATCH // 10**attempts)
+        yield from (alike[start : start + size] for start in range(0, len(alike), size))
 
 
 async def _drain_batch(drain: Drain, events: Sequence[Event]) -> int:

@@ -17,6 +17,7 @@ from loading.pushes.inbox import Inbox, inbox_path, opened
 from loading.pushes.names import resources_named
 from loading.runtime import Runtime, told
 from pipelines.automation import UNFINISHED
+from pipelines.definitions import BASE_DATA as BASE_DATA_JOB
 from pipelines.due import RANGE_START
 from pipelines.settings import Settings
 
@@ -127,7 +128,7 @@ async def _drain(context: dg.OpExecutionContext, runtime: Runtime, inbox: Inbox)
             if not schools:
                 break
             for school_id in sorted(schools):
-                drain = Drain(runtime, client, inbox, school_id, context.run_id, context.log.info)
+                drain = Drain(runtime, client, inbox, school_id, context.run_id, context.log.info, ends)
                 moved += await drain_due(drain)
     return moved
 
@@ -135,8 +136,8 @@ async def _drain(context: dg.OpExecutionContext, runtime: Runtime, inbox: Inbox)
 def _being_loaded(instance: dg.DagsterInstance) -> set[int]:
     """The schools that a run is loading now. What it has read of them may be older than a push, and what it
     commits would take the place of what a drain reads meanwhile: the events wait for its end."""
-    runs = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
-    return {_school(run.tags) for run in runs if run.job_name != PUSHES} - {NO_SCHOOL}
+    loads = dg.RunsFilter(job_name=BASE_DATA_JOB, statuses=[dg.DagsterRunStatus.STARTED])
+    return {_school(run.tags) for run in instance.get_runs(loads)} - {NO_SCHOOL}
 
 
 def _school(tags: Mapping[str, str]) -> int:

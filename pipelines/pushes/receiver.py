@@ -65,7 +65,8 @@ class Receiver:
             raise Refusal(405, "pushes are posted")
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         body = await _body(headers, receive, self._settings.options.pushes.max_bytes)
-        school_id, push = self._verified(headers, body)
+        # A long body takes a while, and the others need not wait for it.
+        school_id, push = await asyncio.to_thread(self._verified, headers, body)
         loop = asyncio.get_running_loop()
         most = self._settings.options.pushes.max_waiting
         try:

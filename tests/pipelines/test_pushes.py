@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import dagster as dg
 import pytest
 from world import World, differences
 
@@ -20,6 +21,8 @@ from loading.pushes import inbox as inboxes
 from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, opened
 from loading.pushes.names import PushSettings
+from pipelines.definitions import BASE_DATA as BASE_DATA_JOB
+from pipelines.pushes.automation import PUSHES, push_definitions
 from pipelines.resources import open_runtime
 
 SCHOOL = 101
@@ -56,14 +59,16 @@ def _platform_time(world: World) -> datetime:
     return min(datetime.fromisoformat(f"{latest}+08:00"), datetime.now(UTC))
 
 
-def drain(world: World, **settings: Any) -> list[str]:
+def drain(world: World, school: int = SCHOOL, **settings: Any) -> list[str]:
     """Drain what is due; what was told of it."""
     told: list[str] = []
 
     async def run() -> None:
         async with Client(runtime.client, [spec.scopes for spec in BASE_DATA]) as client:
             with opened(world.home) as inbox:
-                await drain_due(Drain(runtime, client, inbox, SCHOOL, "run", told.append))
+                await drain_due(
+                    Drain(runtime, client, inbox, school, "run", told.append, time.monotonic() + 300)
+                )
 
     with open_runtime(world.settings) as opened_runtime:
         runtime = replace(opened_runtime, pushes=PushSettings(**settings))
@@ -334,3 +339,52 @@ def test_what_no_push_announced_is_counted_by_the_next_load(world: World) -> Non
         found = {resource: (changed, lost) for resource, changed, lost in inbox.misses_since(0)}
     assert found["students"] == (2, 1)
     assert found["grades"] == (1, 0)
+
+
+def test_a_school_that_was_never_loaded_is_told_so(world: World) -> None:
+    with opened(world.home) as inbox:
+        pushed = (PushedEvent("updated", (1,)),)
+        inbox.add(999, Push("1", "students", datetime.now(UTC), pushed), 1000)
+    drain(world, school=999)
+    [standing] = _standings(world, "waiting")
+    assert standing.problem == "school 999 has not been loaded yet: run campus sync"
+
+
+def _ticks(world: World) -> dg.RunRequest | dg.SkipReason:
+    [sensor] = [
+        each
+        for each in push_definitions(world.settings, dg.define_asset_job("publish")).sensors or ()
+        if each.name == "drain_after_pushes"
+    ]
+    assert isinstance(sensor, dg.SensorDefinition)
+    found = sensor(dg.build_sensor_context(instance=world.instance))
+    assert isinstance(found, dg.RunRequest | dg.SkipReason)
+    return found
+
+
+def test_the_sensor_asks_for_a_drain_when_events_wait_and_no_run_is_in_the_way(world: World) -> None:
+    assert isinstance(_ticks(world), dg.SkipReason)
+    push(world, "students", ("updated", [some(world, "students")["key"]]))
+    assert isinstance(_ticks(world), dg.RunRequest)
+    job = dg.GraphDefinition(name=BASE_DATA_JOB).to_job()
+    tags = {"dagster/asset_partition_range_start": f"{SCHOOL}:10101"}
+    run = world.instance.create_run_for_job(job, tags=tags, status=dg.DagsterRunStatus.STARTED)
+    assert _ticks(world) == dg.SkipReason("The schools of the events are being loaded.")
+    world.instance.delete_run(run.run_id)
+    run = world.instance.create_run_for_job(
+        dg.GraphDefinition(name=PUSHES).to_job(), status=dg.DagsterRunStatus.STARTED
+    )
+    assert _ticks(world) == dg.SkipReason("The inbox is being drained.")
+    world.instance.delete_run(run.run_id)
+
+
+def test_a_defect_fails_the_run_and_is_not_met_at_once_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(world, "students", ("updated", [some(world, "students")["key"]]))
+    with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
+        patched.setattr("loading.pushes.drain.resolver", lambda *_: 1 / 0)
+        drain(world)
+    assert drain(world) == []
+    [standing] = _standings(world, "waiting")
+    assert standing.problem == "ZeroDivisionError"

@@ -1,4 +1,4 @@
-"""What the doctor says of pushes."""
+"""Pushes in the inbox: what the doctor says of them, and how those that fail are tried again."""
 
 import socket
 import time
@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from campus.push.message import Push, PushedEvent
-from loading.pushes.drain import UNKNOWN
-from loading.pushes.inbox import ATTEMPTS, Misses, opened
+from loading.pushes.drain import UNKNOWN, _batches
+from loading.pushes.inbox import ATTEMPTS, Event, Misses, opened
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.settings import Settings
@@ -37,6 +37,15 @@ def test_a_receiver_that_is_away_and_a_token_that_is_short(tmp_path: Path) -> No
     short = here.model_copy(update={"push_token": SecretStr("short")})
     assert list(said(short).values()) == [False, False]
     assert "short'" not in str(said(short))
+
+
+def test_events_of_a_broken_batch_come_to_stand_alone() -> None:
+    def sizes(attempts: int, events: int) -> list[int]:
+        made = [Event(seq, 101, "grades", "updated", (), 0, 0, attempts) for seq in range(events)]
+        return [len(batch) for batch in _batches(made)]
+
+    assert [sizes(attempts, 120) for attempts in range(3)] == [[120], [50, 50, 20], [5] * 24]
+    assert sizes(3, 3) == sizes(7, 3) == [1, 1, 1]
 
 
 def test_what_became_of_events_is_said_with_the_reason(tmp_path: Path) -> None:
