@@ -119,7 +119,7 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
         assets=models, jobs=[publish], sensors=[publish_after_loads(settings, publish)]
     )
     exports = export_definitions(settings)
-    pushes = push_definitions(settings, publish)
+    pushes = push_definitions(settings, BASE_DATA, publish)
     return dg.Definitions.merge(load_definitions(settings, runtime), publication, exports, pushes)
 
 

@@ -17,7 +17,6 @@ from loading.pushes.inbox import Inbox, inbox_path, opened
 from loading.pushes.names import resources_named
 from loading.runtime import Runtime, told
 from pipelines.automation import UNFINISHED
-from pipelines.definitions import BASE_DATA as BASE_DATA_JOB
 from pipelines.due import RANGE_START
 from pipelines.settings import Settings
 
@@ -34,22 +33,22 @@ RUNS_KEPT, RUNS_DELETED_AT_A_TIME = timedelta(days=7), 50
 PARTITION_TAGS = (RANGE_START, "dagster/partition")
 
 
-def push_definitions(settings: Settings, publish: AssetJob) -> dg.Definitions:
-    """The job that drains the inbox, and what starts it and the publication after it."""
-    job = drain_job(settings)
-    return dg.Definitions(
-        jobs=[job], sensors=[drain_after_pushes(settings, job), publish_after_pushes(job, publish)]
-    )
+def push_definitions(settings: Settings, base_data: str, publish: AssetJob) -> dg.Definitions:
+    """The job that drains the inbox, what starts it, and the publication after it. `base_data`: the name of
+    the job that loads what pushes name."""
+    job = drain_job(settings, base_data)
+    drain = drain_after_pushes(settings, job, base_data)
+    return dg.Definitions(jobs=[job], sensors=[drain, publish_after_pushes(job, publish)])
 
 
-def drain_job(settings: Settings) -> dg.JobDefinition:
+def drain_job(settings: Settings, base_data: str) -> dg.JobDefinition:
     """The job that reads what the events in the inbox name."""
 
     @dg.op(name="drain_inbox", pool="platform", required_resource_keys={"campus"})
     def drain_inbox(context: dg.OpExecutionContext) -> None:
         runtime = told(context.resources.campus, context.log)
         with opened(settings.home) as inbox:
-            moved = uvloop.run(_drain(context, runtime, inbox))
+            moved = uvloop.run(_drain(context, base_data, runtime, inbox))
             inbox.prune(settings.options.pushes.keep_days)
         if moved:
             context.instance.add_run_tags(context.run_id, {NEWS_TAG: "true"})
@@ -66,7 +65,7 @@ def drain_job(settings: Settings) -> dg.JobDefinition:
     return pushes
 
 
-def drain_after_pushes(settings: Settings, job: dg.JobDefinition) -> dg.SensorDefinition:
+def drain_after_pushes(settings: Settings, job: dg.JobDefinition, base_data: str) -> dg.SensorDefinition:
     """The sensor that asks for a drain when pushed events wait."""
 
     @dg.sensor(
@@ -88,7 +87,7 @@ def drain_after_pushes(settings: Settings, job: dg.JobDefinition) -> dg.SensorDe
         mine = dg.RunsFilter(job_name=PUSHES, statuses=UNFINISHED)
         if context.instance.get_run_records(mine, limit=1):
             return dg.SkipReason("The inbox is being drained.")
-        if set(schools) <= _being_loaded(context.instance):
+        if set(schools) <= _being_loaded(context.instance, base_data):
             return dg.SkipReason("The schools of the events are being loaded.")
         return dg.RunRequest(tags=PRIORITY)
 
@@ -119,12 +118,12 @@ def publish_after_pushes(job: dg.JobDefinition, publish: AssetJob) -> dg.SensorD
     return sensor
 
 
-async def _drain(context: dg.OpExecutionContext, runtime: Runtime, inbox: Inbox) -> int:
+async def _drain(context: dg.OpExecutionContext, base_data: str, runtime: Runtime, inbox: Inbox) -> int:
     """Drain school by school until nothing is due; how many rows changed."""
     moved, ends = 0, time.monotonic() + LONGEST
     async with Client(runtime.client, [spec.scopes for spec in BASE_DATA], runtime.listener) as client:
         while time.monotonic() < ends:
-            schools = set(inbox.schools_due()) - _being_loaded(context.instance)
+            schools = set(inbox.schools_due()) - _being_loaded(context.instance, base_data)
             if not schools:
                 break
             for school_id in sorted(schools):
@@ -133,10 +132,10 @@ async def _drain(context: dg.OpExecutionContext, runtime: Runtime, inbox: Inbox)
     return moved
 
 
-def _being_loaded(instance: dg.DagsterInstance) -> set[int]:
+def _being_loaded(instance: dg.DagsterInstance, base_data: str) -> set[int]:
     """The schools that a run is loading now. What it has read of them may be older than a push, and what it
     commits would take the place of what a drain reads meanwhile: the events wait for its end."""
-    loads = dg.RunsFilter(job_name=BASE_DATA_JOB, statuses=[dg.DagsterRunStatus.STARTED])
+    loads = dg.RunsFilter(job_name=base_data, statuses=[dg.DagsterRunStatus.STARTED])
     return {_school(run.tags) for run in instance.get_runs(loads)} - {NO_SCHOOL}
 
 

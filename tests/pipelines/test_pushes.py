@@ -353,7 +353,8 @@ def test_a_school_that_was_never_loaded_is_told_so(world: World) -> None:
 def _ticks(world: World) -> dg.RunRequest | dg.SkipReason:
     [sensor] = [
         each
-        for each in push_definitions(world.settings, dg.define_asset_job("publish")).sensors or ()
+        for each in push_definitions(world.settings, BASE_DATA_JOB, dg.define_asset_job("publish")).sensors
+        or ()
         if each.name == "drain_after_pushes"
     ]
     assert isinstance(sensor, dg.SensorDefinition)
