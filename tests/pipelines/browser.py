@@ -39,6 +39,14 @@ class Page:
         for text in texts:
             self._element(f"//*[contains(normalize-space(.), {_literal(text)})]")
 
+    def has(self, xpath: str, patience: float) -> bool:
+        """Whether an element is there within so many seconds."""
+        try:
+            self._element(xpath, patience)
+        except AssertionError:
+            return False
+        return True
+
     def click(self, xpath: str) -> None:
         """Click an element once it is there and can be clicked."""
         self._act(xpath, "click", {})
@@ -54,11 +62,8 @@ class Page:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             self.type(xpath, text)
-            try:
-                self._element(offer, patience=5)
-            except AssertionError:
-                continue
-            break
+            if self.has(offer, patience=5):
+                break
         self.click(offer)
 
     def _act(self, xpath: str, action: str, body: dict[str, str]) -> None:
@@ -79,8 +84,13 @@ class Page:
                 return next(iter(found.values()))
             except httpx.HTTPStatusError as error:
                 if time.monotonic() > deadline:
-                    raise AssertionError(f"not on the page: {xpath}") from error
+                    shown = " ".join(self._text().split())
+                    raise AssertionError(f"not on the page: {xpath}; the page says: {shown}") from error
                 time.sleep(0.2)
+
+    def _text(self) -> str:
+        script = {"script": "return document.body.innerText", "args": []}
+        return str(self._send("/execute/sync", script))
 
     def _send(self, path: str, body: dict[str, Any]) -> Any:
         answer = self._client.post(path, json=body)

@@ -26,6 +26,7 @@ DAGSTER = Path(sys.executable).parent / "dagster"
 ROOT = Path(__file__).parents[2]
 REPORTS = ("student_summary",)
 PATIENCE = 600.0  # seconds, for processes and runs on a busy machine
+TRIES = 3
 
 pytestmark = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium and chromedriver")
 
@@ -225,12 +226,18 @@ def from_own_page(operator: Operator, asset: str, key: str) -> None:
 def from_dialog(operator: Operator, path: str, key: str) -> None:
     """Click through a page whose dialog has the partition chosen from a list."""
     page, dialog = operator.page, "//*[@role='dialog']"
-    page.open(f"{operator.url}{path}")
-    page.click("//button[contains(., 'Materialize')]")
-    if path.endswith("asset-groups/reports"):
-        # Discovery makes assets of several groups at once.
-        page.click("//button[normalize-space(.)='Confirm']")
-    page.click(f"{dialog}//*[contains(text(), 'Select a partition')]")
+    partitions = f"{dialog}//*[contains(text(), 'Select a partition')]"
+    # A dialog that was opened while the page was still filling stays without its partitions: open it anew,
+    # as somebody would.
+    for _ in range(TRIES):
+        page.open(f"{operator.url}{path}")
+        page.click("//button[contains(., 'Materialize')]")
+        if path.endswith("asset-groups/reports"):
+            # Discovery makes assets of several groups at once.
+            page.click("//button[normalize-space(.)='Confirm']")
+        if page.has(partitions, patience=30):
+            break
+    page.click(partitions)
     page.type("//input[@placeholder='Filter partitions']", key)
     # What lies over the page is drawn in portals; the page below may show the key too.
     page.click(f"//*[contains(@class, '-portal')]//*[normalize-space(text())='{key}']")
