@@ -18,6 +18,7 @@ from loading.pushes.names import resources_named
 from loading.runtime import Runtime, told
 from pipelines.automation import UNFINISHED
 from pipelines.due import RANGE_START
+from pipelines.export_automation import EXPORTS
 from pipelines.settings import Settings
 
 PUSHES = "pushes"
@@ -95,8 +96,8 @@ def drain_after_pushes(settings: Settings, job: dg.JobDefinition, base_data: str
 
 
 def publish_after_pushes(job: dg.JobDefinition, publish: AssetJob) -> dg.SensorDefinition:
-    """The sensor that has the warehouse published at once when a drain has changed rows. While other runs are
-    under way it leaves that to the one after them."""
+    """The sensor that has the warehouse published at once when a drain has changed rows. While loads or a
+    publication are under way it leaves that to the one after them."""
 
     @dg.run_status_sensor(
         name="publish_after_pushes",
@@ -111,7 +112,9 @@ def publish_after_pushes(job: dg.JobDefinition, publish: AssetJob) -> dg.SensorD
         run = context.instance.get_run_by_id(context.dagster_run.run_id)
         if run is None or NEWS_TAG not in run.tags:
             return dg.SkipReason("The drain changed nothing.")
-        if context.instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED), limit=1):
+        # Where pushes keep coming, a drain is always under way, and the lake is whole at any time.
+        under_way = context.instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
+        if {each.job_name for each in under_way} - {PUSHES, EXPORTS}:
             return dg.SkipReason("A run is under way; a publication follows it.")
         return dg.RunRequest(run_key=f"pushes-{run.run_id}")
 

@@ -22,7 +22,7 @@ from pipelines.instance import open_instance
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-of-the-tests"
-# Seconds from the change to the row in the lake, and for what a machine that is busy with other tests needs.
+# Seconds from the change to the published row, and those that are waited to say how long it was.
 PROMISED, PATIENCE = 60.0, 300.0
 
 
@@ -114,11 +114,11 @@ def test_a_change_is_published_within_a_minute(
             watched,
             "drained",
             lambda: watched.row("students", student["key"])["name"] == "推送",
-            PROMISED,
+            PATIENCE,
         ),
         "published": wait_for(watched, "published", published, PATIENCE),
     }
     for part, when in parts.items():
         record_property(part, when - began)
         print(f"{part}: {when - began:.1f} s")  # noqa: T201
-    assert parts["in the lake"] - began < PROMISED
+    assert parts["published"] - began < PROMISED
