@@ -21,10 +21,11 @@ from campus.http.events import Event
 from campus.paging.fetch import together
 from campus.registry import DATASETS
 from loading.commit import STORAGE_ERRORS, Loaded
-from loading.datasets.loader import DatasetLoader, LoadedSegment
+from loading.datasets.loader import DatasetLoader, LastUpdate, LoadedSegment, last_updates
 from loading.datasets.tables import ask_dataset, definitions_of
 from loading.partition_keys import segment_key, segments_by_school
 from loading.runtime import Cause, Runtime, cause_of, told
+from loading.tables import slice_of
 from warehouse.load.dataset_plans import Plan, read_plans
 from warehouse.load.load_log import Standing, committed, standings
 
@@ -107,13 +108,16 @@ def _jobs(runtime: Runtime, client: Client, cause: Cause, keys: list[str]) -> tu
     for school_id, tables in asked_for(keys, segments_by_school).items():
         plans = {plan.table: plan for plan in read_plans(runtime.lake, school_id)}
         known = standings(runtime.lake, school_id)
+        # Only what this very night or sync was told by the platform.
+        is_told = (DATASETS.name, str(slice_of(DATASETS, school_id))) in done
+        updates = last_updates(runtime.lake, school_id) if is_told else {}
         for table, segments in tables.items():
             plan = plans.get(table)
             if plan is None:
                 problems.append(f"school {school_id}: no dataset {table} is planned; run the discovery")
                 continue
             try:
-                loader = _loader(runtime, client, cause, plan, segments, known, commits)
+                loader = _loader(runtime, client, cause, plan, segments, known, commits, updates)
             except SelectionError as error:
                 problems.append(str(error))
                 continue
@@ -132,6 +136,7 @@ def _loader(
     segments: list[int],
     known: Mapping[str, Mapping[str, Standing]],
     commits: asyncio.Lock,
+    updates: Mapping[str, LastUpdate],
 ) -> DatasetLoader:
     definitions = definitions_of(plan)
     asked = ask_dataset(
@@ -143,7 +148,8 @@ def _loader(
         definitions,
     )
     mine = known.get(asked.table.name, {})
-    return DatasetLoader(runtime, client, cause, plan, asked, segments, mine, commits)
+    last = updates.get(plan.dataset)
+    return DatasetLoader(runtime, client, cause, plan, asked, segments, mine, commits, last)
 
 
 def record(context: dg.AssetExecutionContext, one: LoadedSegment) -> None:

@@ -75,10 +75,10 @@ def confirm_slice(
     table: Table,
     slice: Slice,
     account: Account,
-    total: int,
+    total: int | None,
 ) -> Loaded:
-    """Write down that nothing of a slice has changed: what came is held as it was sent. total: how many rows
-    the platform says it has."""
+    """Write down that nothing of a slice has changed: what came, if anything, is held as it was sent. total:
+    how many rows the platform says it has; None: it was not asked."""
     traffic = traffic_of(account)
     record_load(
         runtime.lake,

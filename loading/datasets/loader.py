@@ -11,6 +11,7 @@ from campus.datasets.records import RecordsRead, Span, Write, count, read_segmen
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Tally
+from campus.registry import DATASETS
 from loading.commit import (
     STORAGE_ERRORS,
     Loaded,
@@ -22,12 +23,14 @@ from loading.commit import (
 )
 from loading.datasets.tables import AskedDataset, segment_slice
 from loading.runtime import Cause, Runtime
+from loading.tables import TABLES, slice_of
+from warehouse.lake.delta import Lake
 from warehouse.lake.spool import Spool
-from warehouse.lake.tables import Slice
+from warehouse.lake.tables import SYNCED_AT, Slice
 from warehouse.load.dataset_plans import Plan
 from warehouse.load.load_log import Standing
 from warehouse.load.schema_evolution import evolve
-from warehouse.load.watermark import Merged, foresee, held, watermark
+from warehouse.load.watermark import Merged, foresee, held, is_due_whole, watermark
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,33 @@ class LoadedSegment:
     metadata: Mapping[str, str | int]
 
 
+@dataclass(frozen=True)
+class LastUpdate:
+    """When the platform says that anything of a dataset was updated last, and since which discovery it has
+    said so."""
+
+    updated_at: datetime
+    said_since: datetime
+
+
+def last_updates(lake: Lake, school_id: int) -> dict[str, LastUpdate]:
+    """What the platform says of a school's datasets, as the last discovery found it; by name, of those of
+    which it says anything."""
+    columns = ["name", "last_updated_at", SYNCED_AT]
+    rows = lake.read(TABLES[DATASETS.name], slice_of(DATASETS, school_id), columns).to_pylist()
+    return {
+        row["name"]: LastUpdate(row["last_updated_at"], row[SYNCED_AT])
+        for row in rows
+        if row["last_updated_at"] is not None
+    }
+
+
 class DatasetLoader:
     """Loads segments of one dataset of one school.
 
     `segments`: those of this run. `standings`: of the dataset's slices. `commits` lets one slice at a time be
-    compared and committed, which bounds the memory; the others go on reading meanwhile."""
+    compared and committed, which bounds the memory; the others go on reading meanwhile. `last_update`: what
+    the platform says of the dataset as a whole."""
 
     def __init__(
         self,
@@ -56,12 +81,13 @@ class DatasetLoader:
         segments: Sequence[int],
         standings: Mapping[str, Standing],
         commits: asyncio.Lock,
+        last_update: LastUpdate | None = None,
     ) -> None:
         self._runtime, self._client, self._cause = runtime, client, cause
         self._plan, self._asked, self._commits = plan, asked, commits
         self._settings = runtime.datasets
         self._evolved = evolve(runtime.lake, asked.table)
-        self._standings = standings
+        self._standings, self._last_update = standings, last_update
         updated_at = asked.source.updated_at
         self._held = held(
             runtime.lake,
@@ -83,6 +109,9 @@ class DatasetLoader:
         read = RecordsRead()
         tally = read.account.tally
         try:
+            if self._is_unmoved(slice):
+                loaded = self._confirm(slice, read, None)
+                return LoadedSegment(self._plan.table, segment, loaded, self._metadata(loaded, read, slice))
             since = self._since(slice)
             done = None if since is None else await self._load_changes(segment, slice, since, tally)
             loaded, read = done or await self._load_whole(segment, slice, tally)
@@ -98,18 +127,34 @@ class DatasetLoader:
     def _span(self, segment: int) -> Span | None:
         return None if self._plan.width is None else Span.of(segment, self._plan.width)
 
-    def _since(self, slice: Slice) -> datetime | None:
-        """From when on changes are asked for; None: the segment is read in full."""
+    def _standing(self, slice: Slice) -> Standing | None:
+        """How far a segment can be relied on; None: not at all, as it is asked for now."""
         standing = self._standings.get(str(slice), Standing())
         known = standing.complete_at
         if (
             self._cause.full
-            or self._asked.source.updated_at is None
-            or self._plan.width is None
             or self._asked.signature != self._plan.signature
             or known is None
             or known < self._plan.valid_since
         ):
+            return None
+        return standing
+
+    def _is_unmoved(self, slice: Slice) -> bool:
+        """Whether nothing of the dataset was updated since the segment was loaded: the platform says so, and
+        nothing that is held speaks against it."""
+        standing, last, latest = self._standing(slice), self._last_update, self._held[slice].latest
+        if standing is None or last is None or standing.complete_at is None or standing.quarantined:
+            return False
+        if is_due_whole(standing, self._settings.incremental, self._cause.started_at):
+            return False
+        is_contradicted = latest is not None and latest > last.updated_at
+        return last.said_since <= standing.complete_at and not is_contradicted
+
+    def _since(self, slice: Slice) -> datetime | None:
+        """From when on changes are asked for; None: the segment is read in full."""
+        standing = self._standing(slice)
+        if standing is None or self._asked.source.updated_at is None or self._plan.width is None:
             return None
         return watermark(
             standing,
@@ -195,7 +240,7 @@ class DatasetLoader:
         spec, table = self._asked.spec, self._evolved.table
         return commit_slice(runtime, cause, spec, table, slice, reading, runtime.guard, account.began)
 
-    def _confirm(self, slice: Slice, read: RecordsRead, total: int) -> Loaded:
+    def _confirm(self, slice: Slice, read: RecordsRead, total: int | None) -> Loaded:
         spec, table = self._asked.spec, self._evolved.table
         return confirm_slice(self._runtime, self._cause, spec, table, slice, read.account, total)
 

@@ -119,6 +119,8 @@ class Datasets:
             )
         if described.about["last_updated_at"] is not None:
             self._school(school_id)["datasets"].update(described.about["id"], {"last_updated_at": now})
+            # What was described since the tick has the moment before.
+            self._store.version += 1
         return described
 
     def _make(self, school_id: int) -> dict[str, Table]:

@@ -113,6 +113,21 @@ def test_an_unchanged_dataset_costs_four_small_requests_a_segment_and_no_commit(
     assert synced.lake.version(dataset_table("big_scores", (), (), "")) == before
 
 
+def test_a_dataset_whose_last_update_did_not_move_is_not_asked_for(synced: World) -> None:
+    dated = {e["row"]["name"]: e["row"]["last_updated_at"] for e in synced.platform.rows("datasets", 101)}
+    synced.platform.clear_log()
+    load = again(synced)
+    asked = {
+        one["path"].split("/")[-2]
+        for one in synced.platform.log()
+        if one["path"].endswith("/records") and "limit" in one["query"] and "id_elt" in one["query"]
+    }
+    assert asked and asked <= {name for name, moment in dated.items() if moment is None}
+    unasked = [row for row in load.log if row["resource"].startswith("datasets.") and not row["requests"]]
+    assert unasked
+    assert {(row["status"], row["complete"], row["whole"]) for row in unasked} == {("ok", True, False)}
+
+
 def test_changes_are_taken_over_and_only_they_are_asked_for(synced: World) -> None:
     platform = synced.platform
     platform.update("datasets/big_scores", 150, parent=101, remark="改了")

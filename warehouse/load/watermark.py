@@ -52,6 +52,12 @@ class Incremental:
     whole_days: int = 7
 
 
+def is_due_whole(standing: Standing, settings: Incremental, started_at: datetime) -> bool:
+    """Whether a load that starts now has to read all of a slice, whatever has changed."""
+    whole = standing.whole_at
+    return whole is None or (started_at.date() - whole.date()).days >= settings.whole_days
+
+
 def watermark(
     standing: Standing,
     state: Held,
@@ -64,10 +70,10 @@ def watermark(
     The latest update that is held, but never past the start of the load that read it: what was updated while
     that ran may have been read before. `started_at`: of the load to come; `ahead`: seconds that the
     platform's clock is ahead of ours, which those starts are told by."""
-    known, whole = standing.complete_at, standing.whole_at
-    if known is None or whole is None or standing.quarantined or state.latest is None or state.undated:
+    known = standing.complete_at
+    if known is None or standing.quarantined or state.latest is None or state.undated:
         return None
-    if (started_at.date() - whole.date()).days >= settings.whole_days:
+    if is_due_whole(standing, settings, started_at):
         return None
     # Where their clock is behind ours, what changes after our start may be dated before it.
     known += min(timedelta(seconds=ahead or 0), timedelta(0))
