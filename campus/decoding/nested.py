@@ -3,6 +3,7 @@
 What is embedded of another resource that has rows of its own (a semester inside a transcript) is left out.
 """
 
+import codecs
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -74,7 +75,7 @@ def together_with(spec: ResourceSpec, selected: Iterable[ResourceSpec]) -> tuple
 
 def _assessment(body: bytes) -> Parts:
     """The assessment of a class and the items inside it; an empty answer has none."""
-    answer = body.strip() or b"null"
+    answer = body.removeprefix(codecs.BOM_UTF8).strip() or b"null"
     parts: Parts = defaultdict(list)
     for row in raw_rows(b"[%b]" % answer if answer.startswith(b"{") else answer):
         members = _object(row)
