@@ -24,6 +24,7 @@ from loading.partition_keys import weeks_by_school
 from loading.runtime import Cause, Runtime, cause_of, told
 from loading.tables import TABLES, slice_of
 from warehouse.load.load_log import Standing, committed, standings
+from warehouse.load.log_writer import batched
 
 # What the questions are made from.
 PARENTS = (RESOURCES["v1_classes"], RESOURCES["v1_class_students"])
@@ -49,7 +50,8 @@ def attendance(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResul
     """Load the weeks of the run; both tables, since one answer holds the rows of both."""
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
-    loaded = uvloop.run(_load_all(context, runtime, cause))
+    with batched(runtime.lake):
+        loaded = uvloop.run(_load_all(context, runtime, cause))
     began = tell_drift(runtime, cause, sources_of(loaded))
     for spec in ATTENDANCE:
         asset = asset_key(spec.name)
@@ -61,9 +63,10 @@ def attendance(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResul
 
 async def _load_all(context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause) -> list[Loaded]:
     loaded: list[Loaded] = []
-    done = committed(runtime.lake, cause.sync_id)
+    asked = asked_for(context.partition_keys, weeks_by_school)
+    done = committed(runtime.lake, cause.sync_id, asked)
     async with Client(runtime.client, [spec.scopes for spec in ATTENDANCE], runtime.listener) as client:
-        for school_id, semesters in asked_for(context.partition_keys, weeks_by_school).items():
+        for school_id, semesters in asked.items():
             school = _School(runtime, client, cause, school_id, done)
             for semester_id, weeks in semesters.items():
                 async for one, more in school.load(semester_id, weeks):

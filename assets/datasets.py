@@ -28,6 +28,7 @@ from loading.runtime import Cause, Runtime, cause_of, told
 from loading.tables import slice_of
 from warehouse.load.dataset_plans import Plan, read_plans
 from warehouse.load.load_log import Standing, committed, standings
+from warehouse.load.log_writer import batched
 
 RECORDS = dg.AssetKey(["datasets", "records"])
 
@@ -63,7 +64,8 @@ def dataset_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheck
     """Load the segments of the run."""
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
-    loaded, problems = uvloop.run(_load_all(context, runtime, cause))
+    with batched(runtime.lake):
+        loaded, problems = uvloop.run(_load_all(context, runtime, cause))
     yield loaded_whole(RECORDS, loaded, problems)
     yield no_drift(RECORDS, tell_drift(runtime, cause, sources_of(loaded)))
     raise_failed(loaded, problems)
@@ -103,9 +105,10 @@ def _jobs(runtime: Runtime, client: Client, cause: Cause, keys: list[str]) -> tu
     """The segments to load, and in words why some cannot be asked for."""
     jobs: deque[Job] = deque()
     problems: list[str] = []
-    done = committed(runtime.lake, cause.sync_id)
+    asked = asked_for(keys, segments_by_school)
+    done = committed(runtime.lake, cause.sync_id, asked)
     commits = asyncio.Lock()
-    for school_id, tables in asked_for(keys, segments_by_school).items():
+    for school_id, tables in asked.items():
         plans = {plan.table: plan for plan in read_plans(runtime.lake, school_id)}
         known = standings(runtime.lake, school_id)
         # Only what this very night or sync was told by the platform.

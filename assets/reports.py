@@ -34,6 +34,7 @@ from loading.reports.plans import METADATA, in_lines, requests_of
 from loading.reports.tables import Result, results_of, selections_of
 from loading.runtime import Cause, Runtime, cause_of, told
 from warehouse.load.load_log import committed
+from warehouse.load.log_writer import batched
 
 RECORDS = dg.AssetKey(["reports", "records"])
 FIELDS = asset_key(REPORT_FIELDS.name)
@@ -71,7 +72,8 @@ def report_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckR
     runtime = told(context.resources.campus, context.log)
     run = _Run(context, runtime)
     cause = cause_of(context.run.run_id, context.run.tags)
-    uvloop.run(run.load(cause))
+    with batched(runtime.lake):
+        uvloop.run(run.load(cause))
     began = tell_drift(runtime, cause, sources_of(run.loaded))
     for asset in sorted(context.selected_asset_keys):
         mine = (one for one in run.loaded if (one.spec is REPORT_FIELDS) == (asset == FIELDS))
@@ -95,9 +97,11 @@ class _Run:
         """Load the results of the run's partitions, report by report."""
         due: dict[tuple[int, str], list[Result]] = defaultdict(list)
         runtime = self._runtime
+        asked = asked_for(self._context.partition_keys, results_of)
+        done = committed(runtime.lake, cause.sync_id, {result.school_id for result in asked})
         async with Client(runtime.client, [REPORT_FIELDS.scopes], runtime.listener) as client:
-            loader = ReportLoader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
-            for result in asked_for(self._context.partition_keys, results_of):
+            loader = ReportLoader(runtime, client, cause, done)
+            for result in asked:
                 if not loader.is_done(result):
                     due[result.school_id, result.report].append(result)
             errors: dict[int, dict[str, CampusError]] = defaultdict(dict)

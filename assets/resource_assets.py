@@ -23,6 +23,7 @@ from loading.runtime import Cause, Runtime, cause_of, told
 from loading.slice_loader import Loader
 from loading.tables import TABLES
 from warehouse.load.load_log import committed
+from warehouse.load.log_writer import batched
 
 LOADED_WHOLE = "loaded_whole"
 
@@ -51,7 +52,8 @@ def resource_assets(
         cause = cause_of(context.run.run_id, context.run.tags)
         names = {key.path[-1] for key in context.selected_asset_keys}
         selected = [spec for spec in specs if spec.name in names]
-        loaded = uvloop.run(_load_all(context, runtime, cause, selected))
+        with batched(runtime.lake):
+            loaded = uvloop.run(_load_all(context, runtime, cause, selected))
         try:
             measure_misses(runtime, cause, loaded)
         except sqlite3.Error as error:
@@ -114,11 +116,12 @@ async def _load_all(
     context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause, selected: Sequence[ResourceSpec]
 ) -> list[Loaded]:
     loaded: list[Loaded] = []
-    done = committed(runtime.lake, cause.sync_id)
+    asked = asked_for(context.partition_keys, semesters_by_school)
+    done = committed(runtime.lake, cause.sync_id, asked)
     scopes = [spec.scopes for spec in selected if spec.scopes]
     async with Client(runtime.client, scopes, runtime.listener) as client:
         loader = Loader(runtime, client, cause, done)
-        for school_id, semesters in asked_for(context.partition_keys, semesters_by_school).items():
+        for school_id, semesters in asked.items():
             async for one in load_school(loader, school_id, semesters, selected):
                 record(context, one, semesters)
                 loaded.append(one)

@@ -40,7 +40,7 @@ from campus.registry import (
     V1_DATA,
     ResourceSpec,
 )
-from loading.attendance.weeks import timeline_of
+from loading.attendance.weeks import timeline_in
 from loading.commit import Loaded, in_words
 from loading.datasets.plans import plan_datasets
 from loading.partition_keys import (
@@ -54,11 +54,12 @@ from loading.partition_keys import (
 from loading.reports import plans as report_plans
 from loading.reports.plans import plan_reports
 from loading.runtime import Cause, Runtime, cause_of, told
-from loading.semesters import contradiction, read_semesters, seen_now, sightings_of
+from loading.semesters import Semesters, contradiction, read_semesters, seen_now, sightings_of
 from loading.slice_loader import Loader
 from loading.tables import TABLES, slice_of, values
 from warehouse.load.dataset_plans import read_plans
 from warehouse.load.load_log import committed, now
+from warehouse.load.log_writer import batched, write
 from warehouse.load.week_evidence import record_sightings
 
 SEMESTERS, SEMESTERS_OF_V1 = RESOURCES["semesters"], RESOURCES["v1_semesters"]
@@ -129,7 +130,10 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
         if runtime.listener:
             runtime.listener(Event("note", words))
     known = Known.of(context.instance)
-    found = uvloop.run(_discover(runtime, cause, known))
+    # What is retired is written down before its partitions go, which nothing else remembers.
+    with batched(runtime.lake):
+        found = uvloop.run(_discover(runtime, cause, known))
+        write(runtime.lake)
     new = _partition(context.instance, SCHOOL_SEMESTERS, known.semesters, _semester_keys(found.semesters))
     _partition(context.instance, V1_SEMESTERS, known.v1_semesters, _semester_keys(found.v1_semesters))
     new_weeks = _partition(context.instance, ATTENDANCE_WEEKS, known.weeks, found.weeks)
@@ -138,7 +142,11 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
     for note in found.notes:
         if runtime.listener:
             runtime.listener(Event("note", note))
-    datasets = {(f"datasets.{plan.table}", plan.school_id) for plan in read_plans(runtime.lake)}
+    datasets = {
+        (f"datasets.{plan.table}", plan.school_id)
+        for plan in read_plans(runtime.lake)
+        if plan.school_id in found.segments
+    }
     found.notes += in_lines(tell_drift(runtime, cause, sources_of(found.loaded) | datasets))
     for one in found.loaded:
         semesters = (found.v1_semesters if one.spec.is_v1 else found.semesters).get(one.slice.school_id, [])
@@ -205,11 +213,13 @@ async def _discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
     async with Client(runtime.client, scopes, runtime.listener) as client:
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
         listed = await _list_schools(client, runtime, found)
+        names = {plan.dataset: plan.table for plan in read_plans(runtime.lake)}
         for school_id in runtime.school_ids or values(listed, "id"):
-            found.loaded += await _discover_school(loader, school_id, listed, known, found)
-            _see_weeks(loader, school_id, client.clock_skew, found)
-            found.loaded += _plan_weeks(loader, school_id, known.weeks.get(school_id, []), found)
-            await _discover_datasets(loader, client, cause, school_id, found)
+            loaded, semesters = await _discover_school(loader, school_id, listed, known, found)
+            found.loaded += loaded
+            _see_weeks(loader, semesters, client.clock_skew, found)
+            found.loaded += _plan_weeks(loader, semesters, known.weeks.get(school_id, []), found)
+            await _discover_datasets(loader, client, cause, school_id, names, found)
             planned = await plan_reports(loader, client, cause, school_id, known.results.get(school_id, []))
             found.loaded += planned.loaded
             found.results[school_id] = planned.partitions
@@ -221,7 +231,7 @@ async def _discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
 
 async def _discover_school(
     loader: Loader, school_id: int, listed: pa.Table, known: Known, found: Found
-) -> list[Loaded]:
+) -> tuple[list[Loaded], Semesters]:
     """Load a school and its semesters, those of either interface, and retire the semesters that are gone."""
     loaded = [
         one
@@ -252,7 +262,7 @@ async def _discover_school(
         semesters.ids_of_v1,
         {row["id"] for row in semesters.v1},
     )
-    return loaded + retired
+    return loaded + retired, semesters
 
 
 def _is_left_to_its_load(one: Loaded) -> bool:
@@ -282,11 +292,10 @@ def _retire_gone(
     return left, loaded
 
 
-def _see_weeks(loader: Loader, school_id: int, clock_skew: float | None, found: Found) -> None:
+def _see_weeks(loader: Loader, semesters: Semesters, clock_skew: float | None, found: Found) -> None:
     """Take down what current_week shows of where teaching weeks begin, and say what follows from it."""
-    runtime = loader.runtime
-    lake, setting = runtime.lake, runtime.attendance.weeks_begin
-    semesters = read_semesters(lake, school_id, runtime.attendance.semester_pairs)
+    lake, setting = loader.runtime.lake, loader.runtime.attendance.weeks_begin
+    school_id = semesters.school_id
     before = sightings_of(lake, school_id)
     held = {one.semester_id: one for one in before}
     for seen in seen_now(semesters, now() + timedelta(seconds=clock_skew or 0)):
@@ -304,10 +313,10 @@ def _see_weeks(loader: Loader, school_id: int, clock_skew: float | None, found: 
         )
 
 
-def _plan_weeks(loader: Loader, school_id: int, known: list[str], found: Found) -> list[Loaded]:
+def _plan_weeks(loader: Loader, semesters: Semesters, known: list[str], found: Found) -> list[Loaded]:
     """Plan the teaching weeks of all semesters, those to come too, and retire the weeks that are gone."""
-    runtime, loaded = loader.runtime, list[Loaded]()
-    timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
+    runtime, school_id, loaded = loader.runtime, semesters.school_id, list[Loaded]()
+    timeline = timeline_in(runtime.lake, semesters, runtime.attendance)
     planned, ever = timeline.weeks, {row["id"] for row in timeline.semesters.v1}
     for semester_id, weeks in weeks_by_school(known).get(school_id, {}).items():
         for week in weeks:
@@ -325,16 +334,17 @@ def _plan_weeks(loader: Loader, school_id: int, known: list[str], found: Found) 
 
 
 async def _discover_datasets(
-    loader: Loader, client: Client, cause: Cause, school_id: int, found: Found
+    loader: Loader, client: Client, cause: Cause, school_id: int, names: dict[str, str], found: Found
 ) -> None:
-    """Load the metadata of a school's datasets and plan their segments.
+    """Load the metadata of a school's datasets and plan their segments. `names`: the tables that datasets of
+    this name have had in any school, to which the school's are added.
 
     Where the settings want none of them, nothing is asked: the credentials may not cover datasets."""
     found.segments[school_id] = []
     if not loader.runtime.datasets.selection.include:
         return
-    names = {plan.dataset: plan.table for plan in read_plans(loader.runtime.lake)}
     planned = await plan_datasets(loader, client, loader.runtime, cause, school_id, names)
+    names |= {plan.dataset: plan.table for plan in read_plans(loader.runtime.lake, school_id)}
     found.loaded += planned.loaded
     found.segments[school_id] = planned.partitions
     found.notes += [f"school {school_id}, {note}" for note in planned.notes]

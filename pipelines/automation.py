@@ -7,7 +7,6 @@ from pathlib import Path
 
 import dagster as dg
 import duckdb
-import pyarrow.compute as pc
 
 from assets import base_data as base_assets
 from assets import v1 as v1_assets
@@ -22,9 +21,8 @@ from pipelines.due import RANGE_START, due_keys, of_schools, school_ranges
 from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
 from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import LOAD_LOG
 from warehouse.lake.tables import PLATFORM_ZONE
-from warehouse.load.load_log import held_back, retired
+from warehouse.load.load_log import held_back, last_load, retired
 from warehouse.publish.dbt_project import models_version
 
 # On the run that discovers: whether the loads after it read older semesters too.
@@ -183,14 +181,15 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
         if context.instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED), limit=1):
             return dg.SkipReason("A run is under way.")
         lake = Lake(str(settings.lake_root))
-        if not lake.holds(LOAD_LOG):
+        last = last_load(lake)
+        if last is None:
             return dg.SkipReason("Nothing has been loaded yet.")
-        loaded = pc.max(lake.read(LOAD_LOG, columns=["finished_at"])["finished_at"]).as_py()
+        loaded, _ = last
         models = models_version()
-        if loaded is None or (loaded, models) == _published(settings.published):
+        if (loaded, models) == _published(settings.published):
             return dg.SkipReason("The published file has all that is loaded.")
         # The key keeps a publication whose checks fail from being tried again before anything is new.
-        return dg.RunRequest(run_key=f"load-log-{lake.version(LOAD_LOG)}-{models}")
+        return dg.RunRequest(run_key=f"loaded-{loaded.isoformat()}-{models}")
 
     return sensor
 

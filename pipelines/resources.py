@@ -23,7 +23,7 @@ from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.drift import remember
 from warehouse.load.watermark import Incremental
-from warehouse.maintenance.relabel import relabel
+from warehouse.maintenance.log_files import refile
 from warehouse.publish.dbt_project import Build
 
 # How to let rows vanish; the end of "If the platform really dropped them, ..." in the guard's message.
@@ -142,8 +142,8 @@ def _runtime(
     lake = Lake(str(settings.lake_root))
     # Before anything is loaded, since a change of schema fails the commits under way.
     remember(lake)
+    refile(lake)
     lake.ensure(TABLES.values())
-    relabel(lake)
     if not settings.keep_id_numbers:
         forget_id_numbers(lake)
     return Runtime(

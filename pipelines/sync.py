@@ -13,6 +13,7 @@ from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from pipelines.definitions import ATTENDANCE, DISCOVERY, LOADS, PUBLISH
 from pipelines.due import of_schools, school_ranges
 from warehouse.load.load_log import now
+from warehouse.load.log_writer import batched
 
 # The run's own words reach the terminal as events and failures; Dagster's log of it is in the UI.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -50,17 +51,19 @@ def load(
     Raises SelectionError."""
     selected = None if selection is None else _select(definitions, selection)
     tags = {SYNC_ID_TAG: sync_id, FULL_TAG: str(full).lower()}
-    yield _execute(definitions, instance, DISCOVERY, tags)
-    for each in LOADS:
-        mine = None if selected is None else selected & each.assets.keys
-        if mine is not None and not mine:
-            continue
-        keys = instance.get_dynamic_partitions(each.partitions.name or "")
-        wanted = of_schools(keys, schools)
-        if each.job == ATTENDANCE:
-            wanted = weeks_to_ask(runtime.lake, runtime.attendance, wanted, full=full)
-        for stretch in school_ranges(keys, wanted):
-            yield _execute(definitions, instance, each.job, tags | stretch.tags, mine)
+    # Ctrl-C ends up here too, so that it loses nothing of what is committed.
+    with batched(runtime.lake):
+        yield _execute(definitions, instance, DISCOVERY, tags)
+        for each in LOADS:
+            mine = None if selected is None else selected & each.assets.keys
+            if mine is not None and not mine:
+                continue
+            keys = instance.get_dynamic_partitions(each.partitions.name or "")
+            wanted = of_schools(keys, schools)
+            if each.job == ATTENDANCE:
+                wanted = weeks_to_ask(runtime.lake, runtime.attendance, wanted, full=full)
+            for stretch in school_ranges(keys, wanted):
+                yield _execute(definitions, instance, each.job, tags | stretch.tags, mine)
 
 
 def build(definitions: dg.Definitions, instance: dg.DagsterInstance) -> JobEnd:

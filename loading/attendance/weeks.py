@@ -58,9 +58,14 @@ class Timeline:
 
 
 def timeline_of(lake: Lake, school_id: int, settings: AttendanceSettings) -> Timeline:
-    """What the lake holds of a school's time. The v1 interface tells teaching days and the current week;
-    semesters that it has not told of have their dates from v3."""
-    semesters = read_semesters(lake, school_id, settings.semester_pairs)
+    """What the lake holds of a school's time."""
+    return timeline_in(lake, read_semesters(lake, school_id, settings.semester_pairs), settings)
+
+
+def timeline_in(lake: Lake, semesters: Semesters, settings: AttendanceSettings) -> Timeline:
+    """The same for semesters that are read already. The v1 interface tells teaching days and the current
+    week; semesters that it has not told of have their dates from v3."""
+    school_id = semesters.school_id
     decision = weeks_of(lake, school_id, settings.weeks_begin)
     day_1_is = day_1_of(lake, school_id)
     told = {row["id"]: row for row in semesters.v1}

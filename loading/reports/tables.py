@@ -14,11 +14,11 @@ from campus.registry import REPORT_FIELDS, REPORT_QUERIES, ResourceSpec
 from campus.reports.fields import definition_of
 from campus.reports.selection import ReportSelection, escaped
 from loading.partition_keys import REPORT_RESULTS, parts_of, unseparated
-from loading.tables import TABLES, values
+from loading.tables import TABLES
 from warehouse.identifiers import folded
 from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import LOAD_LOG
 from warehouse.lake.tables import PARAMS, SEPARATOR, Column, Slice, Table, ascii_name, report_table
+from warehouse.load.load_log import resources_loaded
 
 # Of a partition's name, which is a part of file names together with its school.
 LONGEST = 200
@@ -163,7 +163,7 @@ def result_tables(lake: Lake) -> list[Table]:
 def held_tables(lake: Lake) -> list[Table]:
     """The tables of all reports that were ever loaded, without their fields: what is gone from one is in its
     files until they are cleaned up."""
-    loaded = set(values(lake.read(LOAD_LOG, columns=["resource"]), "resource"))
+    loaded = resources_loaded(lake)
     names = sorted(name.removeprefix("reports.") for name in loaded if name.startswith("reports."))
     tables = [report_table(name, (), "") for name in names]
     return [table for table in tables if lake.holds(table)]

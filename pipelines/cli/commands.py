@@ -1,5 +1,8 @@
 """The commands that run Dagster's jobs. Apart from the CLI itself, since Dagster takes seconds to import."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from assets.models import NOTHING_CHANGED
 from assets.partition_renames import put_in_order
 from pipelines.cli.display import console, errors, progress
@@ -8,8 +11,7 @@ from pipelines.instance import open_instance
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, claim_home
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
-from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import LOAD_LOG
+from warehouse.load.load_log import loads_of, now
 
 USAGE = 2  # the exit status of a wrong question, as the command line has it
 
@@ -40,7 +42,7 @@ def run_load(
     if schools:
         settings = settings.model_copy(update={"school_ids": schools})
     failed = False
-    sync_id = new_sync_id()
+    sync_id, started_at = new_sync_id(), now()
     with (
         open_instance(settings) as instance,
         progress() as listener,
@@ -56,7 +58,7 @@ def run_load(
         except SelectionError as error:
             errors.print(f"campus: {error}", markup=False, soft_wrap=True)
             return USAGE
-        _summarize(runtime.lake, sync_id)
+        _summarize(loads_of(runtime.lake, sync_id, started_at))
     return int(failed)
 
 
@@ -78,9 +80,9 @@ def run_build(settings: Settings) -> int:
     return int(end.problem is not None)
 
 
-def _summarize(lake: Lake, sync_id: str) -> bool:
-    """Say what the sync did to the lake in one line, and what to look at; whether it loaded any row."""
-    log = [row for row in lake.read(LOAD_LOG).to_pylist() if row["sync_id"] == sync_id]
+def _summarize(log: Sequence[Mapping[str, Any]]) -> bool:
+    """Say what a sync did to the lake in one line, and what to look at; whether it loaded any row. `log`: its
+    rows of the load log."""
     counts = {
         name: sum(row[name] or 0 for row in log)
         for name in ("loaded", "new", "changed", "returned", "deleted", "vanished", "quarantined")

@@ -40,7 +40,7 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
                 _insert(connection, f"raw.{table.name}", {**synced, **row})
         connection.execute("create schema quality")
         for log in (*LOGS, SEMESTER_CALENDARS, CONTENTS, CHECK_RESULTS, PUBLICATION):
-            connection.register("no_rows", log.lake_schema.empty_table())
+            connection.register("no_rows", log.row_schema.empty_table())
             name, notes = f"quality.{log.name}", comments(log.columns)
             create_table(connection, name, "from no_rows", log.comment, notes)
         _insert_calendars(connection)

@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
+from deltalake import write_deltalake
 from world import World
 
 from assets.partition_renames import put_in_order
@@ -21,7 +22,8 @@ from pipelines.definitions import load_definitions
 from pipelines.due import PartitionRange
 from pipelines.options import ReportOptions
 from pipelines.resources import open_runtime
-from warehouse.lake.log_tables import DRIFT, LOGS
+from warehouse.lake.delta import Lake, scan
+from warehouse.lake.log_tables import CHANGES, DRIFT, LOAD_LOG, LOGS, STANDINGS, Log
 from warehouse.load.drift import MOMENTS
 
 LABELLED = [log for log in LOGS if "slice" in log.lake_schema.names]
@@ -58,9 +60,26 @@ def aged(world: World) -> Iterator[World]:
                 )
                 instance.report_runless_asset_event(event)
         for log in LABELLED:
+            file_as_before(world.lake, log)
             world.lake.open(log).update(updates={"slice": "replace(slice, ':', '|')"})
+        shutil.rmtree(world.lake.uri(STANDINGS))
         shutil.rmtree(world.lake.uri(DRIFT))
         yield replace(world, instance=instance)
+
+
+def file_as_before(lake: Lake, log: Log) -> None:
+    """A log as it was filed when each slice had files of its own."""
+    if log != CHANGES:
+        partitions = ["resource", "slice"] if log != LOAD_LOG else []
+        opened = lake.open(log)
+        write_deltalake(
+            opened,
+            scan(log, opened, log.row_schema.names),
+            mode="overwrite",
+            schema_mode="overwrite",
+            partition_by=partitions,
+        )
+        assert lake.open(log).metadata().partition_columns == partitions
 
 
 def shown(instance: dg.DagsterInstance, asset: dg.AssetKey, key: str) -> dict[str, Any]:

@@ -19,15 +19,23 @@ from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError
 from deltalake.fs import DeltaStorageHandler
 
-from warehouse.lake.log_tables import LOGS
+from warehouse.lake.log_batch import LogBatch
+from warehouse.lake.log_tables import LOGS, STANDINGS, Log
 from warehouse.lake.tables import DELETED_AT, Slice, Stored
 
 #: How often a commit that lost a race is tried again. Four processes on one table need two or three.
 ATTEMPTS = 20
 
-#: Commits between two checkpoints, as in Spark. With deltalake's 100 a load spent most of its time opening
-#: its logs, which get a commit a slice.
-CHECKPOINTS = {"delta.checkpointInterval": "10"}
+#: Commits between two checkpoints, as in Spark; with deltalake's 100 a table took longest to open. Old ones
+#: and their versions go with the files that only they name (`compaction.RETENTION`).
+_OF_TABLES = {"delta.checkpointInterval": "10", "delta.logRetentionDuration": "interval 7 days"}
+#: Nobody goes back to an older version of a log, and none is looked up by what statistics would tell.
+_OF_LOGS = {
+    "delta.checkpointInterval": "10",
+    "delta.logRetentionDuration": "interval 1 days",
+    "delta.deletedFileRetentionDuration": "interval 2 days",
+    "delta.dataSkippingNumIndexedCols": "0",
+}
 
 Result = TypeVar("Result")
 
@@ -37,11 +45,14 @@ class SchemaConflict(Exception):
 
 
 class Lake:
-    """Delta tables below `root`, opened by name; stateless, so processes and threads may share a root."""
+    """Delta tables below `root`, opened by name, which processes and threads may share.
+
+    `batch`: what a run has to say in the logs and has not written yet (`log_writer.batched`)."""
 
     def __init__(self, root: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.root = root.rstrip("/") if "://" in root else str(Path(root).absolute())
         self.storage_options = dict(storage_options or {})
+        self.batch: LogBatch | None = None
 
     def uri(self, table: Stored) -> str:
         return f"{self.root}/{table.folder}"
@@ -51,12 +62,12 @@ class Lake:
         return DeltaTable(self.uri(table), version=version, storage_options=self.storage_options)
 
     def ensure(self, tables: Iterable[Stored]) -> None:
-        """Create `tables` and the warehouse's own logs where missing, and add new columns.
+        """Create `tables` and the warehouse's own logs where missing, and add new columns and properties.
 
         Several processes may do so at once, but before the workers start: a change of schema fails the
         commits under way. Raises SchemaConflict.
         """
-        for table in (*tables, *LOGS):
+        for table in (*tables, *LOGS, STANDINGS):
             until_committed(partial(self._ensure, table))
 
     def _ensure(self, table: Stored) -> None:
@@ -65,6 +76,9 @@ class Lake:
         new = _new_columns(table, opened)
         if new:
             opened.alter.add_columns(new)
+        wanted = properties(table)
+        if wanted.items() - opened.metadata().configuration.items():
+            self.open(table).alter.set_table_properties(dict(wanted))
 
     def create(self, table: Stored) -> None:
         """Make the table unless it is there."""
@@ -76,7 +90,7 @@ class Lake:
                 partition_by=list(table.slice_columns),
                 name=table.name,
                 description=table.comment,
-                configuration=CHECKPOINTS,
+                configuration=properties(table),
                 storage_options=self.storage_options,
             )
 
@@ -113,6 +127,11 @@ class Lake:
             conditions.append(f"{DELETED_AT} IS NULL")
         names = list(columns) if columns is not None else table.lake_schema.names
         return scan(table, self.open(table), names, " AND ".join(conditions))
+
+
+def properties(table: Stored) -> dict[str, str]:
+    """The properties of a table's Delta log."""
+    return dict(_OF_LOGS if isinstance(table, Log) else _OF_TABLES)
 
 
 def scan(table: Stored, opened: DeltaTable, columns: Sequence[str], predicate: str = "") -> pa.Table:

@@ -11,8 +11,8 @@ from warehouse.lake.tables import TIMESTAMP, Column
 
 @dataclass(frozen=True)
 class Log:
-    """A table of the warehouse's own rows; `slice_columns` are the lake's partition columns. `kept_as`: its
-    folder where that has another name."""
+    """A table of the warehouse's own rows; `slice_columns` are the lake's partition columns: one that is none
+    of `columns` is text, and not published. `kept_as`: its folder where that has another name."""
 
     name: str
     comment: str
@@ -27,8 +27,17 @@ class Log:
         return self.kept_as or self.name
 
     @property
-    def lake_schema(self) -> pa.Schema:
+    def row_schema(self) -> pa.Schema:
+        """What a row says, which is what is published."""
         return pa.schema([pa.field(column.name, column.type) for column in self.columns])
+
+    @property
+    def lake_schema(self) -> pa.Schema:
+        """The same, and the partition columns that a row does not say."""
+        known = self.row_schema
+        return pa.schema(
+            [*known, *(pa.field(n, pa.string()) for n in self.slice_columns if n not in known.names)]
+        )
 
 
 _OF = (
@@ -43,6 +52,8 @@ _SEEN = (
     Column("first_seen", TIMESTAMP, "Start of the sync that met it first", label_zh="首次发现时间"),
     Column("last_seen", TIMESTAMP, "Start of the sync that met it last", label_zh="最近发现时间"),
 )
+#: The month that a row of the load log is filed by, such as 2026-03: who asks for new ones reads no old ones.
+MONTH = "_month"
 #: Status of a slice that was emptied, as what it was of is gone from the platform.
 RETIRED = "retired"
 _TRAFFIC = (
@@ -155,6 +166,7 @@ LOAD_LOG = Log(
             label_zh="平台日期",
         ),
     ),
+    slice_columns=(MONTH,),
 )
 QUARANTINE = Log(
     name="quarantine",
@@ -169,7 +181,7 @@ QUARANTINE = Log(
         *_SEEN,
         Column("sync_id", pa.string(), "Sync that met it last", label_zh="同步ID"),
     ),
-    slice_columns=("resource", "slice"),
+    slice_columns=("_school_id",),
 )
 _DIFFERENCE = (
     Column("kind", pa.string(), "unknown_field, absent_field, unknown_value and the like", label_zh="类别"),
@@ -182,7 +194,7 @@ DIFFERENCES = Log(
     comment="Where the platform departs from the contract now, without breaking it, slice by slice",
     label_zh="接口差异现状",
     columns=(*_WHERE, *_DIFFERENCE, *_SEEN),
-    slice_columns=("resource", "slice"),
+    slice_columns=("_school_id",),
     # Its name while it was all that was known of drift.
     kept_as="drift",
 )
@@ -224,7 +236,7 @@ RECONCILIATION = Log(
         Column("agrees", pa.bool_(), "Whether they are equal", label_zh="是否一致"),
         Column("seen_at", TIMESTAMP, "Start of the sync", label_zh="发现时间"),
     ),
-    slice_columns=("resource", "slice"),
+    slice_columns=("_school_id",),
 )
 CHANGES = Log(
     name="changes",
@@ -256,6 +268,24 @@ CHANGES = Log(
         Column("slice_version", pa.int64(), "Version of the slice that shows it first", label_zh="数据批次"),
     ),
     slice_columns=("resource", "_school_id"),
+)
+
+#: What follows from the load log, so that nobody has to read all of it; not published.
+STANDINGS = Log(
+    name="standings",
+    comment="Where each slice stands by the load log: its last attempt, and the last one that missed nothing",
+    columns=(
+        *_WHERE,
+        Column("sync_id", pa.string(), "Cause of the last attempt"),
+        Column("status", pa.string(), "Status of the last attempt"),
+        Column("finished_at", TIMESTAMP, "When the last attempt was written down"),
+        Column(
+            "complete_at", TIMESTAMP, "Start of the last load that provably missed nothing; null: none did"
+        ),
+        Column("whole_at", TIMESTAMP, "Start of the last such load that read all of the slice"),
+        Column("retired", pa.bool_(), "Whether the slice was emptied since, as what it was of is gone"),
+    ),
+    slice_columns=("_school_id",),
 )
 
 #: Made with each published file, of what the lake holds, so that models and loads count alike.
@@ -312,5 +342,5 @@ SEMESTER_CALENDARS = Log(
     ),
 )
 
-#: Every table of the lake beside the platform's own.
+#: Every published table of the lake beside the platform's own.
 LOGS = (LOAD_LOG, QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION, CHANGES)

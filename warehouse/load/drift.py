@@ -17,8 +17,10 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from warehouse.identifiers import literal
-from warehouse.lake.delta import CHECKPOINTS, Lake, scan, until_committed
-from warehouse.lake.log_tables import BEGAN, DIFFERENCES, DRIFT, ENDED, LOAD_LOG
+from warehouse.lake.delta import Lake, properties, scan, until_committed
+from warehouse.lake.log_tables import BEGAN, DIFFERENCES, DRIFT, ENDED
+from warehouse.load.load_log import last_load
+from warehouse.load.log_writer import findings, of_schools
 
 #: Kinds that are a change themselves and so cannot end: another one is news again.
 MOMENTS = frozenset(
@@ -61,10 +63,10 @@ def record_drift(
 
 def latest(lake: Lake) -> list[Difference]:
     """What the last sync found to have begun."""
-    loads = lake.read(LOAD_LOG, columns=["finished_at", "sync_id"]).sort_by("finished_at")
-    if not loads.num_rows:
+    last = last_load(lake)
+    if last is None:
         return []
-    mine = f"sync_id = {literal(loads['sync_id'][-1].as_py())} AND change = '{BEGAN}'"
+    mine = f"sync_id = {literal(last[1])} AND change = '{BEGAN}'"
     names = ["resource", "_school_id", "kind", "field", "value"]
     found = scan(DRIFT, lake.open(DRIFT), names, mine).to_pylist()
     return sorted(map(_difference, found), key=_order)
@@ -83,7 +85,7 @@ def remember(lake: Lake) -> None:
         mode="ignore",
         name=DRIFT.name,
         description=DRIFT.comment,
-        configuration=CHECKPOINTS,
+        configuration=properties(DRIFT),
         storage_options=lake.storage_options,
     )
 
@@ -92,10 +94,9 @@ def _record_drift(
     lake: Lake, sources: Collection[Source], sync_id: str, seen_at: datetime
 ) -> list[Difference]:
     opened = lake.open(DRIFT)
-    resources = sorted({resource for resource, _ in sources})
-    mine = " OR ".join(f"resource = {literal(resource)}" for resource in resources)
-    noted = scan(DIFFERENCES, lake.open(DIFFERENCES), DIFFERENCES.lake_schema.names, mine).to_pylist()
-    logged = scan(DRIFT, opened, DRIFT.lake_schema.names, mine).sort_by("seen_at").to_pylist()
+    schools = {school_id for _, school_id in sources}
+    noted = findings(lake, DIFFERENCES, schools, {resource for resource, _ in sources})
+    logged = scan(DRIFT, opened, DRIFT.lake_schema.names, of_schools(schools)).sort_by("seen_at").to_pylist()
     stand = _stretches(row for row in noted if (row["resource"], row["_school_id"]) in sources)
     last = {_difference(row): row for row in logged if (row["resource"], row["_school_id"]) in sources}
     stood = {one: row["seen_at"] for one, row in last.items() if row["change"] == BEGAN}

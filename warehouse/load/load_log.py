@@ -1,7 +1,8 @@
 """What the warehouse says of its own loads: the load log, quarantine, differences and reconciliation.
 
-The load log is appended to; its row is a slice's last act, so a row with status ok means "all is in". The
-others hold the present state of a slice and are replaced with it.
+The load log is appended to; its row is a slice's last act, so a row with status ok means "all is in". What
+follows from it, the standings, and the others hold the present state of a slice and are replaced with it.
+What is recorded may wait for its writing (`log_writer`); whoever reads here in the same process has it.
 """
 
 from __future__ import annotations
@@ -11,17 +12,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from deltalake import write_deltalake
-
 from warehouse.identifiers import literal
-from warehouse.lake.delta import Lake, scan, until_committed
-from warehouse.lake.log_tables import DIFFERENCES, LOAD_LOG, QUARANTINE, RECONCILIATION, RETIRED, Log
+from warehouse.lake.delta import Lake, scan
+from warehouse.lake.log_batch import Finding
+from warehouse.lake.log_tables import DIFFERENCES, LOAD_LOG, MONTH, QUARANTINE, RECONCILIATION, Log
 from warehouse.lake.tables import PLATFORM_ZONE, Slice, Table
+from warehouse.load.log_writer import findings, of_schools, record, standing_rows, waiting
 from warehouse.load.reading import BadRow, Drift, Reading
 
 #: Drift that tells of values which no column holds.
@@ -48,9 +46,7 @@ def now() -> datetime:
 
 def record_load(lake: Lake, table: Table, slice: Slice, entry: Mapping[str, Any]) -> None:
     """Append a row to the load log; columns that `entry` leaves out are null."""
-    row = {**_where(table, slice), "finished_at": now(), **entry}
-    data = pa.Table.from_pylist([row], schema=LOAD_LOG.lake_schema)
-    until_committed(lambda: write_deltalake(lake.open(LOAD_LOG), data, mode="append"))
+    record(lake, loads=[{**_where(table, slice), "finished_at": now(), **entry}])
 
 
 def record_failure(
@@ -78,13 +74,18 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: Reading) ->
         for each in reading.measures
     ]
     seen = {"first_seen": reading.started_at, "last_seen": reading.started_at}
+    drift = _drift(reading.drift, reading.started_at)
     found: Sequence[tuple[Log, list[dict[str, Any]], tuple[str, ...]]] = (
         (QUARANTINE, [{**row, **seen} for row in bad], ("key", "reason", "raw")),
-        (DIFFERENCES, _drift(reading.drift, reading.started_at), DIFFERENCE),
+        (DIFFERENCES, drift, DIFFERENCE),
         (RECONCILIATION, measures, ("measure",)),
     )
-    for log, rows, identity in found:
-        until_committed(partial(_replace, lake, log, table, slice, rows, identity, reading.whole))
+    record(
+        lake,
+        findings=[
+            _finding(log, table, slice, rows, identity, whole=reading.whole) for log, rows, identity in found
+        ],
+    )
 
 
 def record_differences(
@@ -92,112 +93,107 @@ def record_differences(
 ) -> None:
     """Replace the differences of a school's metadata, which stand beside its slices: no load clears them."""
     where, rows = Slice.of(_school_id=school_id), _drift(drift, seen_at)
-    until_committed(partial(_replace, lake, DIFFERENCES, table, where, rows, DIFFERENCE, whole=True))
+    record(lake, findings=[_finding(DIFFERENCES, table, where, rows, DIFFERENCE, whole=True)])
 
 
 def quarantined(lake: Lake, table: Table, school_id: int) -> list[str]:
     """The rows of a table in quarantine, of one school, as JSON."""
     if not lake.holds(QUARANTINE):
         return []
-    mine = f"resource = {literal(table.name)} AND _school_id = {school_id}"
-    return [row["raw"] for row in scan(QUARANTINE, lake.open(QUARANTINE), ["raw"], mine).to_pylist()]
+    return [row["raw"] for row in findings(lake, QUARANTINE, [school_id], [table.name])]
 
 
 def unreadable_fields(lake: Lake, table: Table, school_id: int) -> set[str]:
     """The fields of a table with values, of one school, that their columns cannot hold."""
     if not lake.holds(DIFFERENCES):
         return set()
-    mine = f"resource = {literal(table.name)} AND _school_id = {school_id} AND kind = {literal(UNREADABLE)}"
-    return {row["field"] for row in scan(DIFFERENCES, lake.open(DIFFERENCES), ["field"], mine).to_pylist()}
+    found = findings(lake, DIFFERENCES, [school_id], [table.name])
+    return {row["field"] for row in found if row["kind"] == UNREADABLE}
 
 
 def standings(lake: Lake, school_id: int) -> dict[str, dict[str, Standing]]:
     """How far each slice of a school that was ever loaded can be relied on, by table and slice (as text)."""
-    mine = f"_school_id = {school_id}"
-    loads = _complete_loads(lake, mine)
-    complete_at = {
-        (row["resource"], row["slice"]): row["started_at_last"]
-        for row in _last(loads)
-        if row["status_last"] != RETIRED
+    complete = {
+        (row["resource"], row["slice"]): (row["complete_at"], row["whole_at"])
+        for row in standing_rows(lake, [school_id])
+        if row["complete_at"] is not None
     }
-    whole_at = {
-        (row["resource"], row["slice"]): row["started_at_last"]
-        for row in _last(loads.filter(pc.field("whole")))
-    }
-    held_back = scan(QUARANTINE, lake.open(QUARANTINE), ["resource", "slice"], mine)
-    bad = {(row["resource"], row["slice"]) for row in held_back.to_pylist()}
+    bad = _in_quarantine(lake, [school_id])
     found: dict[str, dict[str, Standing]] = defaultdict(dict)
-    for table, slice in complete_at.keys() | bad:
-        known = complete_at.get((table, slice))
-        last_whole = None if known is None else whole_at.get((table, slice))
-        found[table][slice] = Standing(known, (table, slice) in bad, last_whole)
+    for table, slice in complete.keys() | bad:
+        complete_at, whole_at = complete.get((table, slice), (None, None))
+        found[table][slice] = Standing(complete_at, (table, slice) in bad, whole_at)
     return found
 
 
 def held_back(lake: Lake, tables: Collection[str]) -> set[str]:
     """The slices (as text) of which one of these tables has rows in quarantine."""
-    rows = scan(QUARANTINE, lake.open(QUARANTINE), ["resource", "slice"]).to_pylist()
-    return {row["slice"] for row in rows if row["resource"] in tables}
+    return {slice for table, slice in _in_quarantine(lake) if table in tables}
 
 
 def retired(lake: Lake, tables: Collection[str]) -> set[str]:
     """The slices (as text) of which one of these tables was emptied, as they were gone, and not loaded
     since."""
+    return {row["slice"] for row in standing_rows(lake) if row["retired"] and row["resource"] in tables}
+
+
+def committed(
+    lake: Lake, sync_id: str, schools: Collection[int] | None = None
+) -> dict[tuple[str, str], datetime]:
+    """When this cause loaded a resource's slice (as text), where its last attempt ended with status ok.
+
+    `schools`: only slices of these. What another cause has tried to load since counts as not loaded."""
     return {
-        row["slice"]
-        for row in _last(_complete_loads(lake, "true"))
-        if row["resource"] in tables and row["status_last"] == RETIRED
+        (row["resource"], row["slice"]): row["finished_at"]
+        for row in standing_rows(lake, schools)
+        if row["sync_id"] == sync_id and row["status"] == "ok"
     }
 
 
-def _complete_loads(lake: Lake, condition: str) -> pa.Table:
-    """The loads that missed nothing, and retirements, in the order of their ends."""
-    believed = f"{condition} AND complete AND status IN ('ok', 'warning', '{RETIRED}')"
-    columns = ["resource", "slice", "started_at", "status", "whole", "finished_at"]
-    return scan(LOAD_LOG, lake.open(LOAD_LOG), columns, believed).sort_by("finished_at")
+def last_load(lake: Lake) -> tuple[datetime, str] | None:
+    """When the last load of all ended, and its cause; None: nothing has been loaded."""
+    return max(((row["finished_at"], row["sync_id"]) for row in standing_rows(lake)), default=None)
 
 
-def _last(loads: pa.Table) -> list[dict[str, Any]]:
-    """The last load of each slice, or its retirement, which came later."""
-    slices = loads.group_by(["resource", "slice"], use_threads=False)
-    return list(slices.aggregate([(name, "last") for name in ("started_at", "status")]).to_pylist())
+def resources_loaded(lake: Lake) -> set[str]:
+    """The tables of which a slice was ever loaded, or should have been."""
+    return {row["resource"] for row in standing_rows(lake)}
 
 
-def committed(lake: Lake, sync_id: str) -> dict[tuple[str, str], datetime]:
-    """When this cause loaded a resource's slice (as text), where its last attempt ended with status ok."""
-    wanted = f"sync_id = {literal(sync_id)}"
-    columns = ["resource", "slice", "status", "finished_at"]
-    attempts = scan(LOAD_LOG, lake.open(LOAD_LOG), columns, wanted).sort_by("finished_at").to_pylist()
-    last = {(each["resource"], each["slice"]): each for each in attempts}
-    return {where: each["finished_at"] for where, each in last.items() if each["status"] == "ok"}
+def loads_of(lake: Lake, sync_id: str, since: datetime) -> list[dict[str, Any]]:
+    """What the load log has of a cause. `since`: no row of it is older."""
+    mine = f"sync_id = {literal(sync_id)} AND {MONTH} >= '{since:%Y-%m}'"
+    rows: list[dict[str, Any]] = scan(
+        LOAD_LOG, lake.open(LOAD_LOG), LOAD_LOG.lake_schema.names, mine
+    ).to_pylist()
+    return rows
 
 
-def _replace(
-    lake: Lake,
+def _in_quarantine(lake: Lake, schools: Collection[int] | None = None) -> set[tuple[str, str]]:
+    """The tables and slices (as text) with rows in quarantine, of some schools or of all."""
+    mine = of_schools(schools) if schools is not None else ""
+    rows = scan(QUARANTINE, lake.open(QUARANTINE), ["resource", "slice"], mine).to_pylist()
+    bad = {(row["resource"], row["slice"]) for row in rows}
+    for one in waiting(lake, QUARANTINE):
+        if one.rows and (schools is None or one.school_id in schools):
+            bad.add((one.resource, one.slice))
+        elif one.whole:
+            bad.discard((one.resource, one.slice))
+    return bad
+
+
+def _finding(
     log: Log,
     table: Table,
     slice: Slice,
-    rows: list[dict[str, Any]],
+    rows: Iterable[Mapping[str, Any]],
     identity: tuple[str, ...],
+    *,
     whole: bool,
-) -> None:
-    opened = lake.open(log)
-    mine = f"resource = {literal(table.name)} AND slice = {literal(str(slice))}"
-    held_rows = scan(log, opened, log.lake_schema.names, mine).to_pylist()
-    before = {_pick(row, identity): row for row in held_rows}
-    if not rows and not (before and whole):
-        return
-    after = {} if whole else dict(before)
-    for row in rows:
-        held = before.get(_pick(row, identity), row)
-        first = {"first_seen": held["first_seen"]} if "first_seen" in held else {}
-        after[_pick(row, identity)] = {**_where(table, slice), **row, **first}
-    write_deltalake(
-        opened,
-        pa.Table.from_pylist(list(after.values()), schema=log.lake_schema),
-        mode="overwrite",
-        predicate=mine,
-    )
+) -> Finding:
+    where = _where(table, slice)
+    named = tuple({**where, **row} for row in rows)
+    return Finding(log, table.name, slice.school_id, str(slice), named, identity, whole)
 
 
 def _bad(row: BadRow) -> dict[str, Any]:
@@ -215,7 +211,3 @@ def _drift(drift: Iterable[Drift], seen_at: datetime) -> list[dict[str, Any]]:
 
 def _where(table: Table, slice: Slice) -> dict[str, Any]:
     return {"resource": table.name, "_school_id": slice.school_id, "slice": str(slice)}
-
-
-def _pick(row: Mapping[str, Any], names: Iterable[str]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in names)

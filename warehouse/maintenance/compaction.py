@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from warehouse.lake.delta import Lake, until_committed
-from warehouse.lake.log_tables import LOGS
+from warehouse.lake.log_tables import LOGS, STANDINGS
 from warehouse.lake.tables import Slice, Stored, Table
 from warehouse.load.change_log import record_changes
 from warehouse.load.dataset_plans import DATASET_PLANS
@@ -33,7 +33,7 @@ def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: time
             for slice in _slices(lake, table):
                 # What a crash left unlogged is read from old files, so it is logged before they go.
                 record_changes(lake, table, slice, scratch)
-    logs = [log for log in (*LOGS, DATASET_PLANS, WEEK_SIGHTINGS) if lake.holds(log)]
+    logs = [log for log in (*LOGS, STANDINGS, DATASET_PLANS, WEEK_SIGHTINGS) if lake.holds(log)]
     for log in logs:
         until_committed(partial(_compact, lake, log))
     everything: tuple[Stored, ...] = (*tables, *logs)

@@ -18,7 +18,7 @@ def relabel(lake: Lake) -> None:
     Idempotent. Cheap where nothing is due: one column of the load log, whose labels come last, is read."""
     if not scan(LOAD_LOG, lake.open(LOAD_LOG), ["slice"], _OLD).num_rows:
         return
-    labelled = [log for log in LOGS if "slice" in log.lake_schema.names]
+    labelled = [log for log in LOGS if "slice" in log.lake_schema.names and lake.holds(log)]
     for log in sorted(labelled, key=lambda log: log is LOAD_LOG):
         until_committed(partial(_relabel, lake, log))
 

@@ -196,6 +196,6 @@ def _fill_raw(lake: Lake, table: Table, snapshot: DeltaTable, con: duckdb.DuckDB
 
 
 def _fill_log(lake: Lake, log: Log, snapshot: DeltaTable, con: duckdb.DuckDBPyConnection) -> None:
-    view(con, "held", lake.files_of(log, snapshot), log.lake_schema, hive=True)
+    view(con, "held", lake.files_of(log, snapshot), log.row_schema, hive=True)
     query = LAST_ATTEMPTS if log == LOAD_LOG else "FROM held"
     create_table(con, f"quality.{log.name}", query, log.comment, comments(log.columns))

@@ -1,0 +1,105 @@
+"""Nights in a row on which nothing changes: what they cost for one school, for five and for twenty.
+
+    .venv/bin/python -m benchmarks.nights [--schools 1 5 20] [--students 60] [--nights 10] [--loads-only]
+
+Each night is one `campus sync` in a process of its own, on the home that the nights before it left; the first
+one loads everything. CPU seconds and peak memory are the process's with its children, the simulator's aside.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from pipelines.cli.commands import run_load, run_sync
+from pipelines.settings import load_settings
+from simulator.process import RunningSimulator, running
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import LOAD_LOG, LOGS
+
+COLUMNS = ("requests", "MB read", "CPU s", "s", "peak MB", "home MB", "log MB", "log commits")
+
+
+def main() -> None:
+    """Measure and print a table, a row a night."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--schools", type=int, nargs="+", default=[1, 5, 20])
+    arguments.add_argument("--students", type=int, default=60)
+    arguments.add_argument("--nights", type=int, default=10)
+    arguments.add_argument("--loads-only", action="store_true", help="without the build and its publication")
+    arguments.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    options = arguments.parse_args()
+    if options.child:
+        settings = load_settings()
+        sys.exit(run_load(settings) if options.loads_only else run_sync(settings, (), None))
+    print("schools  night" + "".join(f"{name:>12}" for name in COLUMNS), flush=True)
+    for schools in options.schools:
+        with (
+            running(schools=schools, students=options.students) as platform,
+            tempfile.TemporaryDirectory() as home,
+        ):
+            for number in range(1, options.nights + 1):
+                figures = night(platform, Path(home), loads_only=options.loads_only)
+                cells = "".join(f"{figures[name]:12,.1f}" for name in COLUMNS)
+                print(f"{schools:7}{number:7}{cells}", flush=True)
+
+
+def night(platform: RunningSimulator, home: Path, *, loads_only: bool) -> dict[str, float]:
+    """One sync in a child process, and the home after it."""
+    platform.clear_log()
+    started = time.monotonic()
+    used = _in_child(platform, home, loads_only=loads_only)
+    seconds = time.monotonic() - started
+    lake = Lake(str(home / "lake"))
+    return {
+        "requests": len(platform.log()),
+        "MB read": _bytes_read(lake) / 1e6,
+        "CPU s": used.ru_utime + used.ru_stime,
+        "s": seconds,
+        "peak MB": used.ru_maxrss / 1024,
+        "home MB": _size(home) / 1e6,
+        "log MB": sum(_size(Path(lake.uri(log))) for log in LOGS) / 1e6,
+        "log commits": sum(lake.version(log) for log in LOGS),
+    }
+
+
+def _in_child(platform: RunningSimulator, home: Path, *, loads_only: bool) -> Any:
+    """What the process and its children used; AssertionError where a night fails."""
+    environment = {
+        **os.environ,
+        "CAMPUS_HOME": str(home),
+        "DAGSTER_HOME": str(home / "dagster"),
+        "CAMPUS_BASE_URL": platform.base_url,
+        "CAMPUS_CLIENT_ID": platform.client_id,
+        "CAMPUS_CLIENT_SECRET": platform.client_secret,
+    }
+    command = [sys.executable, "-m", "benchmarks.nights", "--child"]
+    command += ["--loads-only"] if loads_only else []
+    with (home / "night.log").open("w") as log:
+        process = os.posix_spawn(
+            sys.executable,
+            command,
+            environment,
+            file_actions=[(os.POSIX_SPAWN_DUP2, log.fileno(), 1), (os.POSIX_SPAWN_DUP2, log.fileno(), 2)],
+        )
+        _, status, used = os.wait4(process, 0)
+    assert status == 0, (home / "night.log").read_text()
+    return used
+
+
+def _bytes_read(lake: Lake) -> int:
+    """By the load log, of the last sync."""
+    rows = lake.read(LOAD_LOG, columns=["sync_id", "finished_at", "bytes"]).to_pylist()
+    last = max(rows, key=lambda row: row["finished_at"])["sync_id"]
+    return sum(row["bytes"] or 0 for row in rows if row["sync_id"] == last)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""A sync writes its logs together, also where a person ends it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from world import World
+
+from warehouse.lake.log_tables import LOGS, STANDINGS
+
+BOUND = 3  # one at discovery's end, one at the sync's, one more where either took long
+
+
+def test_a_sync_of_two_schools_commits_to_no_log_slice_by_slice(make_world: Callable[..., World]) -> None:
+    world = make_world(schools=2, students=12)
+    logs = [log for log in (*LOGS, STANDINGS) if log.name != "changes"]
+    before = {log.name: 0 for log in logs}
+    for _ in range(2):
+        load = world.load()
+        assert load.problems == [] and len(load.log) > 30
+        after = {log.name: world.lake.version(log) for log in logs}
+        assert all(after[name] - before[name] <= BOUND for name in after), (before, after)
+        before = after
+    assert len(world.lake.files(STANDINGS)) == 2
+
+
+def test_what_was_committed_before_an_interrupt_is_not_read_again(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world()
+
+    def interrupted(run: Callable[[], Any]) -> Any:
+        run()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("pipelines.sync._interruptible", interrupted)
+        world.load("stopped")
+    before = {(row["resource"], row["slice"]): row["finished_at"] for row in world.log("load_log")}
+    assert ("semesters", "101") in before
+    again = world.load("stopped")
+    assert again.problems == []
+    assert {
+        (row["resource"], row["slice"]): row["finished_at"] for row in again.log
+    }.items() >= before.items()
+    once = [row for row in again.log if row["resource"] == "semesters"]
+    assert len(once) == 1

@@ -1,0 +1,274 @@
+"""Logs are written together: whoever reads in the meantime knows, and a death believes nothing."""
+
+import multiprocessing
+import os
+import signal
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from lake_kit import MARKS, SLICE, at, row, sync
+
+from warehouse.lake.delta import Lake, scan
+from warehouse.lake.log_tables import (
+    DIFFERENCES,
+    LOAD_LOG,
+    LOGS,
+    MONTH,
+    QUARANTINE,
+    RECONCILIATION,
+    STANDINGS,
+    Log,
+)
+from warehouse.lake.tables import Slice
+from warehouse.load import log_writer
+from warehouse.load.drift import record_drift
+from warehouse.load.load_log import (
+    Standing,
+    committed,
+    held_back,
+    last_load,
+    loads_of,
+    now,
+    quarantined,
+    record_load,
+    resources_loaded,
+    retired,
+    standings,
+    unreadable_fields,
+)
+from warehouse.load.log_writer import batched, standings_by_log, write
+from warehouse.load.reading import BadRow, Drift, Measure
+from warehouse.maintenance.log_files import refile
+
+SPAWN = multiprocessing.get_context("spawn")
+WRITTEN = (LOAD_LOG, STANDINGS, QUARANTINE, DIFFERENCES, RECONCILIATION)
+OTHER = Slice.of(_school_id=102, _semester_id=20)
+BAD = BadRow((9, "raw"), "score: text in a number", '{"id": 9}', "page 1")
+FOUND = {
+    "quarantined": (BAD,),
+    "drift": (Drift("unreadable_value", "score", "ten", 1),),
+    "measures": (Measure("server total", 2, 1),),
+}
+
+
+def versions(lake: Lake) -> list[int]:
+    return [lake.version(log) for log in WRITTEN]
+
+
+def answers(lake: Lake) -> list[object]:
+    """All that anybody asks the logs."""
+    return [
+        [committed(lake, f"night-{number}", [101, 102]) for number in range(5)],
+        [standings(lake, school) for school in (101, 102)],
+        [quarantined(lake, MARKS, school) for school in (101, 102)],
+        [unreadable_fields(lake, MARKS, school) for school in (101, 102)],
+        (retired(lake, {"marks"}), held_back(lake, {"marks"})),
+        (last_load(lake), resources_loaded(lake)),
+    ]
+
+
+def three_loads(lake: Lake) -> None:
+    """One that finds something, one of another school, and one that takes back a part of it."""
+    sync(lake, 0, [row(1)], **FOUND)
+    sync(lake, 0, [row(1)], slice=OTHER, quarantined=(BAD,))
+    sync(lake, 1, [row(1)], slice=OTHER)
+
+
+def test_a_batch_is_one_commit_a_log_and_known_before(lake: Lake) -> None:
+    before = versions(lake)
+    with batched(lake):
+        three_loads(lake)
+        assert versions(lake) == before
+        known = answers(lake)
+        assert quarantined(lake, MARKS, 101) == ['{"id": 9}'] and quarantined(lake, MARKS, 102) == []
+        assert unreadable_fields(lake, MARKS, 101) == {"score"}
+        assert standings(lake, 101) == {"marks": {"101:20": Standing(at(0), True)}}
+        assert [one.field for one in record_drift(lake, {("marks", 101)}, "night-0", at(0))] == ["score"]
+    assert versions(lake) == [version + 1 for version in before]
+    assert answers(lake) == known
+    assert len(lake.files(QUARANTINE)) == len(lake.files(LOAD_LOG)) == 1
+    assert answers(Lake(lake.root)) == known
+
+
+@pytest.mark.parametrize("end", [ValueError, KeyboardInterrupt])
+def test_a_batch_is_written_however_it_ends(lake: Lake, end: type[BaseException]) -> None:
+    with pytest.raises(end), batched(lake), batched(lake):
+        sync(lake, 0, [row(1)])
+        raise end
+    assert set(committed(Lake(lake.root), "night-0")) == {("marks", "101:20")}
+
+
+def test_the_outermost_batch_writes(lake: Lake) -> None:
+    with batched(lake):
+        with batched(lake):
+            sync(lake, 0, [row(1)])
+        assert lake.read(LOAD_LOG).num_rows == 0
+        write(lake)
+        assert lake.read(LOAD_LOG).num_rows == 1
+    assert lake.read(LOAD_LOG).num_rows == 1
+
+
+@pytest.mark.parametrize("limit", ["ROWS", "SECONDS"])
+def test_a_batch_does_not_wait_for_ever(lake: Lake, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_writer, limit, 0)
+    with batched(lake):
+        sync(lake, 0, [row(1)])
+        assert set(committed(Lake(lake.root), "night-0")) == {("marks", "101:20")}
+
+
+def die_in_a_batch(root: str) -> None:
+    lake = Lake(root)
+    with batched(lake):
+        sync(lake, 0, [row(1)], **FOUND)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_death_left_unwritten_is_read_again(lake: Lake) -> None:
+    process = SPAWN.Process(target=die_in_a_batch, args=(lake.root,))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    assert lake.read(MARKS).num_rows == 1
+    assert (committed(lake, "night-0"), standings(lake, 101)) == ({}, {})
+    outcome = sync(lake, 0, [row(1)], **FOUND)
+    assert (outcome.version, outcome.counts.new, outcome.counts.unchanged) == (1, 1, 0)
+    assert quarantined(lake, MARKS, 101) == ['{"id": 9}']
+
+
+def test_what_could_not_be_written_is_tried_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with batched(lake):
+        sync(lake, 0, [row(1)], quarantined=(BAD,))
+        with monkeypatch.context() as patch:
+            patch.setattr(log_writer, "_settle", full)
+            with pytest.raises(OSError, match="No space"):
+                write(lake)
+        sync(lake, 1, [row(1)], slice=OTHER)
+    assert lake.read(LOAD_LOG).num_rows == 2
+    assert set(standings(lake, 101)["marks"]) == {"101:20"} and committed(lake, "night-1")
+
+
+def test_a_load_that_is_written_late_says_nothing_more(lake: Lake) -> None:
+    entry = {"run_id": "r", "started_at": at(2), "status": "ok", "complete": True}
+    record_load(lake, MARKS, SLICE, {**entry, "sync_id": "night-2", "finished_at": at(4)})
+    record_load(lake, MARKS, SLICE, {**entry, "sync_id": "night-1", "finished_at": at(3)})
+    assert (set(committed(lake, "night-1")), len(committed(lake, "night-2"))) == (set(), 1)
+
+
+def sync_in_batches(root: str, school: int, worker: int) -> None:
+    lake, slice = Lake(root), Slice.of(_school_id=school, _semester_id=worker)
+    for number in range(4):
+        with batched(lake):
+            sync(lake, number, [row(1, number)], slice=slice, **FOUND)
+
+
+def test_processes_on_one_school_and_on_others(lake: Lake) -> None:
+    workers = [(101, 1), (101, 2), (102, 3), (103, 4)]
+    processes = [SPAWN.Process(target=sync_in_batches, args=(lake.root, *each)) for each in workers]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0] * 4
+    slices = {f"{school}:{worker}" for school, worker in workers}
+    assert lake.read(LOAD_LOG).num_rows == 4 * 4
+    for log in (STANDINGS, QUARANTINE, DIFFERENCES, RECONCILIATION):
+        assert sorted(lake.read(log, columns=["slice"])["slice"].to_pylist()) == sorted(slices)
+    for school, worker in workers:
+        standing = standings(lake, school)["marks"][f"{school}:{worker}"]
+        assert standing == Standing(at(3), True)
+
+
+def test_the_load_log_is_filed_by_month(lake: Lake) -> None:
+    months = [datetime(2026, 2, 28), datetime(2026, 3, 1), datetime(2026, 3, 2)]
+    for number, day in enumerate(months):
+        entry = {"sync_id": f"night-{number}", "status": "ok", "finished_at": day}
+        record_load(lake, MARKS, SLICE, entry)
+    parts = [dict(part) for part in lake.open(LOAD_LOG).partitions()]
+    assert {part[MONTH] for part in parts} == {"2026-02", "2026-03"}
+    assert [row["sync_id"] for row in loads_of(lake, "night-2", months[1])] == ["night-2"]
+    assert loads_of(lake, "night-0", months[1]) == []
+
+
+def test_logs_stay_small_by_themselves(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_writer, "LOOSE_FILES", 5)
+    monkeypatch.setattr(log_writer, "RETENTION_HOURS", 0)
+    for number in range(30):
+        sync(lake, number, [row(1)], quarantined=(BAD,))
+    assert lake.read(LOAD_LOG).num_rows == 30
+    for log in WRITTEN:
+        assert len(list(Path(lake.uri(log)).rglob("*.parquet"))) < 20, log.name
+    assert len(lake.files(LOAD_LOG)) <= 6
+
+
+def file_as_before(lake: Lake, log: Log, partitions: list[str]) -> None:
+    """A log as earlier versions filed it."""
+    opened = lake.open(log)
+    rows, properties = scan(log, opened, log.row_schema.names), {"delta.checkpointInterval": "10"}
+    for file in sorted(Path(lake.uri(log)).rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+    DeltaTable.create(lake.uri(log), log.row_schema, partition_by=partitions, configuration=properties)
+    write_deltalake(lake.uri(log), rows, mode="append")
+
+
+def as_before(lake: Lake) -> None:
+    for log in (QUARANTINE, DIFFERENCES, RECONCILIATION):
+        file_as_before(lake, log, ["resource", "slice"])
+    file_as_before(lake, LOAD_LOG, [])
+    for file in sorted(Path(lake.uri(STANDINGS)).rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+
+
+def test_a_lake_of_an_earlier_version_goes_on(lake: Lake) -> None:
+    three_loads(lake)
+    sync(lake, 2, [], retires=True)
+    sync(lake, 3, [row(1)], slice=OTHER, complete=False)
+    known = answers(lake)
+    content = {log.name: sorted(map(repr, lake.read(log).to_pylist())) for log in LOGS}
+    as_before(lake)
+    assert not lake.holds(STANDINGS)
+    # Sensors and commands ask before anything has been loaded by this version.
+    assert answers(lake) == known
+    for _ in range(2):
+        refile(lake)
+        lake.ensure([MARKS])
+        assert answers(lake) == known
+        assert {log.name: sorted(map(repr, lake.read(log).to_pylist())) for log in LOGS} == content
+    assert lake.open(LOAD_LOG).metadata().partition_columns == [MONTH]
+    settings = lake.open(LOAD_LOG).metadata().configuration
+    assert settings["delta.logRetentionDuration"] == "interval 1 days"
+    sync(lake, 4, [row(1)], slice=OTHER)
+    assert set(committed(lake, "night-4")) == {("marks", "102:20")}
+
+
+def test_a_migration_that_died_is_done_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    three_loads(lake)
+    known = answers(lake)
+    as_before(lake)
+    done: list[str] = []
+    refile_one = refile.__globals__["_refile"]
+
+    def until_the_last(lake: Lake, log: Log) -> None:
+        if log == LOAD_LOG and not done:
+            done.append(log.name)
+            raise OSError(28, "No space left on device")
+        refile_one(lake, log)
+
+    monkeypatch.setattr("warehouse.maintenance.log_files._refile", until_the_last)
+    with pytest.raises(OSError, match="No space"):
+        refile(lake)
+    refile(lake)
+    lake.ensure([MARKS])
+    assert answers(lake) == known
+
+
+def test_the_standings_are_what_the_load_log_says(lake: Lake) -> None:
+    three_loads(lake)
+    sync(lake, 2, [], retires=True)
+    held = sorted(map(repr, lake.read(STANDINGS).to_pylist()))
+    assert held == sorted(map(repr, standings_by_log(lake)))
+    assert {row[MONTH] for row in lake.read(LOAD_LOG).to_pylist()} == {f"{now():%Y-%m}"}
