@@ -64,7 +64,7 @@ def done(world: World) -> set[int]:
 
 
 def test_a_killed_sync_goes_on_with_the_segments_that_are_missing(made: World) -> None:
-    made.platform.set_faults({"kind": "slow", "seconds": 0.3, "path": "*/big_scores/records"})
+    made.platform.set_faults({"kind": "slow", "seconds": 1.5, "path": "*/big_scores/records"})
     environment = {
         **os.environ,
         "CAMPUS_HOME": str(made.home),

@@ -34,7 +34,7 @@ from warehouse.lake.log_tables import (
 )
 
 #: What a batch holds at most, and for how many seconds, before the next row has it written.
-ROWS, SECONDS = 1000, 30.0
+ROWS, SECONDS = 1000, 10.0
 #: Files of the load log beyond one a month that are joined.
 LOOSE_FILES = 40
 #: How long replaced files of the logs stay: longer than anybody reads one version of them.
