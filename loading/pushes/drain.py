@@ -18,6 +18,7 @@ from loading.runtime import Cause, Runtime
 from loading.slice_loader import Loader
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.load_log import now
+from warehouse.load.log_writer import batched
 
 #: Events of a school that are read together; of those that have failed before a tenth so many each time, so
 #: that a broken one comes to stand alone, and an hour without a platform is not made up for one by one.
@@ -100,9 +101,10 @@ async def _drain_batch(drain: Drain, events: Sequence[Event]) -> int:
     cause = Cause(f"push-{started_at:%Y%m%d-%H%M%S}-{events[0].seq}", drain.run_id, started_at)
     loader = Loader(drain.runtime, drain.client, cause, {})
     fate = Fate()
-    for spec in BASE_DATA:
-        if mine[spec.name]:
-            await _read_resource(drain, loader, spec, mine[spec.name], fate)
+    with batched(drain.runtime.lake):
+        for spec in BASE_DATA:
+            if mine[spec.name]:
+                await _read_resource(drain, loader, spec, mine[spec.name], fate)
     for event in events:
         if event in unknown:
             continue
