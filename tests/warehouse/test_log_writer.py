@@ -84,7 +84,7 @@ def test_a_batch_is_one_commit_a_log_and_known_before(lake: Lake) -> None:
         known = answers(lake)
         assert quarantined(lake, MARKS, 101) == ['{"id": 9}'] and quarantined(lake, MARKS, 102) == []
         assert unreadable_fields(lake, MARKS, 101) == {"score"}
-        assert standings(lake, 101) == {"marks": {"101:20": Standing(at(0), True)}}
+        assert standings(lake, 101) == {"marks": {"101:20": Standing(at(0), True, at(0))}}
         assert [one.field for one in record_drift(lake, {("marks", 101)}, "night-0", at(0))] == ["score"]
     assert versions(lake) == [version + 1 for version in before]
     assert answers(lake) == known
@@ -180,7 +180,7 @@ def test_processes_on_one_school_and_on_others(lake: Lake) -> None:
         assert sorted(lake.read(log, columns=["slice"])["slice"].to_pylist()) == sorted(slices)
     for school, worker in workers:
         standing = standings(lake, school)["marks"][f"{school}:{worker}"]
-        assert standing == Standing(at(3), True)
+        assert standing == Standing(at(3), True, at(3))
 
 
 def test_the_load_log_is_filed_by_month(lake: Lake) -> None:
