@@ -160,7 +160,8 @@ def materialized(
 def described(one: Loaded) -> dict[str, str | int]:
     """What Dagster shows of a loaded slice."""
     if one.outcome is None:
-        return {"status": one.message}
+        counted = {} if one.alive is None else {"dagster/partition_row_count": one.alive}
+        return {"status": one.message, **counted, **(one.traffic or {})}
     tally = one.outcome.counts
     counts = {
         "dagster/partition_row_count": tally.are_alive,

@@ -26,7 +26,8 @@ STORAGE_ERRORS = (duckdb.Error, DeltaError, pa.ArrowException, OSError)
 class Loaded:
     """The outcome of one slice in this run. `status`: ok, warning, failed, or skipped where this run's cause
     had committed the slice before. `seconds`: from the first question to the commit. `refused`: it failed, as
-    the platform does not let these credentials read it, or does not have it."""
+    the platform does not let these credentials read it, or does not have it. `alive`: rows of a slice of
+    which nothing has changed, by the platform's count."""
 
     spec: ResourceSpec
     slice: Slice
@@ -36,6 +37,7 @@ class Loaded:
     traffic: Mapping[str, int] | None = None
     seconds: float = 0.0
     refused: bool = False
+    alive: int | None = None
 
 
 @dataclass
@@ -101,7 +103,7 @@ def confirm_slice(
         },
     )
     seconds = time.monotonic() - account.began
-    return Loaded(spec, slice, "ok", "nothing changed", traffic=traffic, seconds=seconds)
+    return Loaded(spec, slice, "ok", "nothing changed", traffic=traffic, seconds=seconds, alive=total)
 
 
 def empty_slice(

@@ -38,7 +38,7 @@ def push_definitions(settings: Settings, base_data: str, publish: AssetJob) -> d
     """The job that drains the inbox, what starts it, and the publication after it. `base_data`: the name of
     the job that loads what pushes name."""
     job = drain_job(settings, base_data)
-    drain = drain_after_pushes(settings, job, base_data)
+    drain = drain_after_pushes(settings, base_data)
     return dg.Definitions(jobs=[job], sensors=[drain, publish_after_pushes(job, publish)])
 
 
@@ -66,12 +66,13 @@ def drain_job(settings: Settings, base_data: str) -> dg.JobDefinition:
     return pushes
 
 
-def drain_after_pushes(settings: Settings, job: dg.JobDefinition, base_data: str) -> dg.SensorDefinition:
+def drain_after_pushes(settings: Settings, base_data: str) -> dg.SensorDefinition:
     """The sensor that asks for a drain when pushed events wait."""
 
     @dg.sensor(
         name="drain_after_pushes",
-        job=job,
+        # By its name: Dagster makes a sensor of a job anew, and warns of a parameter that nobody has given.
+        job_name=PUSHES,
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=5,
         description="Read what the platform's pushes name as soon as they are in the inbox.",
