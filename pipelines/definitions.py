@@ -112,7 +112,8 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     models = [model_assets(compiled(build), build), lake_maintenance]
     publish = dg.define_asset_job(
         PUBLISH,
-        dg.AssetSelection.assets(*models),
+        # The step runs the checks of what it makes anew; to plan all of them would cost seconds.
+        dg.AssetSelection.assets(*models).without_checks(),
         description="Build the models from the lake as it is, check them, and publish campus.duckdb.",
     )
     publication = dg.Definitions(
