@@ -24,6 +24,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.load_log import held_back, last_load, retired
 from warehouse.publish.dbt_project import models_version
+from warehouse.publish.publish import made_by
 
 # On the run that discovers: whether the loads after it read older semesters too.
 EVERY_SEMESTER_TAG = "campus/every_semester"
@@ -186,7 +187,7 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
             return dg.SkipReason("Nothing has been loaded yet.")
         loaded, _ = last
         models = models_version()
-        if (loaded, models) == _published(settings.published):
+        if made_by(settings.published) == models and _loaded_until(settings.published) == loaded:
             return dg.SkipReason("The published file has all that is loaded.")
         # The key keeps a publication whose checks fail from being tried again before anything is new.
         return dg.RunRequest(run_key=f"loaded-{loaded.isoformat()}-{models}")
@@ -208,12 +209,10 @@ def current_keys(lake: Lake, table: str) -> set[str]:
     return {partition_key(school_id, semester_id) for school_id, semester_id in latest.items()}
 
 
-def _published(file: Path) -> tuple[datetime | None, str | None]:
-    """When the last of the loads ended that the published file holds, and the models that it was built by;
-    None: there is no file, or one from before that was written down."""
-    if not file.exists():
-        return None, None
+def _loaded_until(file: Path) -> datetime | None:
+    """When the last of the loads ended that a published file holds."""
     with closing(duckdb.connect(str(file), read_only=True)) as connection:
-        [(finished_at,)] = connection.execute("SELECT max(finished_at) FROM quality.load_log").fetchall()
-        [publication] = connection.sql("FROM quality.publication").to_arrow_table().to_pylist()
-    return finished_at, publication.get("models_version")
+        until: list[tuple[datetime | None]] = connection.execute(
+            "SELECT max(finished_at) FROM quality.load_log"
+        ).fetchall()
+    return until[0][0]

@@ -11,6 +11,12 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def relation(name: str) -> str:
+    """The quoted form of `schema.table`; all behind the first dot is the table's name."""
+    schema, _, table = name.partition(".")
+    return f"{quoted(schema)}.{quoted(table)}"
+
+
 def folded(name: str) -> str:
     """What DuckDB knows a name by: it takes A to Z for a to z, and nothing else."""
     return name.encode().lower().decode()

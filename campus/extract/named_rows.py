@@ -8,14 +8,14 @@ from typing import Any
 
 from campus.extract.batches import Collector, Gathered
 from campus.extract.modes import MODES, units_of
-from campus.extract.requests import Unit, Where, id_batches
+from campus.extract.requests import Unit, Where, changed_only, id_batches
 from campus.extract.row_rules import leave_out
 from campus.extract.side_by_side import UnitResult, read_all
 from campus.extract.unit import read_unit
 from campus.http.client import Client
 from campus.registry import ResourceSpec
 
-UPDATED_SINCE, OF_CLASSES = "updated_at_egt", "class_id_in"
+OF_CLASSES = "class_id_in"
 
 
 async def read_by_ids(
@@ -53,7 +53,7 @@ async def read_updated(
 
     Raises CampusError."""
     [whole] = MODES[spec.asked].requests(spec, where)
-    recent = replace(whole, params={**whole.params, UPDATED_SINCE: f"{since:%Y-%m-%d %H:%M:%S}"}, grave=False)
+    recent = replace(changed_only(spec, whole, since), grave=False)
     found: set[int] = set()
     await _read_units(
         client,

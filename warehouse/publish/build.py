@@ -15,7 +15,7 @@ from warehouse.publish.compiled_models import read_project
 from warehouse.publish.dbt_project import Build, compiled
 from warehouse.publish.dictionary import record_dictionary
 from warehouse.publish.model_runner import Built, Checked, run
-from warehouse.publish.publish import published_as, record_checks
+from warehouse.publish.publish import made_by, record_checks
 
 
 def build_models(
@@ -43,9 +43,7 @@ def build_models(
 def carried_by(published: Path, version: str) -> Path | None:
     """The published file to go on from; None: a build begins with nothing. That is so where other code made
     the file, and where more than half of it is room that tables which were replaced have left."""
-    if not published.exists() or published_as(published)[1] != version:
-        return None
-    return None if _is_loose(published) else published
+    return published if made_by(published) == version and not _is_loose(published) else None
 
 
 def _is_loose(file: Path) -> bool:

@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from warehouse.identifiers import quoted
+from warehouse.identifiers import relation
 from warehouse.publish.dbt_project import PROJECT, ModelsBroken
 
 
@@ -96,12 +96,6 @@ def read_project(manifest: Path) -> Project:
         tuple(models[name] for name in TopologicalSorter(graph).static_order()),
         tuple(sorted(checks, key=lambda check: check.name)),
     )
-
-
-def relation(name: str) -> str:
-    """The quoted form of `schema.table`."""
-    schema, _, table = name.partition(".")
-    return f"{quoted(schema)}.{quoted(table)}"
 
 
 def _model(node: Mapping[str, Any], names: Mapping[str, str]) -> Model:

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from warehouse.identifiers import folded, quoted
+from warehouse.identifiers import folded, quoted, relation
 from warehouse.lake.delta import Lake
 from warehouse.lake.sql import create_table, view
 from warehouse.lake.tables import BOOKKEEPING, EXTRA, ROW_KEY, SCHOOL_ID, Column, Table, comments
@@ -84,10 +84,9 @@ def fill(lake: Lake, shown: Shown, con: duckdb.DuckDBPyConnection) -> None:
                 selected.append((quoted(each.name), Column(name, each.type, comment)))
     selected += [(quoted(column.name), column) for column in (SCHOOL_ID, *BOOKKEEPING)]
     expressions = ", ".join(f"{value} AS {quoted(column.name)}" for value, column in selected)
-    schema_name, _, name = table.name.partition(".")
     create_table(
         con,
-        f"{schema_name}.{quoted(name)}",
+        relation(table.name),
         f"SELECT * REPLACE (CAST({EXTRA} AS JSON) AS {EXTRA}) FROM (SELECT {expressions} FROM held)",
         table.comment,
         comments(column for _, column in selected),

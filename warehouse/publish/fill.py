@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from warehouse.identifiers import listed, quoted
+from warehouse.identifiers import listed, relation
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import (
     DIFFERENCES,
@@ -33,7 +33,6 @@ from warehouse.lake.log_tables import (
 )
 from warehouse.lake.sql import connect, create_table, view
 from warehouse.lake.tables import BOOKKEEPING, EXTRA, SCHOOL_ID, TIMESTAMP, Column, Table, comments
-from warehouse.publish.compiled_models import relation
 from warehouse.publish.defined_tables import by_name, fill, show
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
 
@@ -192,7 +191,7 @@ def _fill_raw(lake: Lake, table: Table, snapshot: DeltaTable, con: duckdb.DuckDB
     schema = pa.schema([pa.field(column.name, column.type) for column in columns])
     view(con, "held", lake.files_of(table, snapshot), schema, hive=True)
     query = f"SELECT * REPLACE (CAST({EXTRA} AS JSON) AS {EXTRA}) FROM held"
-    create_table(con, f"raw.{quoted(table.name)}", query, table.comment, comments(columns))
+    create_table(con, relation(f"raw.{table.name}"), query, table.comment, comments(columns))
 
 
 def _fill_log(lake: Lake, log: Log, snapshot: DeltaTable, con: duckdb.DuckDBPyConnection) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import duckdb
 
-from warehouse.identifiers import listed, literal, quoted
-from warehouse.publish.compiled_models import Check, Model, Project, relation
+from warehouse.identifiers import listed, literal, quoted, relation
+from warehouse.publish.compiled_models import Check, Model, Project
 
 HELD = """
     SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal

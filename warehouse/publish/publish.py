@@ -97,11 +97,15 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
     return generation
 
 
-def published_as(file: Path) -> tuple[str | None, str | None]:
-    """The generation and models_version that a published file says it is; None: what it does not say."""
+def made_by(file: Path) -> str | None:
+    """The models_version of a published file; None: there is no file, or it is from before that was written
+    down."""
+    if not file.exists():
+        return None
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         [publication] = con.sql("FROM quality.publication").to_arrow_table().to_pylist()
-    return publication["generation"], publication.get("models_version")
+    version: str | None = publication.get("models_version")
+    return version
 
 
 def generations(home: Path) -> list[Generation]:
