@@ -16,7 +16,7 @@ from warehouse.lake.tables import Slice, Table
 from warehouse.load.commit import Guard, Outcome, SliceError, commit
 from warehouse.load.load_log import record_failure, record_load
 from warehouse.load.merge import READ
-from warehouse.load.reading import BadRow, Drift, Measure, Reading
+from warehouse.load.reading import BadRow, Drift, Reading
 
 # What can go wrong between a reading and its commit; it concerns one slice, and the others go on.
 STORAGE_ERRORS = (duckdb.Error, DeltaError, pa.ArrowException, OSError)
@@ -169,9 +169,6 @@ def traffic_of(account: Account) -> dict[str, int]:
 
 def reading_of(cause: Cause, slice: Slice, spool: Spool, account: Account) -> Reading:
     """What was read of a slice, as far as its account tells; `replace` adds what else is known of it."""
-    measures: tuple[Measure, ...] = ()
-    if account.server_total is not None:
-        measures = (Measure("rows by the platform's own count", account.server_total, account.received),)
     return Reading(
         spool=spool.finish(),
         received=account.received,
@@ -185,7 +182,6 @@ def reading_of(cause: Cause, slice: Slice, spool: Spool, account: Account) -> Re
             Drift(drift.kind, drift.field, drift.sample or None, rows)
             for drift, rows in account.drift.items()
         ),
-        measures=measures,
         traffic=traffic_of(account),
     )
 

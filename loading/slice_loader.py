@@ -141,7 +141,9 @@ class Loader:
                 if not found.news:
                     return confirm_slice(runtime, cause, spec, table, slice, found.account, found.total)
                 reading = replace(
-                    reading_of(cause, slice, spool, found.account), incremental=found.incremental
+                    reading_of(cause, slice, spool, found.account),
+                    incremental=found.incremental,
+                    alive_total=found.total,
                 )
                 guard = guard_of(runtime, spec)
                 async with self._commits:

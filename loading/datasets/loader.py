@@ -233,6 +233,7 @@ class DatasetLoader:
         reading = replace(
             reading,
             server_total=reading.server_total if total is None else total,
+            alive_total=total,
             distinct=read.distinct,
             incremental=read.incremental,
             failures=tuple(account.notes),

@@ -135,6 +135,8 @@ def test_a_row_without_its_key_never_reaches_the_spool(tmp_path: Path) -> None:
         ({"failures": ("class 9: 503",)}, "failed", "class 9: 503"),
         ({"measures": (Measure("rows", 101, 100),)}, "warning", "rows: the platform says 101, read 100"),
         ({"measures": (Measure("rows", 100, 100),)}, "ok", ""),
+        ({"server_total": 101}, "warning", "own count: the platform says 101, read 100"),
+        ({"server_total": 100}, "ok", ""),
     ],
 )
 def test_status_and_message(lake: Lake, said: dict[str, object], status: str, words: str) -> None:
@@ -145,6 +147,29 @@ def test_status_and_message(lake: Lake, said: dict[str, object], status: str, wo
     assert (logged["status"], logged["message"]) == (status, outcome.message)
     assert logged["received"] == logged["loaded"] + logged["quarantined"] + logged["duplicates"]
     assert set(committed(lake, "night-0")) == ({("marks", "101:20")} if status == "ok" else set())
+
+
+@pytest.mark.parametrize(
+    ("rows", "said", "expected"),
+    [
+        # Of a list it counts what is sent: a deleted row, one sent twice, one that is set aside.
+        ([row(1), row(1), row(2), row(3, _trashed=True)], {"server_total": 4}, 2),
+        ([row(1), row(2)], {"server_total": 3, "quarantined": (bad((3, "raw")),)}, 2),
+        ([row(1), row(2)], {"server_total": 3}, 3),
+        # Of changes it counts what is alive, whatever came.
+        ([row(2, Decimal(5))], {"incremental": True, "server_total": 2, "alive_total": 2}, 2),
+        ([row(2, Decimal(5))], {"incremental": True, "server_total": 3, "alive_total": 3}, 3),
+        ([row(1), row(2, _trashed=True)], {"server_total": 1, "alive_total": 1}, 1),
+    ],
+)
+def test_the_platforms_count_is_compared_with_the_rows_alive(
+    lake: Lake, rows: list[dict[str, object]], said: dict[str, object], expected: int
+) -> None:
+    sync(lake, 0, [row(1), row(2)])
+    sync(lake, 1, rows, **said)
+    [stated] = lake.read(RECONCILIATION).to_pylist()
+    alive = lake.read(MARKS).num_rows
+    assert (stated["expected"], stated["actual"], stated["agrees"]) == (expected, alive, expected == alive)
 
 
 def test_a_slice_that_comes_back_after_it_was_retired_is_as_good_as_new(lake: Lake) -> None:

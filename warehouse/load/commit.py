@@ -23,10 +23,12 @@ from warehouse.lake.tables import Column, Slice, Table, file_schema
 from warehouse.load import change_log, load_log
 from warehouse.load.delta_commit import adopt, replace
 from warehouse.load.merge import MOVING, READ, RowCounts, count_all, merge
-from warehouse.load.reading import Reading
+from warehouse.load.reading import Measure, Reading
 from warehouse.load.snapshot import compare
 from warehouse.load.unchanged import is_unchanged
 
+#: The measure that every slice has of which the platform says how many rows there are.
+ALIVE_ROWS = "rows alive by the platform's own count"
 UNPROVEN = "the list kept changing or cannot be proven whole"
 
 
@@ -101,6 +103,7 @@ def commit(
         )
         if table.tracks_changes:
             change_log.record_changes(lake, table, slice, workspace)
+    reading = dataclasses.replace(reading, measures=(*_own_count(reading, counts), *reading.measures))
     load_log.record_findings(lake, table, slice, reading)
     status, message = _verdict(table, reading, counts, guard)
     outcome = Outcome(
@@ -239,6 +242,19 @@ def _check_vanished(counts: RowCounts, guard: Guard, where: str) -> None:
         f"{counts.deleted} shown as deleted), more than the {guard.share:.0%} that pass unasked. Nothing was "
         f"committed. If the platform really dropped them, {guard.override} and sync the slice again."
     )
+
+
+def _own_count(reading: Reading, counts: RowCounts) -> tuple[Measure, ...]:
+    """The platform's count of the slice beside the rows that are alive in it now.
+
+    The total of a list counts rows that are deleted, sent twice or in quarantine too: by as much as it is
+    more or less than what came, the rows alive are wrong."""
+    alive = counts.are_alive
+    if reading.alive_total is not None:
+        return (Measure(ALIVE_ROWS, reading.alive_total, alive),)
+    if reading.server_total is not None:
+        return (Measure(ALIVE_ROWS, alive + reading.server_total - reading.received, alive),)
+    return ()
 
 
 def _verdict(table: Table, reading: Reading, counts: RowCounts, guard: Guard) -> tuple[str, str]:

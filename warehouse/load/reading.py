@@ -81,6 +81,8 @@ class Reading:
     `run_id` the attempt, `started_at` the platform's wall clock.
     `platform_day`: the platform's own date, where what was asked for depends on it.
     `retires`: the slice is gone from the platform, and nothing was asked for.
+    `server_total`: what the platform counts of the list that was asked for; `alive_total`: the rows alive of
+    the whole slice, where it was asked for their number.
     `failures` name the parts that failed; `notes` are worth knowing and no failure. `traffic` counts
     requests, pages and retries under those names.
     """
@@ -97,6 +99,7 @@ class Reading:
     distinct: bool = False
     quarantined: tuple[BadRow, ...] = ()
     server_total: int | None = None
+    alive_total: int | None = None
     keep: tuple[Kept, ...] = ()
     since: Since | None = None
     asked: Asked | None = None
