@@ -4,6 +4,7 @@ tests/house/test_dagster_private.py says in words what an upgrade has taken away
 from typing import Any
 
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+from dagster._core.storage.event_log import SqliteEventLogStorage as SqliteEventLogStorage
 
 #: What dg.define_asset_job gives; Dagster exports no name for it.
 AssetJob = UnresolvedAssetJobDefinition

@@ -9,8 +9,19 @@ import yaml
 
 from assets.dagster_private import NO_COMPUTE_LOGS
 from pipelines.settings import Settings
+from warehouse.files import put_in_place
 
 POSTGRES_URL = "DAGSTER_POSTGRES_URL"
+#: First line of a dagster.yaml that is written anew when the settings or the version ask for another.
+OURS = "# Written by campus. To change this file, remove this line: it is left alone then.\n"
+#: Where events go without Postgres.
+EVENT_LOG: dict[str, object] = {
+    "event_log_storage": {
+        "module": "pipelines.event_log",
+        "class": "KeptSqliteEventLog",
+        "config": {"base_dir": {"env": "DAGSTER_HOME"}},
+    }
+}
 # One load and one build at a time: a platform is asked by one run, and a build takes all its memory.
 CONFIG: dict[str, object] = {
     "telemetry": {"enabled": False},
@@ -37,16 +48,24 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
 
 
 def dagster_home(settings: Settings) -> Path:
-    """DAGSTER_HOME, with a dagster.yaml in it; the environment is set for the processes that follow."""
+    """DAGSTER_HOME, with a dagster.yaml in it as these settings ask; one that somebody has changed stays. The
+    environment is set for the processes that follow."""
     home = Path(os.environ.setdefault("DAGSTER_HOME", str(settings.home / "dagster")))
     home.mkdir(parents=True, exist_ok=True)
-    config = home / "dagster.yaml"
-    if not config.exists():
-        config.write_text(yaml.safe_dump(_config(), sort_keys=False), encoding="utf-8")
+    file, text = home / "dagster.yaml", OURS + yaml.safe_dump(_config(), sort_keys=False)
+    if not file.exists() or (_is_ours(held := file.read_text(encoding="utf-8")) and held != text):
+        unfinished = file.with_suffix(".new")
+        unfinished.write_text(text, encoding="utf-8")
+        put_in_place(unfinished, file)
     return home
 
 
 def _config() -> dict[str, object]:
     if POSTGRES_URL not in os.environ:
-        return CONFIG
+        return CONFIG | EVENT_LOG
     return CONFIG | {"storage": {"postgres": {"postgres_url": {"env": POSTGRES_URL}}}}
+
+
+def _is_ours(text: str) -> bool:
+    """Whether a version of campus wrote this: the first one did not say so."""
+    return text.startswith(OURS) or yaml.safe_load(text) == CONFIG
