@@ -3,20 +3,24 @@
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
 from assets.dagster_private import CHECKS_OF_OTHER_ASSETS
+from loading.attendance.weeks import AttendanceSettings
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
 from loading.reports.tables import result_tables
 from loading.runtime import Runtime
 from loading.semesters import calendar_rows
 from loading.tables import ENDPOINTS, TABLES
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import Table
 from warehouse.publish.build import build_models, carried_by
 from warehouse.publish.compiled_models import Check, Model, read_project
 from warehouse.publish.dbt_project import Build, alone, models_version
-from warehouse.publish.fill import OF_EVERY_SYNC, build_raw
+from warehouse.publish.fill import OF_EVERY_SYNC, build_raw, differences
 from warehouse.publish.model_runner import Built, Checked
 from warehouse.publish.publish import FILE, publish
 
@@ -62,6 +66,16 @@ def model_assets(manifest: Path, build: Build) -> dg.AssetsDefinition:
     return warehouse
 
 
+def is_published(lake: Lake, settings: AttendanceSettings, home: Path) -> bool:
+    """Whether the published file of a home holds what the lake does, as these models make it: a build would
+    publish nothing."""
+    carried = carried_by(home / FILE, models_version())
+    if carried is None:
+        return False
+    tables, more = _inputs(lake, settings)
+    return differences(lake, tables, carried, home / "build" / "spill", **more) <= {OF_EVERY_SYNC}
+
+
 def _build_and_publish(
     context: dg.AssetExecutionContext, build: Build
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
@@ -99,17 +113,18 @@ def _build_and_publish(
 
 
 def _fill(runtime: Runtime, build: Build, carried: Path | None) -> set[str]:
-    lake, settings = runtime.lake, runtime.attendance
+    tables, more = _inputs(runtime.lake, runtime.attendance)
+    return build_raw(runtime.lake, tables, build.file, carried=carried, **more)
+
+
+def _inputs(lake: Lake, settings: AttendanceSettings) -> tuple[list[Table], dict[str, Any]]:
+    """What the file is filled from: the tables of the platform's resources, and what else `build_raw`
+    takes."""
     users = users_table(lake)
-    tables = TABLES | {users.name: users}
-    return build_raw(
-        lake,
-        list(tables.values()),
-        build.file,
-        defined=[*planned_tables(lake), *result_tables(lake)],
-        calendars=calendar_rows(lake, settings.semester_pairs, settings.weeks_begin),
-        carried=carried,
-    )
+    return list((TABLES | {users.name: users}).values()), {
+        "defined": [*planned_tables(lake), *result_tables(lake)],
+        "calendars": calendar_rows(lake, settings.semester_pairs, settings.weeks_begin),
+    }
 
 
 def _key(name: str) -> dg.AssetKey:

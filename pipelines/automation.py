@@ -11,6 +11,7 @@ import duckdb
 from assets import base_data as base_assets
 from assets import v1 as v1_assets
 from assets.dagster_private import AssetJob
+from assets.models import NOTHING_CHANGED, is_published
 from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, V1_SEMESTERS
 from assets.resource_assets import asset_key
 from loading.attendance.weeks import weeks_to_ask
@@ -187,10 +188,15 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
             return dg.SkipReason("Nothing has been loaded yet.")
         loaded, _ = last
         models = models_version()
-        if made_by(settings.published) == models and _loaded_until(settings.published) == loaded:
-            return dg.SkipReason("The published file has all that is loaded.")
         # The key keeps a publication whose checks fail from being tried again before anything is new.
-        return dg.RunRequest(run_key=f"loaded-{loaded.isoformat()}-{models}")
+        key = f"loaded-{loaded.isoformat()}-{models}"
+        if made_by(settings.published) == models:
+            if _loaded_until(settings.published) == loaded:
+                return dg.SkipReason("The published file has all that is loaded.")
+            if context.cursor == key or is_published(lake, attendance_settings(settings), settings.home):
+                context.update_cursor(key)
+                return dg.SkipReason(NOTHING_CHANGED)
+        return dg.RunRequest(run_key=key)
 
     return sensor
 

@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assets.models import NOTHING_CHANGED
+from assets.models import NOTHING_CHANGED, is_published
 from assets.partition_renames import put_in_order
 from pipelines.cli.display import console, errors, progress
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.instance import open_instance
-from pipelines.resources import open_runtime
+from pipelines.resources import attendance_settings, open_runtime
 from pipelines.settings import Settings, claim_home
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
+from warehouse.lake.delta import Lake
 from warehouse.load.load_log import loads_of, now
 
 USAGE = 2  # the exit status of a wrong question, as the command line has it
@@ -70,7 +71,10 @@ def order_partitions(settings: Settings) -> None:
 
 
 def run_build(settings: Settings) -> int:
-    """Build and publish. The exit status."""
+    """Build and publish, unless nothing has changed. The exit status."""
+    if is_published(Lake(str(settings.lake_root)), attendance_settings(settings), settings.home):
+        console.print(NOTHING_CHANGED, soft_wrap=True)
+        return 0
     with open_instance(settings) as instance:
         end = build(build_definitions(settings), instance)
     _report(end)

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from pipelines import automation
 from pipelines.cli.demo import CORRECTED_GRADES, POINTS, RESULTS, Result, two_nights
 from pipelines.definitions import build_definitions
 from pipelines.instance import open_instance
+from warehouse.load.load_log import now
 
 CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "correct-horse-battery-staple"
@@ -137,12 +139,25 @@ def test_no_further_publication_is_asked_for(published: World, monkeypatch: pyte
         assert publications(build_definitions(published.settings), instance) == []
 
 
+def test_a_night_that_found_nothing_new_asks_for_no_publication(
+    published: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(published.home / "dagster"))
+    later = now() + timedelta(hours=1)
+    monkeypatch.setattr(automation, "last_load", lambda _lake: (later, "night"))
+    with open_instance(published.settings) as instance:
+        assert publications(build_definitions(published.settings), instance) == []
+        with monkeypatch.context() as patch:
+            patch.setattr(automation, "is_published", lambda *_: False)
+            assert len(publications(build_definitions(published.settings), instance)) == 1
+
+
 def test_a_build_of_what_is_published_already_says_so_and_leaves_the_file(published: World) -> None:
     before = published.settings.published.stat()
     done = campus(published, "build")
     after = published.settings.published.stat()
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == ["publish: done", NOTHING_CHANGED]
+    assert done.stdout.splitlines() == [NOTHING_CHANGED]
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert not list((published.home / "build").glob("*.duckdb*")), "nothing is left behind"
     key = dg.AssetCheckKey(dg.AssetKey(["core", "dim_teacher"]), "dim_teacher_key")

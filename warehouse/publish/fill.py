@@ -90,13 +90,50 @@ def build_raw(
         old.unlink(missing_ok=True)
     if carried is not None:
         shutil.copyfile(carried, path)
-    sources = [*_of_lake(lake, tables), *_of_definitions(lake, defined), _of_calendars(calendars)]
+    sources = _sources(lake, tables, defined, calendars)
     with closing(connect(path, memory_mb=memory_mb, scratch=path.parent / "spill")) as con:
         # A table has no order, and to keep the files' one would leave it to one thread: twice the time.
         con.execute("SET preserve_insertion_order = false")
         if carried is None:
             _begin(con)
         return _fill(con, sources)
+
+
+def differences(
+    lake: Lake,
+    tables: Sequence[Table],
+    published: Path,
+    scratch: Path,
+    *,
+    defined: Sequence[Table] = (),
+    calendars: Sequence[Mapping[str, Any]] = (),
+) -> set[str]:
+    """What `build_raw` would return that went on from a published file, without making one."""
+    with closing(duckdb.connect(str(published), read_only=True)) as con:
+        before = _contents(con)
+    contents = {}
+    with closing(connect(scratch=scratch)) as con:
+        con.execute("CREATE SCHEMA quality")
+        for source in _sources(lake, tables, defined, calendars):
+            if source.content is None:
+                source.make(con)
+            contents[source.name] = source.content or _named_by_rows(con, source.name)
+    return _changed(before, contents)
+
+
+def _sources(
+    lake: Lake, tables: Sequence[Table], defined: Sequence[Table], calendars: Sequence[Mapping[str, Any]]
+) -> list[_Source]:
+    return [*_of_lake(lake, tables), *_of_definitions(lake, defined), _of_calendars(calendars)]
+
+
+def _contents(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    return dict(con.execute("SELECT table_name, content FROM quality.contents").fetchall())
+
+
+def _changed(before: Mapping[str, str], contents: Mapping[str, str]) -> set[str]:
+    gone = before.keys() - contents.keys()
+    return gone | {name for name, content in contents.items() if before.get(name) != content}
 
 
 def _begin(con: duckdb.DuckDBPyConnection) -> None:
@@ -110,7 +147,7 @@ def _begin(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _fill(con: duckdb.DuckDBPyConnection, sources: Sequence[_Source]) -> set[str]:
-    before = dict(con.execute("SELECT table_name, content FROM quality.contents").fetchall())
+    before = _contents(con)
     contents: dict[str, str] = {}
     for source in sources:
         held = before.get(source.name)
@@ -118,14 +155,13 @@ def _fill(con: duckdb.DuckDBPyConnection, sources: Sequence[_Source]) -> set[str
             con.execute(f"DROP TABLE IF EXISTS {relation(source.name)}")
             source.make(con)
         contents[source.name] = source.content or _named_by_rows(con, source.name)
-    gone = before.keys() - contents.keys()
-    for name in gone:
+    for name in before.keys() - contents.keys():
         con.execute(f"DROP TABLE IF EXISTS {relation(name)}")
     rows = [{"table_name": name, "content": content} for name, content in contents.items()]
     con.register("contents", pa.Table.from_pylist(rows, schema=CONTENTS.lake_schema))
     con.execute("DELETE FROM quality.contents")
     con.execute("INSERT INTO quality.contents FROM contents")
-    return gone | {name for name, content in contents.items() if before.get(name) != content}
+    return _changed(before, contents)
 
 
 def _named_by_rows(con: duckdb.DuckDBPyConnection, name: str) -> str:
