@@ -15,11 +15,13 @@ from assets.partitions import ATTENDANCE_WEEKS, asked_for
 from assets.resource_assets import asset_key, loaded_whole, raise_failed, raw_asset, record, whole_spec
 from campus.attendance.calendar import Calendar
 from campus.http.client import Client
+from campus.http.errors import Halt
 from campus.registry import ATTENDANCE, RESOURCES, ResourceSpec
 from loading.attendance.loader import SemesterLoader
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import due_weeks, timeline_of
 from loading.commit import Loaded, fail_slice
+from loading.outage import connected
 from loading.partition_keys import weeks_by_school
 from loading.runtime import Cause, Runtime, cause_of, told
 from loading.tables import TABLES, slice_of
@@ -51,28 +53,36 @@ def attendance(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResul
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     with batched(runtime.lake):
-        loaded = uvloop.run(_load_all(context, runtime, cause))
+        loaded, halts = uvloop.run(_load_all(context, runtime, cause))
     began = tell_drift(runtime, cause, sources_of(loaded))
     for spec in ATTENDANCE:
         asset = asset_key(spec.name)
         if asset in context.selected_asset_keys:
             yield loaded_whole(asset, (one for one in loaded if one.spec is spec))
             yield no_drift(asset, [one for one in began if one.resource == spec.name])
-    raise_failed(loaded)
+    raise_failed(context, loaded, halts=halts)
 
 
-async def _load_all(context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause) -> list[Loaded]:
+async def _load_all(
+    context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause
+) -> tuple[list[Loaded], list[Halt]]:
     loaded: list[Loaded] = []
+    halts: list[Halt] = []
     asked = asked_for(context.partition_keys, weeks_by_school)
     done = committed(runtime.lake, cause.sync_id, asked)
-    async with Client(runtime.client, [spec.scopes for spec in ATTENDANCE], runtime.listener) as client:
+    async with connected(runtime, [spec.scopes for spec in ATTENDANCE]) as client:
         for school_id, semesters in asked.items():
             school = _School(runtime, client, cause, school_id, done)
-            for semester_id, weeks in semesters.items():
-                async for one, more in school.load(semester_id, weeks):
-                    record(context, one, more=more)
-                    loaded.append(one)
-    return loaded
+            try:
+                for semester_id, weeks in semesters.items():
+                    async for one, more in school.load(semester_id, weeks):
+                        record(context, one, more=more)
+                        loaded.append(one)
+            except Halt as halt:
+                halts.append(halt)
+            if client.health.down:
+                break
+    return loaded, halts
 
 
 class _School:

@@ -17,12 +17,14 @@ from assets.partitions import DATASET_SEGMENTS, asked_for
 from assets.resource_assets import loaded_whole, materialized, raise_failed, whole_spec
 from campus.datasets.selection import SelectionError
 from campus.http.client import Client
+from campus.http.errors import Halt
 from campus.http.events import Event
 from campus.paging.fetch import together
 from campus.registry import DATASETS
 from loading.commit import STORAGE_ERRORS, Loaded
 from loading.datasets.loader import DatasetLoader, LastUpdate, LoadedSegment, last_updates
 from loading.datasets.tables import ask_dataset, definitions_of
+from loading.outage import connected
 from loading.partition_keys import segment_key, segments_by_school
 from loading.runtime import Cause, Runtime, cause_of, told
 from loading.tables import slice_of
@@ -65,17 +67,20 @@ def dataset_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheck
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     with batched(runtime.lake):
-        loaded, problems = uvloop.run(_load_all(context, runtime, cause))
+        loaded, problems, halts = uvloop.run(_load_all(context, runtime, cause))
     yield loaded_whole(RECORDS, loaded, problems)
     yield no_drift(RECORDS, tell_drift(runtime, cause, sources_of(loaded)))
-    raise_failed(loaded, problems)
+    raise_failed(context, loaded, problems, halts)
 
 
 async def _load_all(
     context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause
-) -> tuple[list[Loaded], list[str]]:
+) -> tuple[list[Loaded], list[str], list[Halt]]:
+    """The outcome of each segment, in words why others could not be asked for, and why schools, or all of
+    them, were read no further."""
     loaded: dict[Job, Loaded] = {}
-    async with Client(runtime.client, [DATASETS.scopes], runtime.listener) as client:
+    halts: list[Halt] = []
+    async with connected(runtime, [DATASETS.scopes]) as client:
         jobs, problems = _jobs(runtime, client, cause, list(context.partition_keys))
         total = Counter(job.loader for job in jobs)
         ended: dict[DatasetLoader, list[Loaded]] = defaultdict(list)
@@ -85,9 +90,15 @@ async def _load_all(
         async def work() -> None:
             while jobs:
                 job = jobs.popleft()
+                if any(halt.school_id in (None, job.loader.school_id) for halt in halts):
+                    continue
                 if not client.doubt.lies:
                     believing.append(job)
-                one = await job.loader.load(job.segment)
+                try:
+                    one = await job.loader.load(job.segment)
+                except Halt as halt:
+                    halts.append(halt)
+                    continue
                 record(context, one)
                 loaded[job] = one.loaded
                 ended[job.loader].append(one.loaded)
@@ -98,7 +109,7 @@ async def _load_all(
             total.update(job.loader for job in believing)
             jobs.extend(believing)
             await together(work() for _ in range(runtime.datasets.segments_at_a_time))
-    return list(loaded.values()), problems
+    return list(loaded.values()), problems, halts
 
 
 def _jobs(runtime: Runtime, client: Client, cause: Cause, keys: list[str]) -> tuple[deque[Job], list[str]]:

@@ -22,13 +22,14 @@ from assets.resource_assets import (
 )
 from campus.extract.batches import Collector
 from campus.http.client import Client
-from campus.http.errors import CampusError
+from campus.http.errors import CampusError, Halt
 from campus.http.events import Event, Listener
 from campus.paging.fetch import together
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
 from campus.reports.parameters import ReportRequest, ReportSelectionError
 from loading.commit import Loaded
+from loading.outage import connected
 from loading.reports.loader import ReportLoader
 from loading.reports.plans import METADATA, in_lines, requests_of
 from loading.reports.tables import Result, results_of, selections_of
@@ -81,17 +82,19 @@ def report_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckR
         yield no_drift(
             asset, [one for one in began if (one.resource == REPORT_FIELDS.name) == (asset == FIELDS)]
         )
-    raise_failed(run.loaded, run.problems)
+    raise_failed(context, run.loaded, run.problems, run.halts)
 
 
 class _Run:
-    """What one run loads: the outcome of each slice, and what is wrong with whole reports."""
+    """What one run loads: the outcome of each slice, what is wrong with whole reports, and why schools, or
+    all of them, were read no further."""
 
     def __init__(self, context: dg.AssetExecutionContext, runtime: Runtime) -> None:
         self._context, self._runtime = context, runtime
         self._places = asyncio.Semaphore(RESULTS_AT_A_TIME)
         self.loaded: list[Loaded] = []
         self.problems: list[str] = []
+        self.halts: list[Halt] = []
 
     async def load(self, cause: Cause) -> None:
         """Load the results of the run's partitions, report by report."""
@@ -99,15 +102,20 @@ class _Run:
         runtime = self._runtime
         asked = asked_for(self._context.partition_keys, results_of)
         done = committed(runtime.lake, cause.sync_id, {result.school_id for result in asked})
-        async with Client(runtime.client, [REPORT_FIELDS.scopes], runtime.listener) as client:
+        async with connected(runtime, [REPORT_FIELDS.scopes]) as client:
             loader = ReportLoader(runtime, client, cause, done)
             for result in asked:
                 if not loader.is_done(result):
                     due[result.school_id, result.report].append(result)
             errors: dict[int, dict[str, CampusError]] = defaultdict(dict)
             for (school_id, report), results in due.items():
+                if self._is_halted(school_id):
+                    continue
                 try:
                     prefix, requests = await self._ask(client, school_id, report)
+                except Halt as halt:
+                    self.halts.append(halt)
+                    continue
                 except CampusError as error:
                     for result in results:
                         loader.fail(result, str(error))
@@ -120,6 +128,9 @@ class _Run:
                     self._load_one(loader, result, prefix, requests[result.key], progress) for result in there
                 )
             self.problems = [line for found in errors.values() for line in in_lines(found)]
+
+    def _is_halted(self, school_id: int) -> bool:
+        return any(halt.school_id in (None, school_id) for halt in self.halts)
 
     async def _ask(self, client: Client, school_id: int, report: str) -> tuple[str, dict[str, ReportRequest]]:
         """Where a report is, and the request for each of its results, by the key of the partition.
@@ -140,7 +151,13 @@ class _Run:
     ) -> None:
         """Load a result, and tell Dagster its outcome as soon as it is committed."""
         async with self._places:
-            records, *fields = await loader.load(result, prefix, request)
+            if self._is_halted(result.school_id):
+                return
+            try:
+                records, *fields = await loader.load(result, prefix, request)
+            except Halt as halt:
+                self.halts.append(halt)
+                return
         asked = {
             "label": request.query.label or "",
             "parameters": json.dumps(request.params, ensure_ascii=False),

@@ -13,10 +13,11 @@ import uvloop
 from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
 from assets.partitions import asked_for
 from campus.contracts.fields import fields
-from campus.http.client import Client
+from campus.http.errors import Halt
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
 from loading.chain import load_school
 from loading.commit import Loaded, in_words
+from loading.outage import connected
 from loading.partition_keys import partitions_of, semesters_by_school
 from loading.pushes.misses import measure_misses
 from loading.runtime import Cause, Runtime, cause_of, told
@@ -26,6 +27,8 @@ from warehouse.load.load_log import committed
 from warehouse.load.log_writer import batched
 
 LOADED_WHOLE = "loaded_whole"
+# On a run that ended as nothing more could be read of the platform.
+HALTED_TAG = "campus/halted"
 
 
 def asset_key(name: str) -> dg.AssetKey:
@@ -53,7 +56,7 @@ def resource_assets(
         names = {key.path[-1] for key in context.selected_asset_keys}
         selected = [spec for spec in specs if spec.name in names]
         with batched(runtime.lake):
-            loaded = uvloop.run(_load_all(context, runtime, cause, selected))
+            loaded, halts = uvloop.run(_load_all(context, runtime, cause, selected))
         try:
             measure_misses(runtime, cause, loaded)
         except sqlite3.Error as error:
@@ -63,17 +66,27 @@ def resource_assets(
             asset = asset_key(spec.name)
             yield loaded_whole(asset, (one for one in loaded if one.spec.name == spec.name))
             yield no_drift(asset, [one for one in began if one.resource == spec.name])
-        raise_failed(loaded)
+        raise_failed(context, loaded, halts=halts)
 
     return load
 
 
-def raise_failed(loaded: Sequence[Loaded], problems: Sequence[str] = ()) -> None:
-    """End the run as failed where a slice has, saying which and why. `problems`: what else went wrong."""
+def raise_failed(
+    context: dg.AssetExecutionContext,
+    loaded: Sequence[Loaded] = (),
+    problems: Sequence[str] = (),
+    halts: Sequence[Halt] = (),
+) -> None:
+    """End the run as failed where a slice has, saying which and why. `problems`: what else went wrong.
+    `halts`: why schools, or the whole run, were read no further; the run is tagged with the latter, so that
+    no further ones are started for the same reason."""
     failed = [one for one in loaded if one.status == "failed"]
     words = [f"{len(failed)} failed; their last good rows stay.\n{in_words(failed)}"] if failed else []
-    if problems or failed:
-        raise dg.Failure(description="\n".join([*problems, *words]), allow_retries=False)
+    if any(halt.school_id is None for halt in halts):
+        context.instance.add_run_tags(context.run.run_id, {HALTED_TAG: "true"})
+    if halts or problems or failed:
+        lines = dict.fromkeys([*map(str, halts), *problems, *words])
+        raise dg.Failure(description="\n".join(lines), allow_retries=False)
 
 
 def _asset_spec(spec: ResourceSpec, group: str, partitions: dg.PartitionsDefinition) -> dg.AssetSpec:
@@ -114,18 +127,25 @@ def _of_resource(spec: ResourceSpec) -> dict[str, object]:
 
 async def _load_all(
     context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause, selected: Sequence[ResourceSpec]
-) -> list[Loaded]:
+) -> tuple[list[Loaded], list[Halt]]:
+    """The outcome of each slice, and why schools, or all of them, were read no further."""
     loaded: list[Loaded] = []
+    halts: list[Halt] = []
     asked = asked_for(context.partition_keys, semesters_by_school)
     done = committed(runtime.lake, cause.sync_id, asked)
     scopes = [spec.scopes for spec in selected if spec.scopes]
-    async with Client(runtime.client, scopes, runtime.listener) as client:
+    async with connected(runtime, scopes) as client:
         loader = Loader(runtime, client, cause, done)
         for school_id, semesters in asked.items():
-            async for one in load_school(loader, school_id, semesters, selected):
-                record(context, one, semesters)
-                loaded.append(one)
-    return loaded
+            try:
+                async for one in load_school(loader, school_id, semesters, selected):
+                    record(context, one, semesters)
+                    loaded.append(one)
+            except Halt as halt:
+                halts.append(halt)
+            if client.health.down:
+                break
+    return loaded, halts
 
 
 def record(

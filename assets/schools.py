@@ -20,14 +20,14 @@ from assets.partitions import (
     SCHOOL_SEMESTERS,
     V1_SEMESTERS,
 )
-from assets.resource_assets import asset_key, described, materialized, raw_asset
+from assets.resource_assets import asset_key, described, materialized, raise_failed, raw_asset
 from campus.attendance.week_rules import decide, together
 from campus.decoding.page import batch_schema
 from campus.extract.batches import Collector
 from campus.extract.requests import Where
 from campus.extract.slice import read
 from campus.http.client import Client
-from campus.http.errors import CampusError
+from campus.http.errors import CampusError, Halt
 from campus.http.events import Event
 from campus.registry import (
     ATTENDANCE,
@@ -43,6 +43,7 @@ from campus.registry import (
 from loading.attendance.weeks import timeline_in
 from loading.commit import Loaded, in_words
 from loading.datasets.plans import plan_datasets
+from loading.outage import connected
 from loading.partition_keys import (
     keys_by_school,
     partition_key,
@@ -70,8 +71,8 @@ PARTITIONED = {spec.name for spec in (*BASE_DATA, *V1_DATA, *ATTENDANCE)}
 @dataclass
 class Found:
     """What discovery found: the semesters that v3 and v1 are asked for, and keys of weeks, dataset segments
-    and results of reports, by school; the outcome of each slice, what an operator should know, and what stood
-    in the way."""
+    and results of reports, by school; the outcome of each slice, what an operator should know, what stood in
+    the way, and why schools, or all of them, were looked at no further."""
 
     semesters: dict[int, list[int]] = field(default_factory=dict)
     v1_semesters: dict[int, list[int]] = field(default_factory=dict)
@@ -81,6 +82,7 @@ class Found:
     loaded: list[Loaded] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    halts: list[Halt] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -176,8 +178,7 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
         yield dg.MaterializeResult(
             asset_key=asset_key(spec.name), metadata={"dagster/row_count": rows, **planned.get(spec, {})}
         )
-    if found.problems:
-        raise dg.Failure(description="\n".join(found.problems), allow_retries=False)
+    raise_failed(context, problems=found.problems, halts=found.halts)
 
 
 def _partition(
@@ -210,23 +211,42 @@ async def _discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
         scopes.append(DATASETS.scopes)
     if runtime.reports:
         scopes.append(REPORT_QUERIES.scopes)
-    async with Client(runtime.client, scopes, runtime.listener) as client:
+    async with connected(runtime, scopes) as client:
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
         listed = await _list_schools(client, runtime, found)
         names = {plan.dataset: plan.table for plan in read_plans(runtime.lake)}
         for school_id in runtime.school_ids or values(listed, "id"):
-            loaded, semesters = await _discover_school(loader, school_id, listed, known, found)
-            found.loaded += loaded
-            _see_weeks(loader, semesters, client.clock_skew, found)
-            found.loaded += _plan_weeks(loader, semesters, known.weeks.get(school_id, []), found)
-            await _discover_datasets(loader, client, cause, school_id, names, found)
-            planned = await plan_reports(loader, client, cause, school_id, known.results.get(school_id, []))
-            found.loaded += planned.loaded
-            found.results[school_id] = planned.partitions
-            found.problems += planned.problems
+            if client.health.down:
+                break
+            try:
+                await _discover_all(loader, client, cause, school_id, listed, known, names, found)
+            except Halt as halt:
+                found.halts.append(halt)
     failed = [one for one in found.loaded if one.status == "failed" and not _is_left_to_its_load(one)]
     found.problems += [in_words(failed)] if failed else []
     return found
+
+
+async def _discover_all(
+    loader: Loader,
+    client: Client,
+    cause: Cause,
+    school_id: int,
+    listed: pa.Table,
+    known: Known,
+    names: dict[str, str],
+    found: Found,
+) -> None:
+    """Find all that a school has. What was found before a Halt is taken; the rest stays as it is known."""
+    loaded, semesters = await _discover_school(loader, school_id, listed, known, found)
+    found.loaded += loaded
+    _see_weeks(loader, semesters, client.clock_skew, found)
+    found.loaded += _plan_weeks(loader, semesters, known.weeks.get(school_id, []), found)
+    await _discover_datasets(loader, client, cause, school_id, names, found)
+    planned = await plan_reports(loader, client, cause, school_id, known.results.get(school_id, []))
+    found.loaded += planned.loaded
+    found.results[school_id] = planned.partitions
+    found.problems += planned.problems
 
 
 async def _discover_school(
@@ -340,8 +360,8 @@ async def _discover_datasets(
     this name have had in any school, to which the school's are added.
 
     Where the settings want none of them, nothing is asked: the credentials may not cover datasets."""
-    found.segments[school_id] = []
     if not loader.runtime.datasets.selection.include:
+        found.segments[school_id] = []
         return
     planned = await plan_datasets(loader, client, loader.runtime, cause, school_id, names)
     names |= {plan.dataset: plan.table for plan in read_plans(loader.runtime.lake, school_id)}
@@ -359,6 +379,9 @@ async def _list_schools(client: Client, runtime: Runtime, found: Found) -> pa.Ta
     header = runtime.school_ids[0] if runtime.school_ids else None
     try:
         await read(client, SCHOOLS, Where(header), collector)
+    except Halt as halt:
+        # One school's refusal is told where the school itself is looked at.
+        found.halts += [halt] if halt.school_id is None else []
     except CampusError as error:
         if not runtime.school_ids:
             found.problems.append(f"the list of schools cannot be read: {error} Or set CAMPUS_SCHOOL_IDS.")

@@ -12,6 +12,7 @@ from campus.decoding.nested import together_with
 from campus.extract.hidden_rows import has_open_status
 from campus.extract.modes import MODES, parents_of
 from campus.extract.requests import Where
+from campus.http.errors import Halt
 from campus.registry import RESOURCES, ResourceSpec
 from loading.commit import Loaded
 from loading.custom_fields import with_fields_of
@@ -27,7 +28,8 @@ async def load_school(
 ) -> AsyncIterator[Loaded]:
     """Load resources of one school: those of the school itself, and then those of its semesters.
 
-    The outcome of a slice of the school is reported as it is committed, of a semester's when they all are."""
+    The outcome of a slice of the school is reported as it is committed, of a semester's when they all are.
+    Raises Halt once what was read beside is committed and reported."""
     runtime = loader.runtime
     where = Where(
         school_id,
@@ -41,14 +43,25 @@ async def load_school(
     of_semester = [spec for spec in selected if spec.sliced_by == "semester"]
     places = asyncio.Semaphore(SEMESTERS_AT_A_TIME)
 
+    halts: list[Halt] = []
+
     async def in_turn(semester_id: int) -> list[Loaded]:
+        loaded: list[Loaded] = []
         async with places:
-            here = replace(where, semester_id=semester_id)
-            return [one async for one in _load_chain(loader, here, of_semester)]
+            try:
+                if not halts:
+                    here = replace(where, semester_id=semester_id)
+                    async for one in _load_chain(loader, here, of_semester):
+                        loaded.append(one)
+            except Halt as halt:
+                halts.append(halt)
+        return loaded
 
     for chain in asyncio.as_completed([in_turn(semester_id) for semester_id in semesters]):
         for one in await chain:
             yield one
+    if halts:
+        raise halts[0]
 
 
 async def _load_chain(loader: Loader, where: Where, specs: Sequence[ResourceSpec]) -> AsyncIterator[Loaded]:

@@ -16,7 +16,7 @@ from campus.extract.modes import MODES, unit_in_words
 from campus.extract.requests import Where
 from campus.extract.slice import read, read_together
 from campus.http.client import Client
-from campus.http.errors import CampusError, Forbidden, NotFound
+from campus.http.errors import CampusError, Forbidden, Halt, NotFound
 from campus.http.events import Tally
 from campus.registry import RESOURCES, ResourceSpec
 from loading.changes import read_changes, since_of, spool_table
@@ -67,7 +67,8 @@ class Loader:
         """Load one slice, or those that come in one answer (see campus.decoding.nested).
 
         `again`: also where this run's cause has committed it, because what the questions are made from is
-        new. A failure is an outcome, not an exception: the other slices go on."""
+        new. A failure is an outcome, not an exception: the other slices go on. Raises Halt where they cannot.
+        """
         slices = {spec: _slice(spec, where) for spec in specs}
         tally = Tally()
         if len(specs) == 1 and (again or not self._is_done(specs[0], slices[specs[0]])):
@@ -102,6 +103,9 @@ class Loader:
                 if tally is not None:
                     next(iter(collectors.values())).account.tally = tally
                 await reading(collectors)
+            except Halt as halt:
+                self._halted(slices, halt)
+                raise
             except (CampusError, *STORAGE_ERRORS) as error:
                 refused = isinstance(error, (Forbidden, NotFound))
                 return [
@@ -158,8 +162,16 @@ class Loader:
                         guard,
                         found.account.began,
                     )
+        except Halt as halt:
+            self._halted({spec: slice}, halt)
+            raise
         except (CampusError, *STORAGE_ERRORS) as error:
             return self._failed(spec, slice, str(error))
+
+    def _halted(self, slices: Mapping[ResourceSpec, Slice], halt: Halt) -> None:
+        """Write down at what the run, or the school's part of it, has ended."""
+        for spec, slice in slices.items():
+            self._failed(spec, slice, str(halt))
 
     def _standings(self, slice: Slice, table: Table) -> Mapping[str, Standing]:
         """How far the slices of a table can be relied on, as this run found them."""

@@ -13,7 +13,7 @@ from assets import v1 as v1_assets
 from assets.dagster_private import AssetJob
 from assets.models import NOTHING_CHANGED, is_published
 from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, V1_SEMESTERS
-from assets.resource_assets import asset_key
+from assets.resource_assets import HALTED_TAG, asset_key
 from loading.attendance.weeks import weeks_to_ask
 from loading.partition_keys import partition_key, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG
@@ -23,7 +23,7 @@ from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
-from warehouse.load.load_log import held_back, last_load, retired
+from warehouse.load.load_log import held_back, last_commit, last_load, retired
 from warehouse.publish.dbt_project import models_version
 from warehouse.publish.publish import made_by
 
@@ -85,8 +85,11 @@ def loads_after_discovery(
         description="The loads of each school: its current semester, on one night a week every semester, its "
         "datasets and its reports.",
     )
-    def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest]:
+    def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         instance, run = context.instance, context.dagster_run
+        if HALTED_TAG in run.tags:
+            yield dg.SkipReason("The discovery has ended as nothing more could be read of the platform.")
+            return
         every_semester = run.tags.get(EVERY_SEMESTER_TAG, "false")
         # Once a week in full: neither a change that moves no updated_at nor a mark that is very late shows
         # otherwise.
@@ -141,6 +144,9 @@ def attendance_after_classes(
         if {run.job_name for run in runs} != set(before) or any(run.status in UNFINISHED for run in runs):
             yield dg.SkipReason(f"School {school_id} is still being loaded.")
             return
+        if all(HALTED_TAG in run.tags for run in runs):
+            yield dg.SkipReason("Nothing more could be read of the platform.")
+            return
         keys = instance.get_dynamic_partitions(ATTENDANCE_WEEKS.name or "")
         full = tags.get(FULL_TAG, "false")
         wanted = weeks_to_ask(
@@ -184,7 +190,7 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
             return dg.SkipReason("A run is under way.")
         lake = Lake(str(settings.lake_root))
         last = last_load(lake)
-        if last is None:
+        if last is None or last_commit(lake) is None:
             return dg.SkipReason("Nothing has been loaded yet.")
         loaded, _ = last
         models = models_version()

@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from assets.models import PUBLISHED
+from assets.resource_assets import HALTED_TAG
 from loading.attendance.weeks import weeks_to_ask
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from pipelines.definitions import ATTENDANCE, DISCOVERY, LOADS, PUBLISH
@@ -25,12 +26,14 @@ class SelectionError(Exception):
 
 @dataclass(frozen=True)
 class JobEnd:
-    """How one run ended. `problem`: None, or why it failed in words. `published`: there is a new file."""
+    """How one run ended. `problem`: None, or why it failed in words. `published`: there is a new file.
+    `halted`: nothing more can be read of the platform."""
 
     job: str
     run_id: str
     problem: str | None
     published: bool = False
+    halted: bool = False
 
 
 def load(
@@ -43,7 +46,8 @@ def load(
     selection: str | None = None,
     full: bool = False,
 ) -> Iterator[JobEnd]:
-    """Discover, then load school by school; yields how each run ended, whatever became of it.
+    """Discover, then load school by school; yields how each run ended, whatever became of it. The first run
+    that finds the platform out of reach, or its credentials refused, is the last.
 
     `runtime`: what the definitions' assets run with. `sync_id`: names the cause in quality.load_log.
     `schools`: only the partitions of these. `selection`: only these assets, in Dagster's selection syntax.
@@ -53,7 +57,10 @@ def load(
     tags = {SYNC_ID_TAG: sync_id, FULL_TAG: str(full).lower()}
     # Ctrl-C ends up here too, so that it loses nothing of what is committed.
     with batched(runtime.lake):
-        yield _execute(definitions, instance, DISCOVERY, tags)
+        found = _execute(definitions, instance, DISCOVERY, tags)
+        yield found
+        if found.halted:
+            return
         for each in LOADS:
             mine = None if selected is None else selected & each.assets.keys
             if mine is not None and not mine:
@@ -63,7 +70,10 @@ def load(
             if each.job == ATTENDANCE:
                 wanted = weeks_to_ask(runtime.lake, runtime.attendance, wanted, full=full)
             for stretch in school_ranges(keys, wanted):
-                yield _execute(definitions, instance, each.job, tags | stretch.tags, mine)
+                end = _execute(definitions, instance, each.job, tags | stretch.tags, mine)
+                yield end
+                if end.halted:
+                    return
 
 
 def build(definitions: dg.Definitions, instance: dg.DagsterInstance) -> JobEnd:
@@ -94,7 +104,11 @@ def _execute(
 
     result = _interruptible(run)
     published = any(event.asset_key == PUBLISHED for event in result.get_asset_materialization_events())
-    return JobEnd(name, result.run_id, None if result.success else _problem(result), published)
+    if result.success:
+        return JobEnd(name, result.run_id, None, published)
+    ended = instance.get_run_by_id(result.run_id)
+    halted = ended is not None and HALTED_TAG in ended.tags
+    return JobEnd(name, result.run_id, _problem(result), published, halted)
 
 
 def _interruptible(run: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteInProcessResult:

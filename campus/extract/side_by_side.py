@@ -47,8 +47,24 @@ async def read_all(
         for collector in collectors:
             collector.fail(unit.ids, str(error))
 
-    async def work() -> None:
+    def note_failure(unit: Unit, error: CampusError) -> None:
         nonlocal total, done, failed_in_a_row
+        if isinstance(error, NotFound) and unit.may_be_absent:
+            failed_in_a_row = 0
+            return
+        # A batch that is refused tells of one of its ids, or of its length, and not of the platform.
+        failed_in_a_row += len(unit.ids) == 1 or isinstance(error, Transient)
+        if len(unit.ids) > 1 and failed_in_a_row < GIVE_UP_AFTER:
+            total += 2
+            waiting.extend(_halves(unit, collectors[0].spec))
+            return
+        give_up(unit, error)
+        while failed_in_a_row >= GIVE_UP_AFTER and waiting:
+            give_up(waiting.popleft(), error)
+            done += 1
+
+    async def work() -> None:
+        nonlocal done, failed_in_a_row
         while waiting:
             unit = waiting.popleft()
             try:
@@ -59,25 +75,12 @@ async def read_all(
                 else:
                     result.take()
             except CampusError as error:
-                if isinstance(error, NotFound) and unit.may_be_absent:
-                    failed_in_a_row = 0
-                    continue
-                if not unit.ids:
+                if not unit.ids and not (isinstance(error, NotFound) and unit.may_be_absent):
                     raise
-                # A batch that is refused tells of one of its ids, or of its length, and not of the platform.
-                failed_in_a_row += len(unit.ids) == 1 or isinstance(error, Transient)
-                if len(unit.ids) > 1 and failed_in_a_row < GIVE_UP_AFTER:
-                    total += 2
-                    waiting.extend(_halves(unit, collectors[0].spec))
-                else:
-                    give_up(unit, error)
-                    while failed_in_a_row >= GIVE_UP_AFTER and waiting:
-                        give_up(waiting.popleft(), error)
-                        done += 1
-            finally:
-                done += 1
-                for collector in collectors:
-                    collector.progress(done, total)
+                note_failure(unit, error)
+            done += 1
+            for collector in collectors:
+                collector.progress(done, total)
 
     await together(work() for _ in range(min(client.config.concurrency, total)))
     if silent and client.doubt.lies:

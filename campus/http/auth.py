@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from campus.http.config import ClientConfig
-from campus.http.errors import CampusError, Forbidden, TornBody, Transient, Unauthorized, UnexpectedAnswer
+from campus.http.errors import CampusError, Forbidden, Halt, TornBody, Unauthorized, UnexpectedAnswer
 from campus.http.events import Event, Tally
 from campus.http.messages import answered, permission_advice, refusal, speaks_of_permission
 from campus.http.request import Request
@@ -71,7 +71,7 @@ class Grant:
         self._refused: dict[str, str] = {}
         self._lock = asyncio.Lock()
         self._rounds = 0
-        self._failure: CampusError | None = None
+        self._failure: Halt | None = None
         self._ever_accepted = False
         self._refusals = 0
         # Scopes that were refused with 403 although a token was accepted elsewhere; see _replace_expired.
@@ -80,7 +80,7 @@ class Grant:
     async def current(self) -> Token:
         """A token to use now; asks for one where there is none, or it is about to expire.
 
-        Raises CampusError where the platform grants none."""
+        Raises Halt where the platform grants none."""
         token = self.token
         if token is not None and self._clock() < token.fresh_until:
             return token
@@ -165,17 +165,24 @@ class Grant:
         asked = self._rounds
         async with self._lock:
             waited = self._rounds != asked
-            if self._failure is not None and (waited or not isinstance(self._failure, Transient)):
+            if self._failure is not None:
                 raise self._failure.with_traceback(None)
             if self.token is not None and (waited or self.token is not worn):
                 return self.token
             try:
                 token = await self._issue()
             except CampusError as error:
-                self._failure, self._rounds = error, self._rounds + 1
-                raise
-            self.token, self._failure, self._rounds = token, None, self._rounds + 1
+                self._failure, self._rounds = self._halt(error), self._rounds + 1
+                raise self._failure from None
+            self.token, self._rounds = token, self._rounds + 1
             return token
+
+    def _halt(self, error: CampusError) -> Halt:
+        """Why no token means that nothing more can be read: of this school, where the credentials are right,
+        else of the platform."""
+        if isinstance(error, Forbidden) and self._school_id is not None:
+            return Halt(str(error), school_id=self._school_id)
+        return self._sender.halt(str(error), outage=False)
 
     async def _issue(self) -> Token:
         wanted = self._wanted()

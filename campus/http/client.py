@@ -11,6 +11,7 @@ from campus.http.auth import Grant, TokenAuth, school_header
 from campus.http.config import ClientConfig
 from campus.http.emptiness import CAUGHT, doubt_for
 from campus.http.events import Event, Listener, Tally
+from campus.http.health import Health
 from campus.http.messages import refusal
 from campus.http.pagination import Pagination
 from campus.http.rate_limit import budget_for
@@ -84,7 +85,8 @@ class Client:
         asked for again, and UnexpectedAnswer for one that would come again. executor: where to parse what
         takes long; None: in the event loop, which waits. tally: counts the attempts, retries and bytes.
         anonymous: without a token.
-        Raises Transient, Unauthorized, Forbidden, NotFound, Refused or UnexpectedAnswer (see errors).
+        Raises Transient, Unauthorized, Forbidden, NotFound, Refused or UnexpectedAnswer, and Halt where
+        nothing more can be read (see errors).
         """
         request = Request("GET", path, school_id, _query(params), school_header(school_id))
         grant = None if anonymous else self._grant(school_id)
@@ -96,6 +98,11 @@ class Client:
             needed = "" if grant is None else grant.in_words(scope)
             raise refusal(request, declined.reply.status, said, needed) from None
         return Answer(value, Pagination.of(reply.headers))
+
+    @property
+    def health(self) -> Health:
+        """Whether the platform answers, as far as the requests of this client have shown."""
+        return self._sender.health
 
     @property
     def clock_skew(self) -> float | None:

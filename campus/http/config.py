@@ -25,3 +25,10 @@ class ClientConfig:
     archived_statuses: tuple[str, ...] = ()
     # Scopes that every token is asked for besides, where a platform has names of its own.
     extra_scopes: tuple[str, ...] = ()
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which a platform that answers nothing is asked again: what the pauses between all
+        attempts of a request come to on average, half a minute by default. A restart takes less."""
+        steps = range(self.max_attempts - 1)
+        return sum(min(self.backoff_cap, self.backoff_base * 2.0**step) / 2 for step in steps)

@@ -37,5 +37,16 @@ class UnexpectedAnswer(CampusError):
     """A valid answer of a shape that the interface does not describe; asking again would not help."""
 
 
+class Halt(Exception):
+    """Nothing more can be read of the platform, or of one school (`school_id`): it is out of reach, or takes
+    no credentials of ours. No CampusError, so that no slice and no class takes it for a failure of its own:
+    it ends the run, or the school's part of it. `outage`: it may end by itself."""
+
+    def __init__(self, message: str, *, school_id: int | None = None, outage: bool = False) -> None:
+        super().__init__(message)
+        self.school_id = school_id
+        self.outage = outage
+
+
 class TornBody(Exception):
     """Raised by a parser for a body that is cut off or no JSON; the client asks again."""

@@ -11,15 +11,20 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from campus.http.config import ClientConfig
 from campus.http.envelope import opened
-from campus.http.errors import Refused, TornBody, Transient, UnexpectedAnswer
+from campus.http.errors import Halt, TornBody, Transient, UnexpectedAnswer
 from campus.http.events import Event, Listener, Tally
+from campus.http.health import Health
 from campus.http.messages import quoted
 from campus.http.rate_limit import Budget
 from campus.http.request import Request
 from campus.http.retry import THROTTLED, backoff, fault_of, http_date, retry_after
-from campus.http.transport import Fault, Reply, Transport, Unusable
+from campus.http.transport import Fault, NoConnection, Reply, Transport, UnknownHost, Unusable
 
 T = TypeVar("T")
+
+# Seconds between two looks, while a request waits, at whether another one has found the platform down.
+LOOK = 0.5
+CHECK_ADDRESS = "Check CAMPUS_BASE_URL."
 
 
 class Auth(Protocol):
@@ -44,16 +49,18 @@ class Declined(Exception):
 
 
 class _Trouble(NamedTuple):
-    """Why to ask again; pause: seconds that the platform wants us to wait first (0: it does not say)."""
+    """Why to ask again; pause: seconds that the platform wants us to wait first (0: it does not say);
+    alone: it concerns this request, as far as we know."""
 
     words: str
     pause: float = 0.0
     throttled: bool = False
+    alone: bool = True
 
 
 class Sender:
     """Sends the requests of one client: they share its connections, its slots, the platform's rate budget,
-    and the secrets that no message may quote."""
+    what they have found of its health, and the secrets that no message may quote."""
 
     def __init__(
         self, config: ClientConfig, transport: Transport, budget: Budget, listener: Listener | None
@@ -64,6 +71,7 @@ class Sender:
         self._listener = listener
         self._slots = asyncio.Semaphore(config.concurrency)
         self._queue = asyncio.Lock()
+        self.health = Health()
         self._secrets = {config.client_secret}
 
     def keep_secret(self, text: str) -> None:
@@ -94,17 +102,22 @@ class Sender:
         """The first whole answer, parsed: in the `executor` if there is one, else here and now.
 
         auth: replays a refused request while it finds another token; None: the request needs no token.
-        Raises Declined for a refusal that stays, Transient for faults that last, Refused for an address that
-        is none, and whatever CampusError the parser or the token request raises."""
-        attempt = 0
+        Raises Declined for a refusal that stays, Transient for faults that last, Halt where nothing of the
+        platform answers, and whatever error the parser or the token request raises."""
+        attempt, began = 0, time.monotonic()
         while True:
+            if self.health.down is not None:
+                raise self.health.down.with_traceback(None)
             attempt += 1
             tally.requests += 1
+            sent = time.monotonic()
             try:
                 reply = await self._attempt(request, auth)
                 tally.bytes += len(reply.body)
                 reply = _without_envelope(reply)
                 trouble = self._trouble(reply)
+                if trouble is None and request.method == "GET":
+                    self.health.answered(time.monotonic())
                 if trouble is None and 200 <= reply.status < 300:
                     if executor is None:
                         value = parse(reply.body)
@@ -114,16 +127,21 @@ class Sender:
                     if auth is not None:
                         auth.accept()
                     return reply, value
+            except UnknownHost as fault:
+                if self.health.last_answer < 0:
+                    raise self.halt(f"{request}: {fault}. {CHECK_ADDRESS}", outage=False) from None
+                trouble = _Trouble(str(fault), alone=False)
             except Fault as fault:
-                trouble = _Trouble(str(fault))
+                trouble = _Trouble(str(fault), alone=not isinstance(fault, NoConnection))
             except TornBody as torn:
                 trouble = _Trouble(f"a torn or invalid body ({torn})")
             except UnexpectedAnswer as error:
                 raise UnexpectedAnswer(f"{request}: {error.message}", error.advice) from None
             except Unusable as error:
-                raise Refused(f"{request}: {error}.", "Check CAMPUS_BASE_URL.") from None
+                raise self.halt(f"{request}: {error}. {CHECK_ADDRESS}", outage=False) from None
             if trouble is not None:
-                await self._wait(request, trouble, attempt)
+                self.health.failed(sent)
+                await self._wait(request, trouble, attempt, began)
             elif auth is not None and await auth.replaced(reply):
                 # With another token the retries are counted afresh.
                 attempt = 0
@@ -159,22 +177,38 @@ class Sender:
                 await asyncio.sleep(wait)
             return now
 
-    async def _wait(self, request: Request, trouble: _Trouble, attempt: int) -> None:
-        """Sleep before the next attempt; Transient if there is to be none."""
-        config = self._config
+    async def _wait(self, request: Request, trouble: _Trouble, attempt: int, began: float) -> None:
+        """Sleep before the next attempt; Transient or Halt if there is to be none. began: the request."""
+        config, health, now = self._config, self.health, time.monotonic()
         if trouble.pause > config.retry_after_cap:
-            raise Transient(
+            words = (
                 f"{request}: {trouble.words}; the platform asks for a pause of {trouble.pause:.0f} s, "
-                f"and we wait {config.retry_after_cap:.0f} s at most.",
-                "Run again later.",
+                f"and we wait {config.retry_after_cap:.0f} s at most."
             )
-        if attempt >= config.max_attempts:
+            if request.method == "POST" or health.gave_up(request.path):
+                raise self.halt(words, outage=True)
+            raise Transient(words, "Run again later.")
+        if health.is_spent(attempt, config.max_attempts, now):
+            is_down = health.gave_up(request.path) or request.method == "POST" or not trouble.alone
+            if is_down and health.silence(now):
+                raise self.halt(
+                    f"{config.base_url} answers nothing, for {health.silence(now):.0f} s by now: "
+                    f"{request}: {trouble.words}.",
+                    outage=True,
+                )
             raise Transient(
                 f"{request}: {trouble.words}, after {attempt} attempts.",
                 "The platform is out of reach or overloaded: run again later. "
                 "If it has never answered, check CAMPUS_BASE_URL.",
             )
-        pause = trouble.pause or backoff(attempt, config.backoff_base, config.backoff_cap)
+        pause = trouble.pause or health.paced(
+            backoff(attempt, config.backoff_base, config.backoff_cap),
+            patience=config.patience,
+            shortest=config.backoff_base,
+            last=attempt == config.max_attempts - 1,
+            began=began,
+            now=now,
+        )
         follows = f"attempt {attempt + 1} of {config.max_attempts} follows."
         self.notify(
             Event(
@@ -182,7 +216,18 @@ class Sender:
                 message=f"{request}: {trouble.words}; {follows}",
             )
         )
-        await asyncio.sleep(pause)
+        await self._rest(pause)
+
+    async def _rest(self, seconds: float) -> None:
+        """Sleep, or as long as nobody finds the platform down."""
+        ends = time.monotonic() + seconds
+        while (left := ends - time.monotonic()) > 0 and self.health.down is None:
+            await asyncio.sleep(min(left, LOOK))
+
+    def halt(self, message: str, *, outage: bool) -> Halt:
+        """Why nothing more can be asked; whatever is in flight or follows ends with it."""
+        self.health.down = self.health.down or Halt(message, outage=outage)
+        return self.health.down
 
     def _trouble(self, reply: Reply) -> _Trouble | None:
         """Why the request is to be sent again; None: the answer is final."""

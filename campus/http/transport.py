@@ -1,5 +1,6 @@
 """HTTP, and the only file that knows which library does it."""
 
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,14 @@ httpcore.AsyncHTTP11Connection.READ_NUM_BYTES = 256 * 1024
 
 class Fault(Exception):
     """No whole answer came; asking again may help."""
+
+
+class NoConnection(Fault):
+    """There was not even a connection: nothing else can be asked either."""
+
+
+class UnknownHost(NoConnection):
+    """There is no host of this name."""
 
 
 class Unusable(Exception):
@@ -82,10 +91,20 @@ class Transport:
         except (httpx.TransportError, httpx.DecodingError) as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise Unusable(str(error)) from None
-            raise Fault(_words(error)) from None
+            raise _kind(error)(_words(error)) from None
         finally:
             self._idle.append(lane)
         return Reply(answer.status_code, answer.headers, answer.content)
+
+
+def _kind(error: httpx.HTTPError) -> type[Fault]:
+    """Whether there was a connection, or not even a host."""
+    if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
+        return Fault
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, socket.gaierror):
+        cause = cause.__cause__ or cause.__context__
+    return UnknownHost if cause and cause.errno == socket.EAI_NONAME else NoConnection
 
 
 def _words(error: httpx.HTTPError) -> str:

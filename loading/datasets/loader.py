@@ -98,6 +98,11 @@ class DatasetLoader:
             standings,
         )
 
+    @property
+    def school_id(self) -> int:
+        """The school of the dataset."""
+        return self._plan.school_id
+
     def is_done(self, segment: int, committed: Mapping[tuple[str, str], datetime]) -> bool:
         """Whether this run's cause has committed the segment, as it is asked for now."""
         when = committed.get((self._evolved.table.name, str(self._slice(segment))))

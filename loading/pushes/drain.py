@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from campus.http.client import Client
-from campus.http.errors import CampusError
+from campus.http.errors import CampusError, Halt
 from campus.registry import BASE_DATA, ResourceSpec
 from loading.commit import STORAGE_ERRORS
 from loading.pushes.inbox import Event, Inbox
@@ -66,7 +66,7 @@ async def drain_due(drain: Drain) -> int:
         if time.monotonic() < drain.ends:
             try:
                 moved += await _drain_batch(drain, batch)
-            except (CampusError, *STORAGE_ERRORS) as error:
+            except (CampusError, Halt, *STORAGE_ERRORS) as error:
                 drain.inbox.failed(batch, str(error))
             except Exception as error:
                 # A defect of ours: the run fails and says so, and the events are not the first of the next.

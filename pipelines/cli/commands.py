@@ -1,20 +1,33 @@
 """The commands that run Dagster's jobs. Apart from the CLI itself, since Dagster takes seconds to import."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from assets.models import NOTHING_CHANGED, is_published
 from assets.partition_renames import put_in_order
+from assets.partitions import SCHOOL_SEMESTERS
+from loading.partition_keys import school_of
 from pipelines.cli.display import console, errors, progress
+from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.instance import open_instance
 from pipelines.resources import attendance_settings, open_runtime
 from pipelines.settings import Settings, claim_home
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
 from warehouse.lake.delta import Lake
-from warehouse.load.load_log import loads_of, now
+from warehouse.load.load_log import last_commit, loads_of, now
+from warehouse.load.log_writer import standing_rows
 
 USAGE = 2  # the exit status of a wrong question, as the command line has it
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """How a load went. `verdict`: the last line to be said of it, where it has failed."""
+
+    status: int
+    verdict: str | None = None
 
 
 def run_sync(
@@ -28,7 +41,16 @@ def run_sync(
     """Sync and say how each run ended. The exit status."""
     claim_home(settings)
     loaded = run_load(settings, schools, selection, full=full, accept_vanished=accept_vanished)
-    return loaded if loaded == USAGE else max(loaded, run_build(settings))
+    if loaded.status == USAGE:
+        return USAGE
+    built = 0
+    if last_commit(Lake(str(settings.lake_root))) is None:
+        console.print("Nothing has been loaded yet, so nothing is built.")
+    else:
+        built = run_build(settings)
+    if loaded.verdict:
+        errors.print(loaded.verdict, markup=False, soft_wrap=True)
+    return max(loaded.status, built)
 
 
 def run_load(
@@ -38,11 +60,11 @@ def run_load(
     *,
     full: bool = False,
     accept_vanished: bool = False,
-) -> int:
-    """Load and say how each run ended. The exit status."""
+) -> Loaded:
+    """Load and say how each run ended."""
     if schools:
         settings = settings.model_copy(update={"school_ids": schools})
-    failed = False
+    ends: list[JobEnd] = []
     sync_id, started_at = new_sync_id(), now()
     with (
         open_instance(settings) as instance,
@@ -54,13 +76,19 @@ def run_load(
             for end in load(
                 runtime, loads, instance, sync_id, schools=schools, selection=selection, full=full
             ):
-                _report(end)
-                failed = failed or end.problem is not None
+                _report(end, ends)
+                ends.append(end)
         except SelectionError as error:
             errors.print(f"campus: {error}", markup=False, soft_wrap=True)
-            return USAGE
-        _summarize(loads_of(runtime.lake, sync_id, started_at))
-    return int(failed)
+            return Loaded(USAGE)
+        log = loads_of(runtime.lake, sync_id, started_at)
+        if any(row["status"] != "failed" for row in log):
+            _summarize(log)
+        if all(end.problem is None for end in ends):
+            return Loaded(0)
+        keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
+        wanted = settings.school_ids or {school_of(key) for key in keys}
+        return Loaded(1, verdict(ends, log, standing_rows(runtime.lake), wanted))
 
 
 def order_partitions(settings: Settings) -> None:
@@ -77,16 +105,15 @@ def run_build(settings: Settings) -> int:
         return 0
     with open_instance(settings) as instance:
         end = build(build_definitions(settings), instance)
-    _report(end)
+    _report(end, [])
     if end.problem is None:
         said = f"Published {settings.published}" if end.published else NOTHING_CHANGED
         console.print(said, soft_wrap=True)
     return int(end.problem is not None)
 
 
-def _summarize(log: Sequence[Mapping[str, Any]]) -> bool:
-    """Say what a sync did to the lake in one line, and what to look at; whether it loaded any row. `log`: its
-    rows of the load log."""
+def _summarize(log: Sequence[Mapping[str, Any]]) -> None:
+    """Say what a sync did to the lake in one line, and what to look at. `log`: its rows of the load log."""
     counts = {
         name: sum(row[name] or 0 for row in log)
         for name in ("loaded", "new", "changed", "returned", "deleted", "vanished", "quarantined")
@@ -97,11 +124,12 @@ def _summarize(log: Sequence[Mapping[str, Any]]) -> bool:
         if row["status"] == "warning":
             where = f"{row['resource']} {row['slice']}"
             errors.print(f"warning: {where}: {row['message']}", markup=False, soft_wrap=True)
-    return counts["loaded"] > 0
 
 
-def _report(end: JobEnd) -> None:
+def _report(end: JobEnd, before: Sequence[JobEnd]) -> None:
     if end.problem is None:
         console.print(f"{end.job}: done")
+    elif end.problem in (each.problem for each in before):
+        errors.print(f"{end.job}: failed for the same reason", markup=False)
     else:
         errors.print(f"{end.job}: {end.problem}", markup=False, soft_wrap=True)

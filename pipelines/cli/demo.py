@@ -138,12 +138,12 @@ def run_demo(settings: Settings) -> int:
 
 def two_nights(settings: Settings, platform: RunningSimulator) -> int:
     """Load, correct grades on the platform, load the grades again, and publish. The exit status."""
-    first = run_load(settings)
+    first = run_load(settings).status
     corrected = _correct_grades(platform)
     console.print(
         f"\nThe second night: {corrected} published grades were corrected; loading the grades again.\n"
     )
-    return max(first, run_load(settings, selection='key:"raw/grades"'), run_build(settings))
+    return max(first, run_load(settings, selection='key:"raw/grades"').status, run_build(settings))
 
 
 def _correct_grades(platform: RunningSimulator) -> int:

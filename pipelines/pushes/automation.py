@@ -9,8 +9,8 @@ import dagster as dg
 import uvloop
 
 from assets.dagster_private import AssetJob
-from campus.http.client import Client
 from campus.registry import BASE_DATA
+from loading.outage import connected
 from loading.partition_keys import NO_SCHOOL, school_of
 from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, inbox_path, opened
@@ -125,7 +125,7 @@ def publish_after_pushes(job: dg.JobDefinition, publish: AssetJob) -> dg.SensorD
 async def _drain(context: dg.OpExecutionContext, base_data: str, runtime: Runtime, inbox: Inbox) -> int:
     """Drain school by school until nothing is due; how many rows changed."""
     moved, ends = 0, time.monotonic() + LONGEST
-    async with Client(runtime.client, [spec.scopes for spec in BASE_DATA], runtime.listener) as client:
+    async with connected(runtime, [spec.scopes for spec in BASE_DATA]) as client:
         while time.monotonic() < ends:
             schools = set(inbox.schools_due()) - _being_loaded(context.instance, base_data)
             if not schools:

@@ -17,6 +17,7 @@ from campus.http.client import Client, segment
 from campus.http.errors import (
     CampusError,
     Forbidden,
+    Halt,
     NotFound,
     Refused,
     TornBody,
@@ -156,7 +157,7 @@ def test_a_lasting_fault_is_transient_and_names_the_request(fault: bytes) -> Non
     run(test())
 
 
-def test_a_platform_that_does_not_answer_or_is_not_there_is_transient() -> None:
+def test_a_platform_that_does_not_answer_is_transient_and_one_that_is_not_there_an_outage() -> None:
     async def test() -> None:
         async def sleep(_: Request) -> bytes:
             await asyncio.sleep(0.3)
@@ -169,8 +170,9 @@ def test_a_platform_that_does_not_answer_or_is_not_there_is_transient() -> None:
             with pytest.raises(Transient, match="no answer in time, after 2 attempts"):
                 await get(client)
         async with Client(platform.config(max_attempts=2)) as client:
-            with pytest.raises(Transient, match=r"no connection .* after 2 attempts.*CAMPUS_BASE_URL"):
+            with pytest.raises(Halt, match=f"{platform.url} answers nothing.*no connection") as caught:
                 await get(client)
+        assert caught.value.outage and caught.value.school_id is None
 
     run(test())
 
@@ -263,7 +265,7 @@ def test_an_address_that_is_none_is_a_matter_of_the_setting(url: str) -> None:
     async def test() -> None:
         platform = Platform(url=url)
         async with Client(platform.config()) as client:
-            with pytest.raises(Refused, match="CAMPUS_BASE_URL"):
+            with pytest.raises(Halt, match="CAMPUS_BASE_URL"):
                 await get(client)
 
     run(test())
@@ -340,7 +342,7 @@ def test_neither_secret_nor_token_shows_anywhere(caplog: pytest.LogCaptureFixtur
             for status in (400, 401, 403, 500):
                 platform.on_token = lambda request, status=status: answer(request.body, status)
                 async with Client(platform.config(max_attempts=2), [("a",)], note) as client:
-                    with pytest.raises(CampusError) as caught:
+                    with pytest.raises(Halt) as caught:
                         await get(client)
                     texts += [str(caught.value), repr(caught.value)]
         texts += [record.getMessage() for record in caplog.records if record.name != "asyncio"]

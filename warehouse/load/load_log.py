@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import pyarrow.compute as pc
+
 from warehouse.identifiers import literal
 from warehouse.lake.delta import Lake, scan
 from warehouse.lake.log_batch import Finding
@@ -153,6 +155,15 @@ def committed(
 def last_load(lake: Lake) -> tuple[datetime, str] | None:
     """When the last load of all ended, and its cause; None: nothing has been loaded."""
     return max(((row["finished_at"], row["sync_id"]) for row in standing_rows(lake)), default=None)
+
+
+def last_commit(lake: Lake) -> datetime | None:
+    """When the last slice was read and committed, or confirmed to be as it is held; None: none ever was."""
+    if not lake.holds(LOAD_LOG):
+        return None
+    rows = scan(LOAD_LOG, lake.open(LOAD_LOG), ["finished_at"], "received IS NOT NULL")
+    ended: datetime | None = pc.max(rows["finished_at"]).as_py()
+    return ended
 
 
 def resources_loaded(lake: Lake) -> set[str]:

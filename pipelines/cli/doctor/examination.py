@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from assets.drift_checks import in_lines
 from campus.http.client import Client
+from campus.http.errors import Halt
 from campus.registry import DATASET_METADATA, REPORT_METADATA, RESOURCES, ResourceSpec
 from pipelines.cli.display import console
 from pipelines.cli.doctor.findings import Finding
@@ -52,12 +53,8 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
         # A doctor's patience is short: an overloaded platform is a finding, not something to wait for.
         config = replace(platform, max_attempts=2, retry_after_cap=5)
         async with Client(config, needed_scopes(settings)) as client:
-            listed = await list_schools(client, settings.school_ids)
-            yield listed.finding
-            for school_id in settings.school_ids or [row["id"] for row in listed.rows]:
-                async for finding in examine_school(client, school_id, settings):
-                    yield finding
-            yield _skew(client.clock_skew)
+            async for finding in _examine_platform(client, settings):
+                yield finding
     for finding in examine_pushes(settings):
         yield finding
     for line in _drift(settings):
@@ -68,6 +65,26 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
         yield Finding(True, f"The warehouse is published: {settings.published}.")
     else:
         yield Finding(None, f"{settings.published} is not there yet: campus sync makes it.")
+
+
+async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator[Finding]:
+    """The list of schools and each of them, as far as the platform answers."""
+    schools = settings.school_ids or ()
+    try:
+        listed = await list_schools(client, settings.school_ids)
+        yield listed.finding
+        schools = schools or tuple(row["id"] for row in listed.rows)
+    except Halt as halt:
+        yield Finding(False, str(halt))
+    for school_id in schools:
+        if client.health.down:
+            return
+        try:
+            async for finding in examine_school(client, school_id, settings):
+                yield finding
+        except Halt as halt:
+            yield Finding(False, str(halt))
+    yield _skew(client.clock_skew)
 
 
 def needed_scopes(settings: Settings) -> list[tuple[str, ...]]:

@@ -1,0 +1,58 @@
+"""The connection of a run, and what it leaves to the next ones where the platform does not answer.
+
+A run waits half a minute for a platform that is silent, since a restart takes less. The run of each of twenty
+schools would: so the one that has waited leaves a note, and those after it ask twice and end.
+"""
+
+import json
+import os
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from campus.http.client import Client
+from loading.runtime import Runtime
+from warehouse.files import put_in_place
+
+NOTE = "platform_outage.json"
+#: Seconds for which a note counts; then a run has all of its patience again.
+KNOWN_FOR = 600.0
+
+
+@asynccontextmanager
+async def connected(runtime: Runtime, scopes: Iterable[tuple[str, ...]]) -> AsyncIterator[Client]:
+    """A client for a run. scopes: as Client takes them."""
+    note, address = runtime.home / NOTE, runtime.client.base_url
+    async with Client(runtime.client, scopes, runtime.listener) as client:
+        since = known_since(note, address)
+        if since is not None:
+            client.health.suspect(time.monotonic() - (time.time() - since))
+        try:
+            yield client
+        finally:
+            _leave_note(note, address, client)
+
+
+def known_since(note: Path, address: str) -> float | None:
+    """Since when the platform has answered nothing, by a note of an earlier run (seconds since the epoch);
+    None: nothing speaks against it."""
+    try:
+        told = json.loads(note.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    if told["address"] != address or not 0 <= time.time() - told["seen_at"] < KNOWN_FOR:
+        return None
+    return float(told["since"])
+
+
+def _leave_note(note: Path, address: str, client: Client) -> None:
+    health = client.health
+    if health.down is not None and health.down.outage:
+        since = time.time() - health.silence(time.monotonic())
+        unfinished = note.with_name(f"{NOTE}.{os.getpid()}")
+        told = {"address": address, "since": since, "seen_at": time.time()}
+        unfinished.write_text(json.dumps(told), encoding="utf-8")
+        put_in_place(unfinished, note)
+    elif health.last_answer > 0:
+        note.unlink(missing_ok=True)

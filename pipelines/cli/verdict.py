@@ -1,0 +1,61 @@
+"""The last line of a sync that has failed: how much of how much, why, since when the data are old, what to
+do."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pipelines.sync import JobEnd
+
+Row = Mapping[str, Any]
+
+LONGEST_WHY = 400
+WHEN_IT_ANSWERS = "campus doctor asks the platform; run campus sync again when it answers as it should."
+ONCE_MENDED = "docs/operating.md says how to mend that; then run campus sync again."
+
+
+def verdict(
+    ends: Sequence[JobEnd], log: Sequence[Row], standings: Sequence[Row], schools: Collection[int]
+) -> str:
+    """The line. ends: of the runs of this sync; log: its rows of the load log; standings: as
+    warehouse.load.log_writer.standing_rows has them, after it; schools: those to be loaded, as far as is
+    known."""
+    failed = [row for row in log if row["status"] == "failed"]
+    halted = any(end.halted for end in ends)
+    problems = [end.problem for end in ends if end.problem]
+    why = " ".join(problems[-1 if halted else 0].split())
+    why = why if len(why) <= LONGEST_WHY else f"{why[: LONGEST_WHY - 1]}…"
+    counted = _counted(
+        len(log) - len(failed), failed, {*schools, *(row["_school_id"] for row in log)}, halted
+    )
+    age = _age_of_all(standings, schools) if halted else _age_of(failed, standings)
+    what_to_do = WHEN_IT_ANSWERS if halted else ONCE_MENDED
+    return " ".join(filter(None, [f"FAILED: {counted}. {why.rstrip('.')}.", age, what_to_do]))
+
+
+def _counted(loaded: int, failed: Sequence[Row], schools: Collection[int], halted: bool) -> str:
+    """How much of how much was loaded."""
+    if halted and loaded:
+        return f"stopped after {loaded:,} slices of {len(schools)} schools"
+    if not schools:
+        return "no school is known yet"
+    whole = set() if halted else set(schools) - {row["_school_id"] for row in failed}
+    slices = f", {loaded:,} of {loaded + len(failed):,} slices" if loaded else ""
+    return f"{len(whole)} of {len(schools)} schools loaded{' whole' if loaded else ''}{slices}"
+
+
+def _age_of_all(standings: Sequence[Row], schools: Collection[int]) -> str:
+    """As of when the school is whose last good load is the oldest."""
+    last: dict[int, datetime] = {}
+    for row in standings:
+        school_id, at = row["_school_id"], row["complete_at"]
+        if at is not None and (not schools or school_id in schools):
+            last[school_id] = max(at, last.get(school_id, at))
+    return f"The data are as of {min(last.values()):%Y-%m-%d %H:%M}." if last else "There are no data yet."
+
+
+def _age_of(failed: Sequence[Row], standings: Sequence[Row]) -> str:
+    """As of when that is of which a load has failed."""
+    known = {(row["resource"], row["slice"]): row["complete_at"] for row in standings}
+    held = [at for row in failed if (at := known.get((row["resource"], row["slice"])))]
+    return f"What failed is as of {min(held):%Y-%m-%d %H:%M}." if held else ""

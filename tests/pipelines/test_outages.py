@@ -1,0 +1,130 @@
+"""A platform that is down ends a night with its first run and one message, and nothing is built for it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import count
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from world import World, publications, settings_for
+
+from assets.resource_assets import HALTED_TAG
+from loading.outage import KNOWN_FOR, NOTE, known_since
+from pipelines.cli.verdict import verdict
+from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
+from pipelines.sync import JobEnd
+from simulator.process import RunningSimulator
+
+CAMPUS = Path(sys.executable).parent / "campus"
+SCHOOLS = tuple(range(101, 121))
+#: Nothing listens on the discard port.
+NOBODY = "http://127.0.0.1:9"
+
+
+@pytest.fixture(scope="module")
+def alone(new_home: Callable[[], Path]) -> World:
+    """A home that is pointed at a platform which is not there."""
+    home = new_home()
+    nobody = RunningSimulator(NOBODY, "c", "s", None)  # type: ignore[arg-type]
+    instance = dg.DagsterInstance.ephemeral(tempdir=str(home))
+    settings = settings_for(home, nobody).model_copy(update={"school_ids": SCHOOLS})
+    return World(home, nobody, settings, instance, count(1))
+
+
+def test_twenty_schools_of_a_platform_that_is_down_are_one_run_and_one_message(alone: World) -> None:
+    load = alone.load(select=None)
+    [end] = load.ends
+    assert end.job == DISCOVERY and end.halted
+    assert end.problem and end.problem.startswith(f"{NOBODY} answers nothing") and "\n" not in end.problem
+    assert load.log == []
+    assert publications(build_definitions(alone.settings), alone.instance) == []
+
+
+def test_the_next_run_knows_and_no_load_is_asked_for(alone: World) -> None:
+    note = alone.home / NOTE
+    told = json.loads(note.read_text())
+    assert told["address"] == NOBODY and told["since"] <= told["seen_at"]
+    note.write_text(json.dumps({**told, "since": told["since"] - 100}))
+    end = alone.load(select=None).ends[0]
+    # It asked for no longer than it takes to see that nothing has changed.
+    assert end.problem and json.loads(note.read_text())["since"] < told["since"] - 50
+
+    run = alone.instance.get_run_by_id(end.run_id)
+    assert run is not None and run.tags[HALTED_TAG] == "true"
+    sensor = load_definitions(alone.settings).resolve_sensor_def("loads_after_discovery_failure")
+    entries = alone.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_FAILURE)
+    event = next(entry.dagster_event for entry in entries if entry.dagster_event)
+    context = dg.build_run_status_sensor_context(
+        sensor.name, dagster_event=event, dagster_instance=alone.instance, dagster_run=run
+    )
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    assert [type(one) for one in sensor(context)] == [dg.SkipReason]
+
+
+def test_a_note_that_is_old_or_of_another_platform_says_nothing(alone: World) -> None:
+    note, now = alone.home / "note.json", time.time()
+    for told, known in (
+        ({"address": NOBODY, "since": now - 50, "seen_at": now - 20}, now - 50),
+        ({"address": NOBODY, "since": now - 50, "seen_at": now - KNOWN_FOR - 1}, None),
+        ({"address": "http://other", "since": now - 50, "seen_at": now - 20}, None),
+        ({"address": NOBODY, "since": now, "seen_at": now + 3600}, None),
+    ):
+        note.write_text(json.dumps(told))
+        assert known_since(note, NOBODY) == known
+
+
+def test_the_command_ends_with_a_line_that_says_all_of_it(tmp_path: Path) -> None:
+    (tmp_path / "campus.yaml").write_text("platform: {max_attempts: 3}")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "CAMPUS_HOME": str(tmp_path),
+        "CAMPUS_BASE_URL": NOBODY,
+        "CAMPUS_CLIENT_ID": "c",
+        "CAMPUS_CLIENT_SECRET": "s",
+        "CAMPUS_SCHOOL_IDS": ",".join(map(str, SCHOOLS)),
+    }
+    done = subprocess.run([CAMPUS, "sync"], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    problem, last = done.stderr.splitlines()
+    assert problem.startswith(f"discovery: {NOBODY} answers nothing")
+    assert last.startswith(f"FAILED: 0 of 20 schools loaded. {NOBODY} answers nothing")
+    assert "There are no data yet. campus doctor" in last
+    assert done.stdout.splitlines() == ["Nothing has been loaded yet, so nothing is built."]
+
+
+NIGHT = datetime(2026, 3, 2, 2, 0)
+
+
+def row(school_id: int, slice: str, status: str) -> dict[str, object]:
+    return {"_school_id": school_id, "resource": "students", "slice": slice, "status": status}
+
+
+def standing(school_id: int, slice: str, at: datetime | None) -> dict[str, object]:
+    return {"_school_id": school_id, "resource": "students", "slice": slice, "complete_at": at}
+
+
+def test_what_failed_of_a_night_is_told_with_its_age() -> None:
+    log = [row(101, "101", "ok"), row(102, "102", "failed"), row(102, "102:20", "warning")]
+    ends = [JobEnd("base_data", "r", "1 failed; its last good rows stay.\nstudents 102: status 500.")]
+    held = [standing(101, "101", NIGHT), standing(102, "102", NIGHT - timedelta(days=3))]
+    line = verdict(ends, log, held, [101, 102])
+    assert line.startswith("FAILED: 1 of 2 schools loaded whole, 2 of 3 slices. 1 failed; its last good")
+    assert "What failed is as of 2026-02-27 02:00. docs/operating.md" in line and "\n" not in line
+
+
+def test_a_night_that_was_cut_short_says_where_and_how_old_the_rest_is() -> None:
+    ends = [JobEnd("base_data", "r", None), JobEnd("v1", "r", "http://x answers nothing.", halted=True)]
+    held = [
+        standing(101, "101", NIGHT),
+        standing(102, "102", None),
+        standing(102, "102:20", NIGHT - timedelta(days=1)),
+    ]
+    line = verdict(ends, [row(101, "101", "ok")], held, [101, 102])
+    assert line.startswith("FAILED: stopped after 1 slices of 2 schools. http://x answers nothing. The data")
+    assert "as of 2026-03-01 02:00" in line
