@@ -17,7 +17,7 @@ from loading.datasets.tables import DatasetSettings
 from loading.reports.tables import WantedReport
 from loading.runtime import Runtime
 from loading.tables import TABLES
-from pipelines.settings import Settings
+from pipelines.settings import Settings, needs_platform
 from simulator.process import running
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
@@ -34,7 +34,9 @@ ACCEPT_VANISHED = (
 
 @contextmanager
 def open_platform(settings: Settings) -> Iterator[ClientConfig]:
-    """How the platform is reached. Where none is set, the simulator runs as long as this does."""
+    """How the platform is reached. Where made-up schools are asked for, the simulator runs as long as this
+    does. Raises SettingsError where no platform is named."""
+    needs_platform(settings)
     if settings.embedded:
         with running() as simulated:
             yield _client(settings, simulated.base_url, simulated.client_id, simulated.client_secret)

@@ -15,8 +15,14 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, YamlCo
 
 from campus.selections import nearest
 from loading.reports.tables import sharing
+from pipelines.environment import PREFIX, dotenv_files, mistakes
 from pipelines.options import Options, Section
 
+SIMULATOR = "simulator"
+NO_PLATFORM = (
+    "CAMPUS_BASE_URL is not set: name the platform (its credentials in CAMPUS_CLIENT_ID and "
+    "CAMPUS_CLIENT_SECRET), or set CAMPUS_BASE_URL=simulator for made-up schools, as `campus demo` shows"
+)
 # What pydantic says in words of Python.
 EXPECTED = {"tuple_type": "expected a list, such as [a, b]", "model_type": "expected keys with their values"}
 
@@ -36,7 +42,7 @@ Names = Annotated[tuple[str, ...], NoDecode]
 class Settings(BaseSettings):
     """CAMPUS_* of the environment and .env, with the options of campus.yaml."""
 
-    model_config = SettingsConfigDict(env_prefix="CAMPUS_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
 
     home: Path = Path("data")
     base_url: str | None = None
@@ -54,6 +60,8 @@ class Settings(BaseSettings):
     config: Path | None = None
     # Of campus.yaml only: load_settings gives it, and the environment is not asked.
     options: Annotated[Options, NoDecode] = Options()
+    # The .env files that were read; of load_settings likewise.
+    read_from: Annotated[tuple[Path, ...], NoDecode] = ()
 
     @field_validator("home", mode="before")
     @classmethod
@@ -78,10 +86,10 @@ class Settings(BaseSettings):
     @field_validator("base_url")
     @classmethod
     def _http_address(cls, url: str | None) -> str | None:
-        if url is None:
+        if url is None or url == SIMULATOR:
             return url
         if not url.startswith(("http://", "https://")) or not _host(url):
-            raise ValueError("expected an address that starts with http:// or https://")
+            raise ValueError("expected an address that starts with http:// or https://, or simulator")
         if "@" in url:
             # It is shown and logged, and the platform's credentials are a client id and a secret.
             raise ValueError("expected an address without a user name or password in it")
@@ -116,8 +124,8 @@ class Settings(BaseSettings):
 
     @property
     def embedded(self) -> bool:
-        """Whether the embedded simulator stands in for a platform."""
-        return self.base_url is None
+        """Whether the embedded simulator stands in for a platform, with made-up schools."""
+        return self.base_url == SIMULATOR
 
     @property
     def takes_pushes(self) -> bool:
@@ -146,6 +154,12 @@ class Settings(BaseSettings):
         return self.home / "campus.duckdb"
 
 
+#: The names of all settings that the environment may have.
+SETTINGS = frozenset(
+    f"{PREFIX}{name.upper()}" for name in Settings.model_fields if name not in ("options", "read_from")
+)
+
+
 class _YamlKeys(BaseSettings):
     """How the keys of campus.yaml are taken: as they are spelled."""
 
@@ -172,18 +186,28 @@ def load_settings() -> Settings:
 
     Raises SettingsError with one line for each mistake."""
     try:
-        settings = Settings(options=Options())
+        files = dotenv_files(str(Settings.model_fields["home"].default))
+        problems = list(mistakes(files, SETTINGS))
+        # Of pydantic-settings: not known to the type checker.
+        given: dict[str, Any] = {"_env_file": files}
+        settings = Settings(options=Options(), read_from=tuple(files), **given)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError([f".env cannot be read as UTF-8 text: {_reason(error)}"]) from error
     except ValidationError as error:
-        raise SettingsError([_line(problem, "CAMPUS_") for problem in error.errors()]) from error
-    problems = [
+        told = [_line(problem, PREFIX) for problem in error.errors()]
+        raise SettingsError([*told, *problems]) from error
+    problems += [
         f"{name} is not set; CAMPUS_BASE_URL names a platform, which issues an id and a secret out of band"
         for name, value in (
             ("CAMPUS_CLIENT_ID", settings.client_id),
             ("CAMPUS_CLIENT_SECRET", settings.client_secret),
         )
-        if not settings.embedded and value is None
+        if settings.base_url and not settings.embedded and value is None
+    ]
+    problems += [
+        f"CAMPUS_HOME in {file} names another folder: set it in the environment, or where the command runs"
+        for file in files
+        if file.parent not in (Path.cwd(), settings.home)
     ]
     if problems:
         raise SettingsError(problems)
@@ -198,6 +222,12 @@ def load_settings() -> Settings:
             ]
         )
     return settings.model_copy(update={"options": options})
+
+
+def needs_platform(settings: Settings) -> None:
+    """Raises SettingsError where no platform is named, nor made-up schools."""
+    if settings.base_url is None:
+        raise SettingsError([NO_PLATFORM])
 
 
 def check_home(settings: Settings) -> None:

@@ -13,7 +13,7 @@ from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.instance import open_instance
 from pipelines.resources import attendance_settings, open_runtime
-from pipelines.settings import Settings, claim_home
+from pipelines.settings import Settings, claim_home, needs_platform
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
 from warehouse.lake.delta import Lake
 from warehouse.load.load_log import last_commit, loads_of, now
@@ -39,6 +39,7 @@ def run_sync(
     accept_vanished: bool = False,
 ) -> int:
     """Sync and say how each run ended. The exit status."""
+    needs_platform(settings)
     claim_home(settings)
     loaded = run_load(settings, schools, selection, full=full, accept_vanished=accept_vanished)
     if loaded.status == USAGE:
@@ -48,8 +49,11 @@ def run_sync(
         console.print("Nothing has been loaded yet, so nothing is built.")
     else:
         built = run_build(settings)
+    made_up = "The schools are made-up: CAMPUS_BASE_URL=simulator." if settings.embedded else ""
     if loaded.verdict:
-        errors.print(loaded.verdict, markup=False, soft_wrap=True)
+        errors.print(f"{loaded.verdict} {made_up}".rstrip(), markup=False, soft_wrap=True)
+    elif made_up:
+        console.print(made_up)
     return max(loaded.status, built)
 
 

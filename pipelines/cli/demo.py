@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from pipelines.cli.commands import run_build, run_load
 from pipelines.cli.display import console, errors, show
-from pipelines.settings import Settings, claim_home
+from pipelines.settings import SIMULATOR, Settings, claim_home
 from simulator.process import RunningSimulator, running
 
 
@@ -102,10 +102,10 @@ RESULTS = (
 
 def run_demo(settings: Settings) -> int:
     """Sync from the simulator and show what came of it. The exit status."""
-    if not settings.embedded:
+    if settings.base_url and not settings.embedded:
         errors.print("campus: the demo runs on the embedded simulator; unset CAMPUS_BASE_URL for it")
         return 2
-    claim_home(settings)
+    claim_home(settings.model_copy(update={"base_url": SIMULATOR}))
     console.print("Loading two made-up schools from the embedded simulator, as every night.\n")
     started = time.monotonic()
     with running() as platform:
@@ -130,7 +130,8 @@ def run_demo(settings: Settings) -> int:
         '  .venv/bin/campus sql "SELECT * FROM quality.load_log" --format csv\n'
         "  .venv/bin/campus export --all   the workbooks for teachers and heads, a file for each school\n"
         "  .venv/bin/campus ui        the Dagster UI with this run in it\n"
-        "  .venv/bin/campus doctor    once CAMPUS_BASE_URL names your platform, see README.md",
+        "  .venv/bin/campus doctor    once CAMPUS_BASE_URL names your platform, see README.md\n"
+        "The schools are made-up, and so is everybody in them.",
         markup=False,
     )
     return status

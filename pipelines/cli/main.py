@@ -59,6 +59,8 @@ main.add_command(simulator)
 def _settings_to_write() -> Settings:
     settings = load_settings()
     check_home(settings)
+    for file in settings.read_from:
+        console.print(f"Settings from {file}", markup=False, soft_wrap=True)
     return settings
 
 

@@ -59,12 +59,6 @@ def test_a_dotenv_that_is_no_utf8_is_told_without_its_content(tmp_path: Path) ->
     assert SECRET not in line
 
 
-@pytest.mark.parametrize("value", ["x", '{"platform": {"concurrency": 0}}'])
-def test_the_options_are_not_read_from_the_environment(value: str, tmp_path: Path) -> None:
-    home = published(tmp_path / "home")
-    assert campus(tmp_path, "sql", "SELECT 1", home=home, CAMPUS_OPTIONS=value).returncode == 0
-
-
 @pytest.mark.parametrize(
     "host", [f"u:{SECRET}@school.example", f"{SECRET}@school.example:80/x", f"u:{SECRET}/@h"]
 )

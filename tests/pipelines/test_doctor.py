@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from campus.registry import BASE_DATA, V1_DATA
+from campus.registry import BASE_DATA, RESOURCES, V1_DATA
 from pipelines.cli.doctor import needed_scopes, run_doctor
 from pipelines.options import Options
 from pipelines.settings import Settings
@@ -157,6 +157,24 @@ def test_reports_are_held_against_what_they_take(tmp_path: Path, capsys: pytest.
     ):
         assert line in output
     assert "school 101 has no report" not in output
+
+
+def test_a_scope_that_is_not_granted_is_named_with_what_needs_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    granted = [scope for scope in every_scope() if scope not in ("dataset.read_all", "grade.read")]
+    with running(schools=1, students=12, semesters=1, scopes=granted) as platform:
+        settings = settings_for(tmp_path, platform.base_url, platform.client_id, platform.client_secret)
+        status = run_doctor(settings)
+    output = capsys.readouterr().out
+    assert status == 1 and "All is well" not in output
+    told = "!! school 101: the scope dataset.read_all is not granted, and datasets, dataset_fields, dataset_r"
+    assert told in output
+    assert "set datasets.include in campus.yaml to []" in output
+
+
+def every_scope() -> set[str]:
+    return {scope for spec in RESOURCES.values() for scope in spec.scopes}
 
 
 def test_no_more_scopes_are_asked_for_than_a_sync_needs(tmp_path: Path) -> None:

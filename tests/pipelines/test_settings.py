@@ -58,6 +58,21 @@ def problems(
         ({"CAMPUS_BASE_URL": "school.example"}, "CAMPUS_BASE_URL: expected an address that starts with http"),
         ({**PLATFORM, "CAMPUS_CLIENT_SECRET": ""}, "CAMPUS_CLIENT_SECRET is not set"),
         ({**PLATFORM, "CAMPUS_CLIENT_ID": ""}, "CAMPUS_CLIENT_ID is not set"),
+        (
+            {"CAMPUS_SCHOOLIDS": "101"},
+            "CAMPUS_SCHOOLIDS: there is no such setting; did you mean CAMPUS_SCHOOL_",
+        ),
+        (
+            {"campus_scool_ids": "101"},
+            "campus_scool_ids: there is no such setting; did you mean CAMPUS_SCHOOL_",
+        ),
+        ({"CAMPUS_OPTIONS": "{}"}, "CAMPUS_OPTIONS: there is no such setting"),
+        ({"CAMPUS_READ_FROM": "x"}, "CAMPUS_READ_FROM: there is no such setting"),
+        (
+            {"CAMPUS_LAKE": "s3://lake"},
+            "CAMPUS_LAKE is not supported by this version: the lake is in CAMPUS_",
+        ),
+        ({"CAMPUS_ALLOW_WRITES": "true"}, "CAMPUS_ALLOW_WRITES is not supported by this version: nothing is"),
         ({"CAMPUS_CONFIG": "/no/such.yaml"}, "CAMPUS_CONFIG names /no/such.yaml, and there is no such file"),
     ],
 )
@@ -145,6 +160,58 @@ def test_the_command_line_ends_with_status_2(command: list[str], tmp_path: Path)
     [line] = done.stderr.splitlines()
     assert line.startswith("campus: CAMPUS_SCHOOL_IDS: expected school ids")
     assert SECRET not in done.stderr
+
+
+@pytest.mark.parametrize("command", [["sync"], ["doctor"]])
+def test_without_a_platform_the_two_ways_out_are_told(command: list[str], tmp_path: Path) -> None:
+    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [CAMPUS, *command], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith("campus: CAMPUS_BASE_URL is not set: name the platform")
+    assert "CAMPUS_BASE_URL=simulator for made-up schools" in line
+    assert not (tmp_path / "loaded_from").exists()
+
+
+def test_a_dotenv_is_read_where_the_command_runs_and_in_the_home_the_first_holding(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".env").write_text("CAMPUS_SCHOOL_IDS=101\nCAMPUS_REPORTS=ranks\nOTHERS=1")
+    (tmp_path / ".env").write_text(f"CAMPUS_HOME={home}\nCAMPUS_SCHOOL_IDS=102\nCAMPUS_ALLOW_WRITES=false")
+    settings = load_settings()
+    assert (settings.home, settings.school_ids, settings.reports) == (home, (102,), ("ranks",))
+    assert settings.read_from == (home / ".env", tmp_path / ".env")
+
+    monkeypatch.setenv("CAMPUS_SCHOOL_IDS", "103")
+    assert load_settings().school_ids == (103,), "the environment holds over both"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("CAMPUS_SCHOL_IDS=101", "CAMPUS_SCHOL_IDS (in {home}/.env): there is no such setting; did you mean"),
+        ("CAMPUS_HOME=/elsewhere", "CAMPUS_HOME in {home}/.env names another folder"),
+    ],
+)
+def test_a_mistake_in_a_dotenv_names_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, line: str
+) -> None:
+    Path("data").mkdir()
+    Path("data/.env").write_text(text)
+    with pytest.raises(SettingsError) as error:
+        load_settings()
+    [problem] = error.value.problems
+    assert problem.startswith(line.format(home=tmp_path / "data"))
+
+
+def test_made_up_schools_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not load_settings().embedded
+    monkeypatch.setenv("CAMPUS_BASE_URL", "simulator")
+    assert load_settings().embedded
 
 
 def test_good_settings_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from campus.datasets.type_inference import decide, first_rows, needs_values
 from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.extract.batches import Collector
 from campus.http.client import Client, segment
-from campus.http.errors import CampusError, Forbidden
+from campus.http.errors import CampusError
 from campus.http.events import Tally
 from campus.http.prefix import PREFIXES
 from campus.registry import DATASET_METADATA, DATASETS
@@ -25,7 +25,9 @@ async def examine_datasets(client: Client, school_id: int, selection: Selection)
     try:
         offered = await read_datasets(client, school_id, *(Collector(spec) for spec in DATASET_METADATA))
     except CampusError as error:
-        yield Finding(None if isinstance(error, Forbidden) else False, f"{label}: {error}")
+        yield Finding(
+            False, f"{label}: {error} To do without datasets, set datasets.include in campus.yaml to []."
+        )
         return
     if offered.prefix is None:
         paths = [prefix + DATASETS.path for prefix in PREFIXES]

@@ -7,13 +7,12 @@ from dataclasses import replace
 from assets.drift_checks import in_lines
 from campus.http.client import Client
 from campus.http.errors import Halt
-from campus.registry import DATASET_METADATA, REPORT_METADATA, RESOURCES, ResourceSpec
 from pipelines.cli.display import console
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.pushes import examine_pushes
-from pipelines.cli.doctor.schools import examine_school, list_schools
-from pipelines.resources import open_platform, wanted_reports
-from pipelines.settings import Settings, SettingsError, check_home
+from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
+from pipelines.resources import open_platform
+from pipelines.settings import Settings, SettingsError, check_home, needs_platform
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT
 from warehouse.load.drift import latest
@@ -41,10 +40,12 @@ async def _show(settings: Settings) -> int:
 
 
 async def _examine(settings: Settings) -> AsyncIterator[Finding]:
-    source = (
-        "the embedded simulator, as CAMPUS_BASE_URL is not set" if settings.embedded else settings.base_url
+    needs_platform(settings)
+    source = "the embedded simulator, with made-up schools" if settings.embedded else settings.base_url
+    files = " and ".join(map(str, settings.read_from)) or "the environment alone, as there is no .env"
+    yield Finding(
+        True, f"The settings make sense: home {settings.home}, platform {source}; read from {files}."
     )
-    yield Finding(True, f"The settings make sense: home {settings.home}, platform {source}.")
     try:
         check_home(settings)
     except SettingsError as error:
@@ -89,12 +90,7 @@ async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator
 
 def needed_scopes(settings: Settings) -> list[tuple[str, ...]]:
     """What a sync with these settings needs; nobody has to grant more."""
-    unwanted: set[ResourceSpec] = set()
-    if not settings.options.datasets.selection.include:
-        unwanted.update(DATASET_METADATA)
-    if not wanted_reports(settings):
-        unwanted.update(REPORT_METADATA)
-    return [spec.scopes for spec in RESOURCES.values() if spec not in unwanted]
+    return [spec.scopes for spec in needed_resources(settings)]
 
 
 def _drift(settings: Settings) -> list[str]:

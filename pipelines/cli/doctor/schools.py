@@ -1,6 +1,7 @@
 """A school, resource by resource: what answers, what is hidden, and with which scopes it was read."""
 
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from campus.extract.batches import Collector
 from campus.extract.hidden_rows import HIDDEN
@@ -8,7 +9,16 @@ from campus.extract.requests import Where
 from campus.extract.slice import read
 from campus.http.client import Client
 from campus.http.errors import CampusError
-from campus.registry import BASE_DATA, SCHOOLS, V1_DATA, ResourceSpec
+from campus.http.messages import permission_advice
+from campus.registry import (
+    BASE_DATA,
+    DATASET_METADATA,
+    REPORT_METADATA,
+    RESOURCES,
+    SCHOOLS,
+    V1_DATA,
+    ResourceSpec,
+)
 from loading.reports.tables import selections_of
 from loading.semesters import COLUMNS
 from pipelines.cli.doctor.datasets import examine_datasets
@@ -18,6 +28,16 @@ from pipelines.cli.doctor.reports import examine_report
 from pipelines.cli.doctor.semesters import examine_semesters
 from pipelines.resources import wanted_reports
 from pipelines.settings import Settings
+
+
+def needed_resources(settings: Settings) -> list[ResourceSpec]:
+    """What a sync with these settings reads."""
+    unwanted: set[ResourceSpec] = set()
+    if not settings.options.datasets.selection.include:
+        unwanted.update(DATASET_METADATA)
+    if not wanted_reports(settings):
+        unwanted.update(REPORT_METADATA)
+    return [spec for spec in RESOURCES.values() if spec not in unwanted]
 
 
 async def list_schools(client: Client, school_ids: tuple[int, ...] | None) -> Probed:
@@ -57,7 +77,8 @@ async def examine_school(client: Client, school_id: int, settings: Settings) -> 
         yield finding
     async for finding in _hidden(client, school_id):
         yield finding
-    yield _scopes(school_id, *client.scopes_of(school_id))
+    for finding in _scopes(school_id, *client.scopes_of(school_id), needed_resources(settings)):
+        yield finding
     selection = settings.options.datasets.selection
     if selection.include:
         async for finding in examine_datasets(client, school_id, selection):
@@ -94,7 +115,20 @@ def _shown_alone(school_id: int, spec: ResourceSpec, rows: int) -> Finding:
     )
 
 
-def _scopes(school_id: int, asked: list[str], refused: list[str]) -> Finding:
-    """With which scopes the school was read, since one that is refused may have given way to another."""
+def _scopes(
+    school_id: int, asked: list[str], refused: list[str], needed: Sequence[ResourceSpec]
+) -> Iterator[Finding]:
+    """With which scopes the school was read, since one that is refused may have given way to another; and
+    what cannot be read as none of its scopes is granted."""
     without = f" The platform refuses {', '.join(refused)}." if refused else ""
-    return Finding(True, f"school {school_id}: read with the scopes {', '.join(asked)}.{without}")
+    yield Finding(True, f"school {school_id}: read with the scopes {', '.join(asked)}.{without}")
+    lacking: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for spec in needed:
+        if spec.scopes and set(spec.scopes) <= set(refused):
+            lacking[spec.scopes].append(spec.name)
+    for scopes, names in lacking.items():
+        yield Finding(
+            False,
+            f"school {school_id}: the scope {' or '.join(scopes)} is not granted, and {', '.join(names)} "
+            f"cannot be read without it. {permission_advice(None, ' or '.join(scopes))}",
+        )

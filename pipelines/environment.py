@@ -1,0 +1,48 @@
+"""Where CAMPUS_* come from: the environment, and files named .env, where the command runs and in the home."""
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from campus.selections import nearest
+
+PREFIX = "CAMPUS_"
+DOTENV = ".env"
+NO = ("", "0", "false", "no", "off")
+#: Names of the public surface that this version does nothing with, and what is so without them.
+NOT_YET = {
+    "CAMPUS_LAKE": "the lake is in CAMPUS_HOME/lake",
+    "CAMPUS_ALLOW_WRITES": "nothing is ever written to the platform",
+}
+
+
+def dotenv_files(default_home: str) -> list[Path]:
+    """The .env files that there are, those that hold over others last: that of the home, and that of the
+    folder where the command runs.
+
+    Raises OSError or UnicodeDecodeError where one cannot be read."""
+    here = Path.cwd() / DOTENV
+    home = os.environ.get("CAMPUS_HOME") or _read(here).get("CAMPUS_HOME") or default_home
+    candidates = [Path(home).expanduser().resolve() / DOTENV, here]
+    return [file for file in dict.fromkeys(candidates) if file.is_file()]
+
+
+def mistakes(files: Collection[Path], known: Collection[str]) -> Iterator[str]:
+    """What is set under a name that no setting has, in words. known: the settings' names."""
+    places: list[tuple[str, Mapping[str, str | None]]] = [("", os.environ)]
+    places += [(f" (in {file})", _read(file)) for file in files]
+    for where, given in places:
+        for name, value in given.items():
+            upper = name.upper()
+            if not upper.startswith(PREFIX) or upper in known:
+                continue
+            if upper not in NOT_YET:
+                yield f"{name}{where}: there is no such setting{nearest(upper, known)}"
+            elif upper == "CAMPUS_LAKE" or (value or "").lower() not in NO:
+                yield f"{name}{where} is not supported by this version: {NOT_YET[upper]}. Unset it"
+
+
+def _read(file: Path) -> dict[str, str | None]:
+    return dotenv_values(file) if file.is_file() else {}
