@@ -164,6 +164,45 @@ def export(
     sys.exit(run_export(settings, names, format=format, folder=folder, schools=schools))
 
 
+@main.group()
+def quarantine() -> None:
+    """Rows that could not be loaded: what they are, and another try."""
+
+
+_OF_SCHOOL = click.option(
+    "--school", "schools", type=int, multiple=True, help="Only this school; may be repeated."
+)
+_OF_RESOURCE = click.option(
+    "--resource", "resources", multiple=True, help="Only this resource; may be repeated."
+)
+
+
+@quarantine.command("list")
+@_OF_SCHOOL
+@_OF_RESOURCE
+@click.option(
+    "--format", "style", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True
+)
+@click.option("--personal", is_flag=True, help="With the fields that tell about a person.")
+def list_quarantine(schools: tuple[int, ...], resources: tuple[str, ...], style: str, personal: bool) -> None:
+    """Show each row in quarantine: why, since when, and the JSON as it was sent, without personal fields."""
+    settings = load_settings()
+    from pipelines.cli.quarantine import run_list
+
+    sys.exit(run_list(settings, schools, resources, style, personal=personal))
+
+
+@quarantine.command("replay")
+@_OF_SCHOOL
+@_OF_RESOURCE
+def replay_quarantine(schools: tuple[int, ...], resources: tuple[str, ...]) -> None:
+    """Load the rows that the platform has mended, or that this version can read, without their whole list."""
+    settings = _settings_to_write()
+    from pipelines.cli.quarantine import run_replay
+
+    sys.exit(run_replay(settings, schools, resources))
+
+
 @main.command("push-receiver")
 def push_receiver() -> None:
     """Take the platform's change pushes (CAMPUS_PUSH_TOKEN, CAMPUS_PUSH_HOST, CAMPUS_PUSH_PORT)."""

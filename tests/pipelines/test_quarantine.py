@@ -4,10 +4,17 @@ wait in quality.quarantine until they are mended."""
 import json
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 import pytest
 from world import World
+
+from campus.registry import RESOURCES
+from loading.tables import TABLES, slice_of
+from pipelines.cli import quarantine
+from pipelines.cli.quarantine import run_list, run_replay, without_personal
+from warehouse.load.load_log import quarantine_rows, stay_in_quarantine
 
 # A field, what the platform sends there instead, as JSON text, and what its column holds of that.
 ODD = {
@@ -97,3 +104,86 @@ def test_a_mended_row_loads_and_a_small_share_in_quarantine_only_warns(odd: Worl
     assert (load.entry("scores")["status"], load.entry("scores")["quarantined"]) == ("warning", 1)
     assert [row["resource"] for row in odd.log("quarantine")] == ["scores"]
     assert odd.row("teachers", entry["key"])["_extra"] is None
+
+
+@pytest.fixture
+def unbuilt(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Nothing is built after a replay; how often it would have been."""
+    builds: list[int] = []
+    monkeypatch.setattr(quarantine, "run_build", lambda settings: builds.append(1) or 0)
+    return builds
+
+
+def the_broken_score(world: World) -> dict[str, Any]:
+    entries: list[dict[str, Any]] = world.platform.rows("scores", 101)
+    return next(entry for entry in entries if entry["row"]["id"] == "nobody")
+
+
+def test_what_waits_is_listed_without_what_tells_about_a_person(
+    odd: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_list(odd.settings, (), (), "json", personal=False) == 0
+    [row] = json.loads(capsys.readouterr().out)
+    assert (row["school"], row["resource"], row["key"]) == (101, "scores", None)
+    assert "`id`" in row["reason"] and row["first_seen"] and json.loads(row["raw"])["id"] == "nobody"
+    assert run_list(odd.settings, (102,), ("scores",), "table", personal=False) == 0
+    assert "Nothing waits" in capsys.readouterr().out
+    assert run_list(odd.settings, (), ("scors",), "table", personal=False) == 2
+    assert "did you mean scores?" in capsys.readouterr().err
+
+
+def test_names_are_shown_only_where_they_are_asked_for() -> None:
+    raw = '{"id": null, "name": "张三", "depth": 2, "parent": {"name": "x"}, "new": "secret"}'
+    shown = json.loads(without_personal("students", raw))
+    assert shown["id"] is None and shown["name"] == shown["new"] == shown["parent"] == "…"
+    assert without_personal("students", "[1]") == "(no object)"
+    assert json.loads(without_personal("datasets.marks", '{"id": 1}')) == {"id": "…"}
+
+
+def test_a_replay_of_what_is_broken_still_changes_nothing(
+    odd: World, unbuilt: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, versions = odd.log("quarantine"), odd.versions()
+    assert run_replay(odd.settings, (), ()) == 0
+    assert "0 of 1 rows are out of quarantine" in capsys.readouterr().out
+    [still] = odd.log("quarantine")
+    assert still["first_seen"] == before[0]["first_seen"] and odd.versions() == versions and not unbuilt
+
+
+def test_a_row_that_the_platform_has_mended_is_read_with_its_item_alone(
+    odd: World, unbuilt: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = the_broken_score(odd)
+    odd.platform.update("scores", broken["key"], id=broken["key"], review="mended")
+    odd.platform.clear_log()
+    assert run_replay(odd.settings, (101,), ("scores",)) == 0
+    assert "1 of 1 rows are out of quarantine" in capsys.readouterr().out
+    assert odd.log("quarantine") == [] and unbuilt == [1]
+    assert odd.row("scores", broken["key"])["review"] == "mended"
+    assert {e["path"] for e in odd.platform.log() if e["method"] == "GET"} == {
+        f"/api/v3/class-assessment/items/{broken['parent']}/scores"
+    }
+    [entry] = [row for row in odd.log("load_log") if row["sync_id"].startswith("replay-")][:1]
+    assert entry["received"] == entry["loaded"] + entry["quarantined"] + entry["duplicates"]
+    assert run_replay(odd.settings, (), ()) == 0
+    assert "Nothing waits" in capsys.readouterr().out
+
+
+def test_a_row_that_this_version_can_read_loads_from_the_quarantine(odd: World, unbuilt: list[int]) -> None:
+    structure = next(e for e in odd.platform.rows("structures", 101) if not e["trashed"])
+    raw = json.dumps({**structure["row"], "name": "from the quarantine"}, ensure_ascii=False)
+    slice, seen = slice_of(RESOURCES["structures"], 101), odd.log("load_log")[0]["started_at"]
+    row = {"key": None, "reason": "was unreadable", "unit": "", "sync_id": "s", "raw": raw}
+    stays = row | {"raw": '{"id": null}'}
+    seen_at = {"first_seen": seen, "last_seen": seen}
+    stay_in_quarantine(odd.lake, TABLES["structures"], slice, [row | seen_at, stays | seen_at])
+    alive = len(odd.held("structures"))
+    odd.platform.clear_log()
+    assert run_replay(odd.settings, (), ()) == 0
+    assert [e for e in odd.platform.log() if e["method"] == "GET"] == []
+    assert odd.row("structures", structure["key"])["name"] == "from the quarantine"
+    assert len(odd.held("structures")) == alive, "nobody is gone for it"
+    assert [left["raw"] for left in quarantine_rows(odd.lake)] == ['{"id": null}'] and unbuilt == [1]
+    assert odd.load().problems == []
+    assert quarantine_rows(odd.lake) == [], "a sync that reads the list has the last word"
+    assert odd.row("structures", structure["key"])["name"] == structure["row"]["name"]

@@ -28,6 +28,8 @@ from warehouse.load.reading import BadRow, Drift, Reading
 UNREADABLE = "unreadable_value"
 #: What makes two differences from the contract the same one.
 DIFFERENCE = ("kind", "field", "value")
+#: And two rows in quarantine.
+BAD_ROW = ("key", "reason", "raw")
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: Reading) ->
     seen = {"first_seen": reading.started_at, "last_seen": reading.started_at}
     drift = _drift(reading.drift, reading.started_at)
     found: Sequence[tuple[Log, list[dict[str, Any]], tuple[str, ...]]] = (
-        (QUARANTINE, [{**row, **seen} for row in bad], ("key", "reason", "raw")),
+        (QUARANTINE, [{**row, **seen} for row in bad], BAD_ROW),
         (DIFFERENCES, drift, DIFFERENCE),
         (RECONCILIATION, measures, ("measure",)),
     )
@@ -103,6 +105,26 @@ def quarantined(lake: Lake, table: Table, school_id: int) -> list[str]:
     if not lake.holds(QUARANTINE):
         return []
     return [row["raw"] for row in findings(lake, QUARANTINE, [school_id], [table.name])]
+
+
+def quarantine_rows(
+    lake: Lake, schools: Collection[int] | None = None, resources: Collection[str] | None = None
+) -> list[dict[str, Any]]:
+    """All that waits in quarantine, of some schools and tables or of all."""
+    if not lake.holds(QUARANTINE):
+        return []
+    known = scan(QUARANTINE, lake.open(QUARANTINE), ["_school_id", "resource"]).to_pylist()
+    schools = schools or {row["_school_id"] for row in known}
+    resources = resources or {row["resource"] for row in known}
+    if not schools or not resources:
+        return []
+    rows = findings(lake, QUARANTINE, schools, resources)
+    return sorted(rows, key=lambda row: (row["_school_id"], row["resource"], row["slice"], row["first_seen"]))
+
+
+def stay_in_quarantine(lake: Lake, table: Table, slice: Slice, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Leave only these of a slice's rows in quarantine: the others are loaded."""
+    record(lake, findings=[_finding(QUARANTINE, table, slice, rows, BAD_ROW, whole=True)])
 
 
 def unreadable_fields(lake: Lake, table: Table, school_id: int) -> set[str]:
