@@ -163,3 +163,12 @@ def test_dimensions_have_the_scores_of_what_is_below_them(schools: Build) -> Non
         " where school_id in (1, 2, 4) and score is not null group by all order by all"
     )
     assert made == [(1, "items", True), (2, "item_score", True), (4, "items", True)]
+
+
+def test_whatever_rows_show_them_scores_make_the_suggested_ones(schools: Build) -> None:
+    compared = schools.rows(
+        "select _school_id, sum(compared), sum(disagreeing) from quality.reconciliation"
+        " where measure = 'suggest_score' group by all order by all"
+    )
+    assert [(school_id, wrong) for school_id, _, wrong in compared] == [(n, 0) for n in range(1, 14)]
+    assert min(number for _, number, _ in compared) > 0

@@ -144,7 +144,7 @@ def test_weeks_are_partitions_also_those_to_come(school: World) -> None:
 
 
 def test_the_routes_and_the_statistics_are_reconciled(school: World) -> None:
-    rows = [row for row in school.log("reconciliation") if row["resource"].startswith("attendance")]
+    rows = [row for row in school.log("stated_counts") if row["resource"].startswith("attendance")]
     assert {row["measure"] for row in rows} == {
         "sampled records that both routes show alike",
         "sessions whose statistics agree with their records",

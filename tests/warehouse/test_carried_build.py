@@ -58,8 +58,22 @@ def test_a_night_that_found_the_same_has_only_its_log(lake: Lake, home: Path) ->
 
 def test_one_table_changed_is_one_table_filled(lake: Lake, home: Path) -> None:
     sync(lake, 1, [row(1), row(2), row(4)])
-    assert build(lake, home, [MARKS, OTHER]) == {"raw.marks", "quality.changes", "quality.load_log"}
+    changed = {"raw.marks", "quality.slices", "quality.changes", "quality.load_log"}
+    assert build(lake, home, [MARKS, OTHER]) == changed
     assert (ids(home, "marks"), ids(home, "other")) == ([1, 2, 4], [3])
+
+
+def test_the_rows_of_each_slice_are_counted_as_its_table_is_filled(lake: Lake, home: Path) -> None:
+    sync(lake, 1, [row(2)])
+    sync(lake, 1, [row(1)], slice=Slice.of(_school_id=102, _semester_id=21))
+    build(lake, home, [MARKS, OTHER])
+    with closing(duckdb.connect(str(home / "campus.duckdb"), read_only=True)) as con:
+        counted = con.execute("FROM quality.slices ORDER BY ALL").fetchall()
+    assert counted == [
+        ("marks", 101, "101:20", 1, 1),
+        ("marks", 102, "102:21", 1, 0),
+        ("other", 101, "101:20", 1, 0),
+    ]
 
 
 def test_a_new_row_in_quarantine_is_a_change_and_the_same_one_again_is_none(lake: Lake, home: Path) -> None:
@@ -82,11 +96,11 @@ def test_maintenance_is_no_change(lake: Lake, home: Path, tmp_path: Path) -> Non
 
 
 def test_other_words_about_a_table_are_a_change(lake: Lake, home: Path) -> None:
-    assert build(lake, home, [MARKS, replace(OTHER, comment="Said better")]) == {"raw.other"}
+    assert build(lake, home, [MARKS, replace(OTHER, comment="Said better")]) == {"raw.other", "quality.slices"}
 
 
 def test_a_table_that_is_no_longer_wanted_goes(lake: Lake, home: Path) -> None:
-    assert build(lake, home, [MARKS]) == {"raw.other"}
+    assert build(lake, home, [MARKS]) == {"raw.other", "quality.slices"}
     with pytest.raises(duckdb.CatalogException):
         ids(home, "other")
 

@@ -102,7 +102,7 @@ def test_quality_shows_each_sync_once(lake: Lake, tmp_path: Path) -> None:
     [(checked_at, status)] = ask(published, "SELECT checked_at, status FROM quality.check_results")
     assert status == "pass"
     assert checked_at is not None
-    for table in ("differences", "reconciliation"):
+    for table in ("differences", "stated_counts"):
         assert ask(published, f"SELECT count(*) FROM quality.{table}") == [(0,)]
 
 

@@ -225,18 +225,21 @@ DRIFT = Log(
     kept_as="drift_changes",
 )
 RECONCILIATION = Log(
-    name="reconciliation",
-    comment="Numbers that the platform states beside those that were read",
-    label_zh="对账",
+    name="stated_counts",
+    comment="Numbers that the platform stated beside those that a load found, slice by slice; what came of "
+    "them is in reconciliation",
+    label_zh="平台声明数",
     columns=(
         *_WHERE,
-        Column("measure", pa.string(), "What is compared, such as server_total", label_zh="对账项目"),
+        Column("measure", pa.string(), "What is compared, in words", label_zh="对账项目"),
         Column("expected", pa.int64(), "The platform's number", label_zh="应有数"),
-        Column("actual", pa.int64(), "What was read", label_zh="实际值"),
+        Column("actual", pa.int64(), "What the load found", label_zh="实际值"),
         Column("agrees", pa.bool_(), "Whether they are equal", label_zh="是否一致"),
         Column("seen_at", TIMESTAMP, "Start of the sync", label_zh="发现时间"),
     ),
     slice_columns=("_school_id",),
+    # Its name before there was a model of all that is compared.
+    kept_as="reconciliation",
 )
 CHANGES = Log(
     name="changes",
@@ -286,6 +289,18 @@ STANDINGS = Log(
         Column("retired", pa.bool_(), "Whether the slice was emptied since, as what it was of is gone"),
     ),
     slice_columns=("_school_id",),
+)
+
+#: Counted as each published file is filled.
+SLICES = Log(
+    name="slices",
+    comment="How many rows this file has of each slice that holds any",
+    label_zh="分片行数",
+    columns=(
+        *_WHERE,
+        Column("alive", pa.int64(), "Rows that the platform has", label_zh="现存行数", unit="rows"),
+        Column("gone", pa.int64(), "Rows that it has no more: tombstones", label_zh="已删行数", unit="rows"),
+    ),
 )
 
 #: Made with each published file, of what the lake holds, so that models and loads count alike.

@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from warehouse.identifiers import listed, relation
+from warehouse.identifiers import listed, literal, relation
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import (
     DIFFERENCES,
@@ -29,11 +29,22 @@ from warehouse.lake.log_tables import (
     QUARANTINE,
     RECONCILIATION,
     SEMESTER_CALENDARS,
+    SLICES,
     Log,
 )
 from warehouse.lake.sql import connect, create_table, view
-from warehouse.lake.tables import BOOKKEEPING, EXTRA, SCHOOL_ID, TIMESTAMP, Column, Table, comments
-from warehouse.publish.defined_tables import by_name, fill, show
+from warehouse.lake.tables import (
+    BOOKKEEPING,
+    DELETED_AT,
+    EXTRA,
+    SCHOOL_ID,
+    SEPARATOR,
+    TIMESTAMP,
+    Column,
+    Table,
+    comments,
+)
+from warehouse.publish.defined_tables import Shown, by_name, fill, show
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
 
 CONTENTS = Log(
@@ -133,7 +144,9 @@ def _contents(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
 
 def _changed(before: Mapping[str, str], contents: Mapping[str, str]) -> set[str]:
     gone = before.keys() - contents.keys()
-    return gone | {name for name, content in contents.items() if before.get(name) != content}
+    changed = gone | {name for name, content in contents.items() if before.get(name) != content}
+    of_the_platform = any(not name.startswith("quality.") for name in changed)
+    return changed | ({f"quality.{SLICES.name}"} if of_the_platform else set())
 
 
 def _begin(con: duckdb.DuckDBPyConnection) -> None:
@@ -141,7 +154,7 @@ def _begin(con: duckdb.DuckDBPyConnection) -> None:
     checks have run, and when it is published."""
     for schema in ("raw", "datasets", "reports", "quality"):
         con.execute(f"CREATE SCHEMA {schema}")
-    for log in (CONTENTS, CHECK_RESULTS, PUBLICATION):
+    for log in (CONTENTS, SLICES, CHECK_RESULTS, PUBLICATION):
         view(con, "held", [], log.lake_schema)
         create_table(con, f"quality.{log.name}", "FROM held", log.comment, comments(log.columns))
 
@@ -157,6 +170,7 @@ def _fill(con: duckdb.DuckDBPyConnection, sources: Sequence[_Source]) -> set[str
         contents[source.name] = source.content or _named_by_rows(con, source.name)
     for name in before.keys() - contents.keys():
         con.execute(f"DROP TABLE IF EXISTS {relation(name)}")
+        con.execute("DELETE FROM quality.slices WHERE resource = ?", [name.removeprefix("raw.")])
     rows = [{"table_name": name, "content": content} for name, content in contents.items()]
     con.register("contents", pa.Table.from_pylist(rows, schema=CONTENTS.lake_schema))
     con.execute("DELETE FROM quality.contents")
@@ -190,7 +204,7 @@ def _of_definitions(lake: Lake, defined: Sequence[Table]) -> list[_Source]:
     for definitions in by_name(defined):
         shown = show(lake, definitions)
         content = _version(shown.table, shown.snapshot)
-        found.append(_Source(shown.table.name, content, partial(fill, lake, shown)))
+        found.append(_Source(shown.table.name, content, partial(_fill_defined, lake, shown)))
     return found
 
 
@@ -228,6 +242,31 @@ def _fill_raw(lake: Lake, table: Table, snapshot: DeltaTable, con: duckdb.DuckDB
     view(con, "held", lake.files_of(table, snapshot), schema, hive=True)
     query = f"SELECT * REPLACE (CAST({EXTRA} AS JSON) AS {EXTRA}) FROM held"
     create_table(con, relation(f"raw.{table.name}"), query, table.comment, comments(columns))
+    _count_slices(lake, table, snapshot, con)
+
+
+def _fill_defined(lake: Lake, shown: Shown, con: duckdb.DuckDBPyConnection) -> None:
+    fill(lake, shown, con)
+    if shown.snapshot is not None:
+        _count_slices(lake, shown.table, shown.snapshot, con)
+
+
+def _count_slices(lake: Lake, table: Table, snapshot: DeltaTable, con: duckdb.DuckDBPyConnection) -> None:
+    """Write down how many rows each slice of a table has; its slices are known by their folders."""
+    schema = pa.schema([table.lake_schema.field(name) for name in (*table.slice_columns, DELETED_AT)])
+    view(con, "held", lake.files_of(table, snapshot), schema, hive=True)
+    con.execute("DELETE FROM quality.slices WHERE resource = ?", [table.name])
+    con.execute(f"""
+        INSERT INTO quality.slices
+        SELECT
+            {literal(table.name)},
+            {SCHOOL_ID.name},
+            concat_ws('{SEPARATOR}', {listed(table.slice_columns)}),
+            count(*) FILTER ({DELETED_AT} IS NULL),
+            count({DELETED_AT})
+        FROM held
+        GROUP BY {listed(table.slice_columns)}
+    """)
 
 
 def _fill_log(lake: Lake, log: Log, snapshot: DeltaTable, con: duckdb.DuckDBPyConnection) -> None:

@@ -12,8 +12,8 @@
 --     no_students not recorded, and nobody belonged to the class on the day, but for students who are gone with
 --                 all their records (bridge_class_student): there is no roll to take, or none to be shown
 --     unrecorded  none of these: nobody has taken the roll. It is no absence, and stays out of every rate
---   Counts are of core.fct_attendance: present + absent = recorded; what the platform counts itself is in
---   platform_ columns, null where nobody recorded the session: its 0 percent there is no rate.
+--   Counts are of core.fct_attendance: present + absent = recorded. By the words that the platform marks with they
+--   are in marked_ columns, beside which its own counts can be held: these are in platform_ columns, null where nobody recorded the session: its 0 percent there is no rate.
 --   members is who belonged to the class on the day (is_expected of bridge_class_student), null where no
 --   membership of the semester is known; unrecorded_members are those beyond the records, where there are any.
 --   Thresholds: seeds.attendance_thresholds.
@@ -73,6 +73,10 @@ held as (
         lesson,
         count(*) as records,
         {{ attendance_counts() }},
+        count(*) filter (where status = 'normal') as marked_normal,
+        count(*) filter (where status in ('lated', 'early_left')) as marked_late,
+        count(*) filter (where status = 'absent') as marked_absent,
+        count(*) filter (where status = 'absent_from_duty') as marked_off_duty,
         min(marked_at) as first_marked_at,
         max(marked_at) as last_marked_at
     from attendance
@@ -246,6 +250,10 @@ select
     coalesce(weighed.late, 0) as late,
     coalesce(weighed.early_left, 0) as early_left,
     coalesce(weighed.on_leave, 0) as on_leave,
+    coalesce(weighed.marked_normal, 0) as marked_normal,
+    coalesce(weighed.marked_late, 0) as marked_late,
+    coalesce(weighed.marked_absent, 0) as marked_absent,
+    coalesce(weighed.marked_off_duty, 0) as marked_off_duty,
     weighed.first_marked_at,
     weighed.last_marked_at,
     case when weighed.is_recorded then weighed.platform_attendance_rate end as platform_attendance_rate,

@@ -38,5 +38,6 @@ select
     pass_status,
     published_at,
     review,
-    updated_at
+    updated_at,
+    _synced_at as synced_at
 from one_row_a_key
