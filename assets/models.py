@@ -11,6 +11,7 @@ from assets.dagster_private import CHECKS_OF_OTHER_ASSETS
 from loading.attendance.weeks import AttendanceSettings
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
+from loading.pushes.misses import miss_rows
 from loading.reports.tables import result_tables
 from loading.runtime import Runtime
 from loading.semesters import calendar_rows
@@ -72,7 +73,7 @@ def is_published(lake: Lake, settings: AttendanceSettings, home: Path) -> bool:
     carried = carried_by(home / FILE, models_version())
     if carried is None:
         return False
-    tables, more = _inputs(lake, settings)
+    tables, more = _inputs(lake, settings, home)
     return differences(lake, tables, carried, home / "build" / "spill", **more) <= {OF_EVERY_SYNC}
 
 
@@ -113,17 +114,18 @@ def _build_and_publish(
 
 
 def _fill(runtime: Runtime, build: Build, carried: Path | None) -> set[str]:
-    tables, more = _inputs(runtime.lake, runtime.attendance)
+    tables, more = _inputs(runtime.lake, runtime.attendance, runtime.home)
     return build_raw(runtime.lake, tables, build.file, carried=carried, **more)
 
 
-def _inputs(lake: Lake, settings: AttendanceSettings) -> tuple[list[Table], dict[str, Any]]:
+def _inputs(lake: Lake, settings: AttendanceSettings, home: Path) -> tuple[list[Table], dict[str, Any]]:
     """What the file is filled from: the tables of the platform's resources, and what else `build_raw`
     takes."""
     users = users_table(lake)
     return list((TABLES | {users.name: users}).values()), {
         "defined": [*planned_tables(lake), *result_tables(lake)],
         "calendars": calendar_rows(lake, settings.semester_pairs, settings.weeks_begin),
+        "push_misses": miss_rows(home),
     }
 
 

@@ -283,6 +283,14 @@ class Inbox:
             (moment,),
         ).fetchall()
 
+    def misses_by_load(self) -> list[tuple[int, str, float, int, int]]:
+        """Of each school, resource and load (when it began) that found changes: the rows that had changed,
+        and those not announced."""
+        return self._connection.execute(
+            "SELECT school_id, resource, until, sum(changed), sum(missed) FROM misses"
+            " GROUP BY 1, 2, 3 HAVING sum(changed) > 0 ORDER BY 1, 2, 3"
+        ).fetchall()
+
     def _end(self, events: Iterable[Event], state: State, problem: str) -> None:
         with self._connection as transaction:
             transaction.executemany(

@@ -8,7 +8,8 @@ that was away.
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 from campus.registry import ResourceSpec
@@ -32,6 +33,31 @@ def measure_misses(runtime: Runtime, cause: Cause, loaded: Iterable[Loaded]) -> 
         for one in loaded:
             if one.status in ("ok", "warning") and one.spec.name in PUSHABLE:
                 _measure(runtime, cause, inbox, one)
+
+
+def miss_rows(home: Path) -> list[dict[str, Any]]:
+    """The rows of `quality.push_misses`: what the loads of each day showed. None where no pushes were ever
+    taken."""
+    if not inbox_path(home).exists():
+        return []
+    days: dict[tuple[int, str, date], list[tuple[int, int]]] = defaultdict(list)
+    with opened(home) as inbox:
+        for school_id, resource, until, changed, missed in inbox.misses_by_load():
+            day = datetime.fromtimestamp(until, PLATFORM_ZONE).date()
+            days[school_id, resource, day].append((changed, missed))
+    return [_day(*where, counts) for where, counts in days.items()]
+
+
+def _day(school_id: int, resource: str, day: date, counts: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    changed, missed = (sum(numbers) for numbers in zip(*counts, strict=True))
+    return {
+        "resource": resource,
+        "_school_id": school_id,
+        "day": day,
+        "changed": changed,
+        "missed": missed,
+        "miss_rate": round(100 * missed / changed, 2),
+    }
 
 
 def _measure(runtime: Runtime, cause: Cause, inbox: Inbox, one: Loaded) -> None:

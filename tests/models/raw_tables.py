@@ -11,7 +11,7 @@ from campus.attendance.week_days import MONDAY
 from campus.attendance.week_rules import decide
 from loading.semesters import COLUMNS, rows_of_calendar, semesters_of
 from loading.tables import TABLES
-from warehouse.lake.log_tables import LOGS, SEMESTER_CALENDARS, SLICES
+from warehouse.lake.log_tables import LOGS, MADE
 from warehouse.lake.sql import create_table
 from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID, comments
 from warehouse.publish.fill import CONTENTS
@@ -39,7 +39,7 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
                 synced = {"_school_id": 1, "_synced_at": "2026-03-01 02:00:00"}
                 _insert(connection, f"raw.{table.name}", {**synced, **row})
         connection.execute("create schema quality")
-        for log in (*LOGS, SEMESTER_CALENDARS, CONTENTS, SLICES, CHECK_RESULTS, PUBLICATION):
+        for log in (*LOGS, *MADE, CONTENTS, CHECK_RESULTS, PUBLICATION):
             connection.register("no_rows", log.row_schema.empty_table())
             name, notes = f"quality.{log.name}", comments(log.columns)
             create_table(connection, name, "from no_rows", log.comment, notes)

@@ -96,7 +96,10 @@ def test_maintenance_is_no_change(lake: Lake, home: Path, tmp_path: Path) -> Non
 
 
 def test_other_words_about_a_table_are_a_change(lake: Lake, home: Path) -> None:
-    assert build(lake, home, [MARKS, replace(OTHER, comment="Said better")]) == {"raw.other", "quality.slices"}
+    assert build(lake, home, [MARKS, replace(OTHER, comment="Said better")]) == {
+        "raw.other",
+        "quality.slices",
+    }
 
 
 def test_a_table_that_is_no_longer_wanted_goes(lake: Lake, home: Path) -> None:

@@ -357,5 +357,29 @@ SEMESTER_CALENDARS = Log(
     ),
 )
 
+#: Made with each published file, of the inbox of pushes.
+PUSH_MISSES = Log(
+    name="push_misses",
+    comment="Of the rows that had changed by a day's loads, those that no push had announced; empty where no "
+    "pushes are taken",
+    label_zh="推送遗漏",
+    columns=(
+        *_OF,
+        Column("day", pa.date32(), "Day of the loads, by the platform's calendar", label_zh="日期"),
+        Column(
+            "changed",
+            pa.int64(),
+            "Rows that changed since the load before, found by it or brought by pushes",
+            label_zh="变更行数",
+            unit="rows",
+        ),
+        Column("missed", pa.int64(), "Of these, rows that no push named", label_zh="遗漏行数", unit="rows"),
+        Column("miss_rate", pa.float64(), "100 * missed / changed", label_zh="遗漏率", unit="percent"),
+    ),
+)
+
+#: What no table of the lake holds as it is published.
+MADE = (SEMESTER_CALENDARS, SLICES, PUSH_MISSES)
+
 #: Every published table of the lake beside the platform's own.
 LOGS = (LOAD_LOG, QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION, CHANGES)

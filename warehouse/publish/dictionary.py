@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from warehouse.lake.log_tables import SLICES, Log
+from warehouse.lake.log_tables import Log
 from warehouse.lake.sql import create_table, view
 from warehouse.lake.tables import Column, Table, comments
 from warehouse.publish.fill import CONTENTS
@@ -90,7 +90,7 @@ def record_dictionary(
     create_table(con, "quality.dictionary", "FROM held", DICTIONARY.comment, comments(DICTIONARY.columns))
     catalog = con.sql(CATALOG).to_arrow_table().to_pylist()
     columns = {(row["schema_name"], row["table_name"], row["column_name"]) for row in catalog}
-    labels = Labels(project, columns, tables, (CONTENTS, SLICES, CHECK_RESULTS, PUBLICATION, DICTIONARY))
+    labels = Labels(project, columns, tables, (CONTENTS, CHECK_RESULTS, PUBLICATION, DICTIONARY))
     rows = _entries(catalog, _said_by_models(project), labels, endpoints)
     con.register("entries", pa.Table.from_pylist(list(rows), schema=DICTIONARY.lake_schema))
     con.execute("INSERT INTO quality.dictionary FROM entries")

@@ -26,6 +26,7 @@ from warehouse.lake.log_tables import (
     DRIFT,
     LOAD_LOG,
     LOGS,
+    PUSH_MISSES,
     QUARANTINE,
     RECONCILIATION,
     SEMESTER_CALENDARS,
@@ -85,12 +86,13 @@ def build_raw(
     *,
     defined: Sequence[Table] = (),
     calendars: Sequence[Mapping[str, Any]] = (),
+    push_misses: Sequence[Mapping[str, Any]] = (),
     carried: Path | None = None,
 ) -> set[str]:
     """Make a new DuckDB file at `path` with the schemas `raw`, `datasets`, `reports` and `quality`; one that
     is there is replaced. `defined` are the definitions of all datasets and reports, the newest first;
-    `calendars` the rows of `quality.semester_calendars`. `carried`: a file to go on from, of which all stays
-    that the lake still holds so.
+    `calendars` and `push_misses` the rows of those tables of `quality`. `carried`: a file to go on from, of
+    which all stays that the lake still holds so.
 
     Returns the tables (`schema.table`) whose content is not that of `carried`. All are read as of one moment
     at the start; one without rows has its columns all the same. A crash leaves a file that nobody reads and
@@ -101,7 +103,7 @@ def build_raw(
         old.unlink(missing_ok=True)
     if carried is not None:
         shutil.copyfile(carried, path)
-    sources = _sources(lake, tables, defined, calendars)
+    sources = _sources(lake, tables, defined, calendars, push_misses)
     with closing(connect(path, memory_mb=memory_mb, scratch=path.parent / "spill")) as con:
         # A table has no order, and to keep the files' one would leave it to one thread: twice the time.
         con.execute("SET preserve_insertion_order = false")
@@ -118,6 +120,7 @@ def differences(
     *,
     defined: Sequence[Table] = (),
     calendars: Sequence[Mapping[str, Any]] = (),
+    push_misses: Sequence[Mapping[str, Any]] = (),
 ) -> set[str]:
     """What `build_raw` would return that went on from a published file, without making one."""
     with closing(duckdb.connect(str(published), read_only=True)) as con:
@@ -125,7 +128,7 @@ def differences(
     contents = {}
     with closing(connect(scratch=scratch)) as con:
         con.execute("CREATE SCHEMA quality")
-        for source in _sources(lake, tables, defined, calendars):
+        for source in _sources(lake, tables, defined, calendars, push_misses):
             if source.content is None:
                 source.make(con)
             contents[source.name] = source.content or _named_by_rows(con, source.name)
@@ -133,9 +136,14 @@ def differences(
 
 
 def _sources(
-    lake: Lake, tables: Sequence[Table], defined: Sequence[Table], calendars: Sequence[Mapping[str, Any]]
+    lake: Lake,
+    tables: Sequence[Table],
+    defined: Sequence[Table],
+    calendars: Sequence[Mapping[str, Any]],
+    push_misses: Sequence[Mapping[str, Any]],
 ) -> list[_Source]:
-    return [*_of_lake(lake, tables), *_of_definitions(lake, defined), _of_calendars(calendars)]
+    given = [_of_rows(SEMESTER_CALENDARS, calendars), _of_rows(PUSH_MISSES, push_misses)]
+    return [*_of_lake(lake, tables), *_of_definitions(lake, defined), *given]
 
 
 def _contents(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
@@ -208,12 +216,10 @@ def _of_definitions(lake: Lake, defined: Sequence[Table]) -> list[_Source]:
     return found
 
 
-def _of_calendars(rows: Sequence[Mapping[str, Any]]) -> _Source:
-    log = SEMESTER_CALENDARS
-
+def _of_rows(log: Log, rows: Sequence[Mapping[str, Any]]) -> _Source:
     def make(con: duckdb.DuckDBPyConnection) -> None:
-        con.register("held_calendars", pa.Table.from_pylist(list(rows), schema=log.lake_schema))
-        create_table(con, f"quality.{log.name}", "FROM held_calendars", log.comment, comments(log.columns))
+        con.register("given", pa.Table.from_pylist(list(rows), schema=log.lake_schema))
+        create_table(con, f"quality.{log.name}", "FROM given", log.comment, comments(log.columns))
 
     return _Source(f"quality.{log.name}", _digest((log, rows)), make)
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from warehouse.lake.log_tables import LOGS, SEMESTER_CALENDARS, Log
+from warehouse.lake.log_tables import LOGS, MADE, Log
 from warehouse.lake.tables import BOOKKEEPING, PARAMS, ROW_NUMBER, SCHOOL_ID, Column, Table
 
 #: Ours in every table of the platform's rows.
@@ -53,7 +53,7 @@ class Labels:
         for table in tables:
             self._stated["raw", table.name] = Label(table.label_zh)
             self._read_columns(("raw", table.name), table.columns)
-        for log in (*LOGS, SEMESTER_CALENDARS, *logs):
+        for log in (*LOGS, *MADE, *logs):
             self._stated["quality", log.name] = Label(log.label_zh)
             self._read_columns(("quality", log.name), log.columns)
 
