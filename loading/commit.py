@@ -171,6 +171,7 @@ def reading_of(cause: Cause, slice: Slice, spool: Spool, account: Account) -> Re
     """What was read of a slice, as far as its account tells; `replace` adds what else is known of it."""
     return Reading(
         spool=spool.finish(),
+        content=spool.content,
         received=account.received,
         complete=account.complete,
         sync_id=cause.sync_id,

@@ -65,6 +65,7 @@ def sync(
             "sync_id": f"night-{number}",
             "run_id": f"run-{number}",
             "started_at": at(number),
+            "content": spool.content,
         }
         return commit(lake, table, slice, Reading(spool=spool.finish(), **(facts | said)), guard, work)
 

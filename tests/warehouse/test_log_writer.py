@@ -269,6 +269,10 @@ def test_a_migration_that_died_is_done_again(lake: Lake, monkeypatch: pytest.Mon
 def test_the_standings_are_what_the_load_log_says(lake: Lake) -> None:
     three_loads(lake)
     sync(lake, 2, [], retires=True)
-    held = sorted(map(repr, lake.read(STANDINGS).to_pylist()))
-    assert held == sorted(map(repr, standings_by_log(lake)))
+    # The log does not say which files a load left: the next one compares with what is held.
+    told = [name for name in STANDINGS.lake_schema.names if name != "state"]
+    stand, by_log = lake.read(STANDINGS).to_pylist(), standings_by_log(lake)
+    assert [{name: row[name] for name in told} for row in by_log] == [
+        {name: row[name] for name in told} for row in stand
+    ]
     assert {row[MONTH] for row in lake.read(LOAD_LOG).to_pylist()} == {f"{now():%Y-%m}"}

@@ -39,6 +39,7 @@ readings = st.fixed_dictionaries(
         "bad": st.lists(st.one_of(keys, st.none()), max_size=2),
         "kept": st.sampled_from([None, (7,), (9, 7)]),
         "complete": st.booleans(),
+        "times": st.integers(1, 3),
     }
 )
 
@@ -94,7 +95,8 @@ def test_slice_follows_the_model(sequence: list[dict[str, Any]]) -> None:
         lake.ensure([MARKS])
         model: Rows = {}
         history: list[dict[str, Any]] = []
-        for number, reading in enumerate(sequence):
+        nights = [reading for reading in sequence for _ in range(reading["times"])]
+        for number, reading in enumerate(nights):
             model, fates = merged(model, reading, at(number))
             outcome = sync(
                 lake,

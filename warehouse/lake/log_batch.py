@@ -43,12 +43,14 @@ class Finding:
 class LogBatch:
     """Findings, rows of the load log, and those of them that the standings lack yet, each in its order.
 
-    `lock` is held by whoever adds, reads or writes; `written_at`: when it was empty last (monotonic)."""
+    `lock` is held by whoever adds, reads or writes; `written_at`: when it was empty last (monotonic).
+    `states`: of the slices of schools, as the standings had them when they were first asked for."""
 
     findings: list[Finding] = field(default_factory=list)
     loads: list[Row] = field(default_factory=list)
     unsettled: list[Row] = field(default_factory=list)
     written_at: float = field(default_factory=time.monotonic)
+    states: dict[int, dict[tuple[str, str], str]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property

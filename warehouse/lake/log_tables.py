@@ -287,6 +287,7 @@ STANDINGS = Log(
         ),
         Column("whole_at", TIMESTAMP, "Start of the last such load that read all of the slice"),
         Column("retired", pa.bool_(), "Whether the slice was emptied since, as what it was of is gone"),
+        Column("state", pa.string(), "Name of what the last whole load read, and of the files it left"),
     ),
     slice_columns=("_school_id",),
 )

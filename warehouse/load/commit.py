@@ -25,7 +25,7 @@ from warehouse.load.delta_commit import adopt, replace
 from warehouse.load.merge import MOVING, READ, RowCounts, count_all, merge
 from warehouse.load.reading import Measure, Reading
 from warehouse.load.snapshot import compare
-from warehouse.load.unchanged import is_unchanged
+from warehouse.load.unchanged import is_unchanged, state
 
 #: The measure that every slice has of which the platform says how many rows there are.
 ALIVE_ROWS = "rows alive by the platform's own count"
@@ -69,7 +69,8 @@ class Unbalanced(SliceError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a slice; `status` and `message` as in the load log, `version` counts its commits."""
+    """The outcome of a slice; `status` and `message` as in the load log, `version` counts its commits.
+    `state`: as `unchanged.state` has it, of the slice and what was read of it."""
 
     table: str
     slice: Slice
@@ -79,6 +80,17 @@ class Outcome:
     received: int
     quarantined: int
     version: int
+    state: str | None
+
+
+@dataclass(frozen=True)
+class _Committed:
+    """What `_commit_rows` came to. `repeated`: the reading brought what the one before it did."""
+
+    counts: RowCounts
+    version: int
+    state: str | None
+    repeated: bool = False
 
 
 def commit(
@@ -98,11 +110,13 @@ def commit(
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         workspace = Path(folder)
-        counts, version = until_committed(
-            partial(_commit_rows, lake, table, slice, reading, guard, workspace)
+        known = load_log.state_of(lake, table, slice)
+        committed = until_committed(
+            partial(_commit_rows, lake, table, slice, reading, guard, workspace, known)
         )
-        if table.tracks_changes:
+        if table.tracks_changes and not committed.repeated:
             change_log.record_changes(lake, table, slice, workspace)
+    counts = committed.counts
     reading = dataclasses.replace(reading, measures=(*_own_count(reading, counts), *reading.measures))
     load_log.record_findings(lake, table, slice, reading)
     status, message = _verdict(table, reading, counts, guard)
@@ -114,7 +128,8 @@ def commit(
         counts=counts,
         received=reading.received,
         quarantined=len(reading.quarantined),
-        version=version,
+        version=committed.version,
+        state=committed.state,
     )
     load_log.record_load(lake, table, slice, _entry(reading, outcome))
     return outcome
@@ -127,11 +142,17 @@ def _commit_rows(
     reading: Reading,
     guard: Guard,
     workspace: Path,
-) -> tuple[RowCounts, int]:
-    """Compare with the slice as it is now and commit unless it stays the same: counts, version."""
-    opened = (
-        change_log.record_changes(lake, table, slice, workspace) if table.tracks_changes else lake.open(table)
-    )
+    known: str | None,
+) -> _Committed:
+    """Compare with the slice as it is now and commit unless it stays the same. `known`: its state by the
+    standings."""
+    opened = lake.open(table)
+    now = state(table, slice, opened, reading)
+    if now is not None and now == known:
+        version = opened.transaction_version(slice.counter) or 0
+        return _Committed(count_all(reading, "unchanged"), version, now, repeated=True)
+    if table.tracks_changes:
+        opened = change_log.record_changes(lake, table, slice, workspace)
     version = opened.transaction_version(slice.counter) or 0
     where = f"school {slice.school_id}, {table.name}, slice {slice}"
     if table.is_snapshot and not reading.complete:
@@ -153,7 +174,8 @@ def _commit_rows(
             counts, merged = merge(con, table, held, reading, workspace)
     _check_balance(reading, counts, where)
     if not counts.moved:
-        return _with_own_earlier(opened, slice, reading, counts), version
+        found = _with_own_earlier(opened, slice, reading, counts)
+        return _Committed(found, version, None if counts.duplicates else state(table, slice, opened, reading))
     _check_vanished(counts, guard, where)
     transactions = {
         slice.counter: version + 1,
@@ -172,7 +194,9 @@ def _commit_rows(
         adopt(lake, table, slice, opened, reading.spool, counts.new, transactions, metadata)
     else:
         replace(lake, table, slice, opened, _rows(merged, table), transactions, metadata)
-    return counts, version + 1
+    opened.update_incremental()
+    after = None if counts.duplicates else state(table, slice, opened, reading)
+    return _Committed(counts, version + 1, after)
 
 
 def _retired(table: Table, opened: DeltaTable) -> tuple[Column, ...]:
@@ -299,6 +323,7 @@ def _entry(reading: Reading, outcome: Outcome) -> dict[str, Any]:
         "whole": reading.whole,
         "server_total": reading.server_total,
         "slice_version": outcome.version,
+        "state": outcome.state,
         "platform_day": reading.platform_day,
         **{name: reading.traffic.get(name) for name in TRAFFIC},
         **_balance(reading, outcome.counts),

@@ -21,7 +21,14 @@ from warehouse.lake.delta import Lake, scan
 from warehouse.lake.log_batch import Finding
 from warehouse.lake.log_tables import DIFFERENCES, LOAD_LOG, MONTH, QUARANTINE, RECONCILIATION, Log
 from warehouse.lake.tables import PLATFORM_ZONE, Slice, Table
-from warehouse.load.log_writer import findings, of_schools, record, standing_rows, waiting
+from warehouse.load.log_writer import (
+    findings,
+    known_states,
+    of_schools,
+    record,
+    standing_rows,
+    waiting,
+)
 from warehouse.load.reading import BadRow, Drift, Reading
 
 #: Drift that tells of values which no column holds.
@@ -148,6 +155,11 @@ def standings(lake: Lake, school_id: int) -> dict[str, dict[str, Standing]]:
         complete_at, whole_at = complete.get((table, slice), (None, None))
         found[table][slice] = Standing(complete_at, (table, slice) in bad, whole_at)
     return found
+
+
+def state_of(lake: Lake, table: Table, slice: Slice) -> str | None:
+    """The state of a slice after its last whole load, as `unchanged.state` names it; None: it has no name."""
+    return known_states(lake, slice.school_id).get((table.name, str(slice)))
 
 
 def held_back(lake: Lake, tables: Collection[str]) -> set[str]:

@@ -113,6 +113,16 @@ def standing_rows(lake: Lake, schools: Collection[int] | None = None) -> list[Ro
     return settled(held, loads)
 
 
+def known_states(lake: Lake, school_id: int) -> dict[tuple[str, str], str]:
+    """The states of a school's slices, by table and slice (as text). A batch reads them once: where they
+    are outdated the slice's files have changed, which is seen."""
+    known = {} if lake.batch is None else lake.batch.states
+    if school_id not in known:
+        rows = standing_rows(lake, [school_id])
+        known[school_id] = {(row["resource"], row["slice"]): row["state"] for row in rows if row.get("state")}
+    return known[school_id]
+
+
 def standings_by_log(lake: Lake) -> list[Row]:
     """The standings of all slices by the whole load log, for a lake from before they were kept."""
     if not lake.holds(LOAD_LOG):
@@ -145,7 +155,7 @@ def of_schools(schools: Iterable[int]) -> str:
 def _standing(before: Row | None, load: Row) -> Row:
     told = ("resource", "_school_id", "slice", "sync_id", "status", "finished_at")
     after = {name: load[name] for name in told}
-    known = before or {"complete_at": None, "whole_at": None, "retired": False}
+    known = before or {"complete_at": None, "whole_at": None, "retired": False, "state": None}
     if not load.get("complete") or load["status"] not in _BELIEVED:
         return {**known, **after}
     retired = load["status"] == RETIRED
@@ -153,6 +163,7 @@ def _standing(before: Row | None, load: Row) -> Row:
         **after,
         "complete_at": None if retired else load["started_at"],
         "whole_at": load["started_at"] if load.get("whole") else known["whole_at"],
+        "state": load.get("state") if load.get("whole") else known["state"],
         "retired": retired,
     }
 
@@ -217,9 +228,11 @@ def _settle(lake: Lake, loads: Sequence[Row]) -> None:
 
 
 def _held(opened: DeltaTable, schools: Collection[int] | None) -> list[Row]:
-    mine = "" if schools is None else of_schools(schools)
-    rows: list[Row] = scan(STANDINGS, opened, STANDINGS.lake_schema.names, mine).to_pylist()
-    return rows
+    mine, known = "" if schools is None else of_schools(schools), held_schema(opened).names
+    # A lake that no load of this version has opened lacks what is new.
+    names = [name for name in STANDINGS.lake_schema.names if name in known]
+    rows: list[Row] = scan(STANDINGS, opened, names, mine).to_pylist()
+    return [{**dict.fromkeys(STANDINGS.lake_schema.names), **row} for row in rows]
 
 
 def _overwrite(opened: DeltaTable, rows: pa.Table, schools: Iterable[int]) -> None:

@@ -89,11 +89,12 @@ def merge(
 
 def count_all(reading: Reading, fate: str) -> RowCounts:
     """The counts of a reading of distinct keys whose rows all meet one fate: `new` or `unchanged`."""
-    rows = pq.read_metadata(reading.spool).num_rows
+    rows = reading.content.rows if reading.content else pq.read_metadata(reading.spool).num_rows
+    alive = reading.content.alive if reading.content else rows
     return RowCounts(
         **{fate: rows},
-        were_alive=rows if fate == "unchanged" else 0,
-        are_alive=rows,
+        were_alive=alive if fate == "unchanged" else 0,
+        are_alive=alive,
     )
 
 

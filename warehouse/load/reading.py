@@ -8,6 +8,8 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+from warehouse.lake.spool import Content
+
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
@@ -80,6 +82,7 @@ class Reading:
     `distinct`: every key is proven to come once. `sync_id` is the cause (a night, a command, a backfill),
     `run_id` the attempt, `started_at` the platform's wall clock.
     `platform_day`: the platform's own date, where what was asked for depends on it.
+    `content`: of the spool, where a night may read the same again.
     `retires`: the slice is gone from the platform, and nothing was asked for.
     `server_total`: what the platform counts of the list that was asked for; `alive_total`: the rows alive of
     the whole slice, where it was asked for their number.
@@ -97,6 +100,7 @@ class Reading:
     incremental: bool = False
     retires: bool = False
     distinct: bool = False
+    content: Content | None = None
     quarantined: tuple[BadRow, ...] = ()
     server_total: int | None = None
     alive_total: int | None = None

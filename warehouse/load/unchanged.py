@@ -1,12 +1,18 @@
 """Whether a reading is what the slice holds already, without comparing by key.
 
-The lake's files lie in the order of their keys, and so does what is read by ranges of ids. Where both are the
-same row by row nothing has changed: four times as fast as the comparison by key. Where they are not, that one
-decides.
+What a whole reading brought and what the slice's files were after it have a name together, its state. Where
+the next one brings the same rows and the files are the same, nothing has changed, and nothing is read: a
+merge of the same rows once more would change nothing. Any other commit of the slice makes other files.
+
+Datasets are large, and their files lie in the order of their keys as they are read. Where both are the same
+row by row nothing has changed: four times as fast as the comparison by key.
+
+Where neither holds the comparison by key decides.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from itertools import zip_longest
 
@@ -18,6 +24,18 @@ from warehouse.lake.delta import Lake, relative_files
 from warehouse.lake.sql import BATCH_ROWS
 from warehouse.lake.tables import DELETED_AT, Slice, Table
 from warehouse.load.reading import Reading
+
+
+def state(table: Table, slice: Slice, opened: DeltaTable, reading: Reading) -> str | None:
+    """The name of what a reading brings together with the slice's files as they are; None: it says nothing of
+    all of the slice, or not with certainty."""
+    content = reading.content
+    if content is None or not reading.whole or reading.retires or reading.quarantined or reading.failures:
+        return None
+    if content.rows != reading.received:
+        return None
+    said = "|".join([table.name, str(slice), content.name, *relative_files(opened, slice)])
+    return hashlib.sha256(said.encode()).hexdigest()[:24]
 
 
 def is_unchanged(lake: Lake, table: Table, slice: Slice, opened: DeltaTable, reading: Reading) -> bool:

@@ -1,0 +1,159 @@
+"""A reading that brings what the last one did is known by its name, and not compared."""
+
+import json
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from lake_kit import MARKS, SLICE, at, held, row, sync
+
+from loading.tables import TABLES
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import STANDINGS
+from warehouse.lake.spool import Spool
+from warehouse.lake.tables import Slice
+from warehouse.load.delta_commit import rearrange
+from warehouse.load.load_log import state_of
+from warehouse.load.log_writer import batched
+from warehouse.load.reading import BadRow, Kept, Since
+from warehouse.maintenance.compaction import maintain
+
+ROWS = [row(1, Decimal("85.5")), row(2), row(3, _trashed=True, _trashed_at=datetime(2026, 1, 5))]
+BAD = BadRow((9, "raw"), "made up", "{}", "page 1")
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Grows with each comparison by key."""
+    calls: list[str] = []
+    merge = sync.__globals__["commit"].__globals__["merge"]
+
+    def counted(con: Any, table: Any, *more: Any) -> Any:
+        calls.append(table.name)
+        return merge(con, table, *more)
+
+    monkeypatch.setattr("warehouse.load.commit.merge", counted)
+    return calls
+
+
+@pytest.fixture
+def loaded(lake: Lake, compared: list[str]) -> Lake:
+    sync(lake, 0, ROWS)
+    compared.clear()
+    return lake
+
+
+def test_the_same_rows_in_any_order_are_not_compared(loaded: Lake, compared: list[str]) -> None:
+    before = loaded.version(MARKS)
+    for number in (1, 2):
+        outcome = sync(loaded, number, reversed(ROWS))
+        assert (outcome.status, outcome.counts.unchanged, outcome.counts.moved) == ("ok", 3, 0)
+        assert (outcome.counts.were_alive, outcome.counts.are_alive) == (2, 2)
+        assert (outcome.received, outcome.version) == (3, 1)
+    assert (compared, loaded.version(MARKS)) == ([], before)
+
+
+def test_what_a_batch_has_not_written_is_compared_once_more_at_most(
+    loaded: Lake, compared: list[str]
+) -> None:
+    with batched(loaded):
+        sync(loaded, 1, ROWS)
+        assert compared == []
+        sync(loaded, 2, [*ROWS, row(4)])
+        sync(loaded, 3, [*ROWS, row(4)])
+        assert held(loaded, ["id"]) == [(1,), (2,), (4,)]
+    compared.clear()
+    assert sync(loaded, 4, [*ROWS, row(4)]).counts.moved == 0
+    assert compared == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [ROWS[0], ROWS[1]],
+        [*ROWS, row(4)],
+        [row(1, Decimal("85.6")), *ROWS[1:]],
+        [row(1, Decimal("85.5"), _extra=json.dumps({"a": 1})), *ROWS[1:]],
+        [*ROWS[:2], row(3)],
+        [*ROWS[:2], row(3, _trashed=True, _trashed_at=datetime(2026, 1, 6))],
+    ],
+)
+def test_other_rows_are_compared(loaded: Lake, compared: list[str], other: list[dict[str, Any]]) -> None:
+    sync(loaded, 1, other)
+    assert compared == ["marks"]
+
+
+def test_what_was_there_before_the_last_change_is_a_change(loaded: Lake) -> None:
+    sync(loaded, 1, [row(1), row(2)])
+    assert sync(loaded, 2, ROWS).counts.changed == 1
+    assert held(loaded) == [(1, Decimal("85.5")), (2, None)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"complete": False},
+        {"quarantined": (BAD,)},
+        {"keep": (Kept("class_id", (9,)),)},
+        {"since": Since("updated_at", at(0).date())},
+        {"incremental": True},
+        {"failures": ("class 9: refused",)},
+    ],
+)
+def test_a_reading_of_a_part_or_with_a_fault_has_no_state(
+    lake: Lake, compared: list[str], said: dict[str, Any]
+) -> None:
+    for number in (0, 1):
+        assert sync(lake, number, ROWS, **said).state is None
+    assert len(compared) == 2
+
+
+def test_duplicates_are_compared_since_one_of_them_is_the_better(lake: Lake, compared: list[str]) -> None:
+    for number in (0, 1):
+        assert sync(lake, number, [*ROWS, row(1, Decimal(1))]).counts.duplicates == 1
+    assert len(compared) == 2
+
+
+def test_files_that_another_commit_has_made_are_compared(loaded: Lake, compared: list[str]) -> None:
+    # As a change of keys moves rows between slices, without a load.
+    opened = loaded.open(MARKS)
+    rearrange(loaded, MARKS, opened, [SLICE], [(Slice.of(_school_id=101, _semester_id=21), [])])
+    assert held(loaded, ["id"]) == []
+    assert sync(loaded, 1, ROWS).counts.new == 3
+    assert held(loaded, ["id"]) == [(1,), (2,)]
+
+
+def test_maintenance_has_it_compared_once(loaded: Lake, compared: list[str], tmp_path: Path) -> None:
+    loaded.open(MARKS).optimize.z_order(["id"])
+    maintain(loaded, [MARKS], tmp_path)
+    for number in (1, 2, 3):
+        assert sync(loaded, number, ROWS).counts.moved == 0
+    assert len(compared) == 1
+
+
+def test_a_lake_from_before_states_were_kept_gains_them(loaded: Lake, compared: list[str]) -> None:
+    known = state_of(loaded, MARKS, SLICE)
+    loaded.open(STANDINGS).update(updates={"state": "NULL"})
+    assert known is not None and state_of(loaded, MARKS, SLICE) is None
+    assert sync(loaded, 1, ROWS).state == known
+    assert compared == ["marks"]
+    assert sync(loaded, 2, ROWS).state == known
+    assert compared == ["marks"]
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_the_rows_of_each_table_have_a_name(name: str, tmp_path: Path) -> None:
+    table, names = TABLES[name], set[str]()
+    key = {each: table.spool_schema.field(each).type for each in table.primary_key}
+    for number in (1, 1, 2):
+        values = {each: f"{number}" if pa.types.is_string(type) else number for each, type in key.items()}
+        with Spool(table, tmp_path) as spool:
+            rows = [{each: values.get(each) for each in table.spool_schema.names}]
+            spool.write(pa.RecordBatch.from_pylist(rows, schema=table.spool_schema))
+            content = spool.content
+        assert content is not None and (content.rows, content.alive) == (1, 1)
+        names.add(content.name)
+    assert len(names) == 2
