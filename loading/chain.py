@@ -16,6 +16,7 @@ from campus.http.errors import Halt
 from campus.registry import RESOURCES, ResourceSpec
 from loading.commit import Loaded
 from loading.custom_fields import with_fields_of
+from loading.moved import is_over
 from loading.slice_loader import Loader
 from loading.tables import TABLES, slice_of, values
 
@@ -41,6 +42,7 @@ async def load_school(
     async for one in _load_chain(loader, where, [spec for spec in selected if spec.sliced_by == "school"]):
         yield one
     of_semester = [spec for spec in selected if spec.sliced_by == "semester"]
+    told_first = sorted(of_semester, key=lambda spec: bool(spec.moves_with))
     places = asyncio.Semaphore(SEMESTERS_AT_A_TIME)
 
     halts: list[Halt] = []
@@ -51,7 +53,9 @@ async def load_school(
             try:
                 if not halts:
                     here = replace(where, semester_id=semester_id)
-                    async for one in _load_chain(loader, here, of_semester):
+                    over = is_over(runtime.lake, school_id, semester_id, loader.cause.started_at.date())
+                    order = told_first if over else of_semester
+                    async for one in _load_chain(loader, here, order, over=over):
                         loaded.append(one)
             except Halt as halt:
                 halts.append(halt)
@@ -64,9 +68,11 @@ async def load_school(
         raise halts[0]
 
 
-async def _load_chain(loader: Loader, where: Where, specs: Sequence[ResourceSpec]) -> AsyncIterator[Loaded]:
+async def _load_chain(
+    loader: Loader, where: Where, specs: Sequence[ResourceSpec], *, over: bool = False
+) -> AsyncIterator[Loaded]:
     """Load resources of one school or semester in order; what a resource is asked with is read back from the
-    lake."""
+    lake. `over`: the semester has ended, and what has not moved need not be asked for."""
     loaded: dict[str, Loaded] = {}
     for spec in specs:
         if spec.name in loaded:
@@ -79,7 +85,12 @@ async def _load_chain(loader: Loader, where: Where, specs: Sequence[ResourceSpec
             again = parent is not None and parent.status != "skipped"
             assert where.school_id is not None
             asked = tuple(with_fields_of(loader.runtime, one, where.school_id) for one in group)
-            results = await loader.load(asked, with_known(loader, spec, where), again=again)
+            known = with_known(loader, spec, where)
+            told = [loaded[name].status for name in spec.moves_with if name in loaded]
+            if over and told and len(told) == len(spec.moves_with) and "failed" not in told:
+                results = await loader.load_moved(spec, known, again=again)
+            else:
+                results = await loader.load(asked, known, again=again)
         for one in results:
             loaded[one.spec.name] = one
             yield one

@@ -29,6 +29,7 @@ from loading.commit import (
     guard_of,
     reading_of,
 )
+from loading.moved import moved_items
 from loading.runtime import Cause, Runtime
 from loading.spools import Target, open_target
 from loading.tables import TABLES, slice_of, values
@@ -57,7 +58,7 @@ class Loader:
     ) -> None:
         self.runtime = runtime
         self._client = client
-        self._cause = cause
+        self.cause = cause
         self._committed = committed
         # One commit at a time bounds the memory; the other slices go on reading meanwhile.
         self._commits = asyncio.Lock()
@@ -126,11 +127,24 @@ class Loader:
                     for spec, slice in slices.items()
                 ]
 
+    async def load_moved(self, spec: ResourceSpec, where: Where, *, again: bool) -> list[Loaded]:
+        """The same for a slice of which only what may have moved is asked for, see `loading.moved`."""
+        slice, table = _slice(spec, where), TABLES[spec.name]
+        standing = self._standings(slice, table).get(str(slice))
+        moved = moved_items(self.runtime, self.cause, where, standing)
+        if moved is None or (not again and self._is_done(spec, slice)):
+            return await self.load((spec,), where, again=again)
+        if not moved.concerned:
+            return [confirm_slice(self.runtime, self.cause, spec, table, slice, Account(), None)]
+        where = replace(where, parents=moved.asked, filled=where.filled.intersection(moved.asked))
+        asked = {spec: Asked(spec.unit_column or "", moved.concerned, suffices=True)}
+        return await self.load_by(partial(self.read, where=where), {spec: slice}, again=again, asked=asked)
+
     async def _load_changes(
         self, spec: ResourceSpec, slice: Slice, where: Where, tally: Tally
     ) -> Loaded | None:
         """Load a slice by what changed of it; None: it has to be read in full."""
-        runtime, cause, table = self.runtime, self._cause, TABLES[spec.name]
+        runtime, cause, table = self.runtime, self.cause, TABLES[spec.name]
         try:
             since = since_of(
                 runtime, self._client, cause, spec, slice, table, where, self._standings(slice, table)
@@ -230,18 +244,18 @@ class Loader:
         asked: Asked | None = None,
     ) -> Loaded:
         reading = replace(
-            reading_of(self._cause, slice, target.spool, account),
+            reading_of(self.cause, slice, target.spool, account),
             keep=self._kept(spec, slice, account),
             retires=retires,
             asked=asked,
             failures=failures(unit_in_words(spec), account.failed),
         )
         return commit_slice(
-            self.runtime, self._cause, spec, target.table, slice, reading, guard, account.began
+            self.runtime, self.cause, spec, target.table, slice, reading, guard, account.began
         )
 
     def _failed(self, spec: ResourceSpec, slice: Slice, message: str) -> Loaded:
-        return fail_slice(self.runtime, self._cause, spec, TABLES[spec.name], slice, message)
+        return fail_slice(self.runtime, self.cause, spec, TABLES[spec.name], slice, message)
 
     def _kept(self, spec: ResourceSpec, slice: Slice, account: Account) -> tuple[Kept, ...]:
         """The rows that stay because their class, item or type could not be read."""

@@ -45,7 +45,9 @@ class ResourceSpec:
     collection and have where they are asked for alone, by their id below the path. `resolved`: columns that
     the first of other fields fills which a row has. `fields_from`: the resource that tells which fields a
     school adds. `lists_semesters`: its rows are the semesters that others are asked by. `updated_since`: the
-    parameter that asks only for rows whose `updated_at` is so late or later."""
+    parameter that asks only for rows whose `updated_at` is so late or later. `moves_with`: the resources of
+    which something moves where one of its rows does; of a semester that is over they are read before it, and
+    tell what of it has to be asked for."""
 
     name: str
     path: str
@@ -79,6 +81,7 @@ class ResourceSpec:
     fields_from: str | None = None
     lists_semesters: bool = False
     updated_since: str | None = None
+    moves_with: tuple[str, ...] = ()
 
     @property
     def is_v1(self) -> bool:

@@ -145,6 +145,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         child_of="assessment_items",
         unit_column="item_id",
         tracks_changes=True,
+        moves_with=("assessments", "assessment_items", "grades"),
     ),
     ResourceSpec(
         "grades",

@@ -319,7 +319,7 @@ def _entry(reading: Reading, outcome: Outcome) -> dict[str, Any]:
         "status": outcome.status,
         "message": outcome.message,
         # What was asked for may be proven; of the slice it is a part.
-        "complete": reading.complete and reading.asked is None,
+        "complete": reading.complete and (reading.asked is None or reading.asked.suffices),
         "whole": reading.whole,
         "server_total": reading.server_total,
         "slice_version": outcome.version,

@@ -42,10 +42,12 @@ class Since:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for of the slice: the rows whose `column` has one of these values. The others stay."""
+    """What was asked for of the slice: the rows whose `column` has one of these values. The others stay.
+    `suffices`: they are known not to have moved, so that nothing of the slice is missing."""
 
     column: str
     values: tuple[int | str, ...]
+    suffices: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,85 @@
+"""What need not be asked for of a semester that is over.
+
+Scores have no date of their last change and no list but that of their item, so that all of them are asked for
+item by item. Where nothing of an assessment has moved, neither itself nor an item nor a grade, its scores are
+taken for unmoved: a score that changes has the platform compute its grade anew. What moves no grade, such as
+a remark, shows when all is read, every `incremental.whole_days`; of the current semester every night."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from campus.extract.requests import Where
+from campus.registry import RESOURCES, SEMESTERS, ResourceSpec
+from loading.runtime import Cause, Runtime
+from loading.tables import TABLES, slice_of
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import DELETED_AT, SYNCED_AT
+from warehouse.load.load_log import Standing
+from warehouse.load.watermark import is_due_whole
+
+ASSESSMENTS, ITEMS, GRADES = (RESOURCES[name] for name in ("assessments", "assessment_items", "grades"))
+
+
+@dataclass(frozen=True)
+class Moved:
+    """The items whose scores are asked for: those that the platform has, and with those that are gone."""
+
+    asked: tuple[int, ...]
+    concerned: tuple[int, ...]
+
+
+def is_over(lake: Lake, school_id: int, semester_id: int, day: date) -> bool:
+    """Whether a semester has ended before a day, and is not the current one."""
+    rows = lake.read(
+        TABLES[SEMESTERS.name], slice_of(SEMESTERS, school_id), ["id", "is_current", "end_at"]
+    ).to_pylist()
+    return any(
+        row["id"] == semester_id and not row["is_current"] and row["end_at"] and row["end_at"].date() < day
+        for row in rows
+    )
+
+
+def moved_items(runtime: Runtime, cause: Cause, where: Where, standing: Standing | None) -> Moved | None:
+    """The items of a semester of whose assessments anything has moved since its scores were known to be
+    whole; None: all are asked for. `standing`: of the scores."""
+    if cause.full or standing is None or standing.complete_at is None or standing.quarantined:
+        return None
+    if is_due_whole(standing, runtime.incremental, cause.started_at):
+        return None
+    moved, graded = _moved_assessments(runtime, where, standing.complete_at)
+    concerned = {
+        row["id"]
+        for row in _rows(runtime.lake, ITEMS, where, "id", "assessment_id")
+        if row["assessment_id"] in moved or row["assessment_id"] not in graded
+    }
+    return Moved(tuple(sorted(concerned.intersection(where.parents))), tuple(sorted(concerned)))
+
+
+def _moved_assessments(runtime: Runtime, where: Where, since: datetime) -> tuple[set[int], set[int]]:
+    """The assessments of which anything has moved; and those that have a
+    grade, which would tell."""
+    lake = runtime.lake
+    moved = {
+        row[name]
+        for spec, name in ((ASSESSMENTS, "id"), (ITEMS, "assessment_id"))
+        for row in _rows(lake, spec, where, name, SYNCED_AT)
+        if row[SYNCED_AT] > since
+    }
+    graded = set[int]()
+    for row in _rows(lake, GRADES, where, "source_id", "updated_at", SYNCED_AT, DELETED_AT):
+        if row[DELETED_AT] is None:
+            graded.add(row["source_id"])
+        # The load that read the scores may have read the grades a little later.
+        updated_at = row["updated_at"] or since
+        if row[SYNCED_AT] > since or updated_at >= since - runtime.incremental.overlap:
+            moved.add(row["source_id"])
+    return moved, graded
+
+
+def _rows(lake: Lake, spec: ResourceSpec, where: Where, *columns: str) -> list[dict[str, Any]]:
+    """Some columns of a slice, tombstones included."""
+    assert where.school_id is not None
+    slice = slice_of(spec, where.school_id, where.semester_id)
+    rows: list[dict[str, Any]] = lake.read(TABLES[spec.name], slice, columns, alive=False).to_pylist()
+    return rows
