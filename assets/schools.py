@@ -21,6 +21,7 @@ from assets.partitions import (
     V1_SEMESTERS,
 )
 from assets.resource_assets import asset_key, described, materialized, raise_failed, raw_asset
+from assets.run_retention import forget_old_runs
 from campus.attendance.week_rules import decide, together
 from campus.decoding.page import batch_schema
 from campus.extract.batches import Collector
@@ -128,6 +129,7 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
     what is new, retire those of what is gone."""
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
+    forget_old_runs(context.instance, runtime.keep_runs, context.run_id)
     for words in put_in_order(context.instance):
         if runtime.listener:
             runtime.listener(Event("note", words))

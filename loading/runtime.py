@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class Runtime:
 
     `school_ids`: the schools that the settings name; None: all that the platform lists. `device_ids` and
     `card_ids`: what to ask for, as nothing lists them. `keep_id_numbers`: national id numbers are stored.
-    `incremental`: how changes alone are read."""
+    `incremental`: how changes alone are read. `keep_runs`: how long Dagster remembers runs."""
 
     client: ClientConfig
     lake: Lake
@@ -43,6 +43,7 @@ class Runtime:
     card_ids: tuple[str, ...]
     keep_id_numbers: bool
     keep_generations: int
+    keep_runs: timedelta
     datasets: DatasetSettings
     reports: tuple[WantedReport, ...]
     attendance: AttendanceSettings

@@ -42,6 +42,16 @@ class KeptSqliteEventLog(SqliteEventLogStorage):
         super().store_event(event)
         os.utime(self.path_for_shard(event.run_id))
 
+    def delete_events(self, run_id: str) -> None:
+        """Delete the events of a run, and the file that held them."""
+        super().delete_events(run_id)
+        with self._db_lock:
+            if run_id in self._engines:
+                self._engines.pop(run_id)[1].dispose()
+            self._initialized_dbs.discard(run_id)
+            for file in Path(self._base_dir).glob(f"{run_id}.db*"):
+                file.unlink()
+
     def dispose(self) -> None:
         """Close all files."""
         super().dispose()

@@ -250,6 +250,9 @@ class ScheduleOptions(Section):
     all_semesters_on: int = Field(
         6, ge=0, le=6, description="Weekday (0 is Monday) of the night that reads older semesters too"
     )
+    keep_runs_days: int = Field(
+        60, ge=1, description="Days for which Dagster remembers runs and their events"
+    )
 
 
 class SemesterPair(Section):

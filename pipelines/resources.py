@@ -165,6 +165,7 @@ def _runtime(
         card_ids=settings.card_ids,
         keep_id_numbers=settings.keep_id_numbers,
         keep_generations=publishing.keep_generations,
+        keep_runs=timedelta(days=settings.options.schedule.keep_runs_days),
         datasets=_dataset_settings(settings),
         reports=wanted_reports(settings),
         attendance=attendance_settings(settings),
