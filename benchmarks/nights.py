@@ -1,9 +1,11 @@
-"""Nights in a row on which nothing changes: what they cost for one school, for five and for twenty.
+"""Nights in a row on which nothing, little or everything changes, for one school, for five and for twenty.
 
-    .venv/bin/python -m benchmarks.nights [--schools 1 5 20] [--students 60] [--nights 10] [--loads-only]
+    .venv/bin/python -m benchmarks.nights [--schools 1 5 20] [--changed 0 1 100] [--students 60] [--nights 10]
+        [--loads-only]
 
-Each night is one `campus sync` in a process of its own, on the home that the nights before it left; the first
-one loads everything. CPU seconds and peak memory are the process's with its children, the simulator's aside.
+Before each later night so many percent of the rows of CHANGED get another text at the platform. Each night is
+one `campus sync` in a process of its own, on the home that the nights before it left; the first one loads
+everything. CPU seconds and peak memory are the process's with its children, the simulator's aside.
 """
 
 import argparse
@@ -11,6 +13,7 @@ import os
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,8 @@ from simulator.process import RunningSimulator, running
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOAD_LOG, LOGS
 
+#: What changes between two nights, and a field of it that is text.
+CHANGED = {"students": "name", "grades": "review", "scores": "review"}
 COLUMNS = ("requests", "MB read", "CPU s", "s", "peak MB", "home MB", "log MB", "log commits")
 
 
@@ -27,6 +32,7 @@ def main() -> None:
     """Measure and print a table, a row a night."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--schools", type=int, nargs="+", default=[1, 5, 20])
+    arguments.add_argument("--changed", type=int, nargs="+", default=[0, 1, 100], help="percent of the rows")
     arguments.add_argument("--students", type=int, default=60)
     arguments.add_argument("--nights", type=int, default=10)
     arguments.add_argument("--loads-only", action="store_true", help="without the build and its publication")
@@ -35,16 +41,27 @@ def main() -> None:
     if options.child:
         settings = load_settings()
         sys.exit(run_load(settings) if options.loads_only else run_sync(settings, (), None))
-    print("schools  night" + "".join(f"{name:>12}" for name in COLUMNS), flush=True)
-    for schools in options.schools:
+    print("schools  changed  night" + "".join(f"{name:>12}" for name in COLUMNS), flush=True)
+    for schools, share in product(options.schools, options.changed):
         with (
             running(schools=schools, students=options.students) as platform,
             tempfile.TemporaryDirectory() as home,
         ):
             for number in range(1, options.nights + 1):
+                if number > 1:
+                    change(platform, schools, share, f"before night {number}")
                 figures = night(platform, Path(home), loads_only=options.loads_only)
                 cells = "".join(f"{figures[name]:12,.1f}" for name in COLUMNS)
-                print(f"{schools:7}{number:7}{cells}", flush=True)
+                print(f"{schools:7}{share:8}%{number:7}{cells}", flush=True)
+
+
+def change(platform: RunningSimulator, schools: int, share: int, text: str) -> None:
+    """Give `share` percent of the rows of CHANGED, all over each school, this text."""
+    for school_id, (resource, field) in product(range(101, 101 + schools), CHANGED.items()):
+        alive = [entry["key"] for entry in platform.rows(resource, school_id) if not entry["trashed"]]
+        for key in alive[: len(alive) * share // 100]:
+            values: dict[str, Any] = {field: text}
+            platform.update(resource, key, **values)
 
 
 def night(platform: RunningSimulator, home: Path, *, loads_only: bool) -> dict[str, float]:
