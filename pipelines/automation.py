@@ -18,7 +18,8 @@ from loading.attendance.weeks import weeks_to_ask
 from loading.partition_keys import partition_key, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG
 from loading.tables import TABLES
-from pipelines.due import RANGE_START, due_keys, of_schools, school_ranges
+from pipelines.due import RANGE_START, due_keys, of_schools, school_ranges, school_tags
+from pipelines.interrupted import UNFINISHED, close_gone_runs
 from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
 from warehouse.lake.delta import Lake
@@ -29,13 +30,6 @@ from warehouse.publish.publish import made_by
 
 # On the run that discovers: whether the loads after it read older semesters too.
 EVERY_SEMESTER_TAG = "campus/every_semester"
-UNFINISHED = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
 
 
 def nightly(settings: Settings, discovery: AssetJob) -> dg.ScheduleDefinition:
@@ -104,10 +98,10 @@ def loads_after_discovery(
             tables = {spec.name for spec in specs}
             everywhere = set.intersection(*loaded) - retired(lake, tables) - held_back(lake, tables)
             wanted = due_keys(mine, current, everywhere, every_semester=every_semester == "true")
-            yield from _requests(run.run_id, job, keys, wanted, tags)
+            yield from _requests(lake, run.run_id, job, keys, wanted, tags)
         for job, partitions in whole:
             keys = instance.get_dynamic_partitions(partitions.name or "")
-            yield from _requests(run.run_id, job, keys, of_schools(keys, settings.school_ids), tags)
+            yield from _requests(lake, run.run_id, job, keys, of_schools(keys, settings.school_ids), tags)
 
     return sensor
 
@@ -149,19 +143,25 @@ def attendance_after_classes(
             return
         keys = instance.get_dynamic_partitions(ATTENDANCE_WEEKS.name or "")
         full = tags.get(FULL_TAG, "false")
+        lake = Lake(str(settings.lake_root))
         wanted = weeks_to_ask(
-            Lake(str(settings.lake_root)),
+            lake,
             attendance_settings(settings),
             of_schools(keys, [school_id]),
             full=full == "true",
         )
-        yield from _requests(sync_id, attendance, keys, wanted, {SYNC_ID_TAG: sync_id, FULL_TAG: full})
+        yield from _requests(lake, sync_id, attendance, keys, wanted, {SYNC_ID_TAG: sync_id, FULL_TAG: full})
 
     return sensor
 
 
 def _requests(
-    asked_by: str, job: AssetJob, keys: Sequence[str], wanted: Iterable[str], tags: Mapping[str, str]
+    lake: Lake,
+    asked_by: str,
+    job: AssetJob,
+    keys: Sequence[str],
+    wanted: Iterable[str],
+    tags: Mapping[str, str],
 ) -> Iterator[dg.RunRequest]:
     """One run a school of the job, as far as the wanted ones of its partition keys stand together.
     `asked_by`: what none of these runs is asked for twice by."""
@@ -169,7 +169,7 @@ def _requests(
         yield dg.RunRequest(
             run_key=f"{asked_by}|{job.name}|{stretch.start}",
             job_name=job.name,
-            tags={**stretch.tags, **tags},
+            tags={**stretch.tags, **school_tags(lake, stretch.school_id), **tags},
         )
 
 
@@ -186,6 +186,8 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
         description="Build and publish the warehouse once the loads have ended.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        for job in close_gone_runs(context.instance, settings):
+            context.log.warning(f"{job}: a run whose process is gone was closed.")
         if context.instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED), limit=1):
             return dg.SkipReason("A run is under way.")
         lake = Lake(str(settings.lake_root))

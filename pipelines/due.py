@@ -4,10 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
+from campus.registry import SCHOOLS
 from loading.partition_keys import school_of
+from loading.tables import TABLES, slice_of
+from warehouse.lake.delta import Lake
 
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
+
+
+# On a run: the school that it loads, by id and name.
+SCHOOL_TAG = "campus/school"
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,13 @@ class PartitionRange:
     def tags(self) -> dict[str, str]:
         """The run tags that make a run load this stretch."""
         return {RANGE_START: self.start, RANGE_END: self.end}
+
+
+def school_tags(lake: Lake, school_id: int) -> dict[str, str]:
+    """The run tag that says in words which school a run loads."""
+    rows = lake.read(TABLES[SCHOOLS.name], slice_of(SCHOOLS, school_id), ["name"]).to_pylist()
+    name = next((row["name"] for row in rows if row["name"]), "")
+    return {SCHOOL_TAG: f"{school_id} {name}".strip()}
 
 
 def of_schools(keys: Sequence[str], school_ids: Sequence[int] | None) -> list[str]:

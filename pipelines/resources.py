@@ -17,7 +17,9 @@ from loading.datasets.tables import DatasetSettings
 from loading.reports.tables import WantedReport
 from loading.runtime import Runtime
 from loading.tables import TABLES
+from pipelines.interrupted import PROCESS_TAG
 from pipelines.settings import Settings, needs_platform
+from pipelines.writers import writing
 from simulator.process import running
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
@@ -30,6 +32,9 @@ from warehouse.publish.dbt_project import Build
 ACCEPT_VANISHED = (
     "give --accept-vanished to `campus sync` (in the Dagster UI: accept_vanished of the resource campus)"
 )
+
+# Seconds for which a run that Dagster launches waits for a command that is alone in the home.
+RUN_PATIENCE = 3600.0
 
 
 @contextmanager
@@ -68,15 +73,36 @@ def build_of(settings: Settings) -> Build:
 
 
 def campus_resource(settings: Settings) -> dg.ResourceDefinition:
-    """The resource for runs that Dagster launches."""
+    """The resource for runs that Dagster launches: each is a writer of the home while it has it."""
 
     @dg.resource(config_schema={"accept_vanished": dg.Field(bool, default_value=False)})
     @contextmanager
     def campus(context: dg.InitResourceContext) -> Iterator[Runtime]:
-        with open_runtime(settings, accept_vanished=context.resource_config["accept_vanished"]) as runtime:
+        with (
+            _as_writer(context, settings),
+            open_runtime(settings, accept_vanished=context.resource_config["accept_vanished"]) as runtime,
+        ):
             yield runtime
 
     return campus
+
+
+@contextmanager
+def _as_writer(context: dg.InitResourceContext, settings: Settings) -> Iterator[None]:
+    """Be a writer for a run, unless it is one of a command, which is."""
+    run, instance = context.run, context.instance
+    if run is None or instance is None or PROCESS_TAG in run.tags:
+        yield
+        return
+    command = f"the run {run.run_id[:8]} of the job {run.job_name}"
+
+    def tell(words: str) -> None:
+        if context.log:
+            context.log.info(words)
+
+    with writing(settings, command, alone=False, patience=RUN_PATIENCE, tell=tell) as writer:
+        instance.add_run_tags(run.run_id, {PROCESS_TAG: writer.name})
+        yield
 
 
 def _client(settings: Settings, base_url: str, client_id: str, client_secret: str) -> ClientConfig:

@@ -12,7 +12,7 @@ from assets.resource_assets import HALTED_TAG
 from loading.attendance.weeks import weeks_to_ask
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from pipelines.definitions import ATTENDANCE, DISCOVERY, LOADS, PUBLISH
-from pipelines.due import of_schools, school_ranges
+from pipelines.due import of_schools, school_ranges, school_tags
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import batched
 
@@ -45,16 +45,17 @@ def load(
     schools: Sequence[int] = (),
     selection: str | None = None,
     full: bool = False,
+    tags: Mapping[str, str] | None = None,
 ) -> Iterator[JobEnd]:
     """Discover, then load school by school; yields how each run ended, whatever became of it. The first run
     that finds the platform out of reach, or its credentials refused, is the last.
 
     `runtime`: what the definitions' assets run with. `sync_id`: names the cause in quality.load_log.
     `schools`: only the partitions of these. `selection`: only these assets, in Dagster's selection syntax.
-    `full`: read everything again.
+    `full`: read everything again. `tags`: of the runs, besides.
     Raises SelectionError."""
     selected = None if selection is None else _select(definitions, selection)
-    tags = {SYNC_ID_TAG: sync_id, FULL_TAG: str(full).lower()}
+    tags = {**(tags or {}), SYNC_ID_TAG: sync_id, FULL_TAG: str(full).lower()}
     # Ctrl-C ends up here too, so that it loses nothing of what is committed.
     with batched(runtime.lake):
         found = _execute(definitions, instance, DISCOVERY, tags)
@@ -70,15 +71,18 @@ def load(
             if each.job == ATTENDANCE:
                 wanted = weeks_to_ask(runtime.lake, runtime.attendance, wanted, full=full)
             for stretch in school_ranges(keys, wanted):
-                end = _execute(definitions, instance, each.job, tags | stretch.tags, mine)
+                of_school = school_tags(runtime.lake, stretch.school_id)
+                end = _execute(definitions, instance, each.job, tags | stretch.tags | of_school, mine)
                 yield end
                 if end.halted:
                     return
 
 
-def build(definitions: dg.Definitions, instance: dg.DagsterInstance) -> JobEnd:
+def build(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, tags: Mapping[str, str] | None = None
+) -> JobEnd:
     """Build the models from the lake as it is, and publish where anything has changed."""
-    return _execute(definitions, instance, PUBLISH, {})
+    return _execute(definitions, instance, PUBLISH, tags or {})
 
 
 def new_sync_id() -> str:

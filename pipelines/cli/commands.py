@@ -9,6 +9,7 @@ from assets.partition_renames import put_in_order
 from assets.partitions import SCHOOL_SEMESTERS
 from loading.partition_keys import school_of
 from pipelines.cli.display import console, errors, progress
+from pipelines.cli.session import session
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.instance import open_instance
@@ -41,14 +42,27 @@ def run_sync(
     """Sync and say how each run ended. The exit status."""
     needs_platform(settings)
     claim_home(settings)
-    loaded = run_load(settings, schools, selection, full=full, accept_vanished=accept_vanished)
+    with session(settings, "campus sync") as tags:
+        return _sync(settings, schools, selection, tags, full=full, accept_vanished=accept_vanished)
+
+
+def _sync(
+    settings: Settings,
+    schools: tuple[int, ...],
+    selection: str | None,
+    tags: Mapping[str, str],
+    *,
+    full: bool,
+    accept_vanished: bool,
+) -> int:
+    loaded = run_load(settings, schools, selection, tags, full=full, accept_vanished=accept_vanished)
     if loaded.status == USAGE:
         return USAGE
     built = 0
     if last_commit(Lake(str(settings.lake_root))) is None:
         console.print("Nothing has been loaded yet, so nothing is built.")
     else:
-        built = run_build(settings)
+        built = run_build(settings, tags)
     made_up = "The schools are made-up: CAMPUS_BASE_URL=simulator." if settings.embedded else ""
     if loaded.verdict:
         errors.print(f"{loaded.verdict} {made_up}".rstrip(), markup=False, soft_wrap=True)
@@ -61,6 +75,7 @@ def run_load(
     settings: Settings,
     schools: tuple[int, ...] = (),
     selection: str | None = None,
+    tags: Mapping[str, str] | None = None,
     *,
     full: bool = False,
     accept_vanished: bool = False,
@@ -78,7 +93,14 @@ def run_load(
         loads = load_definitions(settings, runtime)
         try:
             for end in load(
-                runtime, loads, instance, sync_id, schools=schools, selection=selection, full=full
+                runtime,
+                loads,
+                instance,
+                sync_id,
+                schools=schools,
+                selection=selection,
+                full=full,
+                tags=tags,
             ):
                 _report(end, ends)
                 ends.append(end)
@@ -97,18 +119,18 @@ def run_load(
 
 def order_partitions(settings: Settings) -> None:
     """Put the lists of partitions in order before the UI shows them, and say what that changed."""
-    with open_instance(settings) as instance:
+    with session(settings, "campus ui", alone=False), open_instance(settings) as instance:
         for words in put_in_order(instance):
             console.print(words, markup=False, soft_wrap=True)
 
 
-def run_build(settings: Settings) -> int:
+def run_build(settings: Settings, tags: Mapping[str, str] | None = None) -> int:
     """Build and publish, unless nothing has changed. The exit status."""
     if is_published(Lake(str(settings.lake_root)), attendance_settings(settings), settings.home):
         console.print(NOTHING_CHANGED, soft_wrap=True)
         return 0
     with open_instance(settings) as instance:
-        end = build(build_definitions(settings), instance)
+        end = build(build_definitions(settings), instance, tags)
     _report(end, [])
     if end.problem is None:
         said = f"Published {settings.published}" if end.published else NOTHING_CHANGED

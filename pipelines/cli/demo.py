@@ -3,6 +3,7 @@
 Between them a teacher corrects grades that are published, since a first load has no changes to tell of."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -11,6 +12,7 @@ from pydantic import SecretStr
 
 from pipelines.cli.commands import run_build, run_load
 from pipelines.cli.display import console, errors, show
+from pipelines.cli.session import session
 from pipelines.settings import SIMULATOR, Settings, claim_home
 from simulator.process import RunningSimulator, running
 
@@ -114,7 +116,8 @@ def run_demo(settings: Settings) -> int:
             "client_id": platform.client_id,
             "client_secret": SecretStr(platform.client_secret),
         }
-        status = two_nights(settings.model_copy(update=address), platform)
+        with session(settings, "campus demo") as tags:
+            status = two_nights(settings.model_copy(update=address), platform, tags)
     if not settings.published.exists():
         return status
     with duckdb.connect(str(settings.published), read_only=True) as connection:
@@ -137,14 +140,15 @@ def run_demo(settings: Settings) -> int:
     return status
 
 
-def two_nights(settings: Settings, platform: RunningSimulator) -> int:
+def two_nights(settings: Settings, platform: RunningSimulator, tags: Mapping[str, str] | None = None) -> int:
     """Load, correct grades on the platform, load the grades again, and publish. The exit status."""
-    first = run_load(settings).status
+    first = run_load(settings, tags=tags).status
     corrected = _correct_grades(platform)
     console.print(
         f"\nThe second night: {corrected} published grades were corrected; loading the grades again.\n"
     )
-    return max(first, run_load(settings, selection='key:"raw/grades"').status, run_build(settings))
+    second = run_load(settings, selection='key:"raw/grades"', tags=tags).status
+    return max(first, second, run_build(settings, tags))
 
 
 def _correct_grades(platform: RunningSimulator) -> int:

@@ -12,6 +12,7 @@ from deltalake.exceptions import DeltaError
 from exports.export import Format
 from pipelines.cli.display import console, errors, print_rows
 from pipelines.settings import Settings, SettingsError, check_home, load_settings
+from pipelines.writers import Busy
 from simulator.cli import simulator
 from simulator.process import SimulatorError
 from warehouse.lake.delta import SchemaConflict
@@ -34,7 +35,7 @@ class Edge(click.Group):
             for problem in error.problems:
                 _tell(problem)
             sys.exit(2)
-        except (OSError, DeltaError, SchemaConflict, ModelsBroken, SimulatorError) as error:
+        except (OSError, Busy, DeltaError, SchemaConflict, ModelsBroken, SimulatorError) as error:
             _tell(str(error))
             sys.exit(1)
         except KeyboardInterrupt:
@@ -86,8 +87,10 @@ def build() -> None:
     """Build the models from the lake as it is, check them, and publish campus.duckdb."""
     settings = _settings_to_write()
     from pipelines.cli.commands import run_build
+    from pipelines.cli.session import session
 
-    sys.exit(run_build(settings))
+    with session(settings, "campus build", alone=False) as tags:
+        sys.exit(run_build(settings, tags))
 
 
 @main.command()

@@ -14,6 +14,7 @@ from loading.quarantine import Replayed, by_slice, replay
 from loading.runtime import Cause, Runtime
 from pipelines.cli.commands import run_build
 from pipelines.cli.display import console, errors, print_rows
+from pipelines.cli.session import session
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, claim_home, needs_platform
 from warehouse.lake.delta import Lake
@@ -59,6 +60,13 @@ def run_replay(settings: Settings, schools: Sequence[int], resources: Sequence[s
     could not be tried."""
     needs_platform(settings)
     claim_home(settings)
+    with session(settings, "campus quarantine replay") as tags:
+        return _replay(settings, schools, resources, tags)
+
+
+def _replay(
+    settings: Settings, schools: Sequence[int], resources: Sequence[str], tags: Mapping[str, str]
+) -> int:
     with open_runtime(settings) as runtime:
         slices = by_slice(quarantine_rows(runtime.lake, schools, resources))
         if not slices:
@@ -74,7 +82,7 @@ def run_replay(settings: Settings, schools: Sequence[int], resources: Sequence[s
             f"{left} stay: the platform still sends them so, or nothing names them alone, and the next sync "
             f"reads their list in full. campus quarantine list shows them."
         )
-    return max(status, run_build(settings)) if left < waited else status
+    return max(status, run_build(settings, tags)) if left < waited else status
 
 
 async def _replay_all(

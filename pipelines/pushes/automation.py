@@ -16,9 +16,9 @@ from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, inbox_path, opened
 from loading.pushes.names import resources_named
 from loading.runtime import Runtime, told
-from pipelines.automation import UNFINISHED
 from pipelines.due import RANGE_START
 from pipelines.export_automation import EXPORTS
+from pipelines.interrupted import UNFINISHED
 from pipelines.settings import Settings
 
 PUSHES = "pushes"

@@ -34,7 +34,7 @@ from pipelines.definitions import (
     build_definitions,
     load_definitions,
 )
-from pipelines.due import PartitionRange, school_of
+from pipelines.due import SCHOOL_TAG, PartitionRange, school_of
 from warehouse.lake.log_tables import QUARANTINE, RETIRED
 from warehouse.lake.tables import Slice
 from warehouse.load.load_log import now, record_load
@@ -218,7 +218,8 @@ def test_attendance_is_asked_for_once_the_classes_of_its_school_are_loaded(distr
     assert requested_weeks(district, base, event) == []
     district.instance.report_run_failed(under_way)
     first, last = week_key(101, 10101, 1), week_key(101, 10102, 13)
-    weeks = PartitionRange(101, first, last).tags
+    [school] = [entry["row"]["name"] for entry in district.platform.rows("schools", 0) if entry["key"] == 101]
+    weeks = PartitionRange(101, first, last).tags | {SCHOOL_TAG: f"101 {school}"}
     assert requested_weeks(district, base, event) == [night | weeks], "what has begun and was never loaded"
 
     by_hand = run(V1, "101:10101", dg.DagsterRunStatus.SUCCESS, {})

@@ -110,7 +110,7 @@ def test_a_mended_row_loads_and_a_small_share_in_quarantine_only_warns(odd: Worl
 def unbuilt(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Nothing is built after a replay; how often it would have been."""
     builds: list[int] = []
-    monkeypatch.setattr(quarantine, "run_build", lambda settings: builds.append(1) or 0)
+    monkeypatch.setattr(quarantine, "run_build", lambda settings, tags: builds.append(1) or 0)
     return builds
 
 

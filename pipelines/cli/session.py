@@ -1,0 +1,60 @@
+"""A command that writes: known to others while it does, and what it leaves behind when it is interrupted."""
+
+import getpass
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+
+from pipelines.cli.display import console
+from pipelines.instance import open_instance
+from pipelines.interrupted import PROCESS_TAG, cancel_runs, close_gone_runs
+from pipelines.settings import Settings
+from pipelines.writers import writing
+
+# On a run: who has launched it.
+LAUNCHER_TAG = "campus/launched_by"
+# Seconds for which a command waits for another one.
+PATIENCE = 10.0
+
+
+@contextmanager
+def session(settings: Settings, command: str, *, alone: bool = True) -> Iterator[Mapping[str, str]]:
+    """Write in the home, `alone` or beside others that are not; yields the tags for runs. Runs that a killed
+    process has left are closed; when this one is interrupted, by Ctrl-C or a polite kill, its own are
+    reported as cancelled.
+
+    Raises pipelines.writers.Busy."""
+    with (
+        writing(settings, command, alone=alone, patience=PATIENCE, tell=_tell) as writer,
+        open_instance(settings) as instance,
+        _terminated_as_interrupted(),
+    ):
+        for job in close_gone_runs(instance, settings):
+            _tell(f"{job}: a run whose process is gone was closed.")
+        try:
+            yield {
+                PROCESS_TAG: writer.name,
+                LAUNCHER_TAG: f"{command} of {getpass.getuser()} on {writer.host}",
+            }
+        except KeyboardInterrupt:
+            cancel_runs(instance, writer)
+            raise
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Take SIGTERM, as a service manager sends it, for Ctrl-C."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _tell(words: str) -> None:
+    console.print(words, markup=False, soft_wrap=True)

@@ -1,0 +1,156 @@
+"""What a command leaves when it is interrupted or killed, and two that would write at the same time."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from pipelines.cli.session import LAUNCHER_TAG, session
+from pipelines.definitions import PUBLISH
+from pipelines.due import SCHOOL_TAG, school_tags
+from pipelines.instance import open_instance
+from pipelines.interrupted import PROCESS_TAG, close_gone_runs
+from pipelines.settings import Settings
+from pipelines.writers import Busy, living, writing
+from warehouse.lake.delta import Lake
+
+CAMPUS = Path(sys.executable).parent / "campus"
+PATIENCE = 120.0  # seconds, for processes on a busy machine
+#: A process that writes until it is killed.
+HOLDER = """
+import sys, time
+from pathlib import Path
+from pipelines.settings import Settings
+from pipelines.writers import writing
+with writing(Settings(home=Path(sys.argv[1])), "campus sync", alone=True, patience=0, tell=print) as me:
+    print(me.name, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    return Settings(home=tmp_path)
+
+
+@pytest.fixture
+def holder(settings: Settings) -> Iterator["subprocess.Popen[str]"]:
+    """Another process that writes in the home; its first line is the name of its file."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(settings.home)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield process
+        process.kill()
+
+
+def name_of(holder: "subprocess.Popen[str]") -> str:
+    assert holder.stdout is not None
+    return holder.stdout.readline().strip()
+
+
+def ended(holder: "subprocess.Popen[str]") -> None:
+    holder.kill()
+    holder.wait(PATIENCE)
+
+
+def run_of(instance: dg.DagsterInstance, tags: dict[str, str]) -> dg.DagsterRun:
+    @dg.job(name=PUBLISH)
+    def job() -> None: ...
+
+    return instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED, tags=tags)
+
+
+def test_a_second_writer_is_told_who_the_first_is(
+    settings: Settings, holder: "subprocess.Popen[str]"
+) -> None:
+    name_of(holder)
+    told: list[str] = []
+    for alone in (True, False):
+        refused = pytest.raises(Busy, match=rf"campus sync \(pid {holder.pid} on .*, since 20")
+        with refused, writing(settings, "campus sync", alone=alone, patience=0.0, tell=told.append):
+            pass
+    refused = pytest.raises(Busy)
+    with refused, writing(settings, "campus sync", alone=True, patience=0.1, tell=told.append):
+        pass
+    assert len(told) == 1 and f"pid {holder.pid}" in told[0]
+    ended(holder)
+    with writing(settings, "campus sync", alone=True, patience=0.0, tell=told.append) as me:
+        assert [each.name for each in living(settings)] == [me.name]
+    assert living(settings) == []
+
+
+def test_runs_of_the_daemon_write_side_by_side(settings: Settings) -> None:
+    with (
+        writing(settings, "one run", alone=False, patience=0.0, tell=print),
+        writing(settings, "another", alone=False, patience=0.0, tell=print),
+    ):
+        assert len(living(settings)) == 2
+        refused = pytest.raises(Busy, match=r"one run|another")
+        with refused, writing(settings, "campus sync", alone=True, patience=0.0, tell=print):
+            pass
+
+
+def test_the_command_line_ends_with_status_1_and_names_the_holder(
+    settings: Settings, holder: "subprocess.Popen[str]"
+) -> None:
+    name_of(holder)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "CAMPUS_HOME": str(settings.home),
+        "CAMPUS_BASE_URL": "http://127.0.0.1:9",
+        "CAMPUS_CLIENT_ID": "c",
+        "CAMPUS_CLIENT_SECRET": "s",
+    }
+    done = subprocess.run(
+        [CAMPUS, "sync"], env=environment, cwd=settings.home, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert f"is being written by campus sync (pid {holder.pid} on " in line
+
+
+def test_a_run_whose_process_is_gone_is_closed_and_no_other(
+    settings: Settings, holder: "subprocess.Popen[str]"
+) -> None:
+    name = name_of(holder)
+    with open_instance(settings) as instance:
+        killed = run_of(instance, {PROCESS_TAG: name})
+        elsewhere = run_of(instance, {})
+        assert close_gone_runs(instance, settings) == []
+        ended(holder)
+        assert close_gone_runs(instance, settings) == [PUBLISH]
+        statuses = {run.run_id: run.status for run in instance.get_runs()}
+        assert statuses == {
+            killed.run_id: dg.DagsterRunStatus.FAILURE,
+            elsewhere.run_id: dg.DagsterRunStatus.STARTED,
+        }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_reports_its_runs_as_cancelled(
+    settings: Settings, number: signal.Signals
+) -> None:
+    with open_instance(settings) as instance:
+        with pytest.raises(KeyboardInterrupt), session(settings, "campus sync") as tags:
+            run = run_of(instance, dict(tags))
+            assert tags[LAUNCHER_TAG].startswith("campus sync of ")
+            os.kill(os.getpid(), number)
+            time.sleep(PATIENCE)
+        again = instance.get_run_by_id(run.run_id)
+        assert again is not None and again.status is dg.DagsterRunStatus.CANCELED
+    assert living(settings) == []
+
+
+def test_a_run_says_which_school_it_loads(settings: Settings) -> None:
+    lake = Lake(str(settings.lake_root))
+    from loading.tables import TABLES
+
+    lake.ensure([TABLES["schools"]])
+    assert school_tags(lake, 101) == {SCHOOL_TAG: "101"}
