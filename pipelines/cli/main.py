@@ -112,6 +112,15 @@ def doctor() -> None:
 
 
 @main.command()
+def status() -> None:
+    """Say how each school stands and what there is to do; exit status 1 where there is something."""
+    settings = load_settings()
+    from pipelines.cli.status import run_status
+
+    sys.exit(run_status(settings))
+
+
+@main.command()
 @click.argument("query")
 @click.option(
     "--format", "style", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True

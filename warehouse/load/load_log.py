@@ -214,6 +214,19 @@ def loads_of(lake: Lake, sync_id: str, since: datetime) -> list[dict[str, Any]]:
     return rows
 
 
+def last_failures(lake: Lake, standings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Why slices could not be loaded when they were tried last. standings: those that have failed, as
+    `log_writer.standing_rows` has them."""
+    if not standings:
+        return []
+    since = min(row["finished_at"] for row in standings)
+    columns = ["resource", "_school_id", "slice", "message", "finished_at"]
+    failed = f"status = 'failed' AND {MONTH} >= '{since:%Y-%m}'"
+    wanted = {(row["resource"], row["slice"], row["finished_at"]) for row in standings}
+    rows = scan(LOAD_LOG, lake.open(LOAD_LOG), columns, failed).sort_by("finished_at").to_pylist()
+    return [row for row in rows if (row["resource"], row["slice"], row["finished_at"]) in wanted]
+
+
 def _in_quarantine(lake: Lake, schools: Collection[int] | None = None) -> set[tuple[str, str]]:
     """The tables and slices (as text) with rows in quarantine, of some schools or of all."""
     mine = of_schools(schools) if schools is not None else ""

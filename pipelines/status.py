@@ -1,0 +1,162 @@
+"""How the warehouse stands, school by school, from the lake and the home alone: nothing is asked of the
+platform, and no child is named."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from assets.drift_checks import in_lines
+from campus.registry import ATTENDANCE, BASE_DATA, REPORT_METADATA, SCHOOLS, V1_DATA
+from loading.outage import NOTE, known_since
+from loading.pushes.inbox import inbox_path, opened
+from loading.tables import TABLES
+from pipelines.settings import Settings
+from pipelines.writers import living
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import DRIFT
+from warehouse.load.drift import latest
+from warehouse.load.load_log import last_failures, now, quarantine_rows
+from warehouse.load.log_writer import standing_rows
+
+Row = Mapping[str, Any]
+
+#: A school of which nothing was loaded for so long has missed a night.
+STALE = timedelta(hours=36)
+#: Days over which what pushes have missed is counted.
+PUSH_DAYS = 7
+MOST_SLICES = 5
+GROUPS = {
+    **{spec.name: "base data" for spec in (SCHOOLS, *BASE_DATA)},
+    **{spec.name: "v1" for spec in V1_DATA},
+    **{spec.name: "attendance" for spec in ATTENDANCE},
+    **{spec.name: "reports" for spec in REPORT_METADATA},
+}
+
+
+@dataclass(frozen=True)
+class SchoolStatus:
+    """One school. `last_good`: when its last complete load of anything began, `groups`: of each group of
+    resources (the platform's wall clock); `failures`: a line for each reason; `quarantined`: rows a
+    resource."""
+
+    school_id: int
+    name: str
+    last_good: datetime | None
+    groups: Mapping[str, datetime]
+    failures: Sequence[str]
+    quarantined: Mapping[str, int]
+
+    def is_stale(self, at: datetime) -> bool:
+        """Whether a night has passed without a load."""
+        return self.last_good is None or at - self.last_good > STALE
+
+
+@dataclass(frozen=True)
+class Status:
+    """All schools; what is loaded right now, what is new in what the platform sends, what pushes missed; and
+    what there is to do, in the order of its weight."""
+
+    at: datetime
+    schools: Sequence[SchoolStatus]
+    notes: Sequence[str]
+    to_do: Sequence[str]
+
+
+def status_of(settings: Settings) -> Status:
+    """How the warehouse of these settings stands."""
+    lake, at = Lake(str(settings.lake_root)), now()
+    standings = standing_rows(lake)
+    failed = last_failures(lake, [row for row in standings if row["status"] == "failed"])
+    waiting = quarantine_rows(lake)
+    names = _names(lake)
+    ids = settings.school_ids or sorted(names.keys() | {row["_school_id"] for row in standings})
+    schools = [_school(each, names.get(each, ""), standings, failed, waiting) for each in ids]
+    drift = in_lines(latest(lake)) if lake.holds(DRIFT) else []
+    writers = [f"{writer} writes in {settings.home} now." for writer in living(settings)]
+    missed = _missed_by_pushes(settings)
+    notes = [*writers, *(f"New in what the platform sends: {line}." for line in drift), *missed]
+    return Status(at, schools, notes, list(_to_do(settings, schools, at)))
+
+
+def ago(moment: datetime, at: datetime) -> str:
+    """How long that is, in one number."""
+    hours = max((at - moment).total_seconds(), 0.0) / 3600
+    return f"{hours / 24:.0f} d" if hours >= 48 else f"{hours:.0f} h" if hours >= 1 else "under 1 h"
+
+
+def _school(
+    school_id: int, name: str, standings: Iterable[Row], failed: Iterable[Row], waiting: Iterable[Row]
+) -> SchoolStatus:
+    groups: dict[str, datetime] = {}
+    for row in standings:
+        if row["_school_id"] == school_id and row["complete_at"] is not None:
+            group = _group(row["resource"])
+            groups[group] = max(row["complete_at"], groups.get(group, row["complete_at"]))
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for row in failed:
+        if row["_school_id"] == school_id:
+            reasons[row["message"] or "the load log does not say why"].append(
+                f"{row['resource']} {row['slice']}"
+            )
+    return SchoolStatus(
+        school_id,
+        name,
+        max(groups.values(), default=None),
+        groups,
+        [f"{_some(slices)}: {reason}" for reason, slices in reasons.items()],
+        Counter(row["resource"] for row in waiting if row["_school_id"] == school_id),
+    )
+
+
+def _group(resource: str) -> str:
+    """The group of resources that a table belongs to; of datasets and reports that is in its name."""
+    return GROUPS.get(resource) or ("reports" if resource.startswith("report") else "datasets")
+
+
+def _some(slices: Sequence[str]) -> str:
+    more = len(slices) - MOST_SLICES
+    return ", ".join(slices[:MOST_SLICES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _names(lake: Lake) -> dict[int, str]:
+    if not lake.holds(TABLES[SCHOOLS.name]):
+        return {}
+    rows = lake.read(TABLES[SCHOOLS.name], columns=["id", "name"]).to_pylist()
+    return {row["id"]: row["name"] or "" for row in rows}
+
+
+def _missed_by_pushes(settings: Settings) -> list[str]:
+    if not inbox_path(settings.home).exists():
+        return []
+    since = now().timestamp() - PUSH_DAYS * 86_400
+    with opened(settings.home) as inbox:
+        counts = inbox.misses_since(since)
+    changed, missed = sum(rows for _, rows, _ in counts), sum(lost for *_, lost in counts)
+    if not missed:
+        return []
+    return [f"Pushes announced {changed - missed} of {changed} rows that changed in {PUSH_DAYS} days."]
+
+
+def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) -> Iterable[str]:
+    if settings.base_url and known_since(settings.home / NOTE, settings.base_url) is not None:
+        yield "The platform answered nothing when it was last asked: campus doctor asks it again."
+    if not schools:
+        yield "Nothing has been loaded yet: run campus sync."
+    stale = [each.school_id for each in schools if each.is_stale(at)]
+    if stale:
+        yield (
+            f"No load for more than {STALE.total_seconds() / 3600:.0f} hours of school "
+            f"{', '.join(map(str, stale))}: see that the schedule, or the crontab, runs; then campus sync."
+        )
+    failing = [each.school_id for each in schools if each.failures]
+    if failing:
+        yield (
+            f"Slices of school {', '.join(map(str, failing))} could not be loaded, for the reasons above; "
+            f"docs/operating.md says what to do about each. Their last good rows stay."
+        )
+    if any(each.quarantined for each in schools):
+        yield "Rows wait in quarantine: campus quarantine list; once mended, campus quarantine replay."
+    if schools and not settings.published.exists():
+        yield f"{settings.published} is not there: run campus build."

@@ -1,0 +1,95 @@
+"""What `campus status` says of each school, and what it tells to do."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from campus.registry import RESOURCES
+from loading.tables import TABLES, slice_of
+from pipelines.cli.status import run_status
+from pipelines.settings import Settings
+from pipelines.status import STALE, ago, status_of
+from pipelines.writers import writing
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import LOGS
+from warehouse.lake.tables import Slice
+from warehouse.load.load_log import now, record_failure, record_load, stay_in_quarantine
+
+AT = datetime(2026, 3, 2, 7, 0)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    settings = Settings(home=tmp_path, school_ids=(101, 102, 103))
+    Lake(str(settings.lake_root)).ensure(LOGS)
+    return settings
+
+
+def loaded(lake: Lake, resource: str, slice: Slice, hours_ago: float) -> None:
+    began = now() - timedelta(hours=hours_ago)
+    counts = {"status": "ok", "message": "", "complete": True, "whole": True, "received": 1, "loaded": 1}
+    cause = {"sync_id": "night", "run_id": "r", "started_at": began, "finished_at": began}
+    record_load(lake, TABLES[resource], slice, {**cause, **counts})
+
+
+def failed(lake: Lake, resource: str, slice: Slice, message: str) -> None:
+    record_failure(lake, TABLES[resource], slice, sync_id="n", run_id="r", started_at=now(), message=message)
+
+
+def test_a_home_in_which_nothing_was_loaded_says_so_and_is_left_alone(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "home")
+    status = status_of(settings)
+    assert (status.schools, status.to_do) == ([], ["Nothing has been loaded yet: run campus sync."])
+    assert not settings.home.exists()
+
+
+def test_each_school_has_its_ages_failures_and_quarantine_and_the_steps_follow(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = Lake(str(settings.lake_root))
+    schools = {school: Slice.of(_school_id=school) for school in settings.school_ids or ()}
+    loaded(lake, "students", schools[101], 2)
+    loaded(lake, "v1_users", schools[101], 60)
+    loaded(lake, "students", schools[102], 100)
+    loaded(lake, "teachers", schools[102], 100)
+    for resource in ("students", "teachers"):
+        failed(lake, resource, schools[102], "status 403: ask who issued the credentials.")
+    scores = RESOURCES["scores"]
+    seen = {"first_seen": AT, "last_seen": AT, "unit": "", "sync_id": "n"}
+    bad = {"key": None, "reason": "no id", "raw": '{"name": "张三"}', **seen}
+    stay_in_quarantine(lake, TABLES["scores"], slice_of(scores, 101, 20), [bad])
+    settings.published.touch()
+
+    first, second, third = status_of(settings).schools
+    assert first.last_good == first.groups["base data"] > first.groups["v1"]
+    assert (dict(first.quarantined), first.failures) == ({"scores": 1}, [])
+    assert second.failures == ["students 102, teachers 102: status 403: ask who issued the credentials."]
+    assert second.last_good and now() - second.last_good > STALE
+    assert third.last_good is None
+
+    assert run_status(settings) == 1
+    told = capsys.readouterr().out
+    assert "To do: No load for more than 36 hours of school 102, 103: see that the schedule" in told
+    assert "To do: Slices of school 102 could not be loaded" in told
+    assert "campus quarantine list" in told and "张三" not in told and "never" in told
+
+
+def test_nothing_to_do_is_said_and_ends_with_0(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = settings.model_copy(update={"school_ids": (101,)})
+    lake = Lake(str(settings.lake_root))
+    failed(lake, "students", Slice.of(_school_id=101), "it was down")
+    loaded(lake, "students", Slice.of(_school_id=101), 0)
+    settings.published.touch()
+    with writing(settings, "campus sync", alone=True, patience=0, tell=print) as writer:
+        assert run_status(settings) == 0
+    told = capsys.readouterr().out
+    assert "Nothing is to be done." in told and "it was down" not in told
+    assert f"{writer} writes in" in told
+
+
+def test_ages_are_one_number() -> None:
+    ages = [ago(AT - timedelta(hours=hours), AT) for hours in (0.5, 3.2, 47, 72)]
+    assert ages == ["under 1 h", "3 h", "47 h", "3 d"]
