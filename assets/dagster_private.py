@@ -3,7 +3,9 @@ tests/house/test_dagster_private.py says in words what an upgrade has taken away
 
 from typing import Any
 
+import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 from dagster._core.storage.event_log import SqliteEventLogStorage as SqliteEventLogStorage
 
 #: What dg.define_asset_job gives; Dagster exports no name for it.
@@ -17,3 +19,16 @@ NO_COMPUTE_LOGS = {
 
 #: Lets dg.multi_asset have checks of assets that it only reads, such as those of `raw`. Dagster hides it.
 CHECKS_OF_OTHER_ASSETS: dict[str, Any] = {"allow_arbitrary_check_specs": True}
+
+#: What `dagster dev -m pipelines.definitions` and workspace.yaml call our code, and what Dagster calls the
+#: repository that it makes of it.
+LOCATION, REPOSITORY = "pipelines.definitions", "__repository__"
+
+
+def show_on_timeline(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Have the UI's timeline show a run that has ended and was executed in process. The timeline goes by the
+    repository of a run, which such a one has none of."""
+    run = instance.get_run_by_id(run_id)
+    if run is not None and run.remote_job_origin is None:
+        repository = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin(LOCATION), REPOSITORY)
+        instance.run_storage.replace_job_origin(run, RemoteJobOrigin(repository, run.job_name))

@@ -19,7 +19,7 @@ from loading.partition_keys import partition_key, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG
 from loading.tables import TABLES
 from pipelines.due import RANGE_START, due_keys, of_schools, school_ranges, school_tags
-from pipelines.interrupted import UNFINISHED, close_gone_runs
+from pipelines.interrupted import LAUNCHER_TAG, UNFINISHED, close_gone_runs
 from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
 from warehouse.lake.delta import Lake
@@ -30,6 +30,7 @@ from warehouse.publish.publish import made_by
 
 # On the run that discovers: whether the loads after it read older semesters too.
 EVERY_SEMESTER_TAG = "campus/every_semester"
+OF_A_COMMAND = "A command has run it, and runs what follows itself."
 
 
 def nightly(settings: Settings, discovery: AssetJob) -> dg.ScheduleDefinition:
@@ -81,6 +82,9 @@ def loads_after_discovery(
     )
     def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         instance, run = context.instance, context.dagster_run
+        if LAUNCHER_TAG in run.tags:
+            yield dg.SkipReason(OF_A_COMMAND)
+            return
         if HALTED_TAG in run.tags:
             yield dg.SkipReason("The discovery has ended as nothing more could be read of the platform.")
             return
@@ -126,6 +130,9 @@ def attendance_after_classes(
     def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         instance, tags = context.instance, context.dagster_run.tags
         sync_id, start = tags.get(SYNC_ID_TAG), tags.get(RANGE_START)
+        if LAUNCHER_TAG in tags:
+            yield dg.SkipReason(OF_A_COMMAND)
+            return
         if sync_id is None or start is None:
             yield dg.SkipReason("Not a night's load: who asks for classes alone gets them alone.")
             return

@@ -7,12 +7,14 @@ from typing import Any
 
 import dagster as dg
 
+from assets.dagster_private import show_on_timeline
 from assets.models import PUBLISHED
 from assets.resource_assets import HALTED_TAG
 from loading.attendance.weeks import weeks_to_ask
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from pipelines.definitions import ATTENDANCE, DISCOVERY, LOADS, PUBLISH
 from pipelines.due import of_schools, school_ranges, school_tags
+from pipelines.interrupted import LAUNCHER_TAG
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import batched
 
@@ -107,6 +109,8 @@ def _execute(
         )
 
     result = _interruptible(run)
+    if LAUNCHER_TAG in tags:
+        show_on_timeline(instance, result.run_id)
     published = any(event.asset_key == PUBLISHED for event in result.get_asset_materialization_events())
     if result.success:
         return JobEnd(name, result.run_id, None, published)

@@ -8,12 +8,10 @@ from types import FrameType
 
 from pipelines.cli.display import console
 from pipelines.instance import open_instance
-from pipelines.interrupted import PROCESS_TAG, cancel_runs, close_gone_runs
+from pipelines.interrupted import LAUNCHER_TAG, PROCESS_TAG, cancel_runs, close_gone_runs
 from pipelines.settings import Settings
 from pipelines.writers import writing
 
-# On a run: who has launched it.
-LAUNCHER_TAG = "campus/launched_by"
 # Seconds for which a command waits for another one.
 PATIENCE = 10.0
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from pipelines.cli.session import LAUNCHER_TAG, session
+from pipelines.cli.session import session
 from pipelines.definitions import PUBLISH
 from pipelines.due import SCHOOL_TAG, school_tags
 from pipelines.instance import open_instance
-from pipelines.interrupted import PROCESS_TAG, close_gone_runs
+from pipelines.interrupted import LAUNCHER_TAG, PROCESS_TAG, close_gone_runs
 from pipelines.settings import Settings
 from pipelines.writers import Busy, living, writing
 from warehouse.lake.delta import Lake
@@ -145,6 +145,7 @@ def test_an_interrupted_command_reports_its_runs_as_cancelled(
             time.sleep(PATIENCE)
         again = instance.get_run_by_id(run.run_id)
         assert again is not None and again.status is dg.DagsterRunStatus.CANCELED
+        assert again.remote_job_origin is not None, "the UI's timeline shows it"
     assert living(settings) == []
 
 

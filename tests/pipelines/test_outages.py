@@ -14,10 +14,13 @@ import dagster as dg
 import pytest
 from world import World, publications, settings_for
 
+from assets.dagster_private import show_on_timeline
 from assets.resource_assets import HALTED_TAG
 from loading.outage import KNOWN_FOR, NOTE, known_since
+from pipelines.automation import OF_A_COMMAND
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
+from pipelines.interrupted import LAUNCHER_TAG
 from pipelines.sync import JobEnd
 from simulator.process import RunningSimulator
 
@@ -65,6 +68,26 @@ def test_the_next_run_knows_and_no_load_is_asked_for(alone: World) -> None:
     )
     assert isinstance(sensor, dg.RunStatusSensorDefinition)
     assert [type(one) for one in sensor(context)] == [dg.SkipReason]
+
+
+def test_no_load_is_asked_for_after_the_discovery_of_a_command(alone: World) -> None:
+    @dg.job(name=DISCOVERY)
+    def job() -> None: ...
+
+    tags = {LAUNCHER_TAG: "campus sync of somebody"}
+    ended = job.execute_in_process(instance=alone.instance, tags=tags)
+    show_on_timeline(alone.instance, ended.run_id)
+    run = alone.instance.get_run_by_id(ended.run_id)
+    assert run is not None and run.remote_job_origin is not None and run.status.value == "SUCCESS"
+    sensor = load_definitions(alone.settings).resolve_sensor_def("loads_after_discovery_success")
+    context = dg.build_run_status_sensor_context(
+        sensor.name,
+        dagster_event=ended.get_run_success_event(),
+        dagster_instance=alone.instance,
+        dagster_run=run,
+    )
+    assert isinstance(sensor, dg.RunStatusSensorDefinition)
+    assert [str(one.skip_message) for one in sensor(context)] == [OF_A_COMMAND]
 
 
 def test_a_note_that_is_old_or_of_another_platform_says_nothing(alone: World) -> None:
