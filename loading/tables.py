@@ -37,6 +37,7 @@ def lake_table(spec: ResourceSpec) -> Table:
         slice_columns=SLICE_COLUMNS[spec.sliced_by],
         comment=" ".join((spec.contract.__doc__ or "").split()),
         tracks_changes=spec.tracks_changes,
+        keeps_past=spec.keeps_past,
         label_zh=spec.contract.label_zh,
     )
 

@@ -22,6 +22,7 @@ from pipelines.settings import Settings, needs_platform
 from pipelines.writers import writing
 from simulator.process import running
 from warehouse.lake.delta import Lake
+from warehouse.load import past_rows
 from warehouse.load.commit import Guard
 from warehouse.load.drift import remember
 from warehouse.load.watermark import Incremental
@@ -171,6 +172,7 @@ def _runtime(
     # Before anything is loaded, since a change of schema fails the commits under way.
     remember(lake)
     refile(lake)
+    past_rows.begin(lake, TABLES.values(), settings.home / "scratch")
     lake.ensure(TABLES.values())
     if not settings.keep_id_numbers:
         forget_id_numbers(lake)

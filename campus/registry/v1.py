@@ -206,5 +206,6 @@ ATTENDANCE: tuple[ResourceSpec, ...] = (
         child_of="v1_class_students",
         unit_column="class_id",
         embedded_in="attendance_sessions",
+        keeps_past=True,
     ),
 )

@@ -104,6 +104,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         updated_since=UPDATED_SINCE,
         child_of="classes",
         unit_column="class_id",
+        keeps_past=True,
     ),
     ResourceSpec(
         "assessments",
@@ -145,6 +146,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         child_of="assessment_items",
         unit_column="item_id",
         tracks_changes=True,
+        keeps_past=True,
         moves_with=("assessments", "assessment_items", "grades"),
     ),
     ResourceSpec(
@@ -158,6 +160,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         unit_column="source_id",
         unit_via="assessments",
         tracks_changes=True,
+        keeps_past=True,
         updated_since=UPDATED_SINCE,
     ),
 )

@@ -44,7 +44,7 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
             name, notes = f"quality.{log.name}", comments(log.columns)
             create_table(connection, name, "from no_rows", log.comment, notes)
         _insert_calendars(connection)
-        for log in ("changes", "slices", "stated_counts", "quarantine"):
+        for log in ("changes", "past_rows", "slices", "stated_counts", "quarantine"):
             for row in rows.get(log, ()):
                 _insert(connection, f"quality.{log}", {"_school_id": 1, "slice": "1:20", **row})
         connection.commit()

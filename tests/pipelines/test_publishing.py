@@ -185,7 +185,7 @@ def test_each_check_has_its_result_in_quality(published: World) -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_guides_questions_have_answers(published: World, question: str) -> None:
-    assert len(QUESTIONS) == 23
+    assert len(QUESTIONS) == 26
     assert query(published, question) or "-- None is good news." in question
 
 
@@ -213,6 +213,9 @@ def test_corrections_after_publication_are_told_and_the_grades_before_are_known(
         known = f"FROM marts.grades_known_on(TIMESTAMP '{seen_at}' - INTERVAL {{}}) WHERE grade_id = {grade}"
         [(before,)] = query(published, "SELECT real_score " + known.format("1 MICROSECOND"))
         [(after,)] = query(published, "SELECT real_score " + known.format("0 SECOND"))
+        as_of = f"FROM core.grades_as_of(TIMESTAMP '{seen_at}' - INTERVAL {{}}) WHERE grade_id = {grade}"
+        for ago, score in (("1 MICROSECOND", before), ("0 SECOND", after)):
+            assert query(published, "SELECT real_score " + as_of.format(ago)) == [(score,)]
         assert told == ["changed", f"{before.normalize():f}", f"{after.normalize():f}", POINTS, True]
 
 

@@ -273,6 +273,32 @@ CHANGES = Log(
     slice_columns=("resource", "_school_id"),
 )
 
+PAST_ROWS = Log(
+    name="past_rows",
+    comment="Rows of raw as they were before a sync found them otherwise, which core.grades_as_of and its "
+    "like go by; append-only",
+    label_zh="历史行",
+    columns=(
+        *_OF,
+        Column("slice", pa.string(), "Slice that held the row; null: of the school", label_zh="数据分片"),
+        Column(
+            "row",
+            pa.string(),
+            "JSON object of its columns, as text each; null: a mark, before which the past is not known "
+            "(personal)",
+            label_zh="行内容",
+        ),
+        Column(
+            "known_from",
+            TIMESTAMP,
+            "Start of the sync that found it so: its _synced_at",
+            label_zh="已知起",
+        ),
+        Column("known_to", TIMESTAMP, "Start of the sync that found it otherwise", label_zh="已知止"),
+    ),
+    slice_columns=("resource", "_school_id"),
+)
+
 #: What follows from the load log, so that nobody has to read all of it; not published.
 STANDINGS = Log(
     name="standings",
@@ -383,4 +409,4 @@ PUSH_MISSES = Log(
 MADE = (SEMESTER_CALENDARS, SLICES, PUSH_MISSES)
 
 #: Every published table of the lake beside the platform's own.
-LOGS = (LOAD_LOG, QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION, CHANGES)
+LOGS = (LOAD_LOG, QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION, CHANGES, PAST_ROWS)

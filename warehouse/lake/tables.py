@@ -100,7 +100,8 @@ class Table:
     `slice_columns` are the lake's partition columns, `_school_id` first, all integers but PARTITION.
     Parts of the key among `nullable_key` may be null, which is a value like others. `numbered`: the part that
     numbers the rows which share the others; a row that was held before there was such a column is the first.
-    `tracks_changes` sends what changes to the change log, `ignored_changes` aside. `shows_deleted`: the
+    `tracks_changes` sends what changes to the change log, `ignored_changes` aside; `keeps_past`
+    keeps each row as it was before a change. `shows_deleted`: the
     platform also sends rows that it has deleted. `is_snapshot`: a reading takes the place of the whole slice,
     and nothing is kept of what it lacks. `retired` columns are held but no longer read: their values stay as
     they are.
@@ -112,6 +113,7 @@ class Table:
     slice_columns: tuple[str, ...]
     comment: str
     tracks_changes: bool = False
+    keeps_past: bool = False
     ignored_changes: frozenset[str] = frozenset({"updated_at"})
     nullable_key: tuple[str, ...] = ()
     numbered: str | None = None

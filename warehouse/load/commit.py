@@ -20,7 +20,7 @@ from warehouse.lake.delta import Lake, held_schema, until_committed
 from warehouse.lake.log_tables import RETIRED, TRAFFIC
 from warehouse.lake.sql import BATCH_ROWS, connect
 from warehouse.lake.tables import Column, Slice, Table, file_schema
-from warehouse.load import change_log, load_log
+from warehouse.load import change_log, load_log, past_rows
 from warehouse.load.delta_commit import adopt, replace
 from warehouse.load.merge import MOVING, READ, RowCounts, count_all, merge
 from warehouse.load.reading import Measure, Reading
@@ -193,6 +193,8 @@ def _commit_rows(
     if as_it_is:
         adopt(lake, table, slice, opened, reading.spool, counts.new, transactions, metadata)
     else:
+        if table.keeps_past and counts.moved > counts.new:
+            past_rows.keep(lake, table, slice, held, merged, workspace)
         replace(lake, table, slice, opened, _rows(merged, table), transactions, metadata)
     opened.update_incremental()
     after = None if counts.duplicates else state(table, slice, opened, reading)

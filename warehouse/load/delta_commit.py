@@ -96,6 +96,11 @@ def adopt(
     _commit(table, opened, [_added(store, slice, path, count)], transactions, metadata)
 
 
+def note(table: Stored, opened: DeltaTable, transactions: Mapping[str, int]) -> None:
+    """Write down transactions alone."""
+    _commit(table, opened, [], transactions, {})
+
+
 def _commit(
     table: Stored,
     opened: DeltaTable,

@@ -167,7 +167,8 @@ def _rank(table: Table) -> str:
 def _fates(table: Table, reading: Reading, within: str, mates: str) -> str:
     """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range, in their order.
 
-    A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start.
+    A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start,
+    or with that of a later sync that ended before: what was known when goes by the stamps.
     """
     keys = listed(table.primary_key)
     columns = [quoted(name) for name in table.row_schema.names]
@@ -223,7 +224,8 @@ def _fates(table: Table, reading: Reading, within: str, mates: str) -> str:
                 ELSE 'carried'
             END AS _fate,
             coalesce(o._held AND o._deleted_at IS NULL, false) AS _was_alive,
-            CASE WHEN _fate IN ({moving}) THEN $started_at ELSE o._synced_at END AS {SYNCED_AT},
+            CASE WHEN _fate IN ({moving}) THEN greatest($started_at, o._synced_at) ELSE o._synced_at END
+                AS {SYNCED_AT},
             CASE WHEN _fate = 'vanished' THEN $started_at ELSE _since END AS {DELETED_AT}
         FROM n FULL JOIN o ON {matched} AND o._mate
         ORDER BY {keys}

@@ -1,0 +1,192 @@
+{#-
+    A table macro of DuckDB, core.<table>_as_of(moment): the rows of raw.<table> as they were known at a moment, of the
+    schools of which that is known (core.known_since). In plain SQL without the name of a database, since it is kept in
+    the file, of which a copy has another.
+    columns: those of raw that it takes, with their types; key: what tells rows apart, beside the school; shown: what it
+    shows of them, as an SQL list. ended: rows that are gone are shown as well. defaults: what parts of the key are where
+    they are null.
+    A row is known from its own stamp on, up to that of the row that took its place. One that moved to another slice may
+    be in two for a while, and of a commit that failed a row is told twice: one is taken, a live one first.
+-#}
+{% macro as_of(table, columns, key, shown, ended=false, defaults={}) -%}
+    {%- set ours = {'_synced_at': 'timestamp', '_deleted_at': 'timestamp', '_extra': 'varchar'} -%}
+    {%- set all = dict(columns, **ours) -%}
+    {%- set keys = '_school_id, ' ~ key -%}
+    create or replace macro core.{{ table }}_as_of(moment) as table (
+        with past as (
+            select
+                _school_id,
+                json_transform(row, '{
+                    {%- for name in all %}"{{ name }}":"VARCHAR"{{ ',' if not loop.last }}{% endfor -%}
+                }') as was
+            from (
+                select _school_id, row, known_from, max(known_to) as known_to
+                from quality.past_rows
+                where
+                    resource = '{{ table }}'
+                    and row is not null
+                group by _school_id, slice, row, known_from
+            ) as kept
+            where
+                known_from <= cast(moment as timestamp)
+                and known_to > cast(moment as timestamp)
+        ),
+
+        versions as (
+            select
+                _school_id{% for name, type in all.items() %},
+                {{ _value(name, type, defaults) }} as {{ name }}{% endfor %}
+            from raw.{{ table }}
+            where _synced_at <= cast(moment as timestamp)
+            union all
+            select
+                _school_id{% for name, type in all.items() %},
+                {{ _value('was.' ~ name, type, defaults) }} as {{ name }}{% endfor %}
+            from past
+        ),
+
+        candidates as (
+            select versions.*
+            from versions
+            semi join core.known_since as since
+                on since.school_id = versions._school_id
+                and since.resource = '{{ table }}'
+                and since.known_since <= cast(moment as timestamp)
+            {%- if not ended %}
+            where versions._deleted_at is null
+            {%- endif %}
+        ),
+
+        repeated as (
+            select {{ keys }} from candidates group by {{ keys }} having count(*) > 1
+        ),
+
+        rows_then as (
+            select * from candidates anti join repeated using ({{ keys }})
+            union all
+            select candidate.*
+            from candidates as candidate
+            semi join repeated using ({{ keys }})
+            qualify row_number() over (
+                partition by {{ keys }}
+                order by candidate._deleted_at is null desc, candidate._synced_at desc, candidate desc
+            ) = 1
+        )
+
+        select
+            _school_id as school_id,
+            {{ shown }},
+            _synced_at as known_from
+        from rows_then
+    )
+{%- endmacro %}
+
+{% macro _value(column, type, defaults) -%}
+    {%- set default = defaults.get(column.split('.')[-1]) -%}
+    {%- if default is not none %}coalesce({% endif -%}
+    cast({{ column }} as {{ type }})
+    {%- if default is not none %}, {{ default }}){% endif -%}
+{%- endmacro %}
+
+{% macro grades_as_of() -%}
+    {%- set number = 'decimal(38, 18)' -%}
+    {%- set columns = {
+        'id': 'bigint', 'semester_id': 'bigint', 'source': 'varchar', 'source_id': 'bigint', 'owner_id': 'bigint',
+        'name': 'varchar', 'csin': 'varchar', 'full_score': number, 'score': number, 'real_score': number,
+        'suggest_score': number, 'gained_score': number, 'level': 'varchar', 'credit': number, 'gpa': number,
+        'rank': 'bigint', 'rank_base': 'bigint', 'status': 'varchar', 'pass_status': 'varchar',
+        'published_at': 'timestamp', 'review': 'varchar', 'updated_at': 'timestamp'
+    } -%}
+    {{ return(as_of('grades', columns, 'id', "
+            id as grade_id,
+            semester_id,
+            source,
+            source_id,
+            owner_id as student_id,
+            name as course_name,
+            csin as class_code,
+            " ~ measure('full_score') ~ " as full_score,
+            " ~ measure('score') ~ " as score,
+            " ~ word('score') ~ " as score_text,
+            " ~ measure('suggest_score') ~ " as suggest_score,
+            case when score_text is null then coalesce(" ~ measure('score') ~ ", " ~ measure('suggest_score') ~ ") end
+                as real_score,
+            " ~ measure('real_score') ~ " as platform_real_score,
+            " ~ measure('gained_score') ~ " as gained_score,
+            level,
+            " ~ measure('credit') ~ " as credit,
+            " ~ measure('gpa') ~ " as platform_grade_points,
+            rank,
+            rank_base,
+            status,
+            pass_status,
+            published_at,
+            review,
+            updated_at")) }}
+{%- endmacro %}
+
+{% macro scores_as_of() -%}
+    {%- set number = 'decimal(38, 18)' -%}
+    {%- set columns = {
+        'id': 'bigint', 'assessment_id': 'bigint', 'item_id': 'bigint', 'type': 'varchar', 'owner_id': 'bigint',
+        'evaluator_id': 'bigint', 'valid': 'boolean', 'invalid_reason': 'varchar', 'score': number,
+        'gained_score': number, 'tag': 'varchar', 'review': 'varchar', 'self_review': 'varchar', 'rank': 'bigint',
+        'rank_base': 'bigint', 'status': 'varchar', 'published_at': 'timestamp', 'created_at': 'timestamp',
+        'updated_at': 'timestamp'
+    } -%}
+    {{ return(as_of('scores', columns, 'id', "
+            id as score_id,
+            assessment_id,
+            item_id as assessment_item_id,
+            type as score_type,
+            owner_id as student_id,
+            evaluator_id,
+            coalesce(valid, true) as is_valid,
+            invalid_reason,
+            " ~ measure('score') ~ " as score,
+            " ~ word('score') ~ " as score_text,
+            " ~ measure('gained_score') ~ " as gained_score,
+            tag,
+            review,
+            self_review,
+            rank,
+            rank_base,
+            status,
+            published_at,
+            created_at,
+            updated_at")) }}
+{%- endmacro %}
+
+{% macro attendance_records_as_of() -%}
+    {%- set columns = {
+        'id': 'bigint', 'class_id': 'bigint', 'student_id': 'bigint', 'usin': 'varchar', 'checked_at': 'date',
+        'lesson': 'bigint', 'status': 'varchar', 'absence_label': 'varchar', 'created_date': 'date',
+        'created_time': 'varchar'
+    } -%}
+    {{ return(as_of('attendance_records', columns, 'id', "
+            id as attendance_id,
+            class_id as v1_class_id,
+            student_id as v1_student_id,
+            nullif(usin, '') as student_number,
+            checked_at as date,
+            cast(lesson as integer) as lesson,
+            status,
+            nullif(trim(absence_label), '') as absence_label,
+            coalesce(created_date + try_cast(created_time as time), created_date) as marked_at")) }}
+{%- endmacro %}
+
+{% macro class_members_as_of() -%}
+    {%- set columns = {
+        'class_id': 'bigint', 'type': 'varchar', 'reflection_id': 'bigint', 'membership': 'bigint',
+        'class_together': 'boolean', 'deleted_at': 'timestamp', 'created_at': 'timestamp', 'updated_at': 'timestamp'
+    } -%}
+    {{ return(as_of('class_members', columns, 'class_id, type, reflection_id, membership', "
+            class_id as course_class_id,
+            type as member_type,
+            reflection_id as member_id,
+            membership,
+            class_together as is_class_together,
+            created_at as joined_at,
+            coalesce(deleted_at, _deleted_at) as left_at,
+            updated_at", ended=true, defaults={'membership': 1})) }}
+{%- endmacro %}
