@@ -113,9 +113,14 @@ def browser() -> Iterator[Page]:
         with httpx.Client(timeout=PATIENCE, trust_env=False, transport=transport) as client:
             answer = client.post(f"{base}/session", json=wanted)
             answer.raise_for_status()
-            client.base_url = httpx.URL(f"{base}/session/{answer.json()['value']['sessionId']}")
-            yield Page(client)
-            client.delete("")
+            session = f"{base}/session/{answer.json()['value']['sessionId']}"
+            client.base_url = httpx.URL(session)
+            try:
+                yield Page(client)
+            finally:
+                # By its whole address: as a path below the base it would end in a slash, which the driver
+                # does not know, and the browser would stay for ever.
+                client.delete(session).raise_for_status()
     finally:
         driver.terminate()
         driver.wait()
