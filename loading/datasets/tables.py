@@ -121,7 +121,8 @@ def stored_definition(asked: AskedDataset, sent: Mapping[str, bytes], decided: M
     datasets by name; `decided`: by name too."""
     query, definition = asked.query, asked.definition
     members: dict[str, Any] = msgspec.json.decode(sent[definition.name], type=dict[str, Raw])
-    embedded = targets(definition, query.expand, {name: parse_definition(one) for name, one in sent.items()})
+    refs = {one.ref_name for one in definition.relations if one.name in query.expand and one.ref_name}
+    embedded = targets(definition, query.expand, {name: parse_definition(sent[name]) for name in refs})
     names = [target.name for target in embedded.values()]
     members["selected"] = query.fields
     members["expanded"] = query.expand
