@@ -6,21 +6,28 @@ process waits long for the other at the end; the browser's file beside the model
 fixture of scope `session` is made once in each process.
 """
 
+import os
+
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+
+from warehouse.publish.dbt_project import Build, alone, compiled
 
 UNDIVIDED = "tests/models/"
 # What takes longest, by the seconds of CPU that it needs.
 LONGEST = (
     UNDIVIDED,
     "tests/pipelines/test_ui.py",
-    "tests/pipelines/test_awkward_platform.py",
-    "tests/pipelines/test_semester_ids.py",
-    "tests/pipelines/test_teaching_weeks.py",
+    "tests/pipelines/test_incremental.py",
+    "tests/pipelines/test_dataset_words.py",
     "tests/pipelines/test_false_empties.py",
     "tests/pipelines/test_publishing.py",
-    "tests/pipelines/test_old_keys.py",
+    "tests/pipelines/test_teaching_weeks.py",
+    "tests/pipelines/test_pushes.py",
+    "tests/pipelines/test_semester_ids.py",
+    "tests/pipelines/test_awkward_platform.py",
+    "tests/pipelines/test_dataset_faults.py",
     "tests/pipelines/test_attendance.py",
     "tests/pipelines/test_automation.py",
     "tests/pipelines/",
@@ -48,3 +55,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _rank(item: pytest.Item) -> int:
     return next(rank for rank, start in enumerate(LONGEST) if item.nodeid.startswith(start))
+
+
+@pytest.fixture(scope="session")
+def compiled_models(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """A home in which dbt has compiled its project, the same one for both processes: each compilation takes
+    ten seconds of CPU."""
+    own = tmp_path_factory.getbasetemp()
+    build = Build(
+        (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "compiled",
+        threads=2,
+        memory_limit="1GB",
+    )
+    with alone(build):
+        compiled(build)
+    return build

@@ -53,9 +53,9 @@ Builder = Callable[[str, Mapping[str, Rows] | Path], Build]
 
 
 @pytest.fixture(scope="session")
-def manifest_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def manifest_file(compiled_models: Place) -> Path:
     """The project as dbt compiles it, once."""
-    return compiled(Place(tmp_path_factory.mktemp("compiled"), threads=2, memory_limit="1GB"))
+    return compiled(compiled_models)
 
 
 @pytest.fixture(scope="session")

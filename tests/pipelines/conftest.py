@@ -9,20 +9,18 @@ from typing import Any
 import pytest
 from world import World, world
 
-from warehouse.publish.dbt_project import Build, compiled
+from warehouse.publish.dbt_project import Build
 
 NewHome = Callable[[], Path]
 
 
 @pytest.fixture(scope="session")
-def new_home(tmp_path_factory: pytest.TempPathFactory) -> NewHome:
+def new_home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -> NewHome:
     """Makes homes in which dbt has compiled its project already, as in any home after the first command."""
-    parsed = tmp_path_factory.mktemp("parsed")
-    compiled(Build(parsed, threads=2, memory_limit="1GB"))
 
     def make() -> Path:
         home = tmp_path_factory.mktemp("home")
-        shutil.copytree(parsed / "dbt", home / "dbt")
+        shutil.copytree(compiled_models.home / "dbt", home / "dbt")
         return home
 
     return make
