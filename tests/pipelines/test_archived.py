@@ -20,7 +20,7 @@ HIDING: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("hiding", HIDING, ids=str)
 def test_a_class_that_is_archived_stays_alive(hiding: dict[str, Any], tmp_path: Path) -> None:
-    with world(tmp_path, **PLATFORM, **hiding) as here:
+    with world(tmp_path, datasets=False, **PLATFORM, **hiding) as here:
         options = Options.model_validate({"platform": {"max_attempts": 2}})
         load(here, options)
         active, gone, *_ = (row["key"] for row in here.platform.rows("admin_classes", SCHOOL))
@@ -44,7 +44,7 @@ def load(here: World, options: Options) -> None:
 
 def test_structures_and_users_that_are_archived_stay_alive(tmp_path: Path) -> None:
     hiding = {"archived": "by_status", "left_users": "archived"}
-    with world(tmp_path, students=24, **hiding) as here:
+    with world(tmp_path, datasets=False, students=24, **hiding) as here:
         both = 'key:"raw/structures" or key:"raw/v1_users"'
         assert here.load(select=both).problems == []
         structure = here.platform.rows("structures", SCHOOL)[0]["key"]
@@ -62,7 +62,7 @@ def test_structures_and_users_that_are_archived_stay_alive(tmp_path: Path) -> No
 
 
 def test_a_spelling_that_settings_name_brings_back_what_was_taken_for_deleted(tmp_path: Path) -> None:
-    with world(tmp_path, **PLATFORM, archived="by_status", admin_class_status="own") as here:
+    with world(tmp_path, datasets=False, **PLATFORM, archived="by_status", admin_class_status="own") as here:
         key = here.platform.rows("admin_classes", SCHOOL)[0]["key"]
         load(here, Options())
         here.platform.update("admin_classes", key, status="archived")

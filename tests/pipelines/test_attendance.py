@@ -18,7 +18,7 @@ from loading.attendance import loader as attendance_loading
 from loading.partition_keys import week_key
 from pipelines.definitions import ATTENDANCE, load_definitions
 from pipelines.due import PartitionRange
-from pipelines.options import AttendanceOptions, Options, PlatformOptions
+from pipelines.options import AttendanceOptions
 from pipelines.resources import open_runtime
 
 TODAY = date(2025, 5, 16)  # the simulator's, a Friday of week 13
@@ -47,7 +47,7 @@ RECORDS = "attendance_records"
 @pytest.fixture(scope="module")
 def school(make_world: Callable[..., World]) -> World:
     """A school whose attendance has been loaded once. What a test changes, the next one finds changed."""
-    world = make_world(students=16)
+    world = make_world(datasets=False, students=16)
     left = world.platform.rows("students", SCHOOL)[0]["key"]
     world.platform.delete("reflections", left)
     assert world.load("first", select=f"{CLASSES} or {ALONE}").problems == []
@@ -175,7 +175,7 @@ def test_a_later_sync_asks_for_the_window_alone_and_changes_nothing(school: Worl
 
 
 def test_a_wider_window_is_a_setting(school: World) -> None:
-    options = Options(attendance=AttendanceOptions(window_days=0), platform=PlatformOptions(max_attempts=4))
+    options = school.settings.options.model_copy(update={"attendance": AttendanceOptions(window_days=0)})
     assert sync(school, options=options).problems == []
     _, days, _ = asked(school)
     assert set(days) == {TODAY}

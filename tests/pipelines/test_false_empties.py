@@ -7,10 +7,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
 import pytest
 from dataset_world import ONLY_DATASETS, planned
-from world import Load, World, differences, settings_for
+from world import EARLY, Load, World, differences, instance_at, settings_for
 
 from campus.http.emptiness import doubt_for
 from loading.tables import TABLES
@@ -28,7 +27,7 @@ Rows = dict[str, list[str]]
 @pytest.fixture(scope="module")
 def well(make_world: Callable[..., World]) -> World:
     """A platform that is well, and all that it has."""
-    world = make_world(students=8, dataset_rows=200)
+    world = make_world(students=8, dataset_rows=200, today=EARLY)
     assert world.load(select=None, options=OPTIONS).problems == []
     return world
 
@@ -37,7 +36,7 @@ def well(make_world: Callable[..., World]) -> World:
 def another_home(world: World, folder: Path) -> Iterator[World]:
     """A new home of the same platform, which nobody has caught yet."""
     doubt_for(world.platform.base_url).lies = 0
-    with dg.DagsterInstance.ephemeral(tempdir=str(folder)) as instance:
+    with instance_at(folder) as instance:
         yield World(folder, world.platform, settings_for(folder, world.platform), instance, count(1))
     doubt_for(world.platform.base_url).lies = 0
 

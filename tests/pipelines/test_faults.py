@@ -25,7 +25,7 @@ def _name(fault: dict[str, Any]) -> str:
 @pytest.fixture(scope="module")
 def paged(make_world: Callable[..., World]) -> World:
     """A platform that lists everything in small pages, synced once."""
-    world = make_world(unpaged="refused", max_per_page=20, students=12)
+    world = make_world(datasets=False, unpaged="refused", max_per_page=20, students=12)
     assert world.load().problems == []
     return world
 

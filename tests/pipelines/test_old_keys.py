@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 import pytest
 from deltalake import write_deltalake
-from world import World
+from world import EARLY, World, instance_at
 
 from assets.partition_renames import put_in_order
 from assets.partitions import PARTITIONS
@@ -35,7 +35,7 @@ COUNTS = ("slice_version", "received", "new", "changed", "vanished", "returned",
 @pytest.fixture(scope="module")
 def home(make_world: Callable[..., World]) -> World:
     """A home with everything that has partitions; attendance twice, so that what is late is in."""
-    made = make_world(schools=1, students=12)
+    made = make_world(schools=1, students=12, today=EARLY)
     chosen = made.settings.options.model_copy(update={"reports": (ReportOptions(report="student_summary"),)})
     made = replace(made, settings=made.settings.model_copy(update={"options": chosen}))
     for select in (None, ATTENDANCE):
@@ -47,7 +47,7 @@ def home(make_world: Callable[..., World]) -> World:
 def aged(world: World) -> Iterator[World]:
     """The home as an earlier version would have left it, in Dagster's storage and in the lake's logs."""
     before = world.instance
-    with dg.DagsterInstance.ephemeral(tempdir=str(world.home)) as instance:
+    with instance_at(world.home) as instance:
         for definition in PARTITIONS:
             name = definition.name or ""
             keys = before.get_dynamic_partitions(name)

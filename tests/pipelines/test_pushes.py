@@ -30,7 +30,7 @@ SCHOOL = 101
 
 @pytest.fixture(scope="module")
 def loaded(make_world: Callable[..., World]) -> World:
-    world = make_world(semesters=2)
+    world = make_world(datasets=False, semesters=2)
     assert world.load().problems == []
     return world
 

@@ -16,7 +16,7 @@ MEMBERS = TABLES["class_members"]
 @pytest.fixture(scope="module")
 def synced(make_world: Callable[..., World]) -> World:
     """A school synced once. What a test changes, the next one finds changed."""
-    world = make_world(rejoined=4)
+    world = make_world(datasets=False, rejoined=4)
     assert world.load().problems == []
     return world
 

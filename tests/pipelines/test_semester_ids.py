@@ -8,14 +8,14 @@ import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from world import World
+from world import EARLY, World
 
 from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, V1_SEMESTERS
 from campus.registry import RESOURCES
 from loading.partition_keys import partition_key
 from loading.semesters import read_semesters
 from loading.tables import TABLES, slice_of
-from pipelines.options import Options, PlatformOptions, SemesterOptions, SemesterPair
+from pipelines.options import SemesterOptions, SemesterPair
 from simulator.readings import Readings
 from simulator.resources import scopes
 
@@ -60,7 +60,7 @@ def filed(world: World, name: str) -> set[tuple[int, int]]:
 def test_v1_is_asked_by_its_own_ids_and_joins_v3(
     make_world: Callable[..., World], readings: dict[str, str], by: list[str]
 ) -> None:
-    world = make_world(semesters=2, students=8, **readings)
+    world = make_world(datasets=False, semesters=2, students=8, today=EARLY, **readings)
     shift = OTHER if readings["v1_semester_ids"] == "other" else 1
     assert world.load(select=ATTENDED).problems == []
     assert keys(world, SCHOOL_SEMESTERS) == [partition_key(SCHOOL, one) for one in (AUTUMN, SPRING)]
@@ -86,7 +86,7 @@ def test_v1_is_asked_by_its_own_ids_and_joins_v3(
 @pytest.fixture(scope="module")
 def published(make_world: Callable[..., World]) -> World:
     """Both interfaces with other ids, published: v1's 10102 is v3's 10101."""
-    world = make_world(semesters=2, students=8, v1_semester_ids="shifted")
+    world = make_world(datasets=False, semesters=2, students=8, today=EARLY, v1_semester_ids="shifted")
     assert world.load(select=EVERYTHING).problems == []
     assert world.publish().problem is None
     return world
@@ -145,8 +145,10 @@ def test_core_has_the_ids_of_v3_and_tells_what_told_so(published: World) -> None
 
 def test_v1_loads_without_the_semesters_of_v3(make_world: Callable[..., World]) -> None:
     world = make_world(
+        datasets=False,
         semesters=2,
         students=8,
+        today=EARLY,
         scopes=sorted(scopes(Readings()) - {"semester.read"}),
         v1_semester_ids="other",
         v1_scopes="each",
@@ -177,7 +179,12 @@ def test_v1_loads_without_the_semesters_of_v3(make_world: Callable[..., World]) 
 
 def test_v3_loads_without_v1(make_world: Callable[..., World]) -> None:
     world = make_world(
-        semesters=2, students=8, scopes=sorted(scopes(Readings()) - {"user.read"}), v1_scopes="user.read"
+        datasets=False,
+        semesters=2,
+        students=8,
+        today=EARLY,
+        scopes=sorted(scopes(Readings()) - {"user.read"}),
+        v1_scopes="user.read",
     )
     assert world.load().problems == [], "base data alone does not need v1"
     load = world.load(select=EVERYTHING)
@@ -189,7 +196,7 @@ def test_v3_loads_without_v1(make_world: Callable[..., World]) -> None:
 def test_a_semester_whose_pair_is_not_clear_is_named_with_what_to_do(
     make_world: Callable[..., World],
 ) -> None:
-    world = make_world(semesters=2, students=8, v1_semester_ids="other")
+    world = make_world(datasets=False, semesters=2, students=8, v1_semester_ids="other")
     # Two of either interface have the same days, and no name tells which is which.
     other = world.platform.insert(
         "semesters",
@@ -210,14 +217,14 @@ def test_a_semester_whose_pair_is_not_clear_is_named_with_what_to_do(
         SemesterPair(school=SCHOOL, v1=AUTUMN + OTHER, v3=AUTUMN),
         SemesterPair(school=SCHOOL, v1=other + OTHER, v3=other),
     )
-    options = Options(platform=PlatformOptions(max_attempts=4), semesters=SemesterOptions(pairs=pairs))
+    options = world.settings.options.model_copy(update={"semesters": SemesterOptions(pairs=pairs)})
     assert world.load(select=OF_SEMESTERS, options=options).problems == []
     held = read_semesters(world.lake, SCHOOL, options.semesters.told)
     assert held.pairs[AUTUMN + OTHER].matched_by == "setting"
 
 
 def test_a_home_that_asked_v1_for_ids_of_v3_mends_itself(make_world: Callable[..., World]) -> None:
-    world = make_world(semesters=2, students=8, v1_semester_ids="other")
+    world = make_world(datasets=False, semesters=2, students=8, v1_semester_ids="other")
     assert world.load(select=OF_SEMESTERS).problems == []
     # As an earlier version left it: partitions of v3 alone, and an answer for another semester than asked.
     for kind in (V1_SEMESTERS, ATTENDANCE_WEEKS):

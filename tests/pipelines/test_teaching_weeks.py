@@ -9,12 +9,12 @@ from unittest.mock import patch
 import dagster as dg
 import duckdb
 import pytest
-from world import World
+from world import EARLY, World
 
 from campus.attendance.week_rules import week_1_on
 from loading.attendance.weeks import timeline_of
 from pipelines.cli.doctor import run_doctor
-from pipelines.options import AttendanceOptions, Options, PlatformOptions
+from pipelines.options import AttendanceOptions
 from pipelines.resources import attendance_settings
 
 SCHOOL, SEMESTER = 101, 10101
@@ -38,10 +38,9 @@ def clock() -> Iterator[None]:
         yield
 
 
-def with_rule(world: World, **attendance: Any) -> Options:
-    options = Options(platform=PlatformOptions(max_attempts=4), attendance=AttendanceOptions(**attendance))
+def with_rule(world: World, **attendance: Any) -> None:
+    options = world.settings.options.model_copy(update={"attendance": AttendanceOptions(**attendance)})
     world.settings = world.settings.model_copy(update={"options": options})
-    return options
 
 
 def notes(found: dg.ExecuteInProcessResult) -> str:
@@ -65,7 +64,7 @@ def true_records(world: World) -> set[int]:
 
 @pytest.fixture(scope="module")
 def school(make_world: Callable[..., World]) -> World:
-    return make_world(students=8, today=TODAY, week_start="start")
+    return make_world(datasets=False, students=8, today=TODAY, week_start="start")
 
 
 def test_the_rule_is_found_out_told_once_and_the_same_in_the_models(school: World) -> None:
@@ -87,7 +86,7 @@ def test_the_rule_is_found_out_told_once_and_the_same_in_the_models(school: Worl
 
 
 def test_days_that_count_from_sunday_are_the_same_weekdays(make_world: Callable[..., World]) -> None:
-    world = make_world(students=8, today=TODAY, v1_days="sunday")
+    world = make_world(datasets=False, students=8, today=TODAY, v1_days="sunday")
     world.discover()
     assert world.load(select='group:"v1"').problems == []
     world.discover()
@@ -118,7 +117,7 @@ def test_a_setting_that_disagrees_is_told_and_loses_nothing(
 
 
 def test_what_a_sunday_shows_is_remembered_on_monday(make_world: Callable[..., World]) -> None:
-    world = make_world(students=8, today=TODAY, week_start="next_monday")
+    world = make_world(datasets=False, students=8, today=TODAY, week_start="next_monday")
     world.discover()
     timeline = timeline_of(world.lake, SCHOOL, attendance_settings(world.settings))
     assert timeline.calendars[SEMESTER].other_rules == ("next_monday", "sunday"), "they differ on Sundays"
@@ -142,7 +141,7 @@ def test_what_a_sunday_shows_is_remembered_on_monday(make_world: Callable[..., W
 def test_no_reading_of_weeks_loses_attendance(
     make_world: Callable[..., World], readings: dict[str, str]
 ) -> None:
-    world = make_world(students=8, semesters=2, **readings)
+    world = make_world(datasets=False, students=8, semesters=2, today=EARLY, **readings)
     assert world.load(select=ATTENDED).problems == []
     assert {row["id"] for row in world.held("attendance_records")} == true_records(world)
     assert world.publish().problem is None

@@ -13,7 +13,7 @@ LOADED = 'group:"base_data" or group:"v1" or group:"attendance"'
 
 @pytest.fixture(scope="module")
 def school(make_world: Callable[..., World]) -> World:
-    world = make_world(students=16, left_attendance="hidden", deleted_at="all")
+    world = make_world(datasets=False, students=16, left_attendance="hidden", deleted_at="all")
     for entry in world.platform.rows("students", SCHOOL)[:2]:
         for resource in ("students", "reflections"):
             world.platform.delete(resource, entry["key"])
