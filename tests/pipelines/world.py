@@ -156,7 +156,7 @@ def publications(definitions: dg.Definitions, instance: dg.DagsterInstance) -> l
 @contextmanager
 def instance_at(home: Path) -> Iterator[dg.DagsterInstance]:
     """Dagster's own records, in memory. What a run tells of its steps is not kept, nor what it plans to do:
-    no test asks for that, and to write it down took a fifth of a load and a third of a publication."""
+    no test asks for that, and to write it down took a quarter of a publication."""
     with dg.DagsterInstance.ephemeral(tempdir=str(home)) as instance:
         storage = instance.event_log_storage
         keep = storage.store_event
