@@ -34,6 +34,9 @@ ACCEPT_VANISHED = (
     "give --accept-vanished to `campus sync` (in the Dagster UI: accept_vanished of the resource campus)"
 )
 
+# No address leads there.
+NO_PLATFORM = "http://no-platform.invalid"
+
 # Seconds for which a run that Dagster launches waits for a command that is alone in the home.
 RUN_PATIENCE = 3600.0
 
@@ -60,6 +63,11 @@ def open_runtime(
     """What the assets run with, the lake's tables made ready for it."""
     with open_platform(settings) as client:
         yield _runtime(settings, client, listener, accept_vanished)
+
+
+def runtime_without_platform(settings: Settings) -> Runtime:
+    """What the assets run with that ask the platform nothing: the models and the care for the lake."""
+    return _runtime(settings, ClientConfig(NO_PLATFORM, client_id="", client_secret=""), None, False)
 
 
 def term_types(settings: Settings) -> tuple[str, ...]:

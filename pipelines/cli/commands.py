@@ -13,7 +13,7 @@ from pipelines.cli.session import session
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.instance import open_instance
-from pipelines.resources import attendance_settings, open_runtime
+from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
 from pipelines.settings import Settings, claim_home, needs_platform
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
 from warehouse.lake.delta import Lake
@@ -130,7 +130,7 @@ def run_build(settings: Settings, tags: Mapping[str, str] | None = None) -> int:
         console.print(NOTHING_CHANGED, soft_wrap=True)
         return 0
     with open_instance(settings) as instance:
-        end = build(build_definitions(settings), instance, tags)
+        end = build(build_definitions(settings, runtime_without_platform(settings)), instance, tags)
     _report(end, [])
     if end.problem is None:
         said = f"Published {settings.published}" if end.published else NOTHING_CHANGED
