@@ -2,7 +2,7 @@
 
 import datetime as dt
 from itertools import combinations
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -316,6 +316,29 @@ class PushOptions(Section):
         return resources
 
 
+class MailOptions(Section):
+    """A mail server, and who is written to. The password is CAMPUS_NOTIFY_PASSWORD."""
+
+    host: str = Field(description="The SMTP server")
+    port: int = Field(587, ge=1, le=65535, description="Its port")
+    security: Literal["starttls", "tls", "none"] = Field("starttls", description="How it is encrypted")
+    user: str | None = Field(None, description="Who logs in; null: nobody does")
+    sender: str = Field(description="The address that mails come from")
+    to: tuple[str, ...] = Field(min_length=1, description="The addresses that they go to")
+
+
+class NotifyOptions(Section):
+    """Who is told where there is something to do; the webhook's address is CAMPUS_NOTIFY_URL."""
+
+    form: Literal["generic", "wecom", "dingtalk", "feishu"] = Field(
+        "generic", description="What the webhook takes"
+    )
+    mail: MailOptions | None = Field(None, description="Mail besides or instead")
+    at: Cron = Field(
+        "0 7 * * *", description="When the daemon tells, Asia/Shanghai; campus sync tells at its end"
+    )
+
+
 class Options(Section):
     """campus.yaml as a whole."""
 
@@ -331,6 +354,7 @@ class Options(Section):
     exports: ExportOptions = ExportOptions()
     schedule: ScheduleOptions = ScheduleOptions()
     pushes: PushOptions = PushOptions()
+    notify: NotifyOptions = NotifyOptions()
 
     @field_validator("reports")
     @classmethod

@@ -55,6 +55,8 @@ class Settings(BaseSettings):
     keep_id_numbers: bool = False
     push_token: SecretStr | None = None
     push_tokens: SecretStr | None = None
+    notify_url: SecretStr | None = None
+    notify_password: SecretStr | None = None
     push_host: str = "127.0.0.1"
     push_port: int = Field(8710, ge=0, le=65535)
     config: Path | None = None
@@ -77,7 +79,15 @@ class Settings(BaseSettings):
         return home.expanduser().resolve()
 
     @field_validator(
-        "base_url", "client_id", "client_secret", "push_token", "push_tokens", "config", mode="before"
+        "base_url",
+        "client_id",
+        "client_secret",
+        "push_token",
+        "push_tokens",
+        "notify_url",
+        "notify_password",
+        "config",
+        mode="before",
     )
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
@@ -94,6 +104,13 @@ class Settings(BaseSettings):
             # It is shown and logged, and the platform's credentials are a client id and a secret.
             raise ValueError("expected an address without a user name or password in it")
         return url.rstrip("/")
+
+    @field_validator("notify_url")
+    @classmethod
+    def _webhook(cls, url: SecretStr | None) -> SecretStr | None:
+        if url and not url.get_secret_value().startswith(("http://", "https://")):
+            raise ValueError("expected an address that starts with http:// or https://")
+        return url
 
     @field_validator("keep_id_numbers", mode="before")
     @classmethod

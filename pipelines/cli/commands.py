@@ -13,6 +13,7 @@ from pipelines.cli.session import session
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.instance import open_instance
+from pipelines.notices.telling import tell_what_is_due
 from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
 from pipelines.settings import Settings, claim_home, needs_platform
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
@@ -43,7 +44,19 @@ def run_sync(
     needs_platform(settings)
     claim_home(settings)
     with session(settings, "campus sync") as tags:
-        return _sync(settings, schools, selection, tags, full=full, accept_vanished=accept_vanished)
+        status = _sync(settings, schools, selection, tags, full=full, accept_vanished=accept_vanished)
+    if status != USAGE:
+        _tell(settings)
+    return status
+
+
+def _tell(settings: Settings) -> None:
+    """Have those told whom the settings name, and say so. That a message is lost makes no night a bad one."""
+    sent, problems = tell_what_is_due(settings)
+    for words in sent:
+        console.print(words, markup=False, soft_wrap=True)
+    for words in problems:
+        errors.print(words, markup=False, soft_wrap=True)
 
 
 def _sync(

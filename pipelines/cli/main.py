@@ -94,6 +94,16 @@ def build() -> None:
 
 
 @main.command()
+@click.option("--test", is_flag=True, help="Send a message that says it is a trial.")
+def notify(test: bool) -> None:
+    """Send what there is to do to the webhook and the mailboxes of the settings, as the morning does."""
+    settings = load_settings()
+    from pipelines.cli.notifying import run_notify
+
+    sys.exit(run_notify(settings, test=test))
+
+
+@main.command()
 def demo() -> None:
     """The whole thing on the embedded simulator: two nights, build, publish, and a few things to see."""
     settings = _settings_to_write()

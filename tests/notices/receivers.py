@@ -1,0 +1,77 @@
+"""A webhook and a mail server that keep what they are sent."""
+
+import json
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class Webhook:
+    """`url` has a secret in it. `answer`: status and body of the answers to come."""
+
+    url: str
+    received: list[Any] = field(default_factory=list)
+    answer: tuple[int, bytes] = (200, b"{}")
+
+
+@contextmanager
+def webhook() -> Iterator[Webhook]:
+    """A webhook on a free port."""
+    hook = Webhook("")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            hook.received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            status, body = hook.answer
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing on the screen."""
+
+    with _served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as port:
+        hook.url = f"http://127.0.0.1:{port}/send?key=0f9e8d7c"
+        yield hook
+
+
+@contextmanager
+def mail_server(mails: list[str]) -> Iterator[int]:
+    """An SMTP server without encryption or login; its port. `mails` takes what comes."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self._say("220 here")
+            while line := self.rfile.readline():
+                word = line[:4].upper()
+                if word == b"DATA":
+                    self._say("354 go on")
+                    lines = list(iter(self.rfile.readline, b".\r\n"))
+                    mails.append(b"".join(lines).decode())
+                self._say("221 bye" if word == b"QUIT" else "250 fine")
+                if word == b"QUIT":
+                    return
+
+        def _say(self, words: str) -> None:
+            self.wfile.write(f"{words}\r\n".encode())
+
+    with _served(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)) as port:
+        yield port
+
+
+@contextmanager
+def _served(server: socketserver.TCPServer) -> Iterator[int]:
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,201 @@
+"""One message a night, where there is something to do, and one when it is mended; over real HTTP and SMTP."""
+
+import email
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from email.policy import default
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from pydantic import SecretStr
+from receivers import Webhook, mail_server, webhook
+
+from pipelines.cli.notifying import NOBODY, run_notify
+from pipelines.notices.automation import NOTICE, notice_definitions
+from pipelines.notices.channels import FORMS, Form, NotSent, post
+from pipelines.notices.notice import LONGEST_LINE, MOST_REASONS, TOLD, Notice, due_notice, remember
+from pipelines.options import MailOptions, NotifyOptions, Options
+from pipelines.settings import Settings
+from pipelines.status import SchoolStatus, Status
+
+AT = datetime(2026, 11, 22, 6, 30)
+NOTICE_OF = Notice("Campus Warehouse, 2026-11-22 06:30: 1 thing to do", ("Run campus sync.", "学校 101"))
+WELL = Status(AT, (), (), ())
+NOTHING_LOADED = "Nothing has been loaded yet: run campus sync."
+
+
+@pytest.fixture
+def hook() -> Iterator[Webhook]:
+    with webhook() as opened:
+        yield opened
+
+
+def school(*failures: str) -> SchoolStatus:
+    return SchoolStatus(101, "实验中学", AT, {}, failures, {})
+
+
+def trouble(*to_do: str, at: datetime = AT) -> Status:
+    return replace(WELL, at=at, to_do=to_do, schools=(school("grades 101:20: status 500"),))
+
+
+def told(status: Status, home: Path) -> Notice | None:
+    notice = due_notice(status, home)
+    if notice is not None:
+        remember(status, home)
+    return notice
+
+
+def settings_of(home: Path, url: str | None = None, form: Form = "generic", **more: object) -> Settings:
+    secret = SecretStr(url) if url else None
+    options = Options(notify=NotifyOptions(form=form, **more))
+    return Settings(home=home, notify_url=secret, options=options)
+
+
+def test_what_is_to_be_done_is_told_once_a_day_and_again_when_it_is_other(tmp_path: Path) -> None:
+    notice = told(trouble("Run campus sync."), tmp_path)
+    assert notice is not None
+    assert notice.title == "Campus Warehouse, 2026-11-22 06:30: 1 thing to do"
+    assert notice.lines == ("Run campus sync.", "School 101 (实验中学): grades 101:20: status 500")
+    assert told(trouble("Run campus sync.", at=AT + timedelta(hours=2)), tmp_path) is None
+    assert told(trouble("Run campus sync.", at=AT + timedelta(days=1)), tmp_path) is not None
+    assert told(trouble("Run campus sync.", "Mend it.", at=AT + timedelta(days=1)), tmp_path) is not None
+
+
+def test_that_it_is_mended_is_told_once_and_a_good_night_not_at_all(tmp_path: Path) -> None:
+    assert told(WELL, tmp_path) is None
+    assert told(trouble("Run campus sync."), tmp_path) is not None
+    mended = told(replace(WELL, at=AT + timedelta(days=1)), tmp_path)
+    assert mended == Notice(
+        "Campus Warehouse, 2026-11-23 06:30: all is well again", ("Mended: Run campus sync.",)
+    )
+    assert told(replace(WELL, at=AT + timedelta(days=2)), tmp_path) is None
+
+
+def test_many_reasons_are_cut(tmp_path: Path) -> None:
+    failures = [f"grades 101:{number}: {'long ' * 200}" for number in range(MOST_REASONS + 3)]
+    notice = told(replace(trouble("Mend it."), schools=(school(*failures),)), tmp_path)
+    assert notice is not None
+    assert len(notice.lines) == 1 + MOST_REASONS + 1
+    assert notice.lines[-1] == "and 3 more reasons: campus status"
+    assert max(map(len, notice.lines)) == LONGEST_LINE
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("generic", {"title": NOTICE_OF.title, "lines": list(NOTICE_OF.lines)}),
+        ("wecom", {"msgtype": "text", "text": {"content": NOTICE_OF.text}}),
+        ("dingtalk", {"msgtype": "text", "text": {"content": NOTICE_OF.text}}),
+        ("feishu", {"msg_type": "text", "content": {"text": NOTICE_OF.text}}),
+    ],
+)
+def test_each_service_gets_its_form(hook: Webhook, form: Form, expected: object) -> None:
+    post(hook.url, form, NOTICE_OF)
+    assert hook.received == [expected]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_long_text_is_cut_to_what_services_take(hook: Webhook, form: Form) -> None:
+    post(hook.url, form, Notice("题" * 5000, ()))
+    [body] = hook.received
+    assert form == "generic" or len(json.dumps(body, ensure_ascii=False).encode()) < 2100
+
+
+@pytest.mark.parametrize(
+    ("form", "answer", "words"),
+    [
+        (
+            "wecom",
+            (200, b'{"errcode": 93000, "errmsg": "invalid webhook url"}'),
+            "93000, invalid webhook url",
+        ),
+        ("feishu", (200, b'{"code": 19001, "msg": "param invalid"}'), "19001, param invalid"),
+        ("generic", (404, b"no such page"), "status 404"),
+        ("dingtalk", (500, b""), "status 500"),
+    ],
+)
+def test_what_a_service_refuses_is_said_without_the_secret_and_is_due_again(
+    hook: Webhook,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    form: Form,
+    answer: tuple[int, bytes],
+    words: str,
+) -> None:
+    hook.answer = answer
+    settings = settings_of(tmp_path, hook.url, form)
+    assert run_notify(settings, test=False) == 1
+    said = capsys.readouterr()
+    assert words in said.err and "0f9e8d7c" not in said.err + said.out
+    hook.answer = (200, b"{}")
+    assert run_notify(settings, test=False) == 0
+
+
+def test_a_webhook_that_is_away_is_said_without_the_secret() -> None:
+    with webhook() as gone:
+        url = gone.url
+    with pytest.raises(NotSent, match=r"127\.0\.0\.1 cannot be reached") as error:
+        post(url, "generic", NOTICE_OF)
+    assert "0f9e8d7c" not in str(error.value)
+
+
+def test_the_command_tells_over_every_channel_and_once(
+    hook: Webhook, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mails: list[str] = []
+    with mail_server(mails) as port:
+        to = MailOptions(
+            host="127.0.0.1", port=port, security="none", sender="a@example.org", to=("it@example.org",)
+        )
+        settings = settings_of(tmp_path, hook.url, mail=to)
+        assert run_notify(settings, test=False) == 0
+        assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == [
+            "Sent to the webhook",
+            "Sent to it@example.org",
+        ]
+        assert run_notify(settings, test=False) == 0
+        assert capsys.readouterr().out == "There is nothing to tell that was not told.\n"
+        assert run_notify(settings, test=True) == 0
+    assert [body["lines"] for body in hook.received] == [
+        [NOTHING_LOADED],
+        ["Messages arrive. There is nothing to do."],
+    ]
+    message = email.message_from_string(mails[0], policy=default)
+    assert message["To"] == "it@example.org" and message["Subject"].endswith("1 thing to do")
+    assert message.get_content().strip() == NOTHING_LOADED
+    assert json.loads((tmp_path / TOLD).read_text())["to_do"] == [NOTHING_LOADED]
+
+
+def test_a_mail_server_that_is_away_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with mail_server([]) as port:
+        gone = port
+    to = MailOptions(
+        host="127.0.0.1", port=gone, security="none", sender="a@example.org", to=("b@example.org",)
+    )
+    assert run_notify(settings_of(tmp_path, mail=to), test=False) == 1
+    assert f"127.0.0.1:{gone} does not take the mail" in capsys.readouterr().err
+    assert not (tmp_path / TOLD).exists()
+
+
+def test_without_a_channel_the_command_says_how_to_set_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_notify(settings_of(tmp_path), test=True) == 2
+    assert capsys.readouterr().err.strip() == NOBODY
+
+
+def test_the_daemon_tells_at_seven_where_there_is_a_channel(hook: Webhook, tmp_path: Path) -> None:
+    assert not notice_definitions(settings_of(tmp_path)).jobs
+    definitions = notice_definitions(settings_of(tmp_path, hook.url))
+    schedule = definitions.resolve_schedule_def(NOTICE)
+    assert (schedule.cron_schedule, schedule.execution_timezone) == ("0 7 * * *", "Asia/Shanghai")
+    with dg.DagsterInstance.ephemeral() as instance:
+        job = definitions.resolve_job_def(NOTICE)
+        assert job.execute_in_process(instance=instance).success
+        assert len(hook.received) == 1
+        hook.answer = (500, b"")
+        (tmp_path / TOLD).unlink()
+        assert not job.execute_in_process(instance=instance, raise_on_error=False).success
