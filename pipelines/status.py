@@ -67,12 +67,15 @@ class Status:
 def status_of(settings: Settings) -> Status:
     """How the warehouse of these settings stands."""
     lake, at = Lake(str(settings.lake_root)), now()
-    standings = standing_rows(lake)
-    failed = last_failures(lake, [row for row in standings if row["status"] == "failed"])
-    waiting = quarantine_rows(lake)
+    rows = standing_rows(lake)
+    standings = _by_school(rows)
+    failed = _by_school(last_failures(lake, [row for row in rows if row["status"] == "failed"]))
+    waiting = _by_school(quarantine_rows(lake))
     names = _names(lake)
-    ids = settings.school_ids or sorted(names.keys() | {row["_school_id"] for row in standings})
-    schools = [_school(each, names.get(each, ""), standings, failed, waiting) for each in ids]
+    ids = settings.school_ids or sorted(names.keys() | standings.keys())
+    schools = [
+        _school(each, names.get(each, ""), standings[each], failed[each], waiting[each]) for each in ids
+    ]
     drift = in_lines(latest(lake)) if lake.holds(DRIFT) else []
     writers = [f"{writer} writes in {settings.home} now." for writer in living(settings)]
     missed = _missed_by_pushes(settings)
@@ -86,27 +89,32 @@ def ago(moment: datetime, at: datetime) -> str:
     return f"{hours / 24:.0f} d" if hours >= 48 else f"{hours:.0f} h" if hours >= 1 else "under 1 h"
 
 
+def _by_school(rows: Iterable[Row]) -> defaultdict[int, list[Row]]:
+    schools: defaultdict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        schools[row["_school_id"]].append(row)
+    return schools
+
+
 def _school(
     school_id: int, name: str, standings: Iterable[Row], failed: Iterable[Row], waiting: Iterable[Row]
 ) -> SchoolStatus:
+    """`standings`, `failed` and `waiting`: rows of this school alone."""
     groups: dict[str, datetime] = {}
     for row in standings:
-        if row["_school_id"] == school_id and row["complete_at"] is not None:
+        if row["complete_at"] is not None:
             group = _group(row["resource"])
             groups[group] = max(row["complete_at"], groups.get(group, row["complete_at"]))
     reasons: dict[str, list[str]] = defaultdict(list)
     for row in failed:
-        if row["_school_id"] == school_id:
-            reasons[row["message"] or "the load log does not say why"].append(
-                f"{row['resource']} {row['slice']}"
-            )
+        reasons[row["message"] or "the load log does not say why"].append(f"{row['resource']} {row['slice']}")
     return SchoolStatus(
         school_id,
         name,
         max(groups.values(), default=None),
         groups,
         [f"{_some(slices)}: {reason}" for reason, slices in reasons.items()],
-        Counter(row["resource"] for row in waiting if row["_school_id"] == school_id),
+        Counter(row["resource"] for row in waiting),
     )
 
 
