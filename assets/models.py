@@ -21,11 +21,13 @@ from warehouse.lake.tables import Table
 from warehouse.publish.build import build_models, carried_by
 from warehouse.publish.compiled_models import Check, Model, read_project
 from warehouse.publish.dbt_project import Build, alone, models_version
-from warehouse.publish.fill import OF_EVERY_SYNC, build_raw, differences
+from warehouse.publish.fill import OF_EVERY_SYNC, build_raw, days_have_moved, differences
 from warehouse.publish.model_runner import Built, Checked
 from warehouse.publish.publish import FILE, publish
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
+#: In the home: why the last build was not published.
+PROBLEM = "build_problem.txt"
 NOTHING_PUBLISHED = "nothing was published, and campus.duckdb is the last good one"
 NOTHING_CHANGED = "Nothing has changed since the last publication: campus.duckdb stays as it is."
 
@@ -68,13 +70,30 @@ def model_assets(manifest: Path, build: Build) -> dg.AssetsDefinition:
 
 
 def is_published(lake: Lake, settings: AttendanceSettings, home: Path) -> bool:
-    """Whether the published file of a home holds what the lake does, as these models make it: a build would
-    publish nothing."""
+    """Whether the published file of a home holds what the lake does, as these models make it, and as of the
+    same day: a build would publish nothing."""
     carried = carried_by(home / FILE, models_version())
     if carried is None:
         return False
     tables, more = _inputs(lake, settings, home)
-    return differences(lake, tables, carried, home / "build" / "spill", **more) <= {OF_EVERY_SYNC}
+    changed = differences(lake, tables, carried, home / "build" / "spill", **more)
+    return changed <= {OF_EVERY_SYNC} and not days_have_moved(lake, carried)
+
+
+def note_problem(home: Path, problem: str) -> None:
+    """Write down why the last build was not published, for those who look in the morning; empty: it was, or
+    had nothing to publish."""
+    note = home / PROBLEM
+    if problem:
+        note.write_text(problem, encoding="utf-8")
+    else:
+        note.unlink(missing_ok=True)
+
+
+def last_problem(home: Path) -> str:
+    """Why the last build was not published; empty: nothing was wrong."""
+    note = home / PROBLEM
+    return note.read_text(encoding="utf-8") if note.exists() else ""
 
 
 def _build_and_publish(
@@ -96,6 +115,7 @@ def _build_and_publish(
             yield from _tell_checked(context, done)
             if done.forbids:
                 problems.append(f"{done.check.name}: {done.message}")
+    note_problem(runtime.home, "; ".join(problems))
     if problems:
         raise dg.Failure(f"{NOTHING_PUBLISHED}: {'; '.join(problems)}", allow_retries=False)
     if carried and not rebuilt and changed <= {OF_EVERY_SYNC}:

@@ -171,7 +171,8 @@ def reading_of(cause: Cause, slice: Slice, spool: Spool, account: Account) -> Re
     """What was read of a slice, as far as its account tells; `replace` adds what else is known of it."""
     return Reading(
         spool=spool.finish(),
-        content=spool.content,
+        # Whoever asks for everything has it compared, too.
+        content=None if cause.full else spool.content,
         received=account.received,
         complete=account.complete,
         sync_id=cause.sync_id,

@@ -34,14 +34,15 @@ async def connected(runtime: Runtime, scopes: Iterable[tuple[str, ...]]) -> Asyn
             _leave_note(note, address, client)
 
 
-def known_since(note: Path, address: str) -> float | None:
+def known_since(note: Path, address: str, within: float = KNOWN_FOR) -> float | None:
     """Since when the platform has answered nothing, by a note of an earlier run (seconds since the epoch);
-    None: nothing speaks against it."""
+    None: nothing speaks against it. `within`: seconds for which the note counts; it goes with the first
+    answer."""
     try:
         told = json.loads(note.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    if told["address"] != address or not 0 <= time.time() - told["seen_at"] < KNOWN_FOR:
+    if told["address"] != address or not 0 <= time.time() - told["seen_at"] < within:
         return None
     return float(told["since"])
 

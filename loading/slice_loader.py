@@ -131,7 +131,10 @@ class Loader:
         """The same for a slice of which only what may have moved is asked for, see `loading.moved`."""
         slice, table = _slice(spec, where), TABLES[spec.name]
         standing = self._standings(slice, table).get(str(slice))
-        moved = moved_items(self.runtime, self.cause, where, standing)
+        told_by = [self._standings(slice, TABLES[name]).get(str(slice)) for name in spec.moves_with]
+        # A row that is in quarantine may have moved.
+        known = all(one is not None and not one.quarantined for one in told_by)
+        moved = moved_items(self.runtime, self.cause, where, standing) if known else None
         if moved is None or (not again and self._is_done(spec, slice)):
             return await self.load((spec,), where, again=again)
         if not moved.concerned:

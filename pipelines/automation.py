@@ -11,7 +11,7 @@ import duckdb
 from assets import base_data as base_assets
 from assets import v1 as v1_assets
 from assets.dagster_private import AssetJob
-from assets.models import NOTHING_CHANGED, is_published
+from assets.models import NOTHING_CHANGED, is_published, note_problem
 from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, V1_SEMESTERS
 from assets.resource_assets import HALTED_TAG, asset_key
 from loading.attendance.weeks import weeks_to_ask
@@ -210,6 +210,7 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
                 return dg.SkipReason("The published file has all that is loaded.")
             if context.cursor == key or is_published(lake, attendance_settings(settings), settings.home):
                 context.update_cursor(key)
+                note_problem(settings.home, "")
                 return dg.SkipReason(NOTHING_CHANGED)
         return dg.RunRequest(run_key=key)
 

@@ -8,7 +8,7 @@ import dagster as dg
 import yaml
 
 from assets.dagster_private import NO_COMPUTE_LOGS
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from warehouse.files import put_in_place
 
 POSTGRES_URL = "DAGSTER_POSTGRES_URL"
@@ -49,12 +49,17 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
 
 def dagster_home(settings: Settings) -> Path:
     """DAGSTER_HOME, with a dagster.yaml in it as these settings ask; one that somebody has changed stays. The
-    environment is set for the processes that follow."""
+    environment is set for the processes that follow.
+
+    Raises SettingsError where runs are kept in Postgres and its address is not set."""
     home = Path(os.environ.setdefault("DAGSTER_HOME", str(settings.home / "dagster")))
     home.mkdir(parents=True, exist_ok=True)
     file, text = home / "dagster.yaml", OURS + yaml.safe_dump(_config(), sort_keys=False)
-    if not file.exists() or (_is_ours(held := file.read_text(encoding="utf-8")) and held != text):
-        unfinished = file.with_suffix(".new")
+    held = file.read_text(encoding="utf-8") if file.exists() else OURS
+    if POSTGRES_URL in held and POSTGRES_URL not in os.environ:
+        raise SettingsError([f"{POSTGRES_URL} is not set, and {file} says that runs are kept there: set it"])
+    if _is_ours(held) and held != text:
+        unfinished = file.with_name(f"{file.name}.{os.getpid()}")
         unfinished.write_text(text, encoding="utf-8")
         put_in_place(unfinished, file)
     return home

@@ -1,6 +1,7 @@
 """How the warehouse stands, school by school, from the lake and the home alone: nothing is asked of the
 platform, and no child is named."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from assets.drift_checks import in_lines
+from assets.models import last_problem
 from campus.registry import ATTENDANCE, BASE_DATA, REPORT_METADATA, SCHOOLS, V1_DATA
 from loading.outage import NOTE, known_since
 from loading.pushes.inbox import inbox_path, opened
@@ -23,7 +25,7 @@ from warehouse.load.log_writer import standing_rows
 Row = Mapping[str, Any]
 
 #: A school of which nothing was loaded for so long has missed a night.
-STALE = timedelta(hours=36)
+STALE = timedelta(hours=26)
 #: Days over which what pushes have missed is counted.
 PUSH_DAYS = 7
 MOST_SLICES = 5
@@ -148,7 +150,7 @@ def _missed_by_pushes(settings: Settings) -> list[str]:
 
 
 def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) -> Iterable[str]:
-    if settings.base_url and known_since(settings.home / NOTE, settings.base_url) is not None:
+    if settings.base_url and known_since(settings.home / NOTE, settings.base_url, math.inf) is not None:
         yield "The platform answered nothing when it was last asked: campus doctor asks it again."
     if not schools:
         yield "Nothing has been loaded yet: run campus sync."
@@ -166,5 +168,8 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
         )
     if any(each.quarantined for each in schools):
         yield "Rows wait in quarantine: campus quarantine list; once mended, campus quarantine replay."
+    problem = last_problem(settings.home)
+    if problem:
+        yield f"The last build was not published, and campus.duckdb is an older one: {problem}"
     if schools and not settings.published.exists():
         yield f"{settings.published} is not there: run campus build."

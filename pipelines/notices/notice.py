@@ -14,6 +14,8 @@ TOLD = "told.json"
 #: More reasons than this are read by nobody on a phone.
 MOST_REASONS = 8
 LONGEST_LINE = 300
+#: Where campus.http.messages begins to quote the platform.
+THEIR_WORDS = ", the platform says:"
 
 
 class Told(TypedDict):
@@ -80,7 +82,9 @@ def _of(status: Status) -> Told:
 
 def _reasons(school: SchoolStatus) -> Sequence[str]:
     name = f" ({school.name})" if school.name else ""
-    return [f"School {school.school_id}{name}: {line}" for line in school.failures]
+    # What the platform says in its own words may name a child.
+    own = (line.partition(THEIR_WORDS)[0] for line in school.failures)
+    return [f"School {school.school_id}{name}: {line}" for line in own]
 
 
 def _short(line: str) -> str:

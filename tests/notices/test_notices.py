@@ -2,6 +2,7 @@
 
 import email
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,13 +14,15 @@ import pytest
 from pydantic import SecretStr
 from receivers import Webhook, mail_server, webhook
 
+from assets.models import note_problem
+from loading.outage import NOTE
 from pipelines.cli.notifying import NOBODY, run_notify
 from pipelines.notices.automation import NOTICE, notice_definitions
 from pipelines.notices.channels import FORMS, Form, NotSent, post
 from pipelines.notices.notice import LONGEST_LINE, MOST_REASONS, TOLD, Notice, due_notice, remember
 from pipelines.options import MailOptions, NotifyOptions, Options
 from pipelines.settings import Settings
-from pipelines.status import SchoolStatus, Status
+from pipelines.status import SchoolStatus, Status, status_of
 
 AT = datetime(2026, 11, 22, 6, 30)
 NOTICE_OF = Notice("Campus Warehouse, 2026-11-22 06:30: 1 thing to do", ("Run campus sync.", "学校 101"))
@@ -81,6 +84,32 @@ def test_many_reasons_are_cut(tmp_path: Path) -> None:
     assert len(notice.lines) == 1 + MOST_REASONS + 1
     assert notice.lines[-1] == "and 3 more reasons: campus status"
     assert max(map(len, notice.lines)) == LONGEST_LINE
+
+
+def test_what_the_platform_says_in_its_own_words_is_left_out(tmp_path: Path) -> None:
+    failed = school("scores 101:20: status 422, the platform says: 学生 张三 无成绩.")
+    notice = told(replace(trouble("Mend it."), schools=(failed,)), tmp_path)
+    assert notice is not None and "张三" not in notice.text
+    assert notice.lines[-1] == "School 101 (实验中学): scores 101:20: status 422"
+
+
+def test_a_platform_that_was_silent_at_two_is_told_of_at_seven(tmp_path: Path) -> None:
+    address, five_hours = "https://school.example", 5 * 3600
+    settings = settings_of(tmp_path).model_copy(update={"base_url": address})
+    at = time.time() - five_hours
+    (tmp_path / NOTE).write_text(json.dumps({"address": address, "since": at, "seen_at": at}))
+    assert "The platform answered nothing" in status_of(settings).to_do[0]
+    (tmp_path / NOTE).unlink()
+    assert status_of(settings).to_do == [NOTHING_LOADED]
+
+
+def test_a_build_that_was_not_published_is_told_of(tmp_path: Path) -> None:
+    note_problem(tmp_path, "dim_teacher_key: 1 row")
+    assert status_of(settings_of(tmp_path)).to_do[-1] == (
+        "The last build was not published, and campus.duckdb is an older one: dim_teacher_key: 1 row"
+    )
+    note_problem(tmp_path, "")
+    assert status_of(settings_of(tmp_path)).to_do == [NOTHING_LOADED]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import yaml
 
 from pipelines.event_log import KEPT, KeptSqliteEventLog
 from pipelines.instance import CONFIG, OURS, POSTGRES_URL, dagster_home
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 
 WAIT = 60.0
 
@@ -80,6 +80,10 @@ def test_what_is_ours_follows_the_settings(home: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv(POSTGRES_URL, "postgresql+psycopg2://nobody@127.0.0.1:1/none")
     dagster_home(Settings(home=home))
     assert "postgres_url" in file.read_text() and "KeptSqliteEventLog" not in file.read_text()
+    monkeypatch.delenv(POSTGRES_URL)
+    with pytest.raises(SettingsError, match=f"{POSTGRES_URL} is not set"):
+        dagster_home(Settings(home=home))
+    assert "postgres_url" in file.read_text(), "runs do not go elsewhere unseen"
 
 
 @pytest.mark.parametrize("text", [OURS, yaml.safe_dump(CONFIG)])
@@ -94,7 +98,7 @@ def test_what_somebody_has_changed_stays(home: Path) -> None:
     (home / "dagster.yaml").write_text(theirs)
     dagster_home(Settings(home=home))
     assert (home / "dagster.yaml").read_text() == theirs
-    assert not (home / "dagster.new").exists()
+    assert not list(home.glob("dagster.yaml.*"))
 
 
 def _run(instance: dg.DagsterInstance) -> str:

@@ -70,7 +70,7 @@ def test_each_school_has_its_ages_failures_and_quarantine_and_the_steps_follow(
 
     assert run_status(settings) == 1
     told = capsys.readouterr().out
-    assert "To do: No load for more than 36 hours of school 102, 103: see that the schedule" in told
+    assert "To do: No load for more than 26 hours of school 102, 103: see that the schedule" in told
     assert "To do: Slices of school 102 could not be loaded" in told
     assert "campus quarantine list" in told and "张三" not in told and "never" in told
 

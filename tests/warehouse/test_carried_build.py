@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from warehouse.lake.tables import Slice
 from warehouse.load.reading import BadRow
 from warehouse.maintenance.compaction import maintain
 from warehouse.publish.build import carried_by
-from warehouse.publish.fill import build_raw, differences
+from warehouse.publish.fill import build_raw, days_have_moved, differences
 from warehouse.publish.publish import publish
 
 OTHER = replace(MARKS, name="other")
@@ -54,6 +55,16 @@ def test_nothing_changed_is_nothing_filled(lake: Lake, home: Path) -> None:
 def test_a_night_that_found_the_same_has_only_its_log(lake: Lake, home: Path) -> None:
     sync(lake, 1, [row(1), row(2)])
     assert build(lake, home, [MARKS, OTHER]) == {"quality.load_log"}
+
+
+def test_another_day_at_the_platform_is_news(lake: Lake, home: Path) -> None:
+    for number, day in ((1, 5), (2, 6)):
+        sync(lake, number, [row(1), row(2)], platform_day=date(2026, 3, day))
+        assert days_have_moved(lake, home / "campus.duckdb")
+        assert build(lake, home, [MARKS, OTHER]) == {"quality.load_log"}
+        assert not days_have_moved(lake, home / "campus.duckdb")
+    sync(lake, 3, [row(1), row(2)], platform_day=date(2026, 3, 6))
+    assert not days_have_moved(lake, home / "campus.duckdb")
 
 
 def test_one_table_changed_is_one_table_filled(lake: Lake, home: Path) -> None:
@@ -120,6 +131,8 @@ def test_a_file_of_other_models_is_not_carried(home: Path) -> None:
     assert carried_by(home / "campus.duckdb", VERSION) is not None
     assert carried_by(home / "campus.duckdb", "the models of tomorrow") is None
     assert carried_by(home / "nowhere.duckdb", VERSION) is None
+    (home / "cut off.duckdb").write_bytes((home / "campus.duckdb").read_bytes()[:5000])
+    assert carried_by(home / "cut off.duckdb", VERSION) is None
 
 
 def test_a_file_that_is_mostly_room_is_not_carried(home: Path) -> None:

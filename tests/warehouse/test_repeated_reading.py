@@ -126,6 +126,24 @@ def test_files_that_another_commit_has_made_are_compared(loaded: Lake, compared:
     assert held(loaded, ["id"]) == [(1,), (2,)]
 
 
+def test_a_commit_that_comes_between_ours_and_its_name_is_seen(
+    loaded: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = [row(1, Decimal(5))], [row(1, Decimal(7))]
+    replace = sync.__globals__["commit"].__globals__["replace"]
+
+    def overtaken(*arguments: Any) -> None:
+        monkeypatch.undo()
+        replace(*arguments)
+        sync(loaded, 2, theirs)
+
+    monkeypatch.setattr("warehouse.load.commit.replace", overtaken)
+    assert sync(loaded, 1, ours).state is None
+    assert held(loaded) == [(1, Decimal(7))]
+    sync(loaded, 3, ours)
+    assert held(loaded) == [(1, Decimal(5))]
+
+
 def test_maintenance_has_it_compared_once(loaded: Lake, compared: list[str], tmp_path: Path) -> None:
     loaded.open(MARKS).optimize.z_order(["id"])
     maintain(loaded, [MARKS], tmp_path)

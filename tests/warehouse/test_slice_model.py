@@ -107,6 +107,9 @@ def test_slice_follows_the_model(sequence: list[dict[str, Any]]) -> None:
                 complete=reading["complete"],
             )
             told = {fate: getattr(outcome.counts, fate) for fate in (*fates, "new", "vanished", "carried")}
+            if number and reading is nights[number - 1]:
+                # What repeats is not compared, so that nobody counts the tombstones which it lacks.
+                told.pop("kept", None)
             assert told == {fate: fates[fate] for fate in told}
             expected = [
                 (*key, *(one[name] for name in (*CONTENT, "_deleted_at", "_synced_at")))

@@ -197,7 +197,9 @@ def _commit_rows(
             past_rows.keep(lake, table, slice, held, merged, workspace)
         replace(lake, table, slice, opened, _rows(merged, table), transactions, metadata)
     opened.update_incremental()
-    after = None if counts.duplicates else state(table, slice, opened, reading)
+    # Another commit of the slice may have come since: then its files are not those of this reading.
+    alone = opened.transaction_version(slice.counter) == version + 1
+    after = state(table, slice, opened, reading) if alone and not counts.duplicates else None
     return _Committed(counts, version + 1, after)
 
 

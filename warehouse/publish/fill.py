@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,13 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from warehouse.identifiers import listed, literal, relation
-from warehouse.lake.delta import Lake
+from warehouse.lake.delta import Lake, scan
 from warehouse.lake.log_tables import (
     DIFFERENCES,
     DRIFT,
     LOAD_LOG,
     LOGS,
+    MONTH,
     PUSH_MISSES,
     QUARANTINE,
     RECONCILIATION,
@@ -45,6 +47,7 @@ from warehouse.lake.tables import (
     Table,
     comments,
 )
+from warehouse.load.load_log import now
 from warehouse.publish.defined_tables import Shown, by_name, fill, show
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
 
@@ -62,6 +65,8 @@ CONTENTS = Log(
 LAST_ATTEMPTS = "SELECT unnest(max_by(held, finished_at)) FROM held GROUP BY sync_id, resource, slice"
 #: Syncs write these anew. What they say is other only where a column beside the sync and its times is.
 SAID_ANEW = (QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION)
+#: A school of which no attendance was loaded for longer is as old as the file says.
+RECENT = timedelta(days=40)
 #: Commits that change no row.
 MAINTENANCE = {"OPTIMIZE", "VACUUM START", "VACUUM END"}
 #: What each sync adds to, whatever it found: alone no reason to publish.
@@ -133,6 +138,21 @@ def differences(
                 source.make(con)
             contents[source.name] = source.content or _named_by_rows(con, source.name)
     return _changed(before, contents)
+
+
+def days_have_moved(lake: Lake, published: Path) -> bool:
+    """Whether attendance was loaded on other days of the platform than a published file knows: what was not
+    due then may be due by now, though no row has changed."""
+    columns = ["_school_id", "started_at", "platform_day"]
+    since = (now() - RECENT).strftime("%Y-%m")
+    told = scan(LOAD_LOG, lake.open(LOAD_LOG), columns, f"platform_day IS NOT NULL AND {MONTH} >= '{since}'")
+    latest = {row["_school_id"]: row["platform_day"] for row in told.sort_by("started_at").to_pylist()}
+    with closing(duckdb.connect(str(published), read_only=True)) as con:
+        days = con.execute(
+            f"SELECT _school_id, arg_max(platform_day, started_at) FROM quality.{LOAD_LOG.name} "
+            "WHERE platform_day IS NOT NULL GROUP BY ALL"
+        ).fetchall()
+    return bool(latest.items() - dict(days).items())
 
 
 def _sources(

@@ -98,12 +98,15 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
 
 
 def made_by(file: Path) -> str | None:
-    """The models_version of a published file; None: there is no file, or it is from before that was written
-    down."""
+    """The models_version of a published file; None: there is no file, it is damaged, or it is from before
+    that was written down."""
     if not file.exists():
         return None
-    with closing(duckdb.connect(str(file), read_only=True)) as con:
-        [publication] = con.sql("FROM quality.publication").to_arrow_table().to_pylist()
+    try:
+        with closing(duckdb.connect(str(file), read_only=True)) as con:
+            [publication] = con.sql("FROM quality.publication").to_arrow_table().to_pylist()
+    except duckdb.Error:
+        return None
     version: str | None = publication.get("models_version")
     return version
 
