@@ -157,17 +157,18 @@ def _key(name: str) -> dg.AssetKey:
 def _model_spec(model: Model) -> dg.AssetSpec:
     """dbt's folders are Dagster's groups."""
     columns = [dg.TableColumn(column.name, column.type or "", column.comment) for column in model.columns]
-    sql = "" if model.kind == "seed" else f"\n\n```sql\n{model.source.strip()}\n```"
+    sql = {} if model.kind == "seed" else {"sql": dg.MetadataValue.md(f"```sql\n{model.source.strip()}\n```")}
     return dg.AssetSpec(
         _key(model.name),
         deps=[_key(name) for name in model.inputs],
         group_name=model.schema,
-        description=model.comment + sql,
+        description=model.comment,
         kinds={"dbt", "duckdb"},
         code_version=hashlib.sha256(model.source.encode()).hexdigest()[:16],
         metadata={
             "dagster/table_name": f"campus.{model.name}",
             **({"dagster/column_schema": dg.TableSchema(columns)} if columns else {}),
+            **sql,
         },
         skippable=True,
     )

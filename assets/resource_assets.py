@@ -178,10 +178,11 @@ def materialized(
 
 
 def described(one: Loaded) -> dict[str, str | int]:
-    """What Dagster shows of a loaded slice."""
+    """What Dagster shows of a loaded slice. One that took no request has nothing to say of its traffic."""
+    traffic = one.traffic if one.traffic and one.traffic["requests"] else {}
     if one.outcome is None:
         counted = {} if one.alive is None else {"dagster/partition_row_count": one.alive}
-        return {"status": one.message, **counted, **(one.traffic or {})}
+        return {"status": one.message, **counted, **traffic}
     tally = one.outcome.counts
     counts = {
         "dagster/partition_row_count": tally.are_alive,
@@ -191,7 +192,7 @@ def described(one: Loaded) -> dict[str, str | int]:
         "vanished": tally.vanished,
         "returned": tally.returned,
         "quarantined": one.outcome.quarantined,
-        **(one.traffic or {}),
+        **traffic,
         "rows/s": round(one.outcome.received / one.seconds) if one.seconds else 0,
     }
     return {

@@ -73,6 +73,9 @@ def test_each_asset_has_a_group_and_a_description(definitions: dg.Definitions) -
     groups = {"base_data", "v1", "attendance", "datasets", "staging", "core", "marts", "seeds", "published"}
     assert {node.group_name for node in nodes.values()} >= groups
     assert [key for key, node in nodes.items() if not node.description] == []
+    # How a model is made stands beside what it is.
+    assert [key for key, node in nodes.items() if "```" in node.description] == []
+    assert "```sql" in nodes[dg.AssetKey(["core", "dim_student"])].metadata["sql"].value
 
 
 def test_each_check_of_the_models_and_of_the_loads_is_one_of_dagster(
