@@ -2,16 +2,15 @@
     A table macro of DuckDB, core.<table>_as_of(moment): the rows of raw.<table> as they were known at a moment, of the
     schools of which that is known (core.known_since). In plain SQL without the name of a database, since it is kept in
     the file, of which a copy has another.
-    columns: those of raw that it takes, with their types; key: what tells rows apart, beside the school; shown: what it
-    shows of them, as an SQL list. ended: rows that are gone are shown as well. defaults: what parts of the key are where
+    columns: those of raw that it takes, with their types; key: those that tell rows apart, beside the school; shown:
+    what it shows of them, as an SQL list. ended: rows that are gone are shown as well. defaults: what parts of the key are where
     they are null.
     A row is known from its own stamp on, up to that of the row that took its place. One that moved to another slice may
-    be in two for a while, and of a commit that failed a row is told twice: one is taken, a live one first.
+    be in two for a while, and of a commit that failed a row is told twice: one_row_a_key takes one.
 -#}
 {% macro as_of(table, columns, key, shown, ended=false, defaults={}) -%}
     {%- set ours = {'_synced_at': 'timestamp', '_deleted_at': 'timestamp', '_extra': 'varchar'} -%}
     {%- set all = dict(columns, **ours) -%}
-    {%- set keys = '_school_id, ' ~ key -%}
     create or replace macro core.{{ table }}_as_of(moment) as table (
         with past as (
             select
@@ -45,39 +44,22 @@
             from past
         ),
 
-        candidates as (
+        told as (
             select versions.*
             from versions
             semi join core.known_since as since
                 on since.school_id = versions._school_id
                 and since.resource = '{{ table }}'
                 and since.known_since <= cast(moment as timestamp)
-            {%- if not ended %}
-            where versions._deleted_at is null
-            {%- endif %}
         ),
 
-        repeated as (
-            select {{ keys }} from candidates group by {{ keys }} having count(*) > 1
-        ),
-
-        rows_then as (
-            select * from candidates anti join repeated using ({{ keys }})
-            union all
-            select candidate.*
-            from candidates as candidate
-            semi join repeated using ({{ keys }})
-            qualify row_number() over (
-                partition by {{ keys }}
-                order by candidate._deleted_at is null desc, candidate._synced_at desc, candidate desc
-            ) = 1
-        )
+        {{ one_row_a_key('told', key, alive_only=not ended) }}
 
         select
             _school_id as school_id,
             {{ shown }},
             _synced_at as known_from
-        from rows_then
+        from one_row_a_key
     )
 {%- endmacro %}
 
@@ -97,7 +79,7 @@
         'rank': 'bigint', 'rank_base': 'bigint', 'status': 'varchar', 'pass_status': 'varchar',
         'published_at': 'timestamp', 'review': 'varchar', 'updated_at': 'timestamp'
     } -%}
-    {{ return(as_of('grades', columns, 'id', "
+    {{ return(as_of('grades', columns, ['id'], "
             id as grade_id,
             semester_id,
             source,
@@ -134,7 +116,7 @@
         'rank_base': 'bigint', 'status': 'varchar', 'published_at': 'timestamp', 'created_at': 'timestamp',
         'updated_at': 'timestamp'
     } -%}
-    {{ return(as_of('scores', columns, 'id', "
+    {{ return(as_of('scores', columns, ['id'], "
             id as score_id,
             assessment_id,
             item_id as assessment_item_id,
@@ -163,16 +145,7 @@
         'lesson': 'bigint', 'status': 'varchar', 'absence_label': 'varchar', 'created_date': 'date',
         'created_time': 'varchar'
     } -%}
-    {{ return(as_of('attendance_records', columns, 'id', "
-            id as attendance_id,
-            class_id as v1_class_id,
-            student_id as v1_student_id,
-            nullif(usin, '') as student_number,
-            checked_at as date,
-            cast(lesson as integer) as lesson,
-            status,
-            nullif(trim(absence_label), '') as absence_label,
-            coalesce(created_date + try_cast(created_time as time), created_date) as marked_at")) }}
+    {{ return(as_of('attendance_records', columns, ['id'], attendance_record_columns())) }}
 {%- endmacro %}
 
 {% macro class_members_as_of() -%}
@@ -180,13 +153,7 @@
         'class_id': 'bigint', 'type': 'varchar', 'reflection_id': 'bigint', 'membership': 'bigint',
         'class_together': 'boolean', 'deleted_at': 'timestamp', 'created_at': 'timestamp', 'updated_at': 'timestamp'
     } -%}
-    {{ return(as_of('class_members', columns, 'class_id, type, reflection_id, membership', "
-            class_id as course_class_id,
-            type as member_type,
-            reflection_id as member_id,
-            membership,
-            class_together as is_class_together,
-            created_at as joined_at,
-            coalesce(deleted_at, _deleted_at) as left_at,
-            updated_at", ended=true, defaults={'membership': 1})) }}
+    {{ return(as_of(
+        'class_members', columns, ['class_id', 'type', 'reflection_id', 'membership'], class_member_columns(),
+        ended=true, defaults={'membership': 1})) }}
 {%- endmacro %}

@@ -10,12 +10,5 @@ with numbered as (
 
 select
     _school_id as school_id,
-    class_id as course_class_id,
-    type as member_type,
-    reflection_id as member_id,
-    membership,
-    class_together as is_class_together,
-    created_at as joined_at,
-    coalesce(deleted_at, _deleted_at) as left_at,
-    updated_at
+    {{ class_member_columns() }}
 from one_row_a_key
