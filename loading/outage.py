@@ -5,7 +5,6 @@ schools would: so the one that has waited leaves a note, and those after it ask 
 """
 
 import json
-import os
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from campus.http.client import Client
 from loading.runtime import Runtime
-from warehouse.files import put_in_place
+from warehouse.files import write_text
 
 NOTE = "platform_outage.json"
 #: Seconds for which a note counts; then a run has all of its patience again.
@@ -51,9 +50,7 @@ def _leave_note(note: Path, address: str, client: Client) -> None:
     health = client.health
     if health.down is not None and health.down.outage:
         since = time.time() - health.silence(time.monotonic())
-        unfinished = note.with_name(f"{NOTE}.{os.getpid()}")
         told = {"address": address, "since": since, "seen_at": time.time()}
-        unfinished.write_text(json.dumps(told), encoding="utf-8")
-        put_in_place(unfinished, note)
+        write_text(note, json.dumps(told))
     elif health.last_answer > 0:
         note.unlink(missing_ok=True)

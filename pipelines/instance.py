@@ -9,7 +9,7 @@ import yaml
 
 from assets.dagster_private import NO_COMPUTE_LOGS
 from pipelines.settings import Settings, SettingsError
-from warehouse.files import put_in_place
+from warehouse.files import write_text
 
 POSTGRES_URL = "DAGSTER_POSTGRES_URL"
 #: First line of a dagster.yaml that is written anew when the settings or the version ask for another.
@@ -59,9 +59,7 @@ def dagster_home(settings: Settings) -> Path:
     if POSTGRES_URL in held and POSTGRES_URL not in os.environ:
         raise SettingsError([f"{POSTGRES_URL} is not set, and {file} says that runs are kept there: set it"])
     if _is_ours(held) and held != text:
-        unfinished = file.with_name(f"{file.name}.{os.getpid()}")
-        unfinished.write_text(text, encoding="utf-8")
-        put_in_place(unfinished, file)
+        write_text(file, text)
     return home
 
 

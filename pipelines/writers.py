@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pipelines.settings import Settings
+from warehouse.files import locked
 
 FOLDER, MUTEX = "writers", ".lock"
 #: Seconds between two looks at whether the others have ended.
@@ -56,10 +57,10 @@ def writing(
     me = Writer(name, command, os.getpid(), host, f"{since:%Y-%m-%d %H:%M:%S}", alone)
     ends, told = time.monotonic() + patience, set[str]()
     while True:
-        with _mutex(folder):
+        with locked(folder / MUTEX):
             others = [other for other in _living(folder) if alone or other.alone]
             if not others:
-                mine = _locked(folder / name, json.dumps(asdict(me)))
+                mine = _held(folder / name, json.dumps(asdict(me)))
                 break
         if time.monotonic() >= ends:
             raise Busy(f"{settings.home} is being written by {others[0]}: wait for its end, or end it")
@@ -79,7 +80,7 @@ def living(settings: Settings) -> list[Writer]:
     folder = settings.home / FOLDER
     if not folder.exists():
         return []
-    with _mutex(folder):
+    with locked(folder / MUTEX):
         return _living(folder)
 
 
@@ -100,17 +101,7 @@ def _living(folder: Path) -> list[Writer]:
     return found
 
 
-@contextmanager
-def _mutex(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder / MUTEX, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _locked(file: Path, content: str) -> int:
+def _held(file: Path, content: str) -> int:
     """Write a file that is locked until its descriptor is closed, by whatever ends the process."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
     fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -24,21 +24,28 @@ def flush(path: Path) -> None:
 
 
 @contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """One process at a time has a file, which is made if need be, or a folder; others wait."""
+    descriptor = os.open(file, os.O_RDONLY if file.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def workspace(folder: Path) -> Iterator[Path]:
     """A hidden folder inside `folder`, which is made if need be, for files that are not finished.
 
     One process at a time has it, others wait; so whatever is there is what a killed one left, and is deleted.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with locked(folder):
         for left in folder.glob(f"{UNFINISHED}*"):
             shutil.rmtree(left)
         with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder) as scratch:
             yield Path(scratch)
-    finally:
-        os.close(descriptor)
 
 
 def put_in_place(finished: Path, target: Path) -> None:
@@ -46,3 +53,10 @@ def put_in_place(finished: Path, target: Path) -> None:
     flush(finished)
     finished.replace(target)
     flush(target.parent)
+
+
+def write_text(target: Path, text: str) -> None:
+    """Put a small text in the place of `target`, as `put_in_place` does."""
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}")
+    unfinished.write_text(text, encoding="utf-8")
+    put_in_place(unfinished, target)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from pipelines.status import SchoolStatus, Status
-from warehouse.files import put_in_place
+from warehouse.files import write_text
 
 #: In the home: what was told last.
 TOLD = "told.json"
@@ -63,9 +63,7 @@ def due_notice(status: Status, home: Path) -> Notice | None:
 
 def remember(status: Status, home: Path) -> None:
     """Write down what was told, so that it is not told again today."""
-    unfinished = home / f"{TOLD}.new"
-    unfinished.write_text(json.dumps(_of(status), ensure_ascii=False), encoding="utf-8")
-    put_in_place(unfinished, home / TOLD)
+    write_text(home / TOLD, json.dumps(_of(status), ensure_ascii=False))
 
 
 def _told(home: Path) -> Told | None:

@@ -3,7 +3,6 @@
 dbt turns the project into plain SQL once for each of its states; model_runner.py runs that SQL. A build by
 dbt itself takes ten times the CPU seconds of its SQL, as it renders 350 nodes anew (docs/decisions.md)."""
 
-import fcntl
 import hashlib
 import os
 import subprocess
@@ -13,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from warehouse.files import locked
 
 PROJECT = Path(__file__).parents[1] / "dbt"
 # Beside this interpreter: a console script may be run from anywhere, with no environment activated.
@@ -58,8 +59,7 @@ class Build:
 def alone(build: Build) -> Iterator[None]:
     """One build at a time in a home, whichever process it is in; others wait."""
     build.file.parent.mkdir(parents=True, exist_ok=True)
-    with (build.file.parent / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(build.file.parent / "lock"):
         yield
 
 
