@@ -16,7 +16,7 @@ from campus.http.errors import Halt
 from campus.registry import RESOURCES, ResourceSpec
 from loading.commit import Loaded
 from loading.custom_fields import with_fields_of
-from loading.moved import is_over
+from loading.moved import semesters_over
 from loading.slice_loader import Loader
 from loading.tables import TABLES, slice_of, values
 
@@ -43,6 +43,7 @@ async def load_school(
         yield one
     of_semester = [spec for spec in selected if spec.sliced_by == "semester"]
     told_first = sorted(of_semester, key=lambda spec: bool(spec.moves_with))
+    ended = semesters_over(runtime.lake, school_id, loader.cause.started_at.date()) if of_semester else ()
     places = asyncio.Semaphore(SEMESTERS_AT_A_TIME)
 
     halts: list[Halt] = []
@@ -53,7 +54,7 @@ async def load_school(
             try:
                 if not halts:
                     here = replace(where, semester_id=semester_id)
-                    over = is_over(runtime.lake, school_id, semester_id, loader.cause.started_at.date())
+                    over = semester_id in ended
                     order = told_first if over else of_semester
                     async for one in _load_chain(loader, here, order, over=over):
                         loaded.append(one)

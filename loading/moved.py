@@ -29,14 +29,13 @@ class Moved:
     concerned: tuple[int, ...]
 
 
-def is_over(lake: Lake, school_id: int, semester_id: int, day: date) -> bool:
-    """Whether a semester has ended before a day, and is not the current one."""
+def semesters_over(lake: Lake, school_id: int, day: date) -> frozenset[int]:
+    """The semesters of a school that have ended before a day, and are not current."""
     rows = lake.read(
         TABLES[SEMESTERS.name], slice_of(SEMESTERS, school_id), ["id", "is_current", "end_at"]
     ).to_pylist()
-    return any(
-        row["id"] == semester_id and not row["is_current"] and row["end_at"] and row["end_at"].date() < day
-        for row in rows
+    return frozenset(
+        row["id"] for row in rows if not row["is_current"] and row["end_at"] and row["end_at"].date() < day
     )
 
 
