@@ -90,7 +90,7 @@ async def _load_all(
         async def work() -> None:
             while jobs:
                 job = jobs.popleft()
-                if any(halt.school_id in (None, job.loader.school_id) for halt in halts):
+                if any(halt.concerns(job.loader.school_id) for halt in halts):
                     continue
                 if not client.doubt.lies:
                     believing.append(job)

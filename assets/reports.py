@@ -130,7 +130,7 @@ class _Run:
             self.problems = [line for found in errors.values() for line in in_lines(found)]
 
     def _is_halted(self, school_id: int) -> bool:
-        return any(halt.school_id in (None, school_id) for halt in self.halts)
+        return any(halt.concerns(school_id) for halt in self.halts)
 
     async def _ask(self, client: Client, school_id: int, report: str) -> tuple[str, dict[str, ReportRequest]]:
         """Where a report is, and the request for each of its results, by the key of the partition.

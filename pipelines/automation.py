@@ -24,7 +24,7 @@ from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
-from warehouse.load.load_log import held_back, last_commit, last_load, retired
+from warehouse.load.load_log import held_back, holds_a_load, last_load, retired
 from warehouse.publish.dbt_project import models_version
 from warehouse.publish.publish import made_by
 
@@ -199,7 +199,7 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
             return dg.SkipReason("A run is under way.")
         lake = Lake(str(settings.lake_root))
         last = last_load(lake)
-        if last is None or last_commit(lake) is None:
+        if last is None or not holds_a_load(lake):
             return dg.SkipReason("Nothing has been loaded yet.")
         loaded, _ = last
         models = models_version()

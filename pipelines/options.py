@@ -327,12 +327,14 @@ class MailOptions(Section):
     to: tuple[str, ...] = Field(min_length=1, description="The addresses that they go to")
 
 
+#: What a webhook takes.
+Form = Literal["generic", "wecom", "dingtalk", "feishu"]
+
+
 class NotifyOptions(Section):
     """Who is told where there is something to do; the webhook's address is CAMPUS_NOTIFY_URL."""
 
-    form: Literal["generic", "wecom", "dingtalk", "feishu"] = Field(
-        "generic", description="What the webhook takes"
-    )
+    form: Form = Field("generic", description="What the webhook takes")
     mail: MailOptions | None = Field(None, description="Mail besides or instead")
     at: Cron = Field(
         "0 7 * * *", description="When the daemon tells, Asia/Shanghai; campus sync tells at its end"

@@ -47,6 +47,10 @@ class Halt(Exception):
         self.school_id = school_id
         self.outage = outage
 
+    def concerns(self, school_id: int) -> bool:
+        """Whether nothing more can be read of this school."""
+        return self.school_id in (None, school_id)
+
 
 class TornBody(Exception):
     """Raised by a parser for a body that is cut off or no JSON; the client asks again."""

@@ -8,20 +8,18 @@ from assets.models import NOTHING_CHANGED, is_published, note_problem
 from assets.partition_renames import put_in_order
 from assets.partitions import SCHOOL_SEMESTERS
 from loading.partition_keys import school_of
-from pipelines.cli.display import console, errors, progress
+from pipelines.cli.display import USAGE, console, errors, progress
+from pipelines.cli.notifying import tell
 from pipelines.cli.session import session
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.instance import open_instance
-from pipelines.notices.telling import tell_what_is_due
 from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
 from pipelines.settings import Settings, claim_home, needs_platform
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
 from warehouse.lake.delta import Lake
-from warehouse.load.load_log import last_commit, loads_of, now
+from warehouse.load.load_log import holds_a_load, loads_of, now
 from warehouse.load.log_writer import standing_rows
-
-USAGE = 2  # the exit status of a wrong question, as the command line has it
 
 
 @dataclass(frozen=True)
@@ -46,17 +44,8 @@ def run_sync(
     with session(settings, "campus sync") as tags:
         status = _sync(settings, schools, selection, tags, full=full, accept_vanished=accept_vanished)
     if status != USAGE:
-        _tell(settings)
+        tell(settings)
     return status
-
-
-def _tell(settings: Settings) -> None:
-    """Have those told whom the settings name, and say so. That a message is lost makes no night a bad one."""
-    sent, problems = tell_what_is_due(settings)
-    for words in sent:
-        console.print(words, markup=False, soft_wrap=True)
-    for words in problems:
-        errors.print(words, markup=False, soft_wrap=True)
 
 
 def _sync(
@@ -72,7 +61,7 @@ def _sync(
     if loaded.status == USAGE:
         return USAGE
     built = 0
-    if last_commit(Lake(str(settings.lake_root))) is None:
+    if not holds_a_load(Lake(str(settings.lake_root))):
         console.print("Nothing has been loaded yet, so nothing is built.")
     else:
         built = run_build(settings, tags)

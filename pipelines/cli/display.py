@@ -17,6 +17,9 @@ from rich.text import Text
 
 from campus.http.events import Event, Listener
 
+#: The exit status of a wrong question, as the command line has it.
+USAGE = 2
+
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 

@@ -13,7 +13,7 @@ from loading.outage import connected
 from loading.quarantine import Replayed, by_slice, replay
 from loading.runtime import Cause, Runtime
 from pipelines.cli.commands import run_build
-from pipelines.cli.display import console, errors, print_rows
+from pipelines.cli.display import USAGE, console, errors, print_rows
 from pipelines.cli.session import session
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, claim_home, needs_platform
@@ -24,7 +24,6 @@ from warehouse.load.log_writer import batched
 Row = dict[str, Any]
 
 COLUMNS = ("school", "resource", "slice", "key", "reason", "first_seen", "last_seen", "raw")
-USAGE = 2
 
 
 def run_list(

@@ -7,15 +7,13 @@ generic form is for anything else: any 2xx is well."""
 import smtplib
 from collections.abc import Callable, Mapping
 from email.message import EmailMessage
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from pipelines.notices.notice import Notice
-from pipelines.options import MailOptions
-
-Form = Literal["generic", "wecom", "dingtalk", "feishu"]
+from pipelines.options import Form, MailOptions
 
 SECONDS = 15.0
 #: WeCom refuses longer texts; it counts bytes.

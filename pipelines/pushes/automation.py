@@ -9,6 +9,7 @@ import dagster as dg
 import uvloop
 
 from assets.dagster_private import AssetJob
+from assets.run_retention import ENDED
 from campus.registry import BASE_DATA
 from loading.outage import connected
 from loading.partition_keys import NO_SCHOOL, school_of
@@ -151,7 +152,7 @@ def _school(tags: Mapping[str, str]) -> int:
 def _forget_old_runs(instance: dg.DagsterInstance) -> None:
     old = dg.RunsFilter(
         job_name=PUSHES,
-        statuses=[dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED],
+        statuses=ENDED,
         created_before=datetime.now(UTC) - RUNS_KEPT,
     )
     for record in instance.get_run_records(old, limit=RUNS_DELETED_AT_A_TIME):

@@ -18,9 +18,9 @@ from assets.models import note_problem
 from loading.outage import NOTE
 from pipelines.cli.notifying import NOBODY, run_notify
 from pipelines.notices.automation import NOTICE, notice_definitions
-from pipelines.notices.channels import FORMS, Form, NotSent, post
+from pipelines.notices.channels import FORMS, NotSent, post
 from pipelines.notices.notice import LONGEST_LINE, MOST_REASONS, TOLD, Notice, due_notice, remember
-from pipelines.options import MailOptions, NotifyOptions, Options
+from pipelines.options import Form, MailOptions, NotifyOptions, Options
 from pipelines.settings import Settings
 from pipelines.status import SchoolStatus, Status, status_of
 

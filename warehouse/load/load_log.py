@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import pyarrow.compute as pc
-
 from warehouse.identifiers import literal
 from warehouse.lake.delta import Lake, scan
 from warehouse.lake.log_batch import Finding
@@ -191,13 +189,14 @@ def last_load(lake: Lake) -> tuple[datetime, str] | None:
     return max(((row["finished_at"], row["sync_id"]) for row in standing_rows(lake)), default=None)
 
 
-def last_commit(lake: Lake) -> datetime | None:
-    """When the last slice was read and committed, or confirmed to be as it is held; None: none ever was."""
-    if not lake.holds(LOAD_LOG):
-        return None
-    rows = scan(LOAD_LOG, lake.open(LOAD_LOG), ["finished_at"], "received IS NOT NULL")
-    ended: datetime | None = pc.max(rows["finished_at"]).as_py()
-    return ended
+def holds_a_load(lake: Lake) -> bool:
+    """Whether any slice was ever read and committed, or confirmed to be as it is held."""
+    if any(row["complete_at"] is not None for row in standing_rows(lake)):
+        return True
+    # What has only ever been read in part stands in the log alone, which is long once a home is old.
+    return lake.holds(LOAD_LOG) and bool(
+        scan(LOAD_LOG, lake.open(LOAD_LOG), ["finished_at"], "received IS NOT NULL").num_rows
+    )
 
 
 def resources_loaded(lake: Lake) -> set[str]:
