@@ -267,7 +267,7 @@ reasoned as (
             when not judged.agrees and quarantined.school_id is not null then 'quarantine'
         end as reason
     from judged
-    left join (select distinct school_id, resource, semester_id, week from quarantined) as quarantined
+    left join quarantined
         on not judged.agrees
         and quarantined.school_id = judged.school_id
         and quarantined.resource = judged.depends_on
