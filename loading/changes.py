@@ -57,7 +57,7 @@ def since_of(
     # A class that is gone took its rows with it, perhaps to where as many are missing.
     if not where.filled.issubset(where.parents):
         return None
-    [state] = held(runtime.lake, table, [slice], UPDATED_AT, runtime.scratch, standings).values()
+    [state] = held(runtime.lake, table, [slice], UPDATED_AT, standings).values()
     return watermark(standing, state, runtime.incremental, cause.started_at, client.clock_skew)
 
 
@@ -91,7 +91,7 @@ async def read_changes(
     if account.failed or account.bad or not account.complete:
         return None
     merged = await asyncio.to_thread(
-        foresee, runtime.lake, table, slice, spool.finish(), where.since, UPDATED_AT, runtime.scratch
+        foresee, runtime.lake, table, slice, spool.finish(), where.since, UPDATED_AT
     )
     account.server_total = total
     return judge(account, merged, total, numbered=spec.numbered is not None)

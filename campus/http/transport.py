@@ -1,8 +1,10 @@
 """HTTP, and the only file that knows which library does it."""
 
 import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 import httpcore
 import httpx
@@ -39,6 +41,12 @@ class Reply:
     body: bytes
 
 
+@cache
+def _certificates() -> ssl.SSLContext:
+    """Made once a process, since to read the certificates takes as long as ten requests."""
+    return httpx.create_ssl_context()
+
+
 class Transport:
     """Kept-alive HTTP/1.1 connections to one platform; proxies come from the environment.
 
@@ -50,8 +58,6 @@ class Transport:
     def __init__(self, config: ClientConfig) -> None:
         self._base = config.base_url.rstrip("/")
         self._timeout = httpx.Timeout(config.read_timeout, connect=config.connect_timeout, pool=None)
-        # Made once, since reading the certificates takes longer than a request.
-        self._certificates = httpx.create_ssl_context()
         self._lanes: list[httpx.AsyncClient] = []
         # The last one used is taken first, so that no more stay open than are needed.
         self._idle: list[httpx.AsyncClient] = []
@@ -68,7 +74,7 @@ class Transport:
             await lane.aclose()
 
     def _open_lane(self) -> httpx.AsyncClient:
-        lane = httpx.AsyncClient(timeout=self._timeout, verify=self._certificates, follow_redirects=False)
+        lane = httpx.AsyncClient(timeout=self._timeout, verify=_certificates(), follow_redirects=False)
         self._lanes.append(lane)
         return lane
 

@@ -94,7 +94,6 @@ class DatasetLoader:
             self._evolved.table,
             [self._slice(segment) for segment in segments],
             None if updated_at is None else self._evolved.columns[updated_at],
-            runtime.scratch,
             standings,
         )
 
@@ -204,9 +203,7 @@ class DatasetLoader:
     async def _foresee(self, slice: Slice, spool: Spool, since: datetime) -> Merged:
         runtime, table = self._runtime, self._evolved.table
         updated_at = self._evolved.columns[self._asked.source.updated_at or ""]
-        return await asyncio.to_thread(
-            foresee, runtime.lake, table, slice, spool.finish(), since, updated_at, runtime.scratch
-        )
+        return await asyncio.to_thread(foresee, runtime.lake, table, slice, spool.finish(), since, updated_at)
 
     async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
         span = self._span(segment)

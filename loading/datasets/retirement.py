@@ -18,7 +18,7 @@ def retire(runtime: Runtime, cause: Cause, plan: Plan, guard: Guard) -> list[Loa
     contract = contract_of(definitions_of(plan)[plan.dataset])
     spec = ResourceSpec(table.name, plan.path, contract, DATASETS.scopes, primary_key=table.primary_key)
     slices = [segment_slice(plan.school_id, number) for number in plan.segments]
-    rows = held(runtime.lake, table, slices, None, runtime.scratch)
+    rows = held(runtime.lake, table, slices, None)
     known = standings(runtime.lake, plan.school_id).get(table.name, {})
     retired = []
     for slice in slices:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import count
@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from assets.partitions import SCHOOL_SEMESTERS
 from campus.registry import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
-from loading.runtime import SYNC_ID_TAG
+from loading.runtime import SYNC_ID_TAG, Runtime
 from loading.tables import TABLES
 from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
 from pipelines.options import DatasetOptions, Options, PlatformOptions
@@ -55,6 +55,7 @@ class World:
     settings: Settings
     instance: dg.DagsterInstance
     numbers: Iterator[int]
+    opened: dict[tuple[str, bool], tuple[Runtime, dg.Definitions]] = field(default_factory=dict)
 
     @property
     def lake(self) -> Lake:
@@ -73,17 +74,24 @@ class World:
         assets; None: all. `changes` are of the settings."""
         sync_id = sync_id or f"sync-{next(self.numbers)}"
         settings = self.settings.model_copy(update=changes)
-        with open_runtime(settings, accept_vanished=accept_vanished) as runtime:
-            definitions = load_definitions(settings, runtime)
-            ends = list(load(runtime, definitions, self.instance, sync_id, selection=select, full=full))
+        runtime, definitions = self._opened(settings, accept_vanished)
+        ends = list(load(runtime, definitions, self.instance, sync_id, selection=select, full=full))
         return Load(sync_id, ends, [row for row in self.log("load_log") if row["sync_id"] == sync_id])
 
     def discover(self) -> dg.ExecuteInProcessResult:
         """Run the discovery as Dagster would, whatever becomes of it."""
-        with open_runtime(self.settings) as runtime:
-            job = load_definitions(self.settings, runtime).resolve_job_def(DISCOVERY)
-            tags = {SYNC_ID_TAG: f"night-{next(self.numbers)}"}
-            return job.execute_in_process(instance=self.instance, tags=tags, raise_on_error=False)
+        job = self._opened(self.settings, accept_vanished=False)[1].resolve_job_def(DISCOVERY)
+        tags = {SYNC_ID_TAG: f"night-{next(self.numbers)}"}
+        return job.execute_in_process(instance=self.instance, tags=tags, raise_on_error=False)
+
+    def _opened(self, settings: Settings, accept_vanished: bool) -> tuple[Runtime, dg.Definitions]:
+        """What loads run with. Made once for the same settings: a third of a small load is to make it."""
+        key = (settings.model_dump_json(), accept_vanished)
+        if key not in self.opened:
+            # The platform runs beside, so that there is nothing to end here.
+            with open_runtime(settings, accept_vanished=accept_vanished) as runtime:
+                self.opened[key] = runtime, load_definitions(settings, runtime)
+        return self.opened[key]
 
     def publish(self) -> JobEnd:
         """Build and publish from the lake as it is."""

@@ -1,6 +1,5 @@
 """What the change log says of the past, worked out backwards from what the lake holds now."""
 
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pyarrow as pa
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import CHANGES
-from warehouse.lake.sql import connect, view
+from warehouse.lake.sql import pooled, view
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.change_log import as_text, key_text
 
@@ -19,7 +18,7 @@ def known_on(lake: Lake, table: Table, slice: Slice, field: str, when: datetime,
     No rows before the slice was first loaded.
     """
     current = as_text(table.row_schema.field(field), "n")
-    with closing(connect(scratch=scratch)) as con:
+    with pooled(scratch) as con:
         view(con, "n", lake.files(table, slice), table.lake_schema)
         view(con, "changes", lake.files(CHANGES), CHANGES.lake_schema, hive=True)
         known: pa.Table = con.sql(

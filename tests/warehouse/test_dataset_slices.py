@@ -189,19 +189,19 @@ def test_what_is_held_of_a_slice(lake: Lake, tmp_path: Path) -> None:
     load(lake, 1, SCORES, [*rows(1, 2, updated_at=at(-2)), *rows(4)])
     slices = [segment(), segment(7), segment(8)]
     table = evolve(lake, SCORES).table
-    assert held(lake, table, slices, "updated_at", tmp_path) == {
+    assert held(lake, table, slices, "updated_at") == {
         segment(): Held(3, at(-2), 1),
         segment(7): Held(1, None, 1),
         segment(8): Held(0, None, 0),
     }
-    assert held(lake, table, slices, None, tmp_path)[segment()] == Held(3, None, 3)
-    assert held(lake, table, [], "updated_at", tmp_path) == {}
+    assert held(lake, table, slices, None)[segment()] == Held(3, None, 3)
+    assert held(lake, table, [], "updated_at") == {}
     # A row that came alone, as a push named it, says nothing of what else has changed since.
     asked = Asked("id", (2,))
     load(lake, 5, SCORES, rows(2, updated_at=at(4)), asked=asked)
     known = standings(lake, 101)[table.name]
-    assert held(lake, table, slices, "updated_at", tmp_path, known)[segment()] == Held(3, at(-2), 1)
-    assert held(lake, table, slices, "updated_at", tmp_path)[segment()] == Held(3, at(4), 1)
+    assert held(lake, table, slices, "updated_at", known)[segment()] == Held(3, at(-2), 1)
+    assert held(lake, table, slices, "updated_at")[segment()] == Held(3, at(4), 1)
 
 
 def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:

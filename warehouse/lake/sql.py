@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,37 @@ def connect(
             "autoinstall_known_extensions": False,
         },
     )
+
+
+#: Engines in memory with which nobody works at present. To start one takes as long as a commit.
+_idle: deque[duckdb.DuckDBPyConnection] = deque()
+
+
+@contextmanager
+def pooled(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to an engine in memory that nobody else uses meanwhile, with MEMORY_MB of its own.
+
+    What is temporary in it (registered tables, `view`) goes with it; nothing else may be made. What goes
+    beyond its memory is spilled to `scratch`."""
+    engine = _engine(scratch)
+    with closing(engine.cursor()) as con:
+        yield con
+    # Not after an error: an engine that ran out of memory or disk may keep something.
+    _idle.append(engine)
+
+
+def _engine(scratch: Path) -> duckdb.DuckDBPyConnection:
+    """An idle engine that spills to `scratch` from now on, or a new one."""
+    while _idle:
+        engine = _idle.pop()
+        try:
+            engine.execute(f"SET temp_directory = {literal(str(scratch))}")
+        except duckdb.NotImplementedException:
+            # It has spilled, and keeps that folder.
+            engine.close()
+        else:
+            return engine
+    return connect(scratch=scratch)
 
 
 def view(

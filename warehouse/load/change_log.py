@@ -9,7 +9,6 @@ without which no further commit of the slice is made; two that race conflict. So
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from deltalake import DeltaTable
 from warehouse.identifiers import listed, literal, quoted
 from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import CHANGES
-from warehouse.lake.sql import BATCH_ROWS, connect, key_ranges, view
+from warehouse.lake.sql import BATCH_ROWS, key_ranges, pooled, view
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.delta_commit import append
 
@@ -46,7 +45,7 @@ def _record_changes(lake: Lake, table: Table, slice: Slice, scratch: Path) -> De
         return data
     part = Slice.of(resource=table.name, _school_id=slice.school_id)
     before = lake.files(table, slice, data.transaction_version(base_of(slice)))
-    with closing(connect(scratch=scratch)) as con:
+    with pooled(scratch) as con:
         view(con, "o", before, table.lake_schema)
         view(con, "n", lake.files_of(table, data, slice), table.lake_schema)
         rows = _differences(con, table) if before else con.sql(LOADED).to_arrow_reader()

@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from deltalake import DeltaTable
 
 from warehouse.lake.delta import Lake, held_schema, until_committed
 from warehouse.lake.log_tables import RETIRED, TRAFFIC
-from warehouse.lake.sql import BATCH_ROWS, connect
+from warehouse.lake.sql import BATCH_ROWS, pooled
 from warehouse.lake.tables import Column, Slice, Table, file_schema
 from warehouse.load import change_log, load_log, past_rows
 from warehouse.load.delta_commit import adopt, replace
@@ -166,11 +165,11 @@ def _commit_rows(
     elif reading.distinct and not table.is_snapshot and is_unchanged(lake, table, slice, opened, reading):
         counts = count_all(reading, "unchanged")
     elif table.is_snapshot:
-        with closing(connect(scratch=workspace)) as con:
+        with pooled(workspace) as con:
             counts = compare(con, table, held, reading)
         table, merged = dataclasses.replace(table, retired=()), [reading.spool]
     else:
-        with closing(connect(scratch=workspace)) as con:
+        with pooled(workspace) as con:
             counts, merged = merge(con, table, held, reading, workspace)
     _check_balance(reading, counts, where)
     if not counts.moved:

@@ -111,7 +111,7 @@ def _show(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> Non
         shown += f", {TRASHED}, {TRASHED_AT}"
     else:
         shown += f", false AS {TRASHED}, NULL::TIMESTAMP AS {TRASHED_AT}"
-    spool.select(shown).create_view("reading")
+    con.register("reading", spool.select(shown))
 
 
 def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
@@ -242,7 +242,7 @@ def _count(
     con: duckdb.DuckDBPyConnection, table: Table, reading: Reading, merged: Sequence[Path]
 ) -> RowCounts:
     keys = listed(table.primary_key)
-    con.read_parquet([str(path) for path in merged]).create_view("merged")
+    con.register("merged", con.read_parquet([str(path) for path in merged]))
     counts = con.execute(f"""
         SELECT
             _fate,

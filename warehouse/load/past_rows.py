@@ -8,7 +8,6 @@ and a night without changes, write nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ import pyarrow as pa
 from warehouse.identifiers import listed, literal, quoted
 from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import PAST_ROWS
-from warehouse.lake.sql import BATCH_ROWS, connect, key_ranges, view
+from warehouse.lake.sql import BATCH_ROWS, key_ranges, pooled, view
 from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID, SYNCED_AT, TIMESTAMP, Slice, Table, file_schema
 from warehouse.load.delta_commit import append, note
 
@@ -32,9 +31,9 @@ def keep(
 ) -> None:
     """Keep the rows of a slice that a commit is about to replace. `held`: the slice's files; `merged`: those
     that `merge.merge` wrote."""
-    with closing(connect(scratch=scratch)) as con:
+    with pooled(scratch) as con:
         view(con, "held", held, file_schema(table))
-        con.read_parquet([str(path) for path in merged]).create_view("merged")
+        con.register("merged", con.read_parquet([str(path) for path in merged]))
         rows = _stamped(_replaced(con, table), str(slice))
         append(lake, PAST_ROWS, _part(table, slice.school_id), lake.open(PAST_ROWS), rows, {}, {})
 
@@ -69,7 +68,7 @@ def _begun(table: Table) -> str:
 def _latest_stamps(lake: Lake, table: Table, scratch: Path) -> list[tuple[int, datetime]]:
     """When a school's rows became as they are."""
     schema = pa.schema([(SCHOOL_ID.name, pa.int64()), (SYNCED_AT, TIMESTAMP)])
-    with closing(connect(scratch=scratch)) as con:
+    with pooled(scratch) as con:
         view(con, "held", lake.files(table), schema, hive=True)
         return con.execute(
             f"SELECT {SCHOOL_ID.name}, max({SYNCED_AT}) FROM held GROUP BY ALL ORDER BY 1"

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import pyarrow as pa
+import polars as pl
 
-from warehouse.identifiers import listed, quoted
 from warehouse.lake.delta import Lake, scan
-from warehouse.lake.sql import connect, view
+from warehouse.lake.parquet import scan_files
 from warehouse.lake.tables import (
     DELETED_AT,
     EXTRA,
     SCHOOL_ID,
     SYNCED_AT,
-    TIMESTAMP,
     TRASHED,
     Slice,
     Table,
@@ -30,6 +27,8 @@ from warehouse.load.load_log import Standing
 STRICT = timedelta(seconds=1)
 #: No two wall clocks are further apart.
 ANY_ZONE = timedelta(days=1)
+#: How polars has a stamp.
+STAMP = pl.Datetime("us")
 #: No column has this name, so it is read as null.
 NO_COLUMN = "no column"
 
@@ -87,7 +86,6 @@ def held(
     table: Table,
     slices: Sequence[Slice],
     updated_at: str | None,
-    scratch: Path,
     standings: Mapping[str, Standing] | None = None,
 ) -> dict[Slice, Held]:
     """What `table` holds of each of `slices`, in one scan of their files and three of their columns.
@@ -97,43 +95,29 @@ def held(
     left, since one that a push named says nothing of the others.
     """
     opened = lake.open(table)
-    files = [file for slice in slices for file in lake.files_of(table, opened, slice)]
-    parts = [pa.field(name, pa.int64()) for name in table.slice_columns]
-    schema = pa.schema(
-        [
-            *parts,
-            pa.field(SYNCED_AT, TIMESTAMP),
-            pa.field(DELETED_AT, TIMESTAMP),
-            pa.field(updated_at or NO_COLUMN, TIMESTAMP),
-        ]
-    )
-    mark = quoted(schema.names[-1])
-    known = [
-        {**dict(slice.values), "known": standing.complete_at}
-        for slice in slices
-        for standing in [(standings or {}).get(str(slice), Standing())]
-        if standing.complete_at
+    files = [
+        (file, number, (standings or {}).get(str(slice), Standing()).complete_at)
+        for number, slice in enumerate(slices)
+        for file in lake.files_of(table, opened, slice)
     ]
-    with closing(connect(scratch=scratch)) as con:
-        view(con, "rows", files, schema, hive=True)
-        con.register("known", pa.Table.from_pylist(known, pa.schema([*parts, pa.field("known", TIMESTAMP)])))
-        found = con.execute(f"""
-            SELECT
-                {listed(table.slice_columns)},
-                count(*),
-                max({mark}) FILTER (known IS NULL OR {SYNCED_AT} <= known),
-                count(*) - count({mark})
-            FROM rows
-            LEFT JOIN known USING ({listed(table.slice_columns)})
-            WHERE {DELETED_AT} IS NULL
-            GROUP BY ALL
-        """).fetchall()
-    width = len(table.slice_columns)
-    counted = {
-        Slice.of(**dict(zip(table.slice_columns, row[:width], strict=True))): Held(*row[width:])
-        for row in found
-    }
-    return {slice: counted.get(slice, Held()) for slice in slices}
+    of_files = pl.LazyFrame(files, {"file": pl.String, "slice": pl.Int64, "known": STAMP}, orient="row")
+    mark = pl.col(updated_at or NO_COLUMN)
+    columns = dict.fromkeys([SYNCED_AT, DELETED_AT, updated_at or NO_COLUMN], STAMP)
+    is_known = pl.col("known").is_null() | (pl.col(SYNCED_AT) <= pl.col("known"))
+    counted = (
+        scan_files([file for file, *_ in files], columns, named="file")
+        .filter(pl.col(DELETED_AT).is_null())
+        .join(of_files, on="file")
+        .group_by("slice")
+        .agg(
+            pl.len(),
+            mark.filter(is_known).max().alias("latest"),
+            mark.is_null().sum().alias("undated"),
+        )
+        .collect(engine="streaming")
+    )
+    found = {number: Held(*state) for number, *state in counted.iter_rows()}
+    return {slice: found.get(number, Held()) for number, slice in enumerate(slices)}
 
 
 def kept_beside(lake: Lake, table: Table, school_id: int) -> list[str]:
@@ -155,56 +139,55 @@ class Merged:
     shown: int
 
 
-def foresee(
-    lake: Lake, table: Table, slice: Slice, spool: Path, since: datetime, updated_at: str, scratch: Path
-) -> Merged:
+def foresee(lake: Lake, table: Table, slice: Slice, spool: Path, since: datetime, updated_at: str) -> Merged:
     """What the rows of a finished spool, asked for from `since` on, would make of a slice.
 
     Where parts of the key were not sent, or are numbered by us, rows are known by all that was sent: then
-    `alive` is right where there are no news."""
-    with closing(connect(scratch=scratch)) as con:
-        view(con, "held", lake.files(table, slice), file_schema(table))
-        rows = con.read_parquet(str(spool))
-        shown = rows if table.shows_deleted else rows.select(f"*, false AS {TRASHED}")
-        shown.create_view("sent")
-        parts = [name for name in table.primary_key if name not in (table.numbered, *table.nullable_key)]
-        counts = ", ".join(f"count({quoted(name)})" for name in parts)
-        [(total, *sent_parts)] = con.execute(f"SELECT count(*), {counts} FROM sent").fetchall()
-        unsent = {name for name, n in zip(parts, sent_parts, strict=True) if n < total} - {
-            *table.nullable_key
-        }
-        columns = [n for n in table.row_schema.names if n != table.numbered and n not in unsent]
-        known_by = table.primary_key if table.numbered is None and not unsent else columns
-        row, key = listed(columns), listed(known_by)
-        near = f"WHERE {quoted(known_by[0])} IN (SELECT {quoted(known_by[0])} FROM sent)"
-        found = con.execute(
-            f"""
-            WITH alive AS (FROM held WHERE {DELETED_AT} IS NULL),
-            gone AS (FROM held WHERE {DELETED_AT} IS NOT NULL),
-            shown AS (FROM sent WHERE NOT {TRASHED}),
-            trashed AS (FROM sent WHERE {TRASHED}),
-            news AS (
-                (SELECT {row} FROM shown EXCEPT ALL SELECT {row} FROM alive {near})
-                UNION ALL
-                (SELECT {row} FROM trashed EXCEPT ALL SELECT {row} FROM gone {near})
-            ),
-            lost AS (
-                SELECT {key} FROM alive WHERE {quoted(updated_at)} > $since
-                EXCEPT ALL
-                SELECT {key} FROM sent
-            ),
-            come AS (SELECT {key} FROM shown EXCEPT SELECT {key} FROM alive),
-            left_now AS (
-                (SELECT {key} FROM trashed EXCEPT SELECT {key} FROM shown)
-                INTERSECT
-                SELECT {key} FROM alive
-            )
-            SELECT
-                (SELECT count(*) FROM news),
-                (SELECT count(*) FROM lost),
-                (SELECT count(*) FROM alive) + (SELECT count(*) FROM come) - (SELECT count(*) FROM left_now),
-                (SELECT count(*) FROM (SELECT DISTINCT {key} FROM shown))
-            """,
-            {"since": since},
-        ).fetchall()
-    return Merged(*found[0])
+    `alive` is right where there are no news. Rows and keys are compared by hashes of 64 bits, so that a slice
+    of any size takes some bytes a row."""
+    read = pl.scan_parquet(spool)
+    trashed = pl.col(TRASHED) if table.shows_deleted else pl.lit(False)
+    unsent = _unsent(read, table)
+    columns = [name for name in table.row_schema.names if name != table.numbered and name not in unsent]
+    known_by = list(table.primary_key) if table.numbered is None and not unsent else columns
+    hashes = pl.struct(columns).hash().alias("row"), pl.struct(known_by).hash().alias("key")
+    sent = read.select(*hashes, trashed.alias("gone")).collect(engine="streaming")
+    is_late = (pl.col(updated_at) > since).fill_null(value=False)
+    before = (
+        scan_files(lake.files(table, slice), pl.DataFrame(file_schema(table).empty_table()).schema)
+        .select(*hashes, pl.col(DELETED_AT).is_not_null().alias("gone"), is_late.alias("late"))
+        .collect(engine="streaming")
+    )
+    (alive, gone), (shown, hidden) = _by_fate(before), _by_fate(sent)
+    come = shown["key"].unique()
+    left = hidden["key"].unique()
+    left_now = left.filter(~left.is_in(come.implode()) & left.is_in(alive["key"].implode()))
+    return Merged(
+        news=_beyond(shown["row"], alive["row"]) + _beyond(hidden["row"], gone["row"]),
+        lost=_beyond(alive.filter("late")["key"], sent["key"]),
+        alive=len(alive) + len(come.filter(~come.is_in(alive["key"].implode()))) - len(left_now),
+        shown=len(come),
+    )
+
+
+def _unsent(read: pl.LazyFrame, table: Table) -> set[str]:
+    """Parts of the key that some of the rows lack, and may not."""
+    parts = [name for name in table.primary_key if name not in (table.numbered, *table.nullable_key)]
+    lacking = read.select(pl.col(parts).null_count()).collect(engine="streaming") if parts else pl.DataFrame()
+    return {name for name in lacking.columns if lacking[name].item()}
+
+
+def _by_fate(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Those that are alive, and those that are gone."""
+    return rows.filter(~pl.col("gone")), rows.filter("gone")
+
+
+def _beyond(ours: pl.Series, theirs: pl.Series) -> int:
+    """How many of `ours` have no match of their own among `theirs`, as SQL's EXCEPT ALL counts."""
+    counts = (
+        ours.rename("hash")
+        .value_counts(name="ours")
+        .join(theirs.rename("hash").value_counts(name="theirs"), on="hash", how="left")
+    )
+    beyond = pl.col("ours").cast(pl.Int64) - pl.col("theirs").fill_null(0).cast(pl.Int64)
+    return int(counts.select(beyond.clip(lower_bound=0).sum()).item())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from deltalake import DeltaTable
 
 from warehouse.identifiers import folded, listed, quoted
 from warehouse.lake.delta import Lake, until_committed
-from warehouse.lake.sql import BATCH_ROWS, connect, view
+from warehouse.lake.sql import BATCH_ROWS, pooled, view
 from warehouse.lake.tables import DELETED_AT, EXTRA, ROW_KEY, SCHOOL_ID, SEGMENT, Slice, Table, file_schema
 from warehouse.load.delta_commit import rearrange
 from warehouse.load.schema_evolution import evolve, held_columns, place
@@ -67,7 +66,7 @@ def _rekey(
         return set()
     held = held_columns(wanted, opened)
     table = replace(wanted, columns=tuple(each.column for each in held))
-    with tempfile.TemporaryDirectory(dir=scratch) as folder, closing(connect(scratch=Path(folder))) as con:
+    with tempfile.TemporaryDirectory(dir=scratch) as folder, pooled(Path(folder)) as con:
         view(con, "held", files, table.lake_schema, hive=True)
         keyed = wanted.primary_key != (ROW_KEY.name,)
         if keyed:
@@ -149,7 +148,7 @@ def _show_named(
         for batch in alive.to_arrow_reader(BATCH_ROWS):
             new = row_names.column(batch.select(schema.names).cast(schema))
             writer.write_batch(pa.RecordBatch.from_arrays([batch.column(ROW_KEY.name), new], schema=names))
-    con.read_parquet(str(path)).create_view("named")
+    con.register("named", con.read_parquet(str(path)))
     con.execute(f"""
         CREATE TEMP VIEW placed AS
         SELECT

@@ -1,0 +1,101 @@
+"""What a reading of changes would make of a slice is what plain dicts and counters say."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lake_kit import MARKS, SLICE, START, row, sync
+
+from warehouse.lake.delta import Lake
+from warehouse.lake.spool import Spool
+from warehouse.lake.tables import Column, Table
+from warehouse.load.watermark import Merged, foresee
+
+SINCE = START - timedelta(days=6)
+rows = st.builds(
+    row,
+    id=st.integers(1, 4),
+    kind=st.sampled_from(["raw", "item"]),
+    score=st.sampled_from([None, Decimal(0), Decimal("85.5")]),
+    tags=st.sampled_from([None, [], [{"name": "优"}], [{"name": None}]]),
+    updated_at=st.sampled_from([None, START - timedelta(days=9), START - timedelta(days=4)]),
+    _trashed=st.booleans(),
+)
+batches = st.lists(rows, max_size=9)
+
+
+def spooled(lake: Lake, table: Table, sent: Iterable[dict[str, Any]]) -> Merged:
+    """What `sent` would make of the slice."""
+    with Spool(table, Path(lake.root) / "work") as spool:
+        spool.write(pa.RecordBatch.from_pylist(list(sent), schema=table.spool_schema))
+        return foresee(lake, table, SLICE, spool.finish(), SINCE, "updated_at")
+
+
+def counted(found: Iterable[dict[str, Any]], *names: str) -> Counter[str]:
+    """Rows by some of their values; 0 and 0.00 are one."""
+    plain = ([one[name] for name in names] for one in found)
+    return Counter(
+        repr([each.normalize() if isinstance(each, Decimal) else each for each in one]) for one in plain
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(batches, batches)
+def test_changes_are_foreseen(first: list[dict[str, Any]], sent: list[dict[str, Any]]) -> None:
+    key, content = ("id", "kind"), [name for name in MARKS.row_schema.names if name != "_extra"]
+    with tempfile.TemporaryDirectory() as folder:
+        lake = Lake(f"{folder}/lake")
+        lake.ensure([MARKS])
+        sync(lake, 0, first)
+        held = lake.read(MARKS, SLICE, alive=False).to_pylist()
+        alive = [one for one in held if one["_deleted_at"] is None]
+        gone = [one for one in held if one["_deleted_at"] is not None]
+        shown = [one for one in sent if not one["_trashed"]]
+        hidden = [one for one in sent if one["_trashed"]]
+        late = [one for one in alive if one["updated_at"] and one["updated_at"] > SINCE]
+        news = counted(shown, *content) - counted(alive, *content)
+        news += counted(hidden, *content) - counted(gone, *content)
+        before, come = set(counted(alive, *key)), set(counted(shown, *key))
+        leaving = set(counted(hidden, *key)) - come
+        assert spooled(lake, MARKS, sent) == Merged(
+            news=news.total(),
+            lost=(counted(late, *key) - counted(sent, *key)).total(),
+            alive=len((before | come) - leaving),
+            shown=len(come),
+        )
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    lake = Lake(str(tmp_path / "lake"))
+    lake.ensure([MARKS])
+    return lake
+
+
+def test_a_column_that_came_later_is_null_in_older_files(lake: Lake) -> None:
+    sync(lake, 0, [row(1), row(2)])
+    wider = replace(MARKS, columns=(*MARKS.columns, Column("room", pa.string(), "Room")))
+    assert spooled(lake, wider, [{**row(1), "room": None}]) == Merged(0, 0, 2, 1)
+    assert spooled(lake, wider, [{**row(1), "room": "3"}]) == Merged(1, 0, 2, 1)
+
+
+def test_rows_without_a_part_of_their_key_are_known_by_all_else(lake: Lake) -> None:
+    sync(lake, 0, [row(1), row(2, kind="item")])
+    loose = replace(MARKS, nullable_key=("kind",))
+    assert spooled(lake, loose, [row(1, kind=None)]) == Merged(1, 0, 3, 1)
+    numbered = replace(MARKS, numbered="id", nullable_key=MARKS.primary_key)
+    assert spooled(lake, numbered, [row(9), row(8)]) == Merged(1, 0, 2, 1)
+
+
+def test_nothing_held_and_nothing_sent(lake: Lake) -> None:
+    assert spooled(lake, MARKS, []) == Merged(0, 0, 0, 0)
+    assert spooled(lake, MARKS, [row(1)]) == Merged(1, 0, 1, 1)
