@@ -50,7 +50,7 @@ def _faults(_context: click.Context, _parameter: click.Parameter, texts: tuple[s
         raise click.BadParameter(str(error)) from error
 
 
-@click.command()
+@click.command(epilog="\b\nExample:\n  campus simulator --port 8711 --schools 2")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port", default=0, type=click.IntRange(0, 65535), show_default=True, help="Port; 0 takes a free one."

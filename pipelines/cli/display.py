@@ -1,14 +1,10 @@
-"""What the terminal shows: progress while a sync runs, and tables."""
+"""What the terminal shows: progress while a sync runs, and tables with a title."""
 
-import csv
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from itertools import chain, count
 from typing import Any
 
-import msgspec
 from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -78,41 +74,3 @@ def _cell(value: Any) -> Text:
     if isinstance(value, int) and not isinstance(value, bool):
         return Text(f"{value:,}")
     return Text("" if value is None else str(value))
-
-
-def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], style: str) -> None:
-    """Print a query's result as `table`, `csv` or `json` (decimals with all their digits)."""
-    _STYLES[style](columns, rows)
-
-
-def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    show("", columns, rows)
-
-
-def _print_csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    writer = csv.writer(sys.stdout)
-    writer.writerow(columns)
-    writer.writerows(rows)
-
-
-def _print_json(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    encoder = msgspec.json.Encoder(decimal_format="number")
-    names = _distinct(columns)
-    records = [dict(zip(names, row, strict=True)) for row in rows]
-    sys.stdout.write(encoder.encode(records).decode() + "\n")
-
-
-def _distinct(columns: Sequence[str]) -> list[str]:
-    """The names with _1, _2, ... at repeated ones as in DuckDB: an object has a name once."""
-    names: list[str] = []
-    for column in columns:
-        candidates = chain([column], (f"{column}_{n}" for n in count(1)))
-        names.append(next(name for name in candidates if name not in names))
-    return names
-
-
-_STYLES: dict[str, Callable[[Sequence[str], Sequence[Sequence[Any]]], None]] = {
-    "table": _print_table,
-    "csv": _print_csv,
-    "json": _print_json,
-}

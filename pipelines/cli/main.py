@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-import duckdb
 from deltalake.exceptions import DeltaError
 
 from exports.export import Format
-from pipelines.cli.display import console, errors, print_rows
+from pipelines.cli.display import console, errors
 from pipelines.settings import Settings, SettingsError, check_home, load_settings
 from pipelines.writers import Busy
 from simulator.cli import simulator
@@ -21,7 +20,20 @@ from warehouse.publish.dbt_project import ModelsBroken
 INTERRUPTED = 130  # as a shell reports SIGINT
 
 
-class Edge(click.Group):
+class Group(click.Group):
+    """Lists its commands with the whole first sentence of each; click would cut it off."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """A line or two a command, in the order of their names."""
+        rows = [
+            (name, (command.help or "").split("\n\n")[0].replace("\n", " "))
+            for name, command in sorted(self.commands.items())
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Edge(Group):
     """What no command handles by itself ends here, as a line for the person at the terminal."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -49,7 +61,17 @@ def _tell(problem: str) -> None:
     errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
 
 
-@click.group(cls=Edge, context_settings={"help_option_names": ["-h", "--help"]})
+def _example(*lines: str) -> str:
+    """What stands below a command's help."""
+    return "\b\nExample:\n" + "\n".join(f"  campus {line}" for line in lines)
+
+
+@click.group(
+    cls=Edge,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=_example("demo", "sync --help"),
+)
+@click.version_option(package_name="campus-warehouse", prog_name="campus")
 def main() -> None:
     """Campus Warehouse: a school platform's data in a warehouse that people can trust."""
 
@@ -65,7 +87,7 @@ def _settings_to_write() -> Settings:
     return settings
 
 
-@main.command()
+@main.command(epilog=_example("sync", "sync --school 101 --full"))
 @click.option("--school", "schools", type=int, multiple=True, help="Only this school; may be repeated.")
 @click.option("--full", is_flag=True, help="Read everything again.")
 @click.option("--select", "selection", help="Only these assets, in Dagster's selection syntax.")
@@ -82,7 +104,7 @@ def sync(schools: tuple[int, ...], full: bool, selection: str | None, accept_van
     sys.exit(run_sync(settings, schools, selection, full=full, accept_vanished=accept_vanished))
 
 
-@main.command()
+@main.command(epilog=_example("build"))
 def build() -> None:
     """Build the models from the lake as it is, check them, and publish campus.duckdb."""
     settings = _settings_to_write()
@@ -93,7 +115,7 @@ def build() -> None:
         sys.exit(run_build(settings, tags))
 
 
-@main.command()
+@main.command(epilog=_example("notify --test"))
 @click.option("--test", is_flag=True, help="Send a message that says it is a trial.")
 def notify(test: bool) -> None:
     """Send what there is to do to the webhook and the mailboxes of the settings, as the morning does."""
@@ -103,7 +125,7 @@ def notify(test: bool) -> None:
     sys.exit(run_notify(settings, test=test))
 
 
-@main.command()
+@main.command(epilog=_example("demo"))
 def demo() -> None:
     """The whole thing on the embedded simulator: two nights, build, publish, and a few things to see."""
     settings = _settings_to_write()
@@ -112,7 +134,7 @@ def demo() -> None:
     sys.exit(run_demo(settings))
 
 
-@main.command()
+@main.command(epilog=_example("doctor"))
 def doctor() -> None:
     """Say in words whether the settings, the token, its scopes and each endpoint are right."""
     settings = load_settings()
@@ -121,7 +143,7 @@ def doctor() -> None:
     sys.exit(run_doctor(settings))
 
 
-@main.command()
+@main.command(epilog=_example("status"))
 def status() -> None:
     """Say how each school stands and what there is to do; exit status 1 where there is something."""
     settings = load_settings()
@@ -130,31 +152,23 @@ def status() -> None:
     sys.exit(run_status(settings))
 
 
-@main.command()
+@main.command(
+    epilog=_example(
+        'sql "FROM marts.early_warning LIMIT 5"', 'sql "FROM core.dim_class" --format csv > classes.csv'
+    )
+)
 @click.argument("query")
 @click.option(
     "--format", "style", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True
 )
 def sql(query: str, style: str) -> None:
-    """Run QUERY on the published campus.duckdb, also while a sync runs."""
-    settings = load_settings()
-    if not settings.published.exists():
-        _tell(f"{settings.published} is not there yet: run `campus sync`")
-        sys.exit(1)
-    try:
-        with duckdb.connect(str(settings.published), read_only=True) as connection:
-            result = connection.execute(query)
-            if not result:
-                _tell("there is no statement in the query")
-                sys.exit(2)
-            columns = [column[0] for column in result.description or ()]
-            print_rows(columns, result.fetchall(), style)
-    except duckdb.Error as error:
-        _tell(str(error))
-        sys.exit(1)
+    """Run QUERY on the published campus.duckdb, also while a sync runs; every statement's result is shown."""
+    from pipelines.cli.sql import run_sql
+
+    sys.exit(run_sql(load_settings().published, query, style))
 
 
-@main.command()
+@main.command(epilog=_example("export --all", "export marts.early_warning --school 101 --format csv"))
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--all", "configured", is_flag=True, help="All that `exports` of campus.yaml names.")
 @click.option(
@@ -186,7 +200,7 @@ def export(
     sys.exit(run_export(settings, names, format=format, folder=folder, schools=schools))
 
 
-@main.group()
+@main.group(cls=Group, epilog=_example("quarantine list"))
 def quarantine() -> None:
     """Rows that could not be loaded: what they are, and another try."""
 
@@ -199,7 +213,7 @@ _OF_RESOURCE = click.option(
 )
 
 
-@quarantine.command("list")
+@quarantine.command("list", epilog=_example("quarantine list --school 101 --format csv"))
 @_OF_SCHOOL
 @_OF_RESOURCE
 @click.option(
@@ -214,7 +228,7 @@ def list_quarantine(schools: tuple[int, ...], resources: tuple[str, ...], style:
     sys.exit(run_list(settings, schools, resources, style, personal=personal))
 
 
-@quarantine.command("replay")
+@quarantine.command("replay", epilog=_example("quarantine replay --resource grades"))
 @_OF_SCHOOL
 @_OF_RESOURCE
 def replay_quarantine(schools: tuple[int, ...], resources: tuple[str, ...]) -> None:
@@ -225,7 +239,7 @@ def replay_quarantine(schools: tuple[int, ...], resources: tuple[str, ...]) -> N
     sys.exit(run_replay(settings, schools, resources))
 
 
-@main.command("push-receiver")
+@main.command("push-receiver", epilog=_example("push-receiver"))
 def push_receiver() -> None:
     """Take the platform's change pushes (CAMPUS_PUSH_TOKEN, CAMPUS_PUSH_HOST, CAMPUS_PUSH_PORT)."""
     settings = _settings_to_write()
@@ -236,7 +250,7 @@ def push_receiver() -> None:
     serve(settings)
 
 
-@main.command()
+@main.command(epilog=_example("ui", "ui -- -p 3001"))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def ui(arguments: tuple[str, ...]) -> None:
     """Open the Dagster UI on what the command line ran; ARGUMENTS go to `dagster dev`, e.g. -- -p 3001."""

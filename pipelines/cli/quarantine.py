@@ -13,7 +13,8 @@ from loading.outage import connected
 from loading.quarantine import Replayed, by_slice, replay
 from loading.runtime import Cause, Runtime
 from pipelines.cli.commands import run_build
-from pipelines.cli.display import USAGE, console, errors, print_rows
+from pipelines.cli.display import USAGE, console, errors
+from pipelines.cli.rows import print_rows
 from pipelines.cli.session import session
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, claim_home, needs_platform

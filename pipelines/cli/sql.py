@@ -1,0 +1,40 @@
+"""`campus sql`: questions to the published file."""
+
+import sys
+from pathlib import Path
+
+import duckdb
+
+from pipelines.cli.display import USAGE, errors
+from pipelines.cli.rows import print_rows
+
+
+def run_sql(published: Path, query: str, style: str) -> int:
+    """Run each statement of a query and print its result, `style` as of print_rows; the exit status.
+
+    The file is opened to be read only, so that no statement changes it and a load may replace it meanwhile.
+    CSV has an empty line between two results, JSON one array a line."""
+    if not published.exists():
+        return _end(f"{published} is not there yet: run `campus sync`", 1)
+    try:
+        with duckdb.connect(str(published), read_only=True) as connection:
+            statements = connection.extract_statements(query)
+            if not statements:
+                return _end("there is no statement in the query", USAGE)
+            printed = 0
+            for statement in statements:
+                result = connection.execute(statement)
+                if not result.description:
+                    continue
+                if printed and style == "csv":
+                    sys.stdout.write("\n")
+                print_rows([column[0] for column in result.description], result.fetchall(), style)
+                printed += 1
+    except duckdb.Error as error:
+        return _end(str(error), 1)
+    return 0
+
+
+def _end(problem: str, status: int) -> int:
+    errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
+    return status
