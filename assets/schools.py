@@ -131,7 +131,7 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     try:
-        forget_old_runs(context.instance, runtime.keep_runs, context.run_id)
+        forget_old_runs(context.instance, runtime.keep_runs, context.run.run_id)
     except SQLAlchemyError as error:
         context.log.warning(f"old runs could not be deleted: {error}")
     for words in put_in_order(context.instance):
