@@ -28,10 +28,13 @@ from pipelines import automation
 from pipelines.cli.demo import CORRECTED_GRADES, POINTS, RESULTS, Result, two_nights
 from pipelines.definitions import build_definitions
 from pipelines.instance import open_instance
+from warehouse.lake.sql import STORAGE_VERSION
 from warehouse.load.load_log import now
 
 CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "correct-horse-battery-staple"
+# The oldest that reads the published file, of tests/old_duckdb.lock.
+OLD_DUCKDB = Path(__file__).parents[2] / ".old-duckdb"
 GUIDE = Path(__file__).parents[2] / "docs" / "analysts.md"
 QUESTIONS = re.findall(r"```sql\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
 SNIPPETS = re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
@@ -77,6 +80,20 @@ def campus(world: World, *arguments: str, **environment: str) -> "subprocess.Com
 def query(world: World, sql: str) -> list[tuple[Any, ...]]:
     with duckdb.connect(str(world.settings.published), read_only=True) as connection:
         return connection.execute(sql).fetchall()
+
+
+@pytest.mark.skipif(not OLD_DUCKDB.exists(), reason="no older DuckDB: `make old-duckdb`")
+def test_an_older_duckdb_reads_every_table_view_and_macro(published: World) -> None:
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("old_duckdb.py"), published.settings.published],
+        env={"PYTHONPATH": str(OLD_DUCKDB)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = json.loads(done.stdout)
+    assert (told["version"], told["problems"]) == (STORAGE_VERSION.removeprefix("v"), {})
+    assert told["read"] > len(RESOURCES)
 
 
 def test_raw_has_each_resource_with_the_interfaces_names_and_comments(published: World) -> None:

@@ -13,6 +13,6 @@ select
     school_id,
     tier,
     lag(upper_percent) over in_school as lower_percent,
-    if(lead(tier) over in_school is null, 100, upper_percent) as upper_percent
+    case when lead(tier) over in_school is null then 100 else upper_percent end as upper_percent
 from tiers
 window in_school as (partition by school_id order by upper_percent)
