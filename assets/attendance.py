@@ -36,7 +36,7 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
     # Weeks and semesters are different partitions, and which belong together only the keys tell.
     mapping = dg.AllPartitionMapping()
     deps = [dg.AssetDep(asset_key(parent.name), partition_mapping=mapping) for parent in PARENTS]
-    return raw_asset(spec, "attendance", deps, ATTENDANCE_WEEKS)
+    return raw_asset(spec, "attendance", deps, ATTENDANCE_WEEKS, freshness=None)
 
 
 @dg.multi_asset(

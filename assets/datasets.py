@@ -13,6 +13,7 @@ import dagster as dg
 import uvloop
 
 from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
+from assets.freshness import NIGHTLY
 from assets.partitions import DATASET_SEGMENTS, asked_for
 from assets.resource_assets import loaded_whole, materialized, raise_failed, whole_spec
 from campus.datasets.selection import SelectionError
@@ -53,6 +54,7 @@ class Job:
             group_name="datasets",
             kinds={"deltalake"},
             skippable=True,
+            freshness_policy=NIGHTLY,
             partitions_def=DATASET_SEGMENTS,
             metadata={"scope": DATASETS.scopes[0], "slice": "one segment of the ids of a school's dataset"},
         )

@@ -10,6 +10,7 @@ import dagster as dg
 import uvloop
 
 from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
+from assets.freshness import NIGHTLY
 from assets.partitions import REPORT_RESULTS, asked_for
 from assets.resource_assets import (
     asset_key,
@@ -54,6 +55,7 @@ RESULTS_AT_A_TIME = 4
             group_name="reports",
             kinds={"deltalake"},
             skippable=True,
+            freshness_policy=NIGHTLY,
             partitions_def=REPORT_RESULTS,
             metadata={
                 "scope": REPORT_FIELDS.scopes[0],

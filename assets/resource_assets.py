@@ -6,23 +6,27 @@ is noted while the others go on. What loaded is recorded partition by partition 
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 import dagster as dg
 import uvloop
 
 from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
+from assets.freshness import NIGHTLY
 from assets.partitions import asked_for
 from campus.contracts.fields import fields
 from campus.http.errors import Halt
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
 from loading.chain import load_school
 from loading.commit import Loaded, in_words
+from loading.names import Names, names_of
 from loading.outage import connected
 from loading.partition_keys import partitions_of, semesters_by_school
 from loading.pushes.misses import measure_misses
 from loading.runtime import Cause, Runtime, cause_of, told
 from loading.slice_loader import Loader
 from loading.tables import TABLES
+from warehouse.lake.delta import Lake
 from warehouse.load.load_log import committed
 from warehouse.load.log_writer import batched
 
@@ -100,8 +104,9 @@ def raw_asset(
     group: str,
     deps: Iterable[dg.AssetKey | dg.AssetDep],
     partitions: dg.PartitionsDefinition | None = None,
+    freshness: dg.FreshnessPolicy | None = NIGHTLY,
 ) -> dg.AssetSpec:
-    """The asset of a resource's raw table."""
+    """The asset of a resource's raw table. `freshness`: how old it may be."""
     return dg.AssetSpec(
         asset_key(spec.name),
         deps=deps,
@@ -110,6 +115,7 @@ def raw_asset(
         kinds={"deltalake"},
         skippable=True,
         partitions_def=partitions,
+        freshness_policy=freshness,
         metadata=_of_resource(spec),
     )
 
@@ -173,8 +179,17 @@ def materialized(
         context.log.error(f"{label} failed: {one.message}")
         return
     context.log.info(f"{label}: {one.status} {one.message}".rstrip())
+    names = _names(context.resources.campus.lake, cause_of(context.run.run_id, context.run.tags).sync_id)
     for partition in partitions:
-        context.log_event(dg.AssetMaterialization(asset, partition=partition, metadata=metadata))
+        shown = {**names.of_partition(partition, is_v1=one.spec.is_v1), **metadata}
+        context.log_event(dg.AssetMaterialization(asset, partition=partition, metadata=shown))
+
+
+@lru_cache(maxsize=1)
+def _names(lake: Lake, sync_id: str) -> Names:
+    """What schools and semesters are called, which the keys of partitions do not say; read once a night, as
+    the discovery has found them."""
+    return names_of(lake)
 
 
 def described(one: Loaded) -> dict[str, str | int]:

@@ -12,6 +12,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from assets import base_data, v1
 from assets.drift_checks import in_lines, sources_of, tell_drift
+from assets.partition_names import partitions_in_words
 from assets.partition_renames import put_in_order
 from assets.partitions import (
     ATTENDANCE_WEEKS,
@@ -45,6 +46,7 @@ from campus.registry import (
 from loading.attendance.weeks import timeline_in
 from loading.commit import Loaded, in_words
 from loading.datasets.plans import plan_datasets
+from loading.names import names_of
 from loading.outage import connected
 from loading.partition_keys import (
     keys_by_school,
@@ -168,6 +170,7 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
             "new partitions": new,
             "weeks": sum(map(len, found.weeks.values())),
             "new weeks": new_weeks,
+            "partitions": partitions_in_words(found.semesters, found.v1_semesters, names_of(runtime.lake)),
         },
     )
     planned: dict[ResourceSpec, dict[str, str | int]] = {

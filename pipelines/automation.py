@@ -19,7 +19,8 @@ from loading.partition_keys import partition_key, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG
 from loading.tables import TABLES
 from pipelines.due import RANGE_START, due_keys, of_schools, school_ranges, school_tags
-from pipelines.interrupted import LAUNCHER_TAG, UNFINISHED, close_gone_runs
+from pipelines.interrupted import UNFINISHED, close_gone_runs
+from pipelines.launches import is_of_a_command
 from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
 from warehouse.lake.delta import Lake
@@ -82,7 +83,7 @@ def loads_after_discovery(
     )
     def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         instance, run = context.instance, context.dagster_run
-        if LAUNCHER_TAG in run.tags:
+        if is_of_a_command(run.tags):
             yield dg.SkipReason(OF_A_COMMAND)
             return
         if HALTED_TAG in run.tags:
@@ -130,7 +131,7 @@ def attendance_after_classes(
     def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         instance, tags = context.instance, context.dagster_run.tags
         sync_id, start = tags.get(SYNC_ID_TAG), tags.get(RANGE_START)
-        if LAUNCHER_TAG in tags:
+        if is_of_a_command(tags):
             yield dg.SkipReason(OF_A_COMMAND)
             return
         if sync_id is None or start is None:

@@ -22,7 +22,7 @@ from assets.v1 import v1_data
 from loading.runtime import Runtime
 from pipelines.automation import attendance_after_classes, loads_after_discovery, nightly, publish_after_loads
 from pipelines.export_automation import export_definitions
-from pipelines.notices.automation import notice_definitions
+from pipelines.notices.automation import morning_definitions
 from pipelines.pushes.automation import push_definitions
 from pipelines.resources import build_of, campus_resource
 from pipelines.settings import Settings, load_settings
@@ -122,8 +122,8 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     )
     exports = export_definitions(settings)
     pushes = push_definitions(settings, BASE_DATA, publish)
-    notices = notice_definitions(settings)
-    return dg.Definitions.merge(load_definitions(settings, runtime), publication, exports, pushes, notices)
+    morning = morning_definitions(settings)
+    return dg.Definitions.merge(load_definitions(settings, runtime), publication, exports, pushes, morning)
 
 
 @dg.definitions

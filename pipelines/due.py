@@ -1,16 +1,17 @@
 """Which partitions a load is asked for, and in which runs."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from campus.registry import SCHOOLS
+from loading.names import school_names
 from loading.partition_keys import school_of
-from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
+#: Where a run says of which school its partitions are: the first that it has.
+PARTITION_TAGS = (RANGE_START, "dagster/partition")
 
 
 # On a run: the school that it loads, by id and name.
@@ -31,11 +32,16 @@ class PartitionRange:
         return {RANGE_START: self.start, RANGE_END: self.end}
 
 
-def school_tags(lake: Lake, school_id: int) -> dict[str, str]:
-    """The run tag that says in words which school a run loads."""
-    rows = lake.read(TABLES[SCHOOLS.name], slice_of(SCHOOLS, school_id), ["name"]).to_pylist()
-    name = next((row["name"] for row in rows if row["name"]), "")
-    return {SCHOOL_TAG: f"{school_id} {name}".strip()}
+def school_tags(lake: Lake, first: int, last: int | None = None) -> dict[str, str]:
+    """The run tag that says in words which school a run loads, or from which to which."""
+    names = school_names(lake)
+    ends = dict.fromkeys([first, last or first])
+    return {SCHOOL_TAG: " to ".join(f"{each} {names.get(each, '')}".strip() for each in ends)}
+
+
+def school_in(tags: Mapping[str, str]) -> int:
+    """The school of a run's partitions, the first one where they are of several; NO_SCHOOL: it has none."""
+    return school_of(next((tags[tag] for tag in PARTITION_TAGS if tag in tags), ""))
 
 
 def of_schools(keys: Sequence[str], school_ids: Sequence[int] | None) -> list[str]:

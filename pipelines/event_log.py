@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import dagster as dg
-from sqlalchemy import Connection, Engine, create_engine
+from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.pool import QueuePool
 
 from assets.dagster_private import SqliteEventLogStorage
@@ -21,6 +21,13 @@ from assets.dagster_private import SqliteEventLogStorage
 KEPT = 8
 #: How long a statement waits for another process that writes the same file.
 BUSY_SECONDS = 30
+#: What a check found last stays.
+FORGET_CHECKS = text("""
+    DELETE FROM asset_check_executions AS old WHERE run_id = :run_id AND EXISTS (
+        SELECT 1 FROM asset_check_executions AS newer
+        WHERE newer.asset_key = old.asset_key AND newer.check_name = old.check_name AND newer.id > old.id
+    )
+""")
 
 
 class KeptSqliteEventLog(SqliteEventLogStorage):
@@ -43,8 +50,11 @@ class KeptSqliteEventLog(SqliteEventLogStorage):
         os.utime(self.path_for_shard(event.run_id))
 
     def delete_events(self, run_id: str) -> None:
-        """Delete the events of a run, and the file that held them."""
+        """Delete the events of a run, the file that held them, and what its checks found where they have been
+        run again since, which Dagster would keep for ever."""
         super().delete_events(run_id)
+        with self.index_connection() as connection:
+            connection.execute(FORGET_CHECKS, {"run_id": run_id})
         with self._db_lock:
             if run_id in self._engines:
                 self._engines.pop(run_id)[1].dispose()

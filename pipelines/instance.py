@@ -22,13 +22,14 @@ EVENT_LOG: dict[str, object] = {
         "config": {"base_dir": {"env": "DAGSTER_HOME"}},
     }
 }
-# One load and one build at a time: a platform is asked by one run, and a build takes all its memory.
-CONFIG: dict[str, object] = {
+#: What the first version wrote, without saying that it was its own.
+FIRST: dict[str, object] = {
     "telemetry": {"enabled": False},
     # Nothing is printed but dbt's account, which its own log has; and the processes that would catch it can
     # outlive the command and hold its output open.
     "compute_logs": NO_COMPUTE_LOGS,
     "nux": {"enabled": False},
+    # One load and one build at a time: a platform is asked by one run, and a build takes all its memory.
     "concurrency": {
         "pools": {"default_limit": 1, "granularity": "run"},
         "runs": {"max_concurrent_runs": 4},
@@ -38,6 +39,14 @@ CONFIG: dict[str, object] = {
         "free_slots_after_run_end_seconds": 60,
         # A run whose process was killed looks as if it went on, and holds up the others and the publication.
         "max_runtime_seconds": 12 * 3600,
+    },
+}
+CONFIG = FIRST | {
+    "run_coordinator": {"module": "pipelines.launches", "class": "NamedLaunches"},
+    # Sensors look every few seconds, and Dagster would keep what they found for a week or for ever.
+    "retention": {
+        kind: {"purge_after_days": {"skipped": 1, "success": 60, "failure": 60, "started": 60}}
+        for kind in ("schedule", "sensor")
     },
 }
 
@@ -71,4 +80,4 @@ def _config() -> dict[str, object]:
 
 def _is_ours(text: str) -> bool:
     """Whether a version of campus wrote this: the first one did not say so."""
-    return text.startswith(OURS) or yaml.safe_load(text) == CONFIG
+    return text.startswith(OURS) or yaml.safe_load(text) == FIRST

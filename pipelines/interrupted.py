@@ -8,10 +8,8 @@ from assets.dagster_private import show_on_timeline
 from pipelines.settings import Settings
 from pipelines.writers import Writer, living
 
-#: On a run: the file of the process that runs it, see writers.
+#: On a run: the file of the process that runs it, see writers; empty: it has none yet.
 PROCESS_TAG = "campus/process"
-#: On a run of a command: who has launched it. Nothing follows it by itself: the command does what does.
-LAUNCHER_TAG = "campus/launched_by"
 UNFINISHED = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
@@ -46,7 +44,7 @@ def _without_process(instance: dg.DagsterInstance, settings: Settings) -> list[d
     # In this order, since a process is there before its run says so.
     runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
     alive = {writer.name for writer in living(settings)}
-    return [run for run in runs if PROCESS_TAG in run.tags and run.tags[PROCESS_TAG] not in alive]
+    return [run for run in runs if run.tags.get(PROCESS_TAG) and run.tags[PROCESS_TAG] not in alive]
 
 
 def cancel_runs(instance: dg.DagsterInstance, writer: Writer) -> None:

@@ -1,6 +1,6 @@
 """The Dagster resource `campus`: the platform (or the embedded simulator) and the lake, from the settings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -14,9 +14,11 @@ from campus.reports.selection import ReportSelection
 from loading.attendance.weeks import AttendanceSettings
 from loading.custom_fields import forget_id_numbers
 from loading.datasets.tables import DatasetSettings
+from loading.partition_keys import NO_SCHOOL, school_of
 from loading.reports.tables import WantedReport
 from loading.runtime import Runtime
 from loading.tables import TABLES
+from pipelines.due import RANGE_END, SCHOOL_TAG, school_in, school_tags
 from pipelines.interrupted import PROCESS_TAG
 from pipelines.settings import Settings, needs_platform
 from pipelines.writers import writing
@@ -100,7 +102,7 @@ def campus_resource(settings: Settings) -> dg.ResourceDefinition:
 def _as_writer(context: dg.InitResourceContext, settings: Settings) -> Iterator[None]:
     """Be a writer for a run, unless it is one of a command, which is."""
     run, instance = context.run, context.instance
-    if run is None or instance is None or PROCESS_TAG in run.tags:
+    if run is None or instance is None or run.tags.get(PROCESS_TAG):
         yield
         return
     command = f"the run {run.run_id[:8]} of the job {run.job_name}"
@@ -110,8 +112,16 @@ def _as_writer(context: dg.InitResourceContext, settings: Settings) -> Iterator[
             context.log.info(words)
 
     with writing(settings, command, alone=False, patience=RUN_PATIENCE, tell=tell) as writer:
-        instance.add_run_tags(run.run_id, {PROCESS_TAG: writer.name})
+        instance.add_run_tags(run.run_id, {PROCESS_TAG: writer.name} | _school_tags(run.tags, settings))
         yield
+
+
+def _school_tags(tags: Mapping[str, str], settings: Settings) -> dict[str, str]:
+    """The tag with the school's name for a run of partitions that a person has chosen; others have it."""
+    first, last = school_in(tags), school_of(tags.get(RANGE_END, ""))
+    if SCHOOL_TAG in tags or first == NO_SCHOOL:
+        return {}
+    return school_tags(Lake(str(settings.lake_root)), first, last)
 
 
 def _client(settings: Settings, base_url: str, client_id: str, client_secret: str) -> ClientConfig:

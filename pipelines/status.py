@@ -5,15 +5,16 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from assets.drift_checks import in_lines
+from assets.freshness import STALE
 from assets.models import last_problem
 from campus.registry import ATTENDANCE, BASE_DATA, REPORT_METADATA, SCHOOLS, V1_DATA
+from loading.names import school_names
 from loading.outage import NOTE, known_since
 from loading.pushes.inbox import inbox_path, opened
-from loading.tables import TABLES
 from pipelines.settings import Settings
 from pipelines.writers import living
 from warehouse.lake.delta import Lake
@@ -24,8 +25,6 @@ from warehouse.load.log_writer import standing_rows
 
 Row = Mapping[str, Any]
 
-#: A school of which nothing was loaded for so long has missed a night.
-STALE = timedelta(hours=26)
 #: Days over which what pushes have missed is counted.
 PUSH_DAYS = 7
 MOST_SLICES = 5
@@ -73,7 +72,7 @@ def status_of(settings: Settings) -> Status:
     standings = _by_school(rows)
     failed = _by_school(last_failures(lake, [row for row in rows if row["status"] == "failed"]))
     waiting = _by_school(quarantine_rows(lake))
-    names = _names(lake)
+    names = school_names(lake)
     ids = settings.school_ids or sorted(names.keys() | standings.keys())
     schools = [
         _school(each, names.get(each, ""), standings[each], failed[each], waiting[each]) for each in ids
@@ -128,13 +127,6 @@ def _group(resource: str) -> str:
 def _some(slices: Sequence[str]) -> str:
     more = len(slices) - MOST_SLICES
     return ", ".join(slices[:MOST_SLICES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _names(lake: Lake) -> dict[int, str]:
-    if not lake.holds(TABLES[SCHOOLS.name]):
-        return {}
-    rows = lake.read(TABLES[SCHOOLS.name], columns=["id", "name"]).to_pylist()
-    return {row["id"]: row["name"] or "" for row in rows}
 
 
 def _missed_by_pushes(settings: Settings) -> list[str]:

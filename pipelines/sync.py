@@ -14,7 +14,7 @@ from loading.attendance.weeks import weeks_to_ask
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from pipelines.definitions import ATTENDANCE, DISCOVERY, LOADS, PUBLISH
 from pipelines.due import of_schools, school_ranges, school_tags
-from pipelines.interrupted import LAUNCHER_TAG
+from pipelines.launches import LAUNCHER_TAG
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import batched
 

@@ -20,6 +20,7 @@ LONGEST = (
     UNDIVIDED,
     "tests/pipelines/test_ui.py",
     "tests/pipelines/test_incremental.py",
+    "tests/pipelines/test_homes.py",
     "tests/pipelines/test_dataset_words.py",
     "tests/pipelines/test_false_empties.py",
     "tests/pipelines/test_publishing.py",

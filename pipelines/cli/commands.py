@@ -14,6 +14,7 @@ from pipelines.cli.session import session
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.instance import open_instance
+from pipelines.notices.automation import show_status
 from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
 from pipelines.settings import Settings, claim_home, needs_platform
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
@@ -44,6 +45,8 @@ def run_sync(
     with session(settings, "campus sync") as tags:
         status = _sync(settings, schools, selection, tags, full=full, accept_vanished=accept_vanished)
     if status != USAGE:
+        with open_instance(settings) as instance:
+            show_status(instance, settings)
         tell(settings)
     return status
 

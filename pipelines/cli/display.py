@@ -74,3 +74,8 @@ def _cell(value: Any) -> Text:
     if isinstance(value, int) and not isinstance(value, bool):
         return Text(f"{value:,}")
     return Text("" if value is None else str(value))
+
+
+def example(*lines: str) -> str:
+    """What stands below a command's help."""
+    return "\b\nExample:\n" + "\n".join(f"  campus {line}" for line in lines)

@@ -9,7 +9,8 @@ import click
 from deltalake.exceptions import DeltaError
 
 from exports.export import Format
-from pipelines.cli.display import console, errors
+from pipelines.cli.backup import backup, restore
+from pipelines.cli.display import console, errors, example
 from pipelines.settings import Settings, SettingsError, check_home, load_settings
 from pipelines.writers import Busy
 from simulator.cli import simulator
@@ -61,22 +62,18 @@ def _tell(problem: str) -> None:
     errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
 
 
-def _example(*lines: str) -> str:
-    """What stands below a command's help."""
-    return "\b\nExample:\n" + "\n".join(f"  campus {line}" for line in lines)
-
-
 @click.group(
     cls=Edge,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=_example("demo", "sync --help"),
+    epilog=example("demo", "sync --help"),
 )
 @click.version_option(package_name="campus-warehouse", prog_name="campus")
 def main() -> None:
     """Campus Warehouse: a school platform's data in a warehouse that people can trust."""
 
 
-main.add_command(simulator)
+for _command in (simulator, backup, restore):
+    main.add_command(_command)
 
 
 def _settings_to_write() -> Settings:
@@ -87,7 +84,7 @@ def _settings_to_write() -> Settings:
     return settings
 
 
-@main.command(epilog=_example("sync", "sync --school 101 --full"))
+@main.command(epilog=example("sync", "sync --school 101 --full"))
 @click.option("--school", "schools", type=int, multiple=True, help="Only this school; may be repeated.")
 @click.option("--full", is_flag=True, help="Read everything again.")
 @click.option("--select", "selection", help="Only these assets, in Dagster's selection syntax.")
@@ -104,7 +101,7 @@ def sync(schools: tuple[int, ...], full: bool, selection: str | None, accept_van
     sys.exit(run_sync(settings, schools, selection, full=full, accept_vanished=accept_vanished))
 
 
-@main.command(epilog=_example("build"))
+@main.command(epilog=example("build"))
 def build() -> None:
     """Build the models from the lake as it is, check them, and publish campus.duckdb."""
     settings = _settings_to_write()
@@ -115,7 +112,7 @@ def build() -> None:
         sys.exit(run_build(settings, tags))
 
 
-@main.command(epilog=_example("notify --test"))
+@main.command(epilog=example("notify --test"))
 @click.option("--test", is_flag=True, help="Send a message that says it is a trial.")
 def notify(test: bool) -> None:
     """Send what there is to do to the webhook and the mailboxes of the settings, as the morning does."""
@@ -125,7 +122,7 @@ def notify(test: bool) -> None:
     sys.exit(run_notify(settings, test=test))
 
 
-@main.command(epilog=_example("demo"))
+@main.command(epilog=example("demo"))
 def demo() -> None:
     """The whole thing on the embedded simulator: two nights, build, publish, and a few things to see."""
     settings = _settings_to_write()
@@ -134,7 +131,7 @@ def demo() -> None:
     sys.exit(run_demo(settings))
 
 
-@main.command(epilog=_example("doctor"))
+@main.command(epilog=example("doctor"))
 def doctor() -> None:
     """Say in words whether the settings, the token, its scopes and each endpoint are right."""
     settings = load_settings()
@@ -143,7 +140,7 @@ def doctor() -> None:
     sys.exit(run_doctor(settings))
 
 
-@main.command(epilog=_example("status"))
+@main.command(epilog=example("status"))
 def status() -> None:
     """Say how each school stands and what there is to do; exit status 1 where there is something."""
     settings = load_settings()
@@ -153,7 +150,7 @@ def status() -> None:
 
 
 @main.command(
-    epilog=_example(
+    epilog=example(
         'sql "FROM marts.early_warning LIMIT 5"', 'sql "FROM core.dim_class" --format csv > classes.csv'
     )
 )
@@ -168,7 +165,7 @@ def sql(query: str, style: str) -> None:
     sys.exit(run_sql(load_settings().published, query, style))
 
 
-@main.command(epilog=_example("export --all", "export marts.early_warning --school 101 --format csv"))
+@main.command(epilog=example("export --all", "export marts.early_warning --school 101 --format csv"))
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--all", "configured", is_flag=True, help="All that `exports` of campus.yaml names.")
 @click.option(
@@ -200,7 +197,7 @@ def export(
     sys.exit(run_export(settings, names, format=format, folder=folder, schools=schools))
 
 
-@main.group(cls=Group, epilog=_example("quarantine list"))
+@main.group(cls=Group, epilog=example("quarantine list"))
 def quarantine() -> None:
     """Rows that could not be loaded: what they are, and another try."""
 
@@ -213,7 +210,7 @@ _OF_RESOURCE = click.option(
 )
 
 
-@quarantine.command("list", epilog=_example("quarantine list --school 101 --format csv"))
+@quarantine.command("list", epilog=example("quarantine list --school 101 --format csv"))
 @_OF_SCHOOL
 @_OF_RESOURCE
 @click.option(
@@ -228,7 +225,7 @@ def list_quarantine(schools: tuple[int, ...], resources: tuple[str, ...], style:
     sys.exit(run_list(settings, schools, resources, style, personal=personal))
 
 
-@quarantine.command("replay", epilog=_example("quarantine replay --resource grades"))
+@quarantine.command("replay", epilog=example("quarantine replay --resource grades"))
 @_OF_SCHOOL
 @_OF_RESOURCE
 def replay_quarantine(schools: tuple[int, ...], resources: tuple[str, ...]) -> None:
@@ -239,7 +236,7 @@ def replay_quarantine(schools: tuple[int, ...], resources: tuple[str, ...]) -> N
     sys.exit(run_replay(settings, schools, resources))
 
 
-@main.command("push-receiver", epilog=_example("push-receiver"))
+@main.command("push-receiver", epilog=example("push-receiver"))
 def push_receiver() -> None:
     """Take the platform's change pushes (CAMPUS_PUSH_TOKEN, CAMPUS_PUSH_HOST, CAMPUS_PUSH_PORT)."""
     settings = _settings_to_write()
@@ -250,7 +247,7 @@ def push_receiver() -> None:
     serve(settings)
 
 
-@main.command(epilog=_example("ui", "ui -- -p 3001"))
+@main.command(epilog=example("ui", "ui -- -p 3001"))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def ui(arguments: tuple[str, ...]) -> None:
     """Open the Dagster UI on what the command line ran; ARGUMENTS go to `dagster dev`, e.g. -- -p 3001."""

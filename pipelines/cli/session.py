@@ -8,7 +8,8 @@ from types import FrameType
 
 from pipelines.cli.display import console
 from pipelines.instance import open_instance
-from pipelines.interrupted import LAUNCHER_TAG, PROCESS_TAG, cancel_runs, close_gone_runs
+from pipelines.interrupted import PROCESS_TAG, cancel_runs, close_gone_runs
+from pipelines.launches import LAUNCHER_TAG
 from pipelines.settings import Settings
 from pipelines.writers import writing
 

@@ -1,39 +1,55 @@
-"""The morning's message by the daemon."""
+"""The morning by the daemon: how the warehouse stands, as an asset, and the message that is due."""
+
+from collections.abc import Iterator
 
 import dagster as dg
 
-from pipelines.notices.telling import tell_what_is_due, tells
+from assets.freshness import NIGHTLY
+from pipelines.notices.telling import tell_what_is_due
 from pipelines.settings import Settings
+from pipelines.status import status_of
+from pipelines.status_text import metadata_of
 from warehouse.lake.tables import PLATFORM_ZONE
 
-NOTICE = "notice"
+MORNING = "morning"
+STATUS = dg.AssetKey(["status"])
 
 
-def notice_definitions(settings: Settings) -> dg.Definitions:
-    """The job that tells what there is to do, and when; nothing where the settings name nobody."""
-    if not tells(settings):
-        return dg.Definitions()
+def morning_definitions(settings: Settings) -> dg.Definitions:
+    """The asset that says what `campus status` does, and the schedule that makes it and tells."""
 
-    @dg.op(name="tell", description="Send what there is to do, if there is anything that was not told today.")
-    def tell(context: dg.OpExecutionContext) -> None:
+    @dg.asset(
+        key=STATUS,
+        group_name="published",
+        description="What campus status says: how each school stands, and what there is to do. Whoever is to "
+        "be told is told when it is made, once a day.",
+        freshness_policy=NIGHTLY,
+    )
+    def status(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        yield dg.MaterializeResult(metadata=metadata_of(status_of(settings)))
         sent, problems = tell_what_is_due(settings)
         for words in sent:
             context.log.info(words)
         if problems:
-            raise dg.Failure(description=" ".join(problems))
+            raise dg.Failure(description=" ".join(problems), allow_retries=False)
 
-    @dg.job(
-        name=NOTICE,
-        description="One message a morning, where there is something to do, or all is well again.",
+    job = dg.define_asset_job(
+        MORNING,
+        dg.AssetSelection.assets(status),
+        description="Say how the warehouse stands, and tell where there is something to do, or all is well "
+        "again.",
     )
-    def notice() -> None:
-        tell()
-
     schedule = dg.ScheduleDefinition(
-        name=NOTICE,
-        job=notice,
+        name=MORNING,
+        job=job,
         cron_schedule=settings.options.notify.at,
         execution_timezone=str(PLATFORM_ZONE),
         default_status=dg.DefaultScheduleStatus.RUNNING,
     )
-    return dg.Definitions(jobs=[notice], schedules=[schedule])
+    return dg.Definitions(assets=[status], jobs=[job], schedules=[schedule])
+
+
+def show_status(instance: dg.DagsterInstance, settings: Settings) -> None:
+    """Have the asset say how the warehouse stands now, without a run: for commands."""
+    made = dg.AssetMaterialization(STATUS, metadata=metadata_of(status_of(settings)))
+    instance.report_runless_asset_event(made)

@@ -2,7 +2,6 @@
 reads what they name, and one that has the warehouse published after it."""
 
 import time
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -12,12 +11,12 @@ from assets.dagster_private import AssetJob
 from assets.run_retention import ENDED
 from campus.registry import BASE_DATA
 from loading.outage import connected
-from loading.partition_keys import NO_SCHOOL, school_of
+from loading.partition_keys import NO_SCHOOL
 from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, inbox_path, opened
 from loading.pushes.names import resources_named
 from loading.runtime import Runtime, told
-from pipelines.due import RANGE_START
+from pipelines.due import school_in
 from pipelines.export_automation import EXPORTS
 from pipelines.interrupted import UNFINISHED
 from pipelines.settings import Settings
@@ -31,8 +30,6 @@ LONGEST = 300.0
 PRIORITY = {"dagster/priority": "10"}
 # Dagster keeps runs for ever, and this job may have one a minute: those that are so old are deleted.
 RUNS_KEPT, RUNS_DELETED_AT_A_TIME = timedelta(days=7), 50
-# Where a run says of which school its partitions are.
-PARTITION_TAGS = (RANGE_START, "dagster/partition")
 
 
 def push_definitions(settings: Settings, base_data: str, publish: AssetJob) -> dg.Definitions:
@@ -141,12 +138,7 @@ def _being_loaded(instance: dg.DagsterInstance, base_data: str) -> set[int]:
     """The schools that a run is loading now. What it has read of them may be older than a push, and what it
     commits would take the place of what a drain reads meanwhile: the events wait for its end."""
     loads = dg.RunsFilter(job_name=base_data, statuses=[dg.DagsterRunStatus.STARTED])
-    return {_school(run.tags) for run in instance.get_runs(loads)} - {NO_SCHOOL}
-
-
-def _school(tags: Mapping[str, str]) -> int:
-    keys = (tags[tag] for tag in PARTITION_TAGS if tag in tags)
-    return school_of(next(keys, ""))
+    return {school_in(run.tags) for run in instance.get_runs(loads)} - {NO_SCHOOL}
 
 
 def _forget_old_runs(instance: dg.DagsterInstance) -> None:

@@ -17,7 +17,7 @@ from receivers import Webhook, mail_server, webhook
 from assets.models import note_problem
 from loading.outage import NOTE
 from pipelines.cli.notifying import NOBODY, run_notify
-from pipelines.notices.automation import NOTICE, notice_definitions
+from pipelines.notices.automation import MORNING, STATUS, morning_definitions
 from pipelines.notices.channels import FORMS, NotSent, post
 from pipelines.notices.notice import LONGEST_LINE, MOST_REASONS, TOLD, Notice, due_notice, remember
 from pipelines.options import Form, MailOptions, NotifyOptions, Options
@@ -216,15 +216,24 @@ def test_without_a_channel_the_command_says_how_to_set_one(
     assert capsys.readouterr().err.strip() == NOBODY
 
 
-def test_the_daemon_tells_at_seven_where_there_is_a_channel(hook: Webhook, tmp_path: Path) -> None:
-    assert not notice_definitions(settings_of(tmp_path)).jobs
-    definitions = notice_definitions(settings_of(tmp_path, hook.url))
-    schedule = definitions.resolve_schedule_def(NOTICE)
+def test_each_morning_the_daemon_says_how_it_stands_and_tells(hook: Webhook, tmp_path: Path) -> None:
+    definitions = morning_definitions(settings_of(tmp_path, hook.url))
+    schedule = definitions.resolve_schedule_def(MORNING)
     assert (schedule.cron_schedule, schedule.execution_timezone) == ("0 7 * * *", "Asia/Shanghai")
     with dg.DagsterInstance.ephemeral() as instance:
-        job = definitions.resolve_job_def(NOTICE)
+        job = definitions.resolve_job_def(MORNING)
         assert job.execute_in_process(instance=instance).success
         assert len(hook.received) == 1
         hook.answer = (500, b"")
         (tmp_path / TOLD).unlink()
         assert not job.execute_in_process(instance=instance, raise_on_error=False).success
+        # Also where the message was not sent.
+        shown = instance.get_latest_materialization_event(STATUS)
+        assert shown and shown.asset_materialization
+        assert NOTHING_LOADED in str(shown.asset_materialization.metadata["status"].value)
+
+
+def test_where_nobody_is_to_be_told_the_morning_says_how_it_stands(tmp_path: Path) -> None:
+    job = morning_definitions(settings_of(tmp_path)).resolve_job_def(MORNING)
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert job.execute_in_process(instance=instance).success

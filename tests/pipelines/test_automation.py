@@ -15,6 +15,7 @@ from assets.datasets import RECORDS
 from assets.drift_checks import NO_DRIFT
 from assets.models import PUBLISHED
 from assets.partitions import DATASET_SEGMENTS
+from assets.reports import RECORDS as REPORT_RECORDS
 from assets.resource_assets import LOADED_WHOLE, asset_key
 from campus.registry import ATTENDANCE as ATTENDANCE_RESOURCES
 from campus.registry import BASE_DATA as BASE_RESOURCES
@@ -35,6 +36,7 @@ from pipelines.definitions import (
     load_definitions,
 )
 from pipelines.due import SCHOOL_TAG, PartitionRange, school_of
+from pipelines.notices.automation import STATUS
 from warehouse.lake.log_tables import QUARANTINE, RETIRED
 from warehouse.lake.tables import Slice
 from warehouse.load.load_log import now, record_load
@@ -76,6 +78,13 @@ def test_each_asset_has_a_group_and_a_description(definitions: dg.Definitions) -
     # How a model is made stands beside what it is.
     assert [key for key, node in nodes.items() if "```" in node.description] == []
     assert "```sql" in nodes[dg.AssetKey(["core", "dim_student"])].metadata["sql"].value
+
+
+def test_what_each_night_makes_has_a_freshness_policy_and_nothing_else(definitions: dg.Definitions) -> None:
+    graph = definitions.resolve_asset_graph()
+    dated = {key for key in graph.materializable_asset_keys if graph.get(key).freshness_policy}
+    nightly = (SCHOOLS, *BASE_RESOURCES, *V1_DATA, *DATASET_METADATA, *REPORT_METADATA)
+    assert dated == {asset_key(spec.name) for spec in nightly} | {RECORDS, REPORT_RECORDS, STATUS}
 
 
 def test_each_check_of_the_models_and_of_the_loads_is_one_of_dagster(

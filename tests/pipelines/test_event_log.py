@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pipelines.event_log import KEPT, KeptSqliteEventLog
-from pipelines.instance import CONFIG, OURS, POSTGRES_URL, dagster_home
+from pipelines.instance import FIRST, OURS, POSTGRES_URL, dagster_home
 from pipelines.settings import Settings, SettingsError
 
 WAIT = 60.0
@@ -37,7 +37,7 @@ def ours(home: Path) -> Iterator[dg.DagsterInstance]:
 
 def test_dagsters_own_log_goes_on_with_the_files(home: Path, ours: dg.DagsterInstance) -> None:
     first = _run(ours)
-    (home / "dagster.yaml").write_text(yaml.safe_dump(CONFIG))
+    (home / "dagster.yaml").write_text(yaml.safe_dump(FIRST))
     with dg.DagsterInstance.from_config(str(home)) as own:
         assert _materialized(own, first) == 1
         second = _run(own)
@@ -86,7 +86,7 @@ def test_what_is_ours_follows_the_settings(home: Path, monkeypatch: pytest.Monke
     assert "postgres_url" in file.read_text(), "runs do not go elsewhere unseen"
 
 
-@pytest.mark.parametrize("text", [OURS, yaml.safe_dump(CONFIG)])
+@pytest.mark.parametrize("text", [OURS, yaml.safe_dump(FIRST)])
 def test_what_an_earlier_version_wrote_is_replaced(home: Path, text: str) -> None:
     (home / "dagster.yaml").write_text(text)
     dagster_home(Settings(home=home))
@@ -94,7 +94,7 @@ def test_what_an_earlier_version_wrote_is_replaced(home: Path, text: str) -> Non
 
 
 def test_what_somebody_has_changed_stays(home: Path) -> None:
-    theirs = yaml.safe_dump(CONFIG | {"telemetry": {"enabled": True}})
+    theirs = yaml.safe_dump(FIRST | {"telemetry": {"enabled": True}})
     (home / "dagster.yaml").write_text(theirs)
     dagster_home(Settings(home=home))
     assert (home / "dagster.yaml").read_text() == theirs

@@ -15,7 +15,8 @@ from pipelines.cli.session import session
 from pipelines.definitions import PUBLISH
 from pipelines.due import SCHOOL_TAG, school_tags
 from pipelines.instance import open_instance
-from pipelines.interrupted import LAUNCHER_TAG, PROCESS_TAG, close_gone_runs
+from pipelines.interrupted import PROCESS_TAG, close_gone_runs
+from pipelines.launches import LAUNCHER_TAG
 from pipelines.settings import Settings
 from pipelines.writers import Busy, living, writing
 from warehouse.lake.delta import Lake

@@ -20,7 +20,7 @@ from loading.outage import KNOWN_FOR, NOTE, known_since
 from pipelines.automation import OF_A_COMMAND
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
-from pipelines.interrupted import LAUNCHER_TAG
+from pipelines.launches import LAUNCHER_TAG
 from pipelines.sync import JobEnd
 from simulator.process import RunningSimulator
 

@@ -58,8 +58,10 @@ def test_what_loaded_a_partition_last_stays_and_the_others_go(
     assert instance.get_latest_materialization_event(model.key) is not None
     files = {path.name for path in (tmp_path / "history" / "runs").iterdir()}
     assert not [name for name in files if name.startswith((second, made))]
-    check = instance.get_latest_asset_check_evaluation_record(dg.AssetCheckKey(marks.key, "fine"))
-    assert check is not None
+    key = dg.AssetCheckKey(marks.key, "fine")
+    assert instance.get_latest_asset_check_evaluation_record(key) is not None
+    found = instance.event_log_storage.get_asset_check_execution_history(key, limit=9)
+    assert {each.run_id for each in found} == {first, last}
 
 
 def test_it_is_done_once_a_week_and_young_runs_stay(instance: dg.DagsterInstance) -> None:

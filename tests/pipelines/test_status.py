@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from assets.markdown import text
 from campus.registry import RESOURCES
 from loading.tables import TABLES, slice_of
 from pipelines.cli.status import run_status
 from pipelines.settings import Settings
 from pipelines.status import STALE, ago, status_of
+from pipelines.status_text import metadata_of
 from pipelines.writers import writing
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOGS
@@ -73,6 +75,11 @@ def test_each_school_has_its_ages_failures_and_quarantine_and_the_steps_follow(
     assert "To do: No load for more than 26 hours of school 102, 103: see that the schedule" in told
     assert "To do: Slices of school 102 could not be loaded" in told
     assert "campus quarantine list" in told and "张三" not in told and "never" in told
+    # The UI says the same.
+    page = str(metadata_of(status_of(settings))["status"].value)
+    to_do = [words for words in told.splitlines() if words.startswith("To do:")]
+    assert to_do and all(text(words) in page for words in to_do)
+    assert "| 103 |  | never |" in page
 
 
 def test_nothing_to_do_is_said_and_ends_with_0(

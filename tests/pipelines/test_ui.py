@@ -18,8 +18,11 @@ import pytest
 from browser import BROWSER, DRIVER, Page, browser
 from world import World
 
-from pipelines.due import RANGE_END, RANGE_START
+from loading.names import names_of
+from loading.partition_keys import school_of
+from pipelines.due import RANGE_END, RANGE_START, SCHOOL_TAG
 from pipelines.instance import open_instance
+from pipelines.launches import LAUNCHER_TAG
 
 CAMPUS = Path(sys.executable).parent / "campus"
 DAGSTER = Path(sys.executable).parent / "dagster"
@@ -124,6 +127,7 @@ def test_an_asset_says_what_it_is_and_what_was_loaded(operator: Operator) -> Non
     operator.page.shows("One score of one student for one item", "Score; null: not scored, 0: zero points")
     operator.page.open(f"{operator.url}/assets/raw/scores?view=partitions&partition=101%3A10101")
     operator.page.shows("101:10101", "102:10201", "dagster/partition_row_count", "requests", "vanished")
+    operator.page.shows(*names_of(operator.world.lake).of_partition("101:10101", is_v1=False).values())
 
 
 def test_the_runs_of_the_command_line_are_there(operator: Operator) -> None:
@@ -150,11 +154,13 @@ def test_a_backfill_launched_by_clicking_is_one_run(operator: Operator) -> None:
     backfill = wait_for("the backfill has ended", ended)
     assert backfill["status"] == "COMPLETED_SUCCESS" and backfill["numPartitions"] == 2
     [run] = backfill["runs"]
-    tags = {tag["key"]: tag["value"] for tag in run["tags"]}
+    tags = tags_of(run)
     assert run["status"] == "SUCCESS"
     assert tags["dagster/asset_partition_range_start"] == "101:10101"
     assert tags["dagster/asset_partition_range_end"] == "102:10201"
     assert tags["dagster/backfill"] in {row["sync_id"] for row in operator.world.log("load_log")}
+    assert tags[LAUNCHER_TAG] == f"a person in the UI, by the backfill {tags['dagster/backfill']}"
+    assert tags[SCHOOL_TAG].startswith("101 ") and " to 102 " in tags[SCHOOL_TAG]
 
 
 #: What has partitions: an asset and one of its partitions, by the job and the group that they are of.
@@ -212,6 +218,9 @@ def test_all_that_was_asked_for_is_loaded(operator: Operator) -> None:
 
     ended_well = [run["status"] == "SUCCESS" for run in wait_for("all runs have ended", ended)]
     assert len(ended_well) > len(PARTITIONED) and all(ended_well)
+    for run in runs(operator).values():
+        for key in asked_for(run):
+            assert str(school_of(key)) in tags_of(run)[SCHOOL_TAG]
 
 
 def from_own_page(operator: Operator, asset: str, key: str) -> None:
@@ -262,6 +271,10 @@ def runs(operator: Operator) -> dict[str, Any]:
     return {run["runId"]: run for run in operator.ask(latest)["runsOrError"]["results"]}
 
 
+def tags_of(run: dict[str, Any]) -> dict[str, str]:
+    return {tag["key"]: tag["value"] for tag in run["tags"]}
+
+
 def asked_for(run: dict[str, Any]) -> set[str]:
     """The partitions that a run is for: one key, or the ends of a range."""
     names = ("dagster/partition", RANGE_START, RANGE_END)
@@ -275,6 +288,8 @@ def test_the_daemon_publishes_what_the_command_line_loaded(operator: Operator) -
         return "SUCCESS" in [run["status"] for run in operator.ask(runs)["runsOrError"]["results"]]
 
     wait_for("the sensor has published", published)
+    launchers = {tags_of(run).get(LAUNCHER_TAG) for run in runs(operator).values()}
+    assert {"a person in the UI", "the sensor publish_after_loads"} <= launchers
     assert operator.world.settings.published.exists()
 
 

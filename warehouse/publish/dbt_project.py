@@ -5,6 +5,7 @@ dbt itself takes ten times the CPU seconds of its SQL, as it renders 350 nodes a
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,10 @@ PROJECT = Path(__file__).parents[1] / "dbt"
 EXECUTABLE = Path(sys.executable).parent / "dbt"
 # Said by dbt: only what is wrong, and nothing into files of its own.
 QUIET = ("--no-use-colors", "--quiet", "--log-level-file", "none", "--no-populate-cache")
+#: States of the project of which the compiled SQL is kept: a process of the version before may go on.
+KEPT = 3
+#: Letters in the name of a state.
+NAME = 16
 FOLDERS = ("--project-dir", os.fspath(PROJECT), "--profiles-dir", os.fspath(PROJECT))
 
 
@@ -99,6 +104,9 @@ def _compile(build: Build) -> None:
         # all that is kept, and it appears as a whole.
         build.target.mkdir(exist_ok=True)
         Path(scratch, "manifest.json").replace(build.target / "manifest.json")
+        manifests = sorted(folder.glob(f"{'?' * NAME}/manifest.json"), key=lambda path: path.stat().st_mtime)
+        for old in manifests[:-KEPT]:
+            shutil.rmtree(old.parent, ignore_errors=True)
 
 
 def fingerprint(folder: Path = PROJECT) -> str:
@@ -108,7 +116,7 @@ def fingerprint(folder: Path = PROJECT) -> str:
         if path.is_file() and "__pycache__" not in path.parts:
             state.update(str(path.relative_to(folder)).encode())
             state.update(path.read_bytes())
-    return state.hexdigest()[:16]
+    return state.hexdigest()[:NAME]
 
 
 def models_version() -> str:

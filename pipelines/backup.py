@@ -1,0 +1,171 @@
+"""A copy of a home that holds together, and a home made of one.
+
+Nobody loads or builds while a home is copied, so that what its logs say of the lake is true of the copy. What
+others may write at any time is SQLite, which is copied by its own means. A copy is whole or not there; what
+the one before has in the same state is linked to and not stored again."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import dagster as dg
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from pipelines.instance import dagster_home, open_instance
+from pipelines.interrupted import UNFINISHED
+from pipelines.settings import Settings
+from warehouse.files import workspace
+
+#: What is made again by itself, or belongs to the processes of one machine; and `.env`, which has secrets.
+LEFT_OUT = {"build", "dbt", "exports", "generations", "scratch", "writers", ".env"}
+#: What an operator may have put into a home before it is restored: it stays.
+OPERATORS = {".env", "campus.yaml", "dagster"}
+DAGSTER = "dagster"
+SQLITE = {".db", ".sqlite"}
+#: What SQLite keeps beside a file while it is open; its own copy has what is in them.
+BESIDE_SQLITE = ("-wal", "-shm", "-journal")
+UNDER_WAY = "It was under way when the backup was made that this home was restored from."
+
+
+class BackupError(Exception):
+    """A backup that cannot be made or restored, and what to do about it."""
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A copy of a home. `linked`: of its files, those that the copy before has too."""
+
+    path: Path
+    files: int
+    linked: int
+    bytes: int
+    tables: int
+
+
+def back_up(settings: Settings, folder: Path, keep: int) -> Backup:
+    """Copy the home into a new folder below `folder`, where the last `keep` copies stay. For whoever is alone
+    in the home.
+
+    Raises BackupError, OSError."""
+    folder = folder.expanduser().resolve()
+    if folder.is_relative_to(settings.home):
+        raise BackupError(f"{folder} is inside of CAMPUS_HOME: name a folder elsewhere, best on another disk")
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    before = next(iter(backups(folder)), None)
+    with workspace(folder) as scratch:
+        copy, linked, size, files = scratch / "home", 0, 0, 0
+        for source, name in _files_of(settings):
+            is_linked = _copy(source, copy / name, before / name if before else None)
+            files, linked = files + 1, linked + is_linked
+            size += (copy / name).stat().st_size
+        tables = _whole_tables(copy / "lake")
+        os.sync()
+        target = folder / f"{datetime.now():%Y%m%dT%H%M%S}"
+        copy.rename(target)
+    for old in backups(folder)[keep:]:
+        shutil.rmtree(old)
+    return Backup(target, files, linked, size, tables)
+
+
+def backups(folder: Path) -> list[Path]:
+    """The copies in a folder, latest first."""
+    return sorted((path.parent for path in folder.glob("[0-9]*T[0-9]*/lake")), reverse=True)
+
+
+def restore(settings: Settings, backup: Path) -> Backup:
+    """Make the home, which must be empty, of a copy, or of the latest one in a folder of copies.
+
+    Raises BackupError, OSError."""
+    backup = next(iter(backups(backup)), backup).resolve()
+    if not (backup / "lake").is_dir():
+        raise BackupError(f"{backup} is no backup, and has none: name the folder that campus backup wrote to")
+    home, there = settings.home, Path(os.environ.get("DAGSTER_HOME", settings.home / DAGSTER))
+    held = {path.name for path in home.iterdir()} - OPERATORS if home.exists() else set()
+    if held or (there / "history").exists():
+        raise BackupError(
+            f"{home} holds a warehouse already ({', '.join(sorted(held)) or there}): move it away, or name "
+            f"another CAMPUS_HOME"
+        )
+    tables = _whole_tables(backup / "lake")
+    size = files = 0
+    with workspace(home) as scratch:
+        for source in _files_below(backup):
+            _copy(source, scratch / source.relative_to(backup), None)
+            files, size = files + 1, size + source.stat().st_size
+        os.sync()
+        for entry in sorted(scratch.iterdir()):
+            if entry.name == DAGSTER:
+                shutil.copytree(entry, there, dirs_exist_ok=True)
+            elif not (home / entry.name).exists():
+                entry.rename(home / entry.name)
+    _close_runs(settings)
+    return Backup(backup, files, 0, size, tables)
+
+
+def _files_of(settings: Settings) -> Iterator[tuple[Path, Path]]:
+    """The files of a home that are copied, with their names in the copy."""
+    dagster = dagster_home(settings)
+    for entry in sorted(settings.home.iterdir()):
+        if entry.name not in LEFT_OUT and entry != dagster:
+            for file in _files_below(entry):
+                yield file, file.relative_to(settings.home)
+    for file in _files_below(dagster):
+        yield file, DAGSTER / file.relative_to(dagster)
+
+
+def _files_below(entry: Path) -> Iterator[Path]:
+    """The file, or those below the folder."""
+    for file in sorted(entry.rglob("*")) if entry.is_dir() else [entry]:
+        if file.is_file() and not file.name.endswith(BESIDE_SQLITE):
+            yield file
+
+
+def _copy(source: Path, target: Path, before: Path | None) -> bool:
+    """Copy a file, or link to the same in the copy `before`; whether it was linked."""
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if before is not None and before.exists() and _is_same(source, before):
+        os.link(before, target)
+        return True
+    if source.suffix in SQLITE:
+        with closing(sqlite3.connect(source)) as held, closing(sqlite3.connect(target)) as copy:
+            held.backup(copy)
+        shutil.copystat(source, target)
+    else:
+        shutil.copy2(source, target)
+    return False
+
+
+def _is_same(source: Path, before: Path) -> bool:
+    """Whether a file is as it was: what SQLite has not put into its file yet stands beside it."""
+    beside = source.with_name(f"{source.name}-wal")
+    if beside.exists() and beside.stat().st_size:
+        return False
+    now, then = source.stat(), before.stat()
+    return (now.st_size, now.st_mtime_ns) == (then.st_size, then.st_mtime_ns)
+
+
+def _whole_tables(lake: Path) -> int:
+    """How many tables a copied lake has, each with every file that its log names. Raises BackupError."""
+    logs = sorted(lake.glob("**/_delta_log"))
+    for log in logs:
+        try:
+            paths = DeltaTable(log.parent).file_uris()
+        except DeltaError as error:
+            raise BackupError(f"{log.parent} cannot be read: {error}") from error
+        missing = [path for path in paths if not Path(path).exists()]
+        if missing:
+            raise BackupError(f"{log.parent} lacks {len(missing)} of its files, such as {missing[0]}")
+    return len(logs)
+
+
+def _close_runs(settings: Settings) -> None:
+    """No process of this home goes on with what was under way."""
+    with open_instance(settings) as instance:
+        for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)):
+            instance.report_run_failed(run, UNDER_WAY)

@@ -1,0 +1,67 @@
+"""The commands `campus backup` and `campus restore`."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from pipelines.cli.display import console, errors, example
+from pipelines.settings import load_settings
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command(epilog=example("backup /srv/campus-backups --keep 14"))
+@click.argument("folder", type=FOLDER)
+@click.option("--keep", type=click.IntRange(1), default=7, show_default=True, help="Backups that stay.")
+def backup(folder: Path, keep: int) -> None:
+    """Copy the home into a new folder below FOLDER: the lake, the published file, Dagster's runs, the inbox.
+
+    What the backup before has in the same state is linked to. Loads wait meanwhile."""
+    settings = load_settings()
+    from pipelines.backup import BackupError, back_up
+    from pipelines.cli.session import session
+    from pipelines.instance import POSTGRES_URL
+
+    if not settings.lake_root.exists():
+        _end(f"{settings.home} holds no warehouse: run campus sync, or see that CAMPUS_HOME is right")
+    with session(settings, "campus backup"):
+        try:
+            made = back_up(settings, folder, keep)
+        except BackupError as error:
+            _end(str(error))
+    _say(
+        f"Backed up {settings.home} to {made.path}: {made.tables} tables, {made.files:,} files "
+        f"({made.linked:,} as in the backup before), {made.bytes / 1e6:,.1f} MB."
+    )
+    _say("The settings in .env are not in it, since they hold secrets: keep them where you keep secrets.")
+    if POSTGRES_URL in os.environ:
+        _say(f"Dagster's runs are in Postgres ({POSTGRES_URL}): have pg_dump keep them.")
+
+
+@click.command(epilog=example("restore /srv/campus-backups"))
+@click.argument("backup", type=FOLDER)
+def restore(backup: Path) -> None:
+    """Make an empty home of BACKUP, or of the latest in a folder of backups."""
+    settings = load_settings()
+    from pipelines.backup import BackupError
+    from pipelines.backup import restore as restored_from
+
+    try:
+        made = restored_from(settings, backup)
+    except BackupError as error:
+        _end(str(error))
+    _say(
+        f"Restored {settings.home} from {made.path}: {made.tables} tables, {made.files:,} files, "
+        f"{made.bytes / 1e6:,.1f} MB. Next: campus doctor, then campus sync."
+    )
+
+
+def _say(words: str) -> None:
+    console.print(words, markup=False, soft_wrap=True)
+
+
+def _end(problem: str) -> None:
+    errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
+    sys.exit(1)

@@ -1,0 +1,48 @@
+"""Who has launched a run: a tag that each has, whatever launched it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import dagster as dg
+
+from pipelines.interrupted import PROCESS_TAG
+
+LAUNCHER_TAG = "campus/launched_by"
+#: How the tag begins where a command has launched the run. Nothing follows such a run by itself: the command
+#: does what does.
+COMMAND = "campus "
+A_PERSON = "a person in the UI"
+
+
+class NamedLaunches(dg.QueuedRunCoordinator):
+    """Dagster's queue, which first notes who has launched a run; what dagster.yaml names as
+    `run_coordinator`. Runs of commands do not pass here: they say so themselves."""
+
+    def submit_run(self, context: Any) -> dg.DagsterRun:
+        """Queue a run."""
+        run = context.dagster_run
+        self._instance.add_run_tags(run.run_id, launch_tags(run.tags))
+        return super().submit_run(context)
+
+
+def launch_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """The tags of a run that is launched now, by those that Dagster gave it. One that is executed again has
+    the tags of the one before, whose process is not its own."""
+    return {LAUNCHER_TAG: _launcher(tags)} | ({PROCESS_TAG: ""} if PROCESS_TAG in tags else {})
+
+
+def is_of_a_command(tags: Mapping[str, str]) -> bool:
+    """Whether a command has launched the run."""
+    return tags.get(LAUNCHER_TAG, "").startswith(COMMAND)
+
+
+def _launcher(tags: Mapping[str, str]) -> str:
+    if "dagster/parent_run_id" in tags:
+        return f"{A_PERSON}, as another try of {tags['dagster/parent_run_id'][:8]}"
+    if "dagster/backfill" in tags:
+        return f"{A_PERSON}, by the backfill {tags['dagster/backfill']}"
+    if "dagster/schedule_name" in tags:
+        return f"the schedule {tags['dagster/schedule_name']}"
+    if "dagster/sensor_name" in tags:
+        return f"the sensor {tags['dagster/sensor_name']}"
+    return A_PERSON

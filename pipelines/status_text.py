@@ -1,0 +1,44 @@
+"""How the warehouse stands in words: a table of the schools and lines, on the terminal and in the UI."""
+
+import dagster as dg
+
+from assets import markdown
+from pipelines.status import SchoolStatus, Status, ago
+
+GROUPS = ("base data", "v1", "attendance", "datasets", "reports")
+NOTHING = "Nothing is to be done."
+COLUMNS = ("school", "name", "last good load", *GROUPS, "failures", "quarantine")
+
+
+def title_of(status: Status) -> str:
+    """As of when it is so."""
+    return f"As of {status.at:%Y-%m-%d %H:%M}"
+
+
+def rows_of(status: Status) -> list[list[str | int]]:
+    """A row for each school, with the values of COLUMNS."""
+    return [_row(each, status) for each in status.schools]
+
+
+def lines_of(status: Status) -> list[str]:
+    """Why slices have failed, what else is worth knowing, and what there is to do."""
+    failures = [f"school {each.school_id}: {line}" for each in status.schools for line in each.failures]
+    to_do = [f"To do: {line}" for line in status.to_do] or [NOTHING]
+    return [*failures, *status.notes, *to_do]
+
+
+def metadata_of(status: Status) -> dict[str, dg.MetadataValue]:
+    """The same for Dagster."""
+    lines = [markdown.text(line) for line in lines_of(status)]
+    table = [markdown.table(COLUMNS, rows_of(status))] if status.schools else []
+    return {
+        "status": markdown.value(title_of(status), *table, *lines),
+        "to do": dg.MetadataValue.text("\n".join(status.to_do) or NOTHING),
+    }
+
+
+def _row(school: SchoolStatus, status: Status) -> list[str | int]:
+    last = f"{school.last_good:%Y-%m-%d %H:%M}" if school.last_good else "never"
+    ages = [ago(school.groups[group], status.at) if group in school.groups else "-" for group in GROUPS]
+    waiting = ", ".join(f"{rows} {resource}" for resource, rows in sorted(school.quarantined.items()))
+    return [str(school.school_id), school.name, last, *ages, str(len(school.failures)), waiting or "-"]

@@ -1,0 +1,56 @@
+"""What stands in deploy/ is what there is: commands, folders, units that systemd understands."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from pipelines.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+UNITS = [file for kind in ("service", "timer") for file in sorted(DEPLOY.glob(f"campus-*.{kind}"))]
+BIN = "/opt/campus-warehouse/.venv/bin"
+COMMAND = re.compile(r"(?:^Exec\w+=\S*/|[(;&] ?)campus ([^;)&|\n]+)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("file", [*DEPLOY.glob("*.service"), DEPLOY / "crontab"], ids=lambda file: file.name)
+def test_each_command_is_one_that_there_is(file: Path) -> None:
+    commands = COMMAND.findall(file.read_text(encoding="utf-8").replace("2>&1", ""))
+    assert commands
+    for line in commands:
+        name, *arguments = line.split()
+        command = main.commands[name]
+        assert command.make_context(name, arguments, parent=click.Context(main)).args == []
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+def test_systemd_understands_the_units(tmp_path: Path) -> None:
+    shutil.copytree(DEPLOY, tmp_path, dirs_exist_ok=True)
+    for file in tmp_path.rglob("*.service"):
+        # Here the code is elsewhere.
+        text = file.read_text(encoding="utf-8").replace(BIN, str(Path(sys.executable).parent))
+        file.write_text(text, encoding="utf-8")
+    units = [tmp_path / file.name for file in UNITS]
+    done = subprocess.run(
+        ["systemd-analyze", "verify", *units], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    mine = [line for line in done.stderr.splitlines() if "campus" in line]
+    assert (done.returncode, mine) == (0, [])
+
+
+def test_the_container_has_all_rooms_and_the_page_names_each_file() -> None:
+    copied = re.findall(
+        r"^COPY (.+) \S+$", (DEPLOY / "Containerfile").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    sources = {source for line in copied for source in line.split()}
+    assert all((ROOT / source).exists() for source in sources)
+    rooms = re.findall(r'"(\w+)\*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert len(rooms) > 5 and set(rooms) <= sources
+    page = (ROOT / "docs" / "server.md").read_text(encoding="utf-8")
+    named = {"crontab", "Containerfile", *(unit.name.partition(".")[0] for unit in UNITS)}
+    assert {name for name in named if name not in page} == set()

@@ -1,0 +1,196 @@
+"""Homes outlive versions and machines: one that an earlier version made, a backup, and what is made of it."""
+
+import hashlib
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import pytest
+from click.testing import CliRunner, Result
+from conftest import NewHome
+from homes.make_home import SIZE
+from world import World, instance_at, settings_for
+
+from loading.custom_fields import users_table
+from loading.datasets.tables import planned_tables
+from loading.tables import TABLES
+from pipelines.backup import BackupError, back_up, backups, restore
+from pipelines.cli.commands import run_load
+from pipelines.cli.main import main
+from pipelines.definitions import build_definitions
+from pipelines.instance import OURS, POSTGRES_URL, open_instance
+from pipelines.resources import runtime_without_platform
+from pipelines.settings import Settings
+from pipelines.status import status_of
+from pipelines.sync import build
+from pipelines.writers import writing
+from simulator.process import RunningSimulator, running
+from warehouse.lake.delta import Lake
+
+#: When a row was read, and a session's statistics, which only one of the two ways of reading it shows.
+NOT_COMPARED = {"_synced_at", "attendance_rate", "normal", "late", "absent"}
+ARCHIVE = Path(__file__).parent / "homes" / "2824fe1.tar.xz"
+
+
+@dataclass(frozen=True)
+class Homes:
+    """A home of an earlier version that has been synced, and the platform that both are of."""
+
+    platform: RunningSimulator
+    upgraded: Settings
+    environment: pytest.MonkeyPatch
+
+    def of(self, home: Path) -> Settings:
+        """Settings for a further home of the platform, with runs of its own."""
+        self.environment.delenv("DAGSTER_HOME", raising=False)
+        return settings_for(home, self.platform)
+
+    def campus(self, home: Path, *arguments: str | Path) -> Result:
+        """A command in one of the homes."""
+        self.environment.delenv("DAGSTER_HOME", raising=False)
+        return CliRunner().invoke(main, list(map(str, arguments)), env={"CAMPUS_HOME": str(home)})
+
+
+@pytest.fixture(scope="module")
+def homes(new_home: NewHome) -> Iterator[Homes]:
+    """What a plain `campus sync` makes of the home of an earlier version. Of its publication Dagster notes
+    nothing, which would take as long as the load."""
+    with running(**SIZE) as platform, pytest.MonkeyPatch.context() as environment:
+        environment.delenv(POSTGRES_URL, raising=False)
+        home = new_home()
+        with tarfile.open(ARCHIVE) as packed:
+            packed.extractall(home, filter="data")
+        # What the environment gets of a home goes with the tests.
+        environment.setenv("DAGSTER_HOME", "")
+        made = Homes(platform, settings_for(home, platform), environment)
+        environment.delenv("DAGSTER_HOME")
+        assert run_load(made.upgraded).status == 0
+        definitions = build_definitions(made.upgraded, runtime_without_platform(made.upgraded))
+        with instance_at(home) as instance:
+            assert build(definitions, instance).published
+        yield made
+
+
+@pytest.fixture
+def backup(homes: Homes, tmp_path: Path) -> Path:
+    """A folder with one backup of the home."""
+    folder = tmp_path / "backups"
+    done = homes.campus(homes.upgraded.home, "backup", folder)
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def rows(settings: Settings) -> dict[str, list[str]]:
+    """What the lake holds of each table, the tombstones too."""
+    lake = Lake(str(settings.lake_root))
+    tables = [*(TABLES | {"v1_users": users_table(lake)}).values(), *planned_tables(lake)]
+    return {
+        table.name: sorted(
+            str([value for name, value in row.items() if name not in NOT_COMPARED])
+            for row in lake.read(table, alive=False).to_pylist()
+        )
+        for table in tables
+        if lake.holds(table)
+    }
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file()
+    }
+
+
+def partitions(instance: dg.DagsterInstance) -> dict[str, list[str]]:
+    kinds = ("school_semesters", "v1_semesters", "attendance_weeks", "dataset_segments")
+    return {kind: sorted(instance.get_dynamic_partitions(kind)) for kind in kinds}
+
+
+def test_a_home_of_an_earlier_version_is_brought_up_to_date_by_a_sync(
+    homes: Homes, new_home: NewHome
+) -> None:
+    upgraded, fresh = homes.upgraded, homes.of(new_home())
+    with instance_at(fresh.home) as instance:
+        world = World(fresh.home, homes.platform, fresh, instance, count(1))
+        assert world.load(select=None).problems == []
+        expected_keys = partitions(instance)
+    held, expected = rows(upgraded), rows(fresh)
+    assert held.keys() == expected.keys() and sum(map(len, held.values())) > 2000
+    assert {name for name in held if held[name] != expected[name]} == set()
+    with open_instance(upgraded) as instance:
+        assert partitions(instance) == expected_keys and all(expected_keys.values())
+    assert status_of(upgraded).to_do == []
+    assert (upgraded.home / "dagster" / "dagster.yaml").read_text(encoding="utf-8").startswith(OURS)
+    with duckdb.connect(str(upgraded.published), read_only=True) as published:
+        counted = published.execute("SELECT count(*) FROM raw.students").fetchone()
+    assert counted == (len(expected["students"]),)
+
+
+def test_a_restored_home_is_the_same_and_goes_on_from_there(
+    homes: Homes, backup: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "restored"
+    home.mkdir()
+    (home / ".env").write_text("CAMPUS_PUSH_PORT=8711\n")
+    done = homes.campus(home, "restore", backup)
+    assert done.exit_code == 0 and "Next: campus doctor" in done.output
+    settings = homes.of(home)
+    assert digests(home / "lake") == digests(homes.upgraded.lake_root)
+    assert settings.published.read_bytes() == homes.upgraded.published.read_bytes()
+    assert (home / ".env").exists() and not (backups(backup)[0] / ".env").exists()
+    with open_instance(settings) as instance:
+        restored = partitions(instance)
+    with open_instance(homes.of(homes.upgraded.home)) as instance:
+        assert partitions(instance) == restored and all(restored.values())
+    homes.platform.clear_log()
+    capsys.readouterr()
+    assert run_load(homes.of(home), selection='group:"base_data"').status == 0
+    summary = capsys.readouterr().out.partition("slices: rows")[2].splitlines()[0]
+    assert "loaded" in summary and not {"new", "changed", "vanished"} & set(summary.split())
+    # Only what changed is asked for.
+    asked = [each["query"] for each in homes.platform.log() if each["path"].endswith("/grades")]
+    assert asked and any("updated_at_egt" in str(each) for each in asked)
+
+
+def test_a_backup_stores_again_what_has_changed_and_old_ones_go(homes: Homes, backup: Path) -> None:
+    again = back_up(homes.of(homes.upgraded.home), backup, keep=2)
+    data = list((again.path / "lake").rglob("*.parquet"))
+    assert data and all(file.stat().st_nlink == 2 for file in data)
+    assert again.linked > len(data) and again.tables > 40
+    first = backups(backup)[-1]
+    first.rename(backup / "20200101T000000")
+    back_up(homes.upgraded, backup, keep=2)
+    assert len(backups(backup)) == 2 and not (backup / "20200101T000000").exists()
+    assert backup.stat().st_mode & 0o077 == 0
+
+
+def test_nobody_writes_while_a_home_is_copied(homes: Homes, tmp_path: Path) -> None:
+    loading = writing(homes.upgraded, "campus sync", alone=True, patience=0, tell=print)
+    with loading, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipelines.cli.session.PATIENCE", 0.0)
+        done = homes.campus(homes.upgraded.home, "backup", tmp_path / "backups")
+    assert done.exit_code == 1 and "is being written by campus sync" in done.stderr
+    assert not (tmp_path / "backups").exists()
+
+
+def test_what_cannot_be_backed_up_or_restored_says_what_to_do(
+    homes: Homes, backup: Path, tmp_path: Path
+) -> None:
+    inside = homes.campus(homes.upgraded.home, "backup", homes.upgraded.home / "backups")
+    assert inside.exit_code == 1 and "inside of CAMPUS_HOME" in inside.stderr
+    nothing = homes.campus(tmp_path / "nothing", "backup", tmp_path / "other")
+    assert nothing.exit_code == 1 and "holds no warehouse" in nothing.stderr
+    full = homes.campus(homes.upgraded.home, "restore", backup)
+    assert full.exit_code == 1 and "holds a warehouse already" in full.stderr
+    empty = homes.of(tmp_path / "empty")
+    with pytest.raises(BackupError, match="is no backup"):
+        restore(empty, tmp_path)
+    next((backups(backup)[0] / "lake" / "students").rglob("*.parquet")).unlink()
+    with pytest.raises(BackupError, match=r"students lacks 1 of its files"):
+        restore(empty, backup)
+    assert not empty.lake_root.exists()
