@@ -22,10 +22,11 @@ from pipelines.interrupted import UNFINISHED
 from pipelines.settings import Settings
 from warehouse.files import workspace
 
-#: What is made again by itself, or belongs to the processes of one machine; and `.env`, which has secrets.
-LEFT_OUT = {"build", "dbt", "exports", "generations", "scratch", "writers", ".env"}
-#: What an operator may have put into a home before it is restored: it stays.
-OPERATORS = {".env", "campus.yaml", "dagster"}
+#: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
+#: has secrets.
+LEFT_OUT = {"build", "dbt", "exports", "generations", "scratch", "writers", "lost+found", ".env"}
+#: What may be in a home before it is restored: it stays.
+OPERATORS = {".env", "campus.yaml", "dagster", "lost+found"}
 DAGSTER = "dagster"
 SQLITE = {".db", ".sqlite"}
 #: What SQLite keeps beside a file while it is open; its own copy has what is in them.
