@@ -4,6 +4,7 @@ the second are retried, and neither is a restart or a slow answer."""
 import asyncio
 from itertools import count
 
+import httpx
 import pytest
 from scripted_platform import RESET, Platform, Request, answer, run
 from test_client import get
@@ -134,3 +135,23 @@ def test_a_silence_that_is_known_shortens_the_patience() -> None:
     health.answered(1.0)
     assert not health.is_spent(2, 8, now=2.0)
     assert health.paced(25.0, patience=30.0, shortest=0.5, last=True, began=0.0, now=2.0) == 25.0
+
+
+def test_a_token_is_not_waited_for_as_long_as_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: dict[str, dict[str, float]] = {}
+    send = httpx.AsyncClient.send
+
+    async def note(lane: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+        reply = await send(lane, request)
+        waited[request.method] = request.extensions["timeout"]
+        return reply
+
+    monkeypatch.setattr(httpx.AsyncClient, "send", note)
+
+    async def test() -> None:
+        async with Platform() as platform, Client(platform.config(read_timeout=300.0)) as client:
+            await get(client)
+
+    run(test())
+    assert {method: limits["read"] for method, limits in waited.items()} == {"POST": 30.0, "GET": 300.0}
+    assert waited["POST"]["connect"] == waited["GET"]["connect"] == 10.0
