@@ -29,13 +29,14 @@ class SelectionError(Exception):
 @dataclass(frozen=True)
 class JobEnd:
     """How one run ended. `problem`: None, or why it failed in words. `published`: there is a new file.
-    `halted`: nothing more can be read of the platform."""
+    `halted`: nothing more can be read of the platform; `full`: nor written to the disk."""
 
     job: str
     run_id: str
     problem: str | None
     published: bool = False
     halted: bool = False
+    full: bool = False
 
 
 def load(

@@ -1,7 +1,7 @@
 """The commands that run Dagster's jobs. Apart from the CLI itself, since Dagster takes seconds to import."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assets.models import NOTHING_CHANGED, is_published, note_problem
@@ -17,6 +17,7 @@ from pipelines.instance import open_instance
 from pipelines.notices.automation import show_status
 from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
 from pipelines.settings import Settings, claim_home, needs_platform
+from pipelines.storage_trouble import full_disk, is_full, no_room
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
 from warehouse.lake.delta import Lake
 from warehouse.load.load_log import holds_a_load, loads_of, now
@@ -25,10 +26,12 @@ from warehouse.load.log_writer import standing_rows
 
 @dataclass(frozen=True)
 class Loaded:
-    """How a load went. `verdict`: the last line to be said of it, where it has failed."""
+    """How a load went. `verdict`: the last line to be said of it, where it has failed; `full`: that ends
+    with the disk, so that nothing can be built either."""
 
     status: int
     verdict: str | None = None
+    full: bool = False
 
 
 def run_sync(
@@ -64,7 +67,9 @@ def _sync(
     if loaded.status == USAGE:
         return USAGE
     built = 0
-    if not holds_a_load(Lake(str(settings.lake_root))):
+    if loaded.full:
+        console.print("Nothing is built, since there is no room for it.")
+    elif not holds_a_load(Lake(str(settings.lake_root))):
         console.print("Nothing has been loaded yet, so nothing is built.")
     else:
         built = run_build(settings, tags)
@@ -107,8 +112,11 @@ def run_load(
                 full=full,
                 tags=tags,
             ):
+                end = _with_disk(end, settings)
                 _report(end, ends)
                 ends.append(end)
+                if end.full:
+                    break
         except SelectionError as error:
             errors.print(f"campus: {error}", markup=False, soft_wrap=True)
             return Loaded(USAGE)
@@ -119,7 +127,8 @@ def run_load(
             return Loaded(0)
         keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
         wanted = settings.school_ids or {school_of(key) for key in keys}
-        return Loaded(1, verdict(ends, log, standing_rows(runtime.lake), wanted))
+        line = verdict(ends, log, standing_rows(runtime.lake), wanted)
+        return Loaded(1, line, full=ends[-1].full)
 
 
 def order_partitions(settings: Settings) -> None:
@@ -137,6 +146,7 @@ def run_build(settings: Settings, tags: Mapping[str, str] | None = None) -> int:
         return 0
     with open_instance(settings) as instance:
         end = build(build_definitions(settings, runtime_without_platform(settings)), instance, tags)
+    end = _with_disk(end, settings)
     _report(end, [])
     if end.problem is None:
         said = f"Published {settings.published}" if end.published else NOTHING_CHANGED
@@ -156,6 +166,14 @@ def _summarize(log: Sequence[Mapping[str, Any]]) -> None:
         if row["status"] == "warning":
             where = f"{row['resource']} {row['slice']}"
             errors.print(f"warning: {where}: {row['message']}", markup=False, soft_wrap=True)
+
+
+def _with_disk(end: JobEnd, settings: Settings) -> JobEnd:
+    """The same end, told as a full disk where it failed for that: what fails first, and in whose words, is
+    chance."""
+    if end.problem and (is_full(end.problem) or no_room(settings.home)):
+        return replace(end, problem=full_disk(settings.home), halted=True, full=True)
+    return end
 
 
 def _report(end: JobEnd, before: Sequence[JobEnd]) -> None:

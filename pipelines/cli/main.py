@@ -12,6 +12,7 @@ from exports.export import Format
 from pipelines.cli.backup import backup, restore
 from pipelines.cli.display import console, errors, example
 from pipelines.settings import Settings, SettingsError, check_home, load_settings
+from pipelines.storage_trouble import in_words
 from pipelines.writers import Busy
 from simulator.cli import simulator
 from simulator.process import SimulatorError
@@ -19,6 +20,8 @@ from warehouse.lake.delta import SchemaConflict
 from warehouse.publish.dbt_project import ModelsBroken
 
 INTERRUPTED = 130  # as a shell reports SIGINT
+#: Errors that are worded for people.
+FORESEEN = (OSError, Busy, DeltaError, SchemaConflict, ModelsBroken, SimulatorError)
 
 
 class Group(click.Group):
@@ -48,14 +51,19 @@ class Edge(Group):
             for problem in error.problems:
                 _tell(problem)
             sys.exit(2)
-        except (OSError, Busy, DeltaError, SchemaConflict, ModelsBroken, SimulatorError) as error:
-            _tell(str(error))
-            sys.exit(1)
         except KeyboardInterrupt:
             console.show_cursor()
             _tell("interrupted; what was committed is kept, and the next campus sync goes on from there")
             # The run's own thread would go on otherwise; the lake is safe from a death at any moment.
             os._exit(INTERRUPTED)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            words = in_words(error, load_settings().home)
+            if words is None and not isinstance(error, FORESEEN):
+                raise
+            _tell(words or str(error))
+            sys.exit(1)
 
 
 def _tell(problem: str) -> None:

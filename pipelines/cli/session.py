@@ -11,6 +11,7 @@ from pipelines.instance import open_instance
 from pipelines.interrupted import PROCESS_TAG, cancel_runs, close_gone_runs
 from pipelines.launches import LAUNCHER_TAG
 from pipelines.settings import Settings
+from pipelines.storage_trouble import no_room
 from pipelines.writers import writing
 
 # Seconds for which a command waits for another one.
@@ -23,7 +24,10 @@ def session(settings: Settings, command: str, *, alone: bool = True) -> Iterator
     process has left are closed; when this one is interrupted, by Ctrl-C or a polite kill, its own are
     reported as cancelled.
 
-    Raises pipelines.writers.Busy."""
+    Raises pipelines.writers.Busy, and OSError where the disk is as good as full."""
+    settings.home.mkdir(parents=True, exist_ok=True)
+    if full := no_room(settings.home):
+        raise OSError(full)
     with (
         writing(settings, command, alone=alone, patience=PATIENCE, tell=_tell) as writer,
         open_instance(settings) as instance,

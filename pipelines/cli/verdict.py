@@ -30,6 +30,8 @@ def verdict(
     )
     age = _age_of_all(standings, schools) if halted else _age_of(failed, standings)
     what_to_do = WHEN_IT_ANSWERS if halted else ONCE_MENDED
+    if any(end.full for end in ends):
+        what_to_do = ""  # which the reason says
     return " ".join(filter(None, [f"FAILED: {counted}. {why.rstrip('.')}.", age, what_to_do]))
 
 

@@ -1,0 +1,56 @@
+"""What a person is told whose disk is full, or whose database of Dagster's runs is away: one sentence, and no
+traceback. Each library says it otherwise, and any line of the code may be the first to meet it."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+#: Bytes below which nothing is begun: each run would end half-way.
+LEAST = 64 << 20
+#: What the system, SQLite, DuckDB, delta-rs and pyarrow say of a disk or a quota that is used up.
+FULL = re.compile(
+    "no space left|disk is full|disk quota exceeded|file too large|not enough space", re.IGNORECASE
+)
+MAKE_ROOM = "Make room there, then run the same command again: what was committed is kept."
+
+
+def no_room(home: Path) -> str | None:
+    """What to say where a home's disk has no room for a run; None: it has."""
+    free = shutil.disk_usage(home).free
+    return full_disk(home) if free < LEAST else None
+
+
+def full_disk(home: Path) -> str:
+    """That the disk of a home is full."""
+    free = shutil.disk_usage(home).free
+    return f"The disk of {home} is full, {free / (1 << 20):,.0f} MB are free. {MAKE_ROOM}"
+
+
+def is_full(words: str) -> bool:
+    """Whether a failure, by its words, comes of a full disk."""
+    return FULL.search(words) is not None
+
+
+def in_words(error: BaseException, home: Path) -> str | None:
+    """What to say of an error that ends a command, where it comes of storage; None: it does not."""
+    # Imported where something has failed: it takes a second that `campus --version` need not wait for.
+    from sqlalchemy.exc import DBAPIError
+
+    causes = list(_causes(error))
+    if any(is_full(str(each)) for each in causes):
+        return full_disk(home)
+    for each in causes:
+        if isinstance(each, DBAPIError):
+            said = " ".join(str(each.orig).split())
+            return (
+                f"the database in which Dagster keeps its runs does not answer: {said}. See to it, then run "
+                "the same command again: what was committed is kept."
+            )
+    return None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
