@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check old-duckdb model dictionary bench-setup lock
+.PHONY: setup demo test faults check old-duckdb model dictionary bench-setup lock
 
 setup: .venv/installed
 
@@ -18,6 +18,10 @@ demo: setup
 
 test: check old-duckdb
 	$(BIN)/pytest --numprocesses 2
+
+# Kills at seeded moments: they take minutes (tests/faults).
+faults: setup
+	$(BIN)/pytest tests/faults --numprocesses 2 -m faults
 
 check: setup
 	$(BIN)/ruff check .

@@ -17,14 +17,12 @@ MAKE_ROOM = "Make room there, then run the same command again: what was committe
 
 def no_room(home: Path) -> str | None:
     """What to say where a home's disk has no room for a run; None: it has."""
-    free = shutil.disk_usage(home).free
-    return full_disk(home) if free < LEAST else None
+    return full_disk(home) if _free(home) < LEAST else None
 
 
 def full_disk(home: Path) -> str:
     """That the disk of a home is full."""
-    free = shutil.disk_usage(home).free
-    return f"The disk of {home} is full, {free / (1 << 20):,.0f} MB are free. {MAKE_ROOM}"
+    return f"The disk of {home} is full, {_free(home) / (1 << 20):,.0f} MB are free. {MAKE_ROOM}"
 
 
 def is_full(words: str) -> bool:
@@ -48,6 +46,11 @@ def in_words(error: BaseException, home: Path) -> str | None:
                 "the same command again: what was committed is kept."
             )
     return None
+
+
+def _free(home: Path) -> int:
+    """Bytes that are free where a home is, or would be made."""
+    return shutil.disk_usage(next(path for path in (home, *home.parents) if path.exists())).free
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

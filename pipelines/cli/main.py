@@ -59,11 +59,19 @@ class Edge(Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
-            words = in_words(error, load_settings().home)
+            words = in_words(error, _home())
             if words is None and not isinstance(error, FORESEEN):
                 raise
             _tell(words or str(error))
             sys.exit(1)
+
+
+def _home() -> Path:
+    """Where a command writes; the folder that it runs in where no settings say so."""
+    try:
+        return load_settings().home
+    except SettingsError:
+        return Path.cwd()
 
 
 def _tell(problem: str) -> None:

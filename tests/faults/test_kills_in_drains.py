@@ -1,0 +1,34 @@
+"""The drain of the inbox, killed at any moment: what was pushed is neither lost nor stuck."""
+
+from collections.abc import Callable
+
+import pytest
+from killing import Victims
+from kills import DRAIN, Copy, Kill, Start, Tell, environment_of, killed_and_run_again, params, untouched
+from news import push, something_new
+from world import World
+
+from loading.pushes.inbox import opened
+from pipelines.instance import dagster_home
+
+
+@pytest.fixture(scope="module")
+def start(make_world: Callable[..., World], module_copy: Copy, programs: Victims) -> Start:
+    """A home whose inbox has a day's pushes."""
+    world = make_world(datasets=False)
+    assert world.load().problems == []
+    for resource, keys in something_new(world).items():
+        push(world.home, resource, keys)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
+        dagster_home(world.settings)
+    return untouched(programs, world.home, DRAIN, environment_of(world), module_copy)
+
+
+@pytest.mark.parametrize("kill", params(("drain", 14)))
+def test_the_next_drain_is_exact(
+    start: Start, kill: Kill, programs: Victims, copy: Copy, record_property: Tell
+) -> None:
+    home = killed_and_run_again(programs, start, kill, copy, record_property)
+    with opened(home) as inbox:
+        assert {standing.state for standing in inbox.standings()} == {"done"}
