@@ -19,7 +19,7 @@ demo: setup
 test: check old-duckdb
 	$(BIN)/pytest --numprocesses 2
 
-# Kills at seeded moments: they take minutes (tests/faults).
+# Kills at seeded moments, a disk that fills up, a database that goes away: they take minutes (tests/faults).
 faults: setup
 	$(BIN)/pytest tests/faults --numprocesses 2 -m faults
 

@@ -40,6 +40,9 @@ def in_words(error: BaseException, home: Path) -> str | None:
         return full_disk(home)
     for each in causes:
         if isinstance(each, DBAPIError):
+            if full := no_room(home):
+                # SQLite may call it an I/O error.
+                return full
             said = " ".join(str(each.orig).split())
             return (
                 f"the database in which Dagster keeps its runs does not answer: {said}. See to it, then run "

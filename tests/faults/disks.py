@@ -1,11 +1,15 @@
-"""A small disk of its own."""
+"""A small disk of its own, which a test can fill."""
 
+import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+#: The file that fills a disk.
+BALLAST = "ballast"
 
 
 @contextmanager
@@ -20,3 +24,12 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(disk: Path) -> None:
+    """Fill a disk with a file to delete again, whoever else writes to it meanwhile."""
+    with (disk / BALLAST).open("wb") as file:
+        while (state := os.statvfs(disk)).f_bavail:
+            with suppress(OSError):
+                size = file.seek(0, os.SEEK_END)
+                os.posix_fallocate(file.fileno(), size, max(state.f_bavail // 2, 1) * state.f_frsize)
