@@ -1,7 +1,7 @@
 """The warehouse file: the lake's rows and the models in a private DuckDB file, checked, then published."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,13 @@ from loading.semesters import calendar_rows
 from loading.tables import ENDPOINTS, TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Table
+from warehouse.load.log_writer import standing_rows
 from warehouse.publish.build import build_models, carried_by
 from warehouse.publish.compiled_models import Check, Model, read_project
 from warehouse.publish.dbt_project import Build, alone, models_version
 from warehouse.publish.fill import OF_EVERY_SYNC, build_raw, days_have_moved, differences
 from warehouse.publish.model_runner import Built, Checked
-from warehouse.publish.publish import FILE, publish
+from warehouse.publish.publish import FILE, prove, publish
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
 #: In the home: why the last build was not published.
@@ -80,6 +81,13 @@ def is_published(lake: Lake, settings: AttendanceSettings, home: Path) -> bool:
     return changed <= {OF_EVERY_SYNC} and not days_have_moved(lake, carried)
 
 
+def note_unchanged(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:
+    """Write down that the published file was found to hold what the lake does: nothing is wrong with the last
+    build, and the data are as old as these standings, of just before, say."""
+    note_problem(home, "")
+    prove(home, standings)
+
+
 def note_problem(home: Path, problem: str) -> None:
     """Write down why the last build was not published, for those who look in the morning; empty: it was, or
     had nothing to publish."""
@@ -102,6 +110,7 @@ def _build_and_publish(
     runtime: Runtime = context.resources.campus
     version = models_version()
     carried = carried_by(runtime.home / FILE, version)
+    standings = standing_rows(runtime.lake)
     changed = _fill(runtime, build, carried)
     rebuilt, problems = False, list[str]()
     for done in build_models(build, changed, TABLES.values(), ENDPOINTS):
@@ -120,6 +129,7 @@ def _build_and_publish(
         raise dg.Failure(f"{NOTHING_PUBLISHED}: {'; '.join(problems)}", allow_retries=False)
     if carried and not rebuilt and changed <= {OF_EVERY_SYNC}:
         build.file.unlink()
+        note_unchanged(runtime.home, standings)
         context.log.info(NOTHING_CHANGED)
         return
     generation = publish(build.file, runtime.home, runtime.keep_generations, models_version=version)

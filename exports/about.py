@@ -20,6 +20,11 @@ TAB_LIMIT, NOT_IN_TABS = 31, re.compile(r"[\[\]:*?/\\\x00-\x1f]")
 
 SCHOOL = Words("School", "学校")
 LOADED = Words("Data as of", "数据截至")
+NOT_LOADED = Words("Not up to date", "未能更新")
+FAILED = Words(
+    "The last load, at {at}, failed of: {of}. What is shown of these is older. On the sheets: {sheets}.",
+    "{at}的最近一次加载失败：{of}。这些数据为较早的版本，涉及工作表：{sheets}。",
+)
 PUBLISHED = Words("Published", "发布时间")
 GENERATION = Words("Generation", "文件版本")
 FILTERS = Words("Left out", "未包含")
@@ -32,6 +37,7 @@ CUT_ADVICE = Words(
 SHEETS = (Words("Sheet", "工作表"), Words("Rows", "行数"), Words("What it shows", "内容"))
 DEFINITIONS = (Words("Term", "术语"), Words("", ""), Words("Definition", "定义"))
 WIDTHS = (24, 8, 100)
+ALARM = "#C00000"
 
 
 @dataclass(frozen=True)
@@ -75,10 +81,15 @@ def write_about(
     worksheet.write_string(row, 0, as_text(workbook.about.in_language(language)), wrapped)
     worksheet.set_row(row, height_of(workbook.about.in_language(language), sum(WIDTHS)))
     next(rows)
+    red = styles.of(bold=True, font_color=ALARM, valign="top", text_wrap=True)
     for term, value in _facts(workbook, origin, cut):
-        row = next(rows)
-        worksheet.write_string(row, 0, term.in_language(language), bold)
-        worksheet.write_string(row, 1, as_text(value.in_language(language)))
+        row, text = next(rows), as_text(value.in_language(language))
+        is_alarm = term is NOT_LOADED
+        worksheet.write_string(row, 0, term.in_language(language), red if is_alarm else bold)
+        if is_alarm:
+            worksheet.merge_range(row, 1, row, 2, "", red)
+            worksheet.set_row(row, height_of(text, sum(WIDTHS[1:])))
+        worksheet.write_string(row, 1, text, red if is_alarm else None)
     next(rows)
     worksheet.hide_gridlines(2)
     _write_header(worksheet, next(rows), [words.in_language(language) for words in SHEETS], header)
@@ -110,10 +121,22 @@ def _write_header(worksheet: Worksheet, row: int, labels: Sequence[str], style: 
 def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words, Words]]:
     school = origin.school
     yield SCHOOL, Words(*[f"{school.name} ({school.id})"] * 2)
-    for term, moment in ((LOADED, origin.loaded_at), (PUBLISHED, origin.published_at)):
+    for term, moment in ((LOADED, origin.age.as_of), (PUBLISHED, origin.published_at)):
         if moment:
             yield term, Words(*[f"{moment:%Y-%m-%d %H:%M}"] * 2)
+    if origin.age.failed:
+        yield NOT_LOADED, _failed(workbook, origin)
     yield GENERATION, Words(origin.generation, origin.generation)
     yield FILTERS, workbook.filters or NOTHING
     if cut:
         yield CUT, Words(CUT_ADVICE.en.format(cut), CUT_ADVICE.zh.format(cut))
+
+
+def _failed(workbook: Workbook, origin: Origin) -> Words:
+    """What could not be loaded when it was last tried, and which sheets stand on it."""
+    at, of = f"{max(origin.age.failed.values()):%Y-%m-%d %H:%M}", origin.loads.failed(origin.age)
+    sheets = [sheet.name for sheet in workbook.sheets if origin.loads.age(sheet.sources).failed]
+    return Words(
+        FAILED.en.format(at=at, of=of.en, sheets=", ".join(name.en for name in sheets)),
+        FAILED.zh.format(at=at, of=of.zh, sheets="、".join(name.zh for name in sheets)),
+    )

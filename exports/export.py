@@ -40,6 +40,14 @@ class Options:
 
 
 @dataclass(frozen=True)
+class Place:
+    """The published file, and where what is unfinished waits."""
+
+    published: Path
+    scratch: Path
+
+
+@dataclass(frozen=True)
 class Written:
     """A file that is in place. `rows`: by sheet. `preview`: the first rows of what is about no single person,
     in Markdown; empty where they were not wanted."""
@@ -72,6 +80,7 @@ def export(
     `names`: ready-made workbooks, or tables as schema.table. `school_ids`: None: every school of the file.
     A name may have no file: a school without reports has no workbook of reports."""
     with workspace(options.folder) as scratch, opened(published, scratch) as con:
+        place = Place(published, scratch)
         known = [*READY, *table_names(con)]
         yield from (_unknown(name, known) for name in names if name not in known)
         found = {school.id: school for school in schools(con)}
@@ -82,7 +91,7 @@ def export(
                 yield Failed(f"school {school_id}", f"not in the published file; there are: {there}")
                 continue
             for name in (name for name in names if name in known):
-                yield from _of_school(con, name, found[school_id], scratch, options)
+                yield from _of_school(con, name, found[school_id], place, options)
 
 
 def _unknown(name: str, known: Sequence[str]) -> Unknown:
@@ -92,7 +101,7 @@ def _unknown(name: str, known: Sequence[str]) -> Unknown:
 
 
 def _of_school(
-    con: duckdb.DuckDBPyConnection, name: str, school: School, scratch: Path, options: Options
+    con: duckdb.DuckDBPyConnection, name: str, school: School, place: Place, options: Options
 ) -> Iterator[Written | Failed]:
     """Write the workbooks of a school that go by a name. One that fails holds no other up."""
     try:
@@ -102,7 +111,7 @@ def _of_school(
         return
     for workbook in workbooks:
         try:
-            yield _export(con, name, workbook, school, scratch, options)
+            yield _export(con, name, workbook, school, place, options)
         except (duckdb.Error, OSError, XlsxWriterException, TooLarge) as error:
             yield _failed(workbook.name, school, error)
 
@@ -116,11 +125,12 @@ def _export(
     name: str,
     workbook: Workbook,
     school: School,
-    scratch: Path,
+    place: Place,
     options: Options,
 ) -> Written:
-    came_from = origin(con, school)
-    unfinished = scratch / f"unfinished.{options.format}"
+    sources = [source for sheet in workbook.sheets for source in sheet.sources]
+    came_from = origin(con, place.published, school, sources)
+    unfinished = place.scratch / f"unfinished.{options.format}"
     rows = _write(con, workbook, came_from, unfinished, options)
     size = unfinished.stat().st_size
     beginning = f"{NOT_IN_NAMES.sub('_', workbook.name)}_{school.id}_"

@@ -51,7 +51,8 @@ def write_parquet(con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin, 
         "school_id": origin.school.id,
         "generation": origin.generation,
         "published_at": origin.published_at,
-        "loaded_at": origin.loaded_at,
+        "as_of": origin.age.as_of,
+        "not_loaded_last": ", ".join(sorted(origin.age.failed)) or None,
     }
     metadata = ", ".join(
         f"{name}: {literal(str(value))}" for name, value in said.items() if value is not None

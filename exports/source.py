@@ -2,16 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
+from exports.columns import english
+from exports.sheets import Words
+from exports.workbooks.queries import SHOWN
+from warehouse.age import PROVEN, Age, age_of
+
 #: Enough to sort a table of any size; what goes beyond is spilled to disk.
 MEMORY_MB = 256
+
+#: How the slices of a school stood when the file was filled.
+AS_FILLED = """
+    SELECT
+        resource, slice, last.status, last.finished_at, last.requests,
+        max(started_at) FILTER (complete AND status IN ('ok', 'warning')) AS complete_at
+    FROM (
+        SELECT *, max_by(load_log, finished_at) OVER (PARTITION BY resource, slice) AS last
+        FROM quality.load_log WHERE _school_id = $school_id
+    )
+    GROUP BY ALL
+"""
+#: The same when a later night had found that the lake is as the file has it.
+AS_PROVEN = """
+    SELECT resource, slice, status, finished_at, requests, complete_at
+    FROM read_parquet($proven) WHERE generation = $generation AND _school_id = $school_id
+"""
+#: The ids, in either interface, of semesters that no sheet shows.
+NOT_SHOWN = f"""
+    WITH {SHOWN}, semesters AS (
+        SELECT school_id, semester_id, v1_semester_id
+        FROM core.dim_semester
+        LEFT JOIN (FROM quality.semester_calendars SELECT *, _school_id AS school_id)
+            USING (school_id, semester_id)
+        WHERE school_id = $school_id
+    ),
+    ids AS (
+        SELECT shown.semester_name IS NOT NULL AS is_shown, unnest([semester_id, v1_semester_id]) AS id
+        FROM semesters LEFT JOIN shown USING (school_id, semester_id)
+    )
+    SELECT id::VARCHAR AS id FROM ids GROUP BY id HAVING NOT bool_or(is_shown)
+"""
+#: Of each table the resources that it stands on, and what it is called.
+TABLES = """
+    SELECT schema_name, table_name, stands_on, label_zh FROM quality.dictionary WHERE column_name IS NULL
+"""
 
 
 @dataclass(frozen=True)
@@ -23,19 +65,40 @@ class School:
 
 
 @dataclass(frozen=True)
+class Loads:
+    """The loads of a school that tell how old its data are. `standings`: where its slices stand, without
+    those of semesters that are not shown; `made_of`: the resources that a table (schema.table) stands on;
+    `labels`: of resources."""
+
+    standings: tuple[Mapping[str, Any], ...] = ()
+    made_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    labels: Mapping[str, Words] = field(default_factory=dict)
+
+    def age(self, tables: Iterable[str]) -> Age:
+        """The age of what is made of these tables; where they are not known, of all."""
+        wanted = frozenset[str]().union(*(self.made_of.get(table, ()) for table in tables))
+        return age_of(row for row in self.standings if not wanted or row["resource"] in wanted)
+
+    def failed(self, age: Age) -> Words:
+        """What is older than its last attempt, for people."""
+        labels = [self.labels.get(name) or Words(english(name), name) for name in sorted(age.failed)]
+        return Words(", ".join(label.en for label in labels), "、".join(label.zh for label in labels))
+
+
+@dataclass(frozen=True)
 class Origin:
-    """Where the rows of a file come from. `loaded_at`: when the last of the school's loads ended, by the
-    platform's clock; None: it was never loaded."""
+    """Where the rows of a file come from. `age`: of all that is in the file."""
 
     school: School
     generation: str
     published_at: datetime
-    loaded_at: datetime | None
+    loads: Loads = field(default_factory=Loads)
+    age: Age = field(default_factory=Age)
 
     @property
     def day(self) -> date:
         """The date of the data."""
-        return (self.loaded_at or self.published_at).date()
+        return (self.age.as_of or self.published_at).date()
 
     def parameters(self, query: str) -> dict[str, int]:
         """What a query is given: DuckDB refuses a value for which there is no place."""
@@ -62,12 +125,33 @@ def schools(con: duckdb.DuckDBPyConnection) -> list[School]:
     return [School(id, name) for id, name in rows.fetchall()]
 
 
-def origin(con: duckdb.DuckDBPyConnection, school: School) -> Origin:
-    """Where the rows of a school come from."""
+def origin(con: duckdb.DuckDBPyConnection, published: Path, school: School, tables: Iterable[str]) -> Origin:
+    """Where the rows of a school come from that are made of these tables (schema.table)."""
     [(generation, published_at)] = con.execute(
         "SELECT generation, published_at FROM quality.publication"
     ).fetchall()
-    [(loaded_at,)] = con.execute(
-        "SELECT max(finished_at) FROM quality.load_log WHERE _school_id = ?", [school.id]
-    ).fetchall()
-    return Origin(school, generation, published_at, loaded_at)
+    loads = _loads(con, published.with_name(PROVEN), generation, school.id)
+    return Origin(school, generation, published_at, loads, loads.age(tables))
+
+
+def _loads(con: duckdb.DuckDBPyConnection, proven: Path, generation: str, school_id: int) -> Loads:
+    given = {"school_id": school_id}
+    later = given | {"proven": str(proven), "generation": generation}
+    standings = (_rows(con, AS_PROVEN, later) if proven.exists() else []) or _rows(con, AS_FILLED, given)
+    elsewhere = {row["id"] for row in _rows(con, NOT_SHOWN, given)}
+    tables = _rows(con, TABLES, {})
+    return Loads(
+        tuple(row for row in standings if elsewhere.isdisjoint(row["slice"].split(":")[1:2])),
+        {f"{row['schema_name']}.{row['table_name']}": frozenset(row["stands_on"] or ()) for row in tables},
+        {
+            row["table_name"]: Words(english(row["table_name"]), row["label_zh"] or row["table_name"])
+            for row in tables
+            if row["schema_name"] == "raw"
+        },
+    )
+
+
+def _rows(con: duckdb.DuckDBPyConnection, query: str, given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    found = con.execute(query, given)
+    names = [name for name, *_ in found.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

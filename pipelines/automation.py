@@ -11,7 +11,7 @@ import duckdb
 from assets import base_data as base_assets
 from assets import v1 as v1_assets
 from assets.dagster_private import AssetJob
-from assets.models import NOTHING_CHANGED, is_published, note_problem
+from assets.models import NOTHING_CHANGED, is_published, note_unchanged
 from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, V1_SEMESTERS
 from assets.resource_assets import HALTED_TAG, asset_key
 from loading.attendance.weeks import weeks_to_ask
@@ -26,6 +26,7 @@ from pipelines.settings import Settings
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.load_log import held_back, holds_a_load, last_load, retired
+from warehouse.load.log_writer import standing_rows
 from warehouse.publish.dbt_project import models_version
 from warehouse.publish.publish import made_by
 
@@ -209,9 +210,12 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
         if made_by(settings.published) == models:
             if _loaded_until(settings.published) == loaded:
                 return dg.SkipReason("The published file has all that is loaded.")
-            if context.cursor == key or is_published(lake, attendance_settings(settings), settings.home):
+            if context.cursor == key:
+                return dg.SkipReason(NOTHING_CHANGED)
+            standings = standing_rows(lake)
+            if is_published(lake, attendance_settings(settings), settings.home):
                 context.update_cursor(key)
-                note_problem(settings.home, "")
+                note_unchanged(settings.home, standings)
                 return dg.SkipReason(NOTHING_CHANGED)
         return dg.RunRequest(run_key=key)
 

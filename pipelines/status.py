@@ -17,6 +17,7 @@ from loading.outage import NOTE, known_since
 from loading.pushes.inbox import inbox_path, opened
 from pipelines.settings import Settings
 from pipelines.writers import living
+from warehouse.age import Age, age_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT
 from warehouse.load.drift import latest
@@ -38,14 +39,15 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class SchoolStatus:
-    """One school. `last_good`: when its last complete load of anything began, `groups`: of each group of
-    resources (the platform's wall clock); `failures`: a line for each reason; `quarantined`: rows a
-    resource."""
+    """One school. `last_good`: when its last complete load of anything began (the platform's wall clock);
+    `age`: how old its data are, `groups`: those of each group of resources; `failures`: a line for each
+    reason; `quarantined`: rows a resource."""
 
     school_id: int
     name: str
     last_good: datetime | None
-    groups: Mapping[str, datetime]
+    age: Age
+    groups: Mapping[str, Age]
     failures: Sequence[str]
     quarantined: Mapping[str, int]
 
@@ -101,19 +103,19 @@ def _school(
     school_id: int, name: str, standings: Iterable[Row], failed: Iterable[Row], waiting: Iterable[Row]
 ) -> SchoolStatus:
     """`standings`, `failed` and `waiting`: rows of this school alone."""
-    groups: dict[str, datetime] = {}
-    for row in standings:
-        if row["complete_at"] is not None:
-            group = _group(row["resource"])
-            groups[group] = max(row["complete_at"], groups.get(group, row["complete_at"]))
+    rows = list(standings)
+    groups: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[_group(row["resource"])].append(row)
     reasons: dict[str, list[str]] = defaultdict(list)
     for row in failed:
         reasons[row["message"] or "the load log does not say why"].append(f"{row['resource']} {row['slice']}")
     return SchoolStatus(
         school_id,
         name,
-        max(groups.values(), default=None),
-        groups,
+        max((row["complete_at"] for row in rows if row["complete_at"] is not None), default=None),
+        age_of(rows),
+        {group: age_of(own) for group, own in groups.items()},
         [f"{_some(slices)}: {reason}" for reason, slices in reasons.items()],
         Counter(row["resource"] for row in waiting),
     )

@@ -4,10 +4,12 @@ import dagster as dg
 
 from assets import markdown
 from pipelines.status import SchoolStatus, Status, ago
+from warehouse.age import Age
 
 GROUPS = ("base data", "v1", "attendance", "datasets", "reports")
 NOTHING = "Nothing is to be done."
-COLUMNS = ("school", "name", "last good load", *GROUPS, "failures", "quarantine")
+AS_OF = "data as of"
+COLUMNS = ("school", "name", AS_OF, *GROUPS, "failures", "quarantine")
 
 
 def title_of(status: Status) -> str:
@@ -38,7 +40,11 @@ def metadata_of(status: Status) -> dict[str, dg.MetadataValue]:
 
 
 def _row(school: SchoolStatus, status: Status) -> list[str | int]:
-    last = f"{school.last_good:%Y-%m-%d %H:%M}" if school.last_good else "never"
-    ages = [ago(school.groups[group], status.at) if group in school.groups else "-" for group in GROUPS]
+    as_of = f"{school.age.as_of:%Y-%m-%d %H:%M}" if school.age.as_of else "never"
+    ages = [_aged(school.groups[group], status) if group in school.groups else "-" for group in GROUPS]
     waiting = ", ".join(f"{rows} {resource}" for resource, rows in sorted(school.quarantined.items()))
-    return [str(school.school_id), school.name, last, *ages, str(len(school.failures)), waiting or "-"]
+    return [str(school.school_id), school.name, as_of, *ages, str(len(school.failures)), waiting or "-"]
+
+
+def _aged(age: Age, status: Status) -> str:
+    return ago(age.as_of, status.at) if age.as_of else "never"

@@ -50,10 +50,22 @@ def make(path: Path, rows: int) -> None:
         )
         con.execute(
             "CREATE TABLE quality.load_log AS "
-            f"SELECT {SCHOOL} AS _school_id, TIMESTAMP '2026-01-01 02:00:00' AS finished_at"
+            f"SELECT {SCHOOL} AS _school_id, 'lessons' AS resource, '{SCHOOL}' AS slice, 'ok' AS status, "
+            "true AS complete, 1 AS requests, TIMESTAMP '2026-01-01 02:00:00' AS started_at, "
+            "TIMESTAMP '2026-01-01 02:00:00' AS finished_at"
+        )
+        con.execute(
+            "CREATE TABLE core.dim_semester (school_id BIGINT, semester_id BIGINT, semester_name VARCHAR, "
+            "is_current BOOLEAN, first_day DATE)"
+        )
+        con.execute("CREATE TABLE marts.early_warning (school_id BIGINT, semester_id BIGINT)")
+        con.execute(
+            "CREATE TABLE quality.semester_calendars (_school_id BIGINT, semester_id BIGINT, "
+            "v1_semester_id BIGINT)"
         )
         con.execute(
             "CREATE TABLE quality.dictionary AS SELECT schema_name, table_name, column_name, column_name AS "
-            "description, NULL::VARCHAR AS label_zh, if(column_name LIKE '%rate', 'percent', NULL) AS unit "
+            "description, NULL::VARCHAR AS label_zh, if(column_name LIKE '%rate', 'percent', NULL) AS unit, "
+            "NULL::VARCHAR[] AS stands_on "
             "FROM duckdb_columns()"
         )

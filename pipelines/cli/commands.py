@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assets.models import NOTHING_CHANGED, is_published, note_problem
+from assets.models import NOTHING_CHANGED, is_published, note_unchanged
 from assets.partition_renames import put_in_order
 from assets.partitions import SCHOOL_SEMESTERS
 from loading.partition_keys import school_of
@@ -140,8 +140,10 @@ def order_partitions(settings: Settings) -> None:
 
 def run_build(settings: Settings, tags: Mapping[str, str] | None = None) -> int:
     """Build and publish, unless nothing has changed. The exit status."""
-    if is_published(Lake(str(settings.lake_root)), attendance_settings(settings), settings.home):
-        note_problem(settings.home, "")
+    lake = Lake(str(settings.lake_root))
+    standings = standing_rows(lake)
+    if is_published(lake, attendance_settings(settings), settings.home):
+        note_unchanged(settings.home, standings)
         console.print(NOTHING_CHANGED, soft_wrap=True)
         return 0
     with open_instance(settings) as instance:

@@ -71,6 +71,8 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> N
 
 
 def _cell(value: Any) -> Text:
+    if isinstance(value, Text):
+        return value
     if isinstance(value, int) and not isinstance(value, bool):
         return Text(f"{value:,}")
     return Text("" if value is None else str(value))

@@ -189,7 +189,8 @@ def test_a_failure_leaves_the_old_file_and_the_other_schools_go_on(published: Pa
         con.execute(MARKS.replace("marts.marks", "m").replace("CREATE", "CREATE OR REPLACE"))
         con.execute("DROP TABLE marts.marks")
         con.execute(broken)
-        con.execute("UPDATE quality.load_log SET finished_at = TIMESTAMP '2026-03-02 01:30:00'")
+        moment = "TIMESTAMP '2026-03-02 01:30:00'"
+        con.execute(f"UPDATE quality.load_log SET started_at = {moment}, finished_at = {moment}")
     failed, written = export(published, ["marts.marks"], None, Options(out))
     assert isinstance(failed, Failed) and failed.what == "marts.marks of school 101"
     assert "broken" in failed.problem

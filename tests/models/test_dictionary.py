@@ -84,3 +84,15 @@ def test_the_page_is_current(file: Path) -> None:
     if os.environ.get("CAMPUS_WRITE_DICTIONARY"):
         PAGE.write_text(page(file), encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == page(file), "run: make dictionary"
+
+
+def test_a_table_names_the_resources_that_it_is_made_of(file: Path) -> None:
+    query = (
+        "select table_name, stands_on from quality.dictionary"
+        " where column_name is null and schema_name in ('raw', 'marts')"
+    )
+    made = dict(rows(file, query))
+    assert made["grades"] == ["grades"]
+    assert {"grades", "classes", "students", "semesters"} <= set(made["grade_distribution"])
+    assert "scores" not in made["grade_distribution"] and "scores" in made["early_warning"]
+    assert all(made.values()), "each mart stands on something that is loaded"

@@ -23,6 +23,7 @@ from pipelines.notices.notice import LONGEST_LINE, MOST_REASONS, TOLD, Notice, d
 from pipelines.options import Form, MailOptions, NotifyOptions, Options
 from pipelines.settings import Settings
 from pipelines.status import SchoolStatus, Status, status_of
+from warehouse.age import Age
 
 AT = datetime(2026, 11, 22, 6, 30)
 NOTICE_OF = Notice("Campus Warehouse, 2026-11-22 06:30: 1 thing to do", ("Run campus sync.", "学校 101"))
@@ -37,7 +38,7 @@ def hook() -> Iterator[Webhook]:
 
 
 def school(*failures: str) -> SchoolStatus:
-    return SchoolStatus(101, "实验中学", AT, {}, failures, {})
+    return SchoolStatus(101, "实验中学", AT, Age(AT), {}, failures, {})
 
 
 def trouble(*to_do: str, at: datetime = AT) -> Status:

@@ -28,6 +28,7 @@ from pipelines import automation
 from pipelines.cli.demo import CORRECTED_GRADES, POINTS, RESULTS, Result, two_nights
 from pipelines.definitions import build_definitions
 from pipelines.instance import open_instance
+from warehouse.age import PROVEN
 from warehouse.lake.sql import STORAGE_VERSION
 from warehouse.load.load_log import now
 
@@ -177,6 +178,8 @@ def test_a_build_of_what_is_published_already_says_so_and_leaves_the_file(publis
     assert done.stdout.splitlines() == [NOTHING_CHANGED]
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert not list((published.home / "build").glob("*.duckdb*")), "nothing is left behind"
+    proven = duckdb.sql(f"FROM read_parquet('{published.home / PROVEN}')").to_arrow_table().to_pylist()
+    assert {row["resource"] for row in proven} >= {"students", "scores"}, "and how the loads stand is known"
     key = dg.AssetCheckKey(dg.AssetKey(["core", "dim_teacher"]), "dim_teacher_key")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(published.home / "dagster"))

@@ -64,10 +64,13 @@ def test_each_school_has_its_ages_failures_and_quarantine_and_the_steps_follow(
     settings.published.touch()
 
     first, second, third = status_of(settings).schools
-    assert first.last_good == first.groups["base data"] > first.groups["v1"]
+    assert first.last_good == first.groups["base data"].as_of
+    assert first.age.as_of == first.groups["v1"].as_of != first.last_good, "the oldest, not the last"
     assert (dict(first.quarantined), first.failures) == ({"scores": 1}, [])
     assert second.failures == ["students 102, teachers 102: status 403: ask who issued the credentials."]
     assert second.last_good and now() - second.last_good > STALE
+    assert second.age.as_of and second.age.as_of <= second.last_good
+    assert second.age.failed.keys() == {"students", "teachers"}
     assert third.last_good is None
 
     assert run_status(settings) == 1

@@ -16,7 +16,7 @@ from exports.source import Origin, School
 from exports.workbook import write_workbook
 
 SCHOOL = School(101, "启明实验学校")
-ORIGIN = Origin(SCHOOL, "20260301T020000", datetime(2026, 3, 1, 2), datetime(2026, 3, 1, 1, 30))
+ORIGIN = Origin(SCHOOL, "20260301T020000", datetime(2026, 3, 1, 2))
 ANY = Words("Any", "任意")
 
 
@@ -36,17 +36,28 @@ def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str]
             "SELECT '20260301T020000' AS generation, TIMESTAMP '2026-03-01 02:00:00' AS published_at"
         )
         con.execute(
-            "CREATE TABLE quality.load_log AS SELECT * FROM "
-            "(VALUES (101, TIMESTAMP '2026-03-01 01:30:00'), (102, TIMESTAMP '2026-02-28 01:00:00')) "
-            "loads (_school_id, finished_at)"
+            "CREATE TABLE quality.load_log AS SELECT *, finished_at AS started_at, 'ok' AS status, "
+            "true AS complete, 1 AS requests FROM (VALUES "
+            "(101, 'students', '101', TIMESTAMP '2026-03-01 01:30:00'), "
+            "(102, 'students', '102', TIMESTAMP '2026-02-28 01:00:00')) "
+            "loads (_school_id, resource, slice, finished_at)"
+        )
+        con.execute(
+            "CREATE TABLE core.dim_semester (school_id BIGINT, semester_id BIGINT, semester_name VARCHAR, "
+            "is_current BOOLEAN, first_day DATE)"
+        )
+        con.execute("CREATE TABLE marts.early_warning (school_id BIGINT, semester_id BIGINT)")
+        con.execute(
+            "CREATE TABLE quality.semester_calendars (_school_id BIGINT, semester_id BIGINT, "
+            "v1_semester_id BIGINT)"
         )
         for statement in statements:
             con.execute(statement)
         con.execute(
             "CREATE TABLE quality.dictionary AS SELECT schema_name, table_name, column_name, "
-            "comment AS description, '「' || column_name || '」' AS label_zh, NULL::VARCHAR AS unit "
-            "FROM duckdb_columns() "
-            "UNION ALL SELECT schema_name, table_name, NULL, comment, '表', NULL FROM duckdb_tables()"
+            "comment AS description, '「' || column_name || '」' AS label_zh, NULL::VARCHAR AS unit, "
+            "NULL::VARCHAR[] AS stands_on FROM duckdb_columns() "
+            "UNION ALL SELECT schema_name, table_name, NULL, comment, '表', NULL, NULL FROM duckdb_tables()"
         )
         for column, unit in (units or {}).items():
             con.execute("UPDATE quality.dictionary SET unit = ? WHERE column_name = ?", [unit, column])

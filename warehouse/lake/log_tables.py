@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from warehouse.age import RETIRED as RETIRED
 from warehouse.lake.tables import TIMESTAMP, Column
 
 
@@ -54,8 +55,6 @@ _SEEN = (
 )
 #: The month that a row of the load log is filed by, such as 2026-03: who asks for new ones reads no old ones.
 MONTH = "_month"
-#: Status of a slice that was emptied, as what it was of is gone from the platform.
-RETIRED = "retired"
 _TRAFFIC = (
     Column("requests", pa.int64(), "HTTP requests that the reading took", label_zh="请求数", unit="requests"),
     Column("pages", pa.int64(), "HTTP pages that the reading took", label_zh="页数", unit="pages"),
@@ -314,6 +313,7 @@ STANDINGS = Log(
         Column("whole_at", TIMESTAMP, "Start of the last such load that read all of the slice"),
         Column("retired", pa.bool_(), "Whether the slice was emptied since, as what it was of is gone"),
         Column("state", pa.string(), "Name of what the last whole load read, and of the files it left"),
+        Column("requests", pa.int64(), "HTTP requests of the last attempt; null: it failed, or is not known"),
     ),
     slice_columns=("_school_id",),
 )

@@ -129,8 +129,8 @@ def standings_by_log(lake: Lake) -> list[Row]:
         return []
     opened = lake.open(LOAD_LOG)
     told = ["resource", "_school_id", "slice", "sync_id", "status", "started_at", "finished_at", "complete"]
-    # A column of later versions.
-    told += ["whole"] if "whole" in held_schema(opened).names else []
+    # Columns of later versions.
+    told += [name for name in ("whole", "requests") if name in held_schema(opened).names]
     return settled([], scan(LOAD_LOG, opened, told).sort_by("finished_at").to_pylist())
 
 
@@ -155,6 +155,7 @@ def of_schools(schools: Iterable[int]) -> str:
 def _standing(before: Row | None, load: Row) -> Row:
     told = ("resource", "_school_id", "slice", "sync_id", "status", "finished_at")
     after = {name: load[name] for name in told}
+    after["requests"] = load.get("requests")
     known = before or {"complete_at": None, "whole_at": None, "retired": False, "state": None}
     if not load.get("complete") or load["status"] not in _BELIEVED:
         return {**known, **after}

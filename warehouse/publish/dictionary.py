@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ DICTIONARY = Log(
         Column("label_zh", pa.string(), "Name in Chinese", label_zh="中文名称"),
         Column("unit", pa.string(), "Unit, where it is measured in one", label_zh="读取单元"),
         Column("source", pa.string(), "Where it comes from", label_zh="来源"),
+        Column(
+            "stands_on",
+            pa.list_(pa.string()),
+            "Of a table the resources of load_log that it is made of, models in between left out",
+            label_zh="依据的资源",
+        ),
     ),
 )
 
@@ -91,7 +98,7 @@ def record_dictionary(
     catalog = con.sql(CATALOG).to_arrow_table().to_pylist()
     columns = {(row["schema_name"], row["table_name"], row["column_name"]) for row in catalog}
     labels = Labels(project, columns, tables, (CONTENTS, CHECK_RESULTS, PUBLICATION, DICTIONARY))
-    rows = _entries(catalog, _said_by_models(project), labels, endpoints)
+    rows = _entries(catalog, _said_by_models(project), labels, endpoints, _made_of(project))
     con.register("entries", pa.Table.from_pylist(list(rows), schema=DICTIONARY.lake_schema))
     con.execute("INSERT INTO quality.dictionary FROM entries")
 
@@ -141,6 +148,7 @@ def _entries(
     models: Mapping[tuple[str, ...], Said],
     labels: Labels,
     endpoints: Mapping[str, str],
+    made_of: Mapping[str, set[str]],
 ) -> Iterator[dict[str, Any]]:
     by_name = {key[-1]: said for key, said in models.items() if len(key) == 3}
     for row in catalog:
@@ -163,7 +171,33 @@ def _entries(
             "label_zh": label.label_zh or None,
             "unit": label.unit or None,
             "source": source,
+            "stands_on": None if column else sorted(_resources(made_of, schema, table)),
         }
+
+
+def _resources(made_of: Mapping[str, set[str]], schema: str, table: str) -> set[str]:
+    """The tables of the lake that a table stands on, as the load log calls them."""
+    if schema == "raw":
+        return {table}
+    name = f"{schema}.{table}"
+    # A dataset that did not move is not asked for: what says so is the list of datasets.
+    of_the_platform = {"datasets": {name, "datasets"}, "reports": {name}}
+    return of_the_platform.get(schema) or made_of.get(name, set())
+
+
+def _made_of(project: Mapping[str, Any]) -> dict[str, set[str]]:
+    """The tables of `raw` that each model is made of, by `schema.model`."""
+    nodes = project["sources"] | project["nodes"]
+
+    @cache
+    def below(key: str) -> frozenset[str]:
+        node = nodes[key]
+        if node.get("source_name") == "raw":
+            return frozenset({node["name"]})
+        return frozenset().union(*map(below, node.get("depends_on", {}).get("nodes", ())))
+
+    models = {key: node for key, node in project["nodes"].items() if node["resource_type"] == "model"}
+    return {f"{node['schema']}.{node['name']}": set(below(key)) for key, node in models.items()}
 
 
 def _label(labels: Labels, schema: str, table: str, column: str | None) -> Label:

@@ -11,9 +11,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from pyarrow import parquet
 
-from warehouse.files import flush
-from warehouse.lake.log_tables import Log
+from warehouse.age import PROVEN
+from warehouse.files import flush, put_in_place
+from warehouse.lake.log_tables import STANDINGS, Log
 from warehouse.lake.tables import TIMESTAMP, Column
 from warehouse.load.load_log import now
 
@@ -95,6 +97,19 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
     for old in generations(home)[max(keep, 1) :]:
         old.path.unlink()
     return generation
+
+
+def prove(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:
+    """Write down beside the published file how the slices stood (`log_writer.standing_rows`) when the lake
+    was last seen to hold what the file does. Without it a night that changed nothing would leave the data as
+    old as the file says."""
+    with closing(duckdb.connect(str(home / FILE), read_only=True)) as con:
+        [(generation,)] = con.execute("SELECT generation FROM quality.publication").fetchall()
+    schema = STANDINGS.row_schema.append(pa.field("generation", pa.string()))
+    rows = pa.Table.from_pylist([{**row, "generation": generation} for row in standings], schema=schema)
+    unfinished = home / f"{PROVEN}.{os.getpid()}"
+    parquet.write_table(rows, unfinished)
+    put_in_place(unfinished, home / PROVEN)
 
 
 def made_by(file: Path) -> str | None:

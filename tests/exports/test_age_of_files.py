@@ -1,0 +1,115 @@
+"""As of when a file says that it is: as its date and on its first sheet, and in red where a load failed."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import openpyxl
+import pytest
+from openpyxl.cell import Cell
+from published_kit import exported, publish
+
+from warehouse.publish.publish import prove
+
+MADE = "CREATE TABLE marts.marks AS SELECT 101 AS school_id, 1 AS n"
+STANDS = """
+    UPDATE quality.dictionary SET stands_on = ['students'] WHERE table_name = 'marks' AND column_name IS NULL
+"""
+NIGHT, AFTERNOON = datetime(2026, 3, 3, 1), datetime(2026, 3, 3, 15)
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Path:
+    """Loaded on the 1st of March, whole; of it a table that stands on the students alone."""
+    file = publish(tmp_path / "campus.duckdb", [MADE])
+    with duckdb.connect(str(file)) as con:
+        con.execute(STANDS)
+    return file
+
+
+def log(file: Path, resource: str, at: str, status: str, slice: str = "101") -> None:
+    """Add an attempt to the file's load log."""
+    with duckdb.connect(str(file)) as con:
+        con.execute(
+            "INSERT INTO quality.load_log BY NAME SELECT 101 AS _school_id, $1 AS resource, $4 AS slice, "
+            "$2::TIMESTAMP AS started_at, $2::TIMESTAMP AS finished_at, $3 AS status, "
+            "$3 <> 'failed' AS complete, 1 AS requests",
+            [resource, at, status, slice],
+        )
+
+
+def standing(good: datetime, tried: datetime | None = None) -> Mapping[str, Any]:
+    return {
+        "_school_id": 101,
+        "resource": "students",
+        "slice": "101",
+        "status": "failed" if tried else "ok",
+        "finished_at": tried or good,
+        "complete_at": good,
+        "requests": None if tried else 1,
+    }
+
+
+def said(path: Path) -> dict[str, Cell]:
+    """What the first sheet says, by term."""
+    rows = openpyxl.load_workbook(path)["About"].iter_rows(max_col=2)
+    return {str(term.value): value for term, value in rows}  # type: ignore[misc]
+
+
+def of(published: Path) -> Path:
+    [file] = exported(published, "marts.marks", schools=[101], folder=published.parent / "out", language="en")
+    return file.path
+
+
+def test_a_day_of_failures_leaves_the_date_and_is_told_in_red(published: Path) -> None:
+    log(published, "students", "2026-03-02 09:00", "failed")
+    log(published, "students", "2026-03-02 15:00", "failed")
+    path = of(published)
+    assert path.name == "marts.marks_101_2026-03-01.xlsx"
+    told = said(path)
+    assert told["Data as of"].value == "2026-03-01 01:30"
+    assert str(told["Not up to date"].value).startswith(
+        "The last load, at 2026-03-02 15:00, failed of: Students."
+    )
+    assert "On the sheets: Marks." in str(told["Not up to date"].value)
+    assert told["Not up to date"].font.color.rgb == "FFC00000"
+
+
+def test_what_a_table_does_not_stand_on_makes_it_no_older(published: Path) -> None:
+    log(published, "students", "2026-03-02 02:00", "ok")
+    log(published, "devices", "2026-02-01 02:00", "ok")
+    log(published, "devices", "2026-03-02 02:00", "failed")
+    path = of(published)
+    assert path.name == "marts.marks_101_2026-03-02.xlsx" and "Not up to date" not in said(path)
+
+
+def test_semesters_that_are_not_shown_make_it_no_older(published: Path) -> None:
+    with duckdb.connect(str(published)) as con:
+        con.execute(
+            "INSERT INTO core.dim_semester VALUES (101, 20, 'S', true, NULL), (101, 19, 'S', false, NULL)"
+        )
+        con.execute("INSERT INTO quality.semester_calendars VALUES (101, 19, 7), (101, 20, 8)")
+        con.execute("INSERT INTO marts.early_warning VALUES (101, 20), (101, 19)")
+    log(published, "students", "2026-03-04 02:00", "ok", "101:20")
+    log(published, "students", "2026-03-04 02:00", "ok")
+    log(published, "students", "2026-01-04 02:00", "ok", "101:7")
+    log(published, "students", "2026-03-04 02:00", "failed", "101:7")
+    assert "Not up to date" not in said(of(published))
+    assert of(published).name == "marts.marks_101_2026-03-04.xlsx"
+    log(published, "students", "2026-03-04 03:00", "failed", "101:8")
+    assert "Not up to date" in said(of(published)), "the other interface's id of the semester that is shown"
+
+
+def test_nights_that_changed_nothing_make_it_younger(published: Path) -> None:
+    prove(published.parent, [standing(NIGHT)])
+    assert of(published).name == "marts.marks_101_2026-03-03.xlsx"
+    prove(published.parent, [standing(NIGHT, AFTERNOON)])
+    path = of(published)
+    assert path.name == "marts.marks_101_2026-03-03.xlsx"
+    assert "at 2026-03-03 15:00" in str(said(path)["Not up to date"].value)
+    # What was proven of one file says nothing of another.
+    with duckdb.connect(str(published)) as con:
+        con.execute("UPDATE quality.publication SET generation = 'the next'")
+    assert of(published).name == "marts.marks_101_2026-03-01.xlsx"

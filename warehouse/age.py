@@ -1,0 +1,55 @@
+"""How old data are: the oldest of the last good loads that they stand on, whatever was tried since."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from typing import Any
+
+#: A resource's round is made of its attempts on the day of the last of them, and of those so long before it:
+#: what was tried in an earlier one is not due any more, as weeks that are settled.
+ROUND = timedelta(hours=12)
+#: Beside the published file: the standings by which it was last proven to be what the lake holds.
+PROVEN = "campus.standings.parquet"
+#: Status of a slice that was emptied, as what it was of is gone from the platform; and of one not loaded.
+RETIRED, FAILED = "retired", "failed"
+
+
+@dataclass(frozen=True)
+class Age:
+    """`as_of`: start of the oldest load that counts, by the platform's clock; None: nothing was ever loaded.
+    `failed`: when the last attempt of a resource failed, of those of which it did."""
+
+    as_of: datetime | None = None
+    failed: Mapping[str, datetime] = field(default_factory=dict)
+
+
+def age_of(standings: Iterable[Mapping[str, Any]]) -> Age:
+    """The age of what stands on these slices, each as `warehouse.load.log_writer.standing_rows` has it.
+
+    Of each resource the slices of its last round count, and those whose last attempt failed, by the start of
+    their last good load. One that was loaded without a request came with another, or nothing was asked: it is
+    no load, and counts only where there is no other."""
+    by_resource: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in standings:
+        if row["status"] != RETIRED:
+            by_resource[row["resource"]].append(row)
+    asked: list[datetime] = []
+    came_along: list[datetime] = []
+    failed: dict[str, datetime] = {}
+    for resource, rows in by_resource.items():
+        began = _round_of(max(row["finished_at"] for row in rows))
+        broken = [row["finished_at"] for row in rows if row["status"] == FAILED]
+        if broken:
+            failed[resource] = max(broken)
+        for row in rows:
+            counts = row["status"] == FAILED or row["finished_at"] >= began
+            if counts and row["complete_at"] is not None:
+                (came_along if row["requests"] == 0 else asked).append(row["complete_at"])
+    return Age(min(asked or came_along, default=None), failed)
+
+
+def _round_of(last: datetime) -> datetime:
+    return min(datetime.combine(last.date(), time()), last - ROUND)
