@@ -8,6 +8,7 @@ import dagster as dg
 
 from assets.models import PUBLISHED
 from exports.export import Failed, Options, Written, export
+from exports.ready import BOARD
 
 
 def export_assets(
@@ -24,7 +25,7 @@ def export_assets(
             deps=[PUBLISHED],
             group_name="exports",
             description=f"{', '.join(names)} as files in {options.folder}, one for each school.",
-            kinds={options.format},
+            kinds={"html" if name == BOARD else options.format},
         )
         def written() -> dg.MaterializeResult[None]:
             if not published.exists():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +16,7 @@ from xlsxwriter.exceptions import XlsxWriterException
 
 from exports.flat import write_csv, write_parquet
 from exports.preview import preview_of
-from exports.ready import READY
+from exports.ready import BOARD, READY
 from exports.sheets import Language, Workbook
 from exports.source import Origin, School, opened, origin, schools
 from exports.tables import table_names, table_workbook
@@ -30,13 +32,14 @@ NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 @dataclass(frozen=True)
 class Options:
     """How files are written. `keep`: dates of a file that are kept; None: all. `previews`: whether the first
-    rows are wanted too."""
+    rows are wanted too; `names`: whether the board names students."""
 
     folder: Path
     format: Format = "xlsx"
     language: Language = "zh"
     keep: int | None = None
     previews: bool = False
+    names: bool = True
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ def export(
     A name may have no file: a school without reports has no workbook of reports."""
     with workspace(options.folder) as scratch, opened(published, scratch) as con:
         place = Place(published, scratch)
-        known = [*READY, *table_names(con)]
+        known = [*READY, BOARD, *table_names(con)]
         yield from (_unknown(name, known) for name in names if name not in known)
         found = {school.id: school for school in schools(con)}
         wanted = found if school_ids is None else school_ids
@@ -92,6 +95,9 @@ def export(
                 continue
             for name in (name for name in names if name in known):
                 yield from _of_school(con, name, found[school_id], place, options)
+        together = [found[school_id] for school_id in wanted if school_id in found]
+        if BOARD in names and len(together) > 1:
+            yield from _tried(BOARD, "all schools", lambda: _board_of_all(con, together, place, options))
 
 
 def _unknown(name: str, known: Sequence[str]) -> Unknown:
@@ -103,21 +109,30 @@ def _unknown(name: str, known: Sequence[str]) -> Unknown:
 def _of_school(
     con: duckdb.DuckDBPyConnection, name: str, school: School, place: Place, options: Options
 ) -> Iterator[Written | Failed]:
-    """Write the workbooks of a school that go by a name. One that fails holds no other up."""
+    """Write the files of a school that go by a name. One that fails holds no other up."""
+    whose = f"school {school.id}"
+    if name == BOARD:
+        yield from _tried(name, whose, lambda: _board(con, school, place, options))
+        return
     try:
         workbooks = list(_workbooks(con, name, school, options))
     except duckdb.Error as error:
-        yield _failed(name, school, error)
+        yield _failed(name, whose, error)
         return
     for workbook in workbooks:
-        try:
-            yield _export(con, name, workbook, school, place, options)
-        except (duckdb.Error, OSError, XlsxWriterException, TooLarge) as error:
-            yield _failed(workbook.name, school, error)
+        write = partial(_export, con, name, workbook, school, place, options)
+        yield from _tried(workbook.name, whose, write)
 
 
-def _failed(what: str, school: School, error: Exception) -> Failed:
-    return Failed(f"{what} of school {school.id}", str(error).partition("\n")[0])
+def _tried(what: str, whose: str, write: Callable[[], Written]) -> Iterator[Written | Failed]:
+    try:
+        yield write()
+    except (duckdb.Error, OSError, XlsxWriterException, TooLarge) as error:
+        yield _failed(what, whose, error)
+
+
+def _failed(what: str, whose: str, error: Exception) -> Failed:
+    return Failed(f"{what} of {whose}", str(error).partition("\n")[0])
 
 
 def _export(
@@ -132,13 +147,52 @@ def _export(
     came_from = origin(con, place.published, school, sources)
     unfinished = place.scratch / f"unfinished.{options.format}"
     rows = _write(con, workbook, came_from, unfinished, options)
-    size = unfinished.stat().st_size
+    preview = preview_of(con, workbook, came_from, options.language) if options.previews else ""
     beginning = f"{NOT_IN_NAMES.sub('_', workbook.name)}_{school.id}_"
-    target = options.folder / f"{beginning}{came_from.day}.{options.format}"
+    return _finished(name, beginning, unfinished, came_from.day, options, rows, preview)
+
+
+def _board(con: duckdb.DuckDBPyConnection, school: School, place: Place, options: Options) -> Written:
+    # Its libraries take a second to load, and nothing else needs them.
+    from exports.board.page import preview, write_board
+    from exports.board.rows import SOURCES
+
+    came_from = origin(con, place.published, school, SOURCES)
+    unfinished = place.scratch / "unfinished.html"
+    rows = write_board(con, came_from, unfinished, options.language, names=options.names)
+    said = preview(con, came_from, options.language) if options.previews else ""
+    return _finished(BOARD, f"{BOARD}_{school.id}_", unfinished, came_from.day, options, rows, said)
+
+
+def _board_of_all(
+    con: duckdb.DuckDBPyConnection, found: Sequence[School], place: Place, options: Options
+) -> Written:
+    """The page of all schools together, as old as the oldest of them."""
+    from exports.board.rows import SOURCES
+    from exports.board.schools import write_board_of_all
+
+    origins = [origin(con, place.published, school, SOURCES) for school in found]
+    unfinished = place.scratch / "unfinished.html"
+    rows = write_board_of_all(con, origins, unfinished, options.language)
+    day = min(one.day for one in origins)
+    return _finished(BOARD, f"{BOARD}_all_", unfinished, day, options, rows, "")
+
+
+def _finished(
+    name: str,
+    beginning: str,
+    unfinished: Path,
+    day: date,
+    options: Options,
+    rows: Mapping[str, int],
+    preview: str,
+) -> Written:
+    """Put a file in its place, and delete its old dates."""
+    size, suffix = unfinished.stat().st_size, unfinished.suffix
+    target = options.folder / f"{beginning}{day}{suffix}"
     put_in_place(unfinished, target)
     if options.keep is not None:
-        _prune(options.folder, beginning, options.format, options.keep)
-    preview = preview_of(con, workbook, came_from, options.language) if options.previews else ""
+        _prune(options.folder, beginning, suffix, options.keep)
     return Written(name, target, rows, size, preview)
 
 
@@ -173,9 +227,9 @@ def _write(
     return {sheet.name.in_language(options.language): rows}
 
 
-def _prune(folder: Path, beginning: str, format: Format, keep: int) -> None:
+def _prune(folder: Path, beginning: str, suffix: str, keep: int) -> None:
     """Delete all but the latest dates of a file."""
-    dated = re.compile(rf"{re.escape(beginning)}\d{{4}}-\d\d-\d\d\.{format}")
+    dated = re.compile(rf"{re.escape(beginning)}\d{{4}}-\d\d-\d\d{re.escape(suffix)}")
     files = sorted(path for path in folder.iterdir() if dated.fullmatch(path.name))
     for old in files[:-keep]:
         old.unlink()

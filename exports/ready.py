@@ -22,3 +22,6 @@ READY: Mapping[str, Maker] = {
     "early_warning": early_warning,
     "reports": reports,
 }
+
+#: The name that asks for the pages of `exports.board`, which are no workbooks.
+BOARD = "board"

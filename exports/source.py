@@ -137,9 +137,9 @@ def origin(con: duckdb.DuckDBPyConnection, published: Path, school: School, tabl
 def _loads(con: duckdb.DuckDBPyConnection, proven: Path, generation: str, school_id: int) -> Loads:
     given = {"school_id": school_id}
     later = given | {"proven": str(proven), "generation": generation}
-    standings = (_rows(con, AS_PROVEN, later) if proven.exists() else []) or _rows(con, AS_FILLED, given)
-    elsewhere = {row["id"] for row in _rows(con, NOT_SHOWN, given)}
-    tables = _rows(con, TABLES, {})
+    standings = (records(con, AS_PROVEN, later) if proven.exists() else []) or records(con, AS_FILLED, given)
+    elsewhere = {row["id"] for row in records(con, NOT_SHOWN, given)}
+    tables = records(con, TABLES, {})
     return Loads(
         tuple(row for row in standings if elsewhere.isdisjoint(row["slice"].split(":")[1:2])),
         {f"{row['schema_name']}.{row['table_name']}": frozenset(row["stands_on"] or ()) for row in tables},
@@ -151,7 +151,8 @@ def _loads(con: duckdb.DuckDBPyConnection, proven: Path, generation: str, school
     )
 
 
-def _rows(con: duckdb.DuckDBPyConnection, query: str, given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def records(con: duckdb.DuckDBPyConnection, query: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a query, by their columns."""
     found = con.execute(query, given)
     names = [name for name, *_ in found.description or ()]
     return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

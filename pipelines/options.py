@@ -21,7 +21,7 @@ from campus.datasets.selection import Selection, TableSelection
 from campus.reports.selection import DateRanges, ParameterValue, ReportSelection
 from campus.selections import Scalar
 from exports.export import Format
-from exports.ready import READY
+from exports.ready import BOARD, READY
 from exports.sheets import Language
 from exports.tables import SCHEMAS
 from loading.pushes.names import PUSHABLE, PushSettings
@@ -226,7 +226,8 @@ class ExportOptions(Section):
 
     language: Language = Field("zh", description="Language of labels, sheets and definitions")
     format: Format = Field("xlsx", description="Format of the files")
-    workbooks: tuple[str, ...] = Field(tuple(READY), description="Ready-made workbooks to write")
+    workbooks: tuple[str, ...] = Field((BOARD, *READY), description="The board and workbooks to write")
+    board_names: bool = Field(True, description="Whether the board names the students to talk to")
     tables: tuple[Annotated[str, StringConstraints(pattern=rf"^({'|'.join(SCHEMAS)})\..+$")], ...] = Field(
         (), description="Tables to write besides, as schema.table"
     )
@@ -238,8 +239,8 @@ class ExportOptions(Section):
     @classmethod
     def _ready(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            if name not in READY:
-                raise ValueError(f"there is no workbook {name!r}; there are: {', '.join(READY)}")
+            if name not in (BOARD, *READY):
+                raise ValueError(f"there is no workbook {name!r}; there are: {', '.join((BOARD, *READY))}")
         return names
 
 

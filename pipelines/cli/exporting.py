@@ -47,6 +47,7 @@ def export_options(settings: Settings, format: Format | None = None, folder: Pat
         format=format or options.format,
         language=options.language,
         keep=None if folder else options.keep,
+        names=options.board_names,
     )
 
 

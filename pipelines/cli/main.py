@@ -204,7 +204,8 @@ def export(
     folder: Path | None,
     schools: tuple[int, ...],
 ) -> None:
-    """Write NAME as a file for each school: a ready-made workbook, or a table such as marts.early_warning."""
+    """Write NAME as a file for each school: board, a ready-made workbook, or a table such as
+    marts.early_warning."""
     if bool(names) == configured:
         raise click.UsageError("name what to export, or give --all")
     settings = load_settings() if folder else _settings_to_write()

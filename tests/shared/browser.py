@@ -1,5 +1,6 @@
 """A headless Chromium, driven by the W3C WebDriver protocol: JSON over HTTP, spoken by chromedriver."""
 
+import base64
 import shutil
 import socket
 import subprocess
@@ -22,6 +23,9 @@ ARGUMENTS = [
     "--disable-dev-shm-usage",
     "--window-size=1500,1000",
 ]
+
+
+SIDES = ("top", "bottom", "left", "right")
 
 
 class Page:
@@ -65,6 +69,17 @@ class Page:
             if self.has(offer, patience=5):
                 break
         self.click(offer)
+
+    def run(self, script: str) -> Any:
+        """What a script returns that runs in the page; it may await."""
+        awaited = f"(async () => {{ {script} }})()"
+        wrapped = f"{awaited}.then(arguments[0], error => arguments[0]('failed: ' + error));"
+        return self._send("/execute/async", {"script": wrapped, "args": []})
+
+    def printed(self) -> bytes:
+        """The page as PDF, on A4."""
+        paper = {"page": {"width": 21.0, "height": 29.7}, "background": True, "shrinkToFit": False}
+        return base64.b64decode(self._send("/print", paper | {"margin": dict.fromkeys(SIDES, 1.0)}))
 
     def _act(self, xpath: str, action: str, body: dict[str, str]) -> None:
         deadline = time.monotonic() + PATIENCE

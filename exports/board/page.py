@@ -1,0 +1,220 @@
+"""The pages of the board: everything that they need is in them, and nothing leaves them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import vl_convert
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from exports.board.charts import specs
+from exports.board.figures import figures
+from exports.board.rows import Rows, chart_rows
+from exports.board.words import (
+    BAND,
+    CHARTS,
+    FAILED,
+    LAST_DAY,
+    LOW,
+    MOVED,
+    ROLLS,
+    SCRIPT,
+    STUDENT,
+    TEXTS,
+)
+from exports.sheets import Language, Words
+from exports.source import Origin
+from exports.workbooks.definitions import PRESENT, warning_definitions
+from exports.workbooks.queries import SHOWN
+from exports.workbooks.terms import LEVELS, in_words, same
+
+HERE = Path(__file__).parent
+#: From so many days on the page says that it is old, by the reader's clock.
+OLD_DAYS = 2
+#: What each part of a page stands on.
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "weeks": ("marts.attendance_group_week",),
+    "lessons": ("marts.attendance_heatmap",),
+    "levels": ("marts.early_warning",),
+    "bands": ("marts.grade_distribution_band",),
+    "moved": ("marts.attendance_student_semester",),
+}
+
+
+def write_board(
+    con: duckdb.DuckDBPyConnection, origin: Origin, target: Path, language: Language, *, names: bool
+) -> dict[str, int]:
+    """Write the page of the school of `origin`, which opens in `language`. `names`: whether students are
+    named. The rows by chart."""
+    drawn = chart_rows(con, origin.school)
+    talks = drawn.pop("talks")
+    told = figures(con, origin.school.id)
+    warnings = (*warning_definitions(con, origin.school.id),)
+    content = {
+        "name": origin.school.name,
+        "title": titles(origin.school.name),
+        "semester": " · ".join(dict.fromkeys(_semesters(con, origin.school.id))),
+        "alarms": [alarm] if (alarm := _alarm(origin)) else [],
+        "figures": told,
+        "charts": [chart(name, *CHARTS[name], drawn[name]) for name in CHARTS],
+        "cohorts": _cohorts(drawn["groups"]),
+        "groups": drawn["groups"],
+        "talks": [_talk(number, row, names=names) for number, row in enumerate(talks, 1)],
+        "terms": {
+            "present": [PRESENT, LAST_DAY],
+            "at_risk": [*warnings, LOW],
+            "rolls": [ROLLS],
+            "weeks": [PRESENT],
+            "lessons": [PRESENT],
+            "levels": warnings,
+            "bands": [BAND],
+            "moved": [MOVED, PRESENT],
+            "talks": warnings,
+        },
+    }
+    render(origin, content, drawn, {code: specs(code) for code in LANGUAGES}, target, language)
+    return {name: len(drawn[name]) for name in CHARTS} | {"talks": len(talks)}
+
+
+LANGUAGES: tuple[Language, ...] = ("zh", "en")
+
+
+def preview(con: duckdb.DuckDBPyConnection, origin: Origin, language: Language) -> str:
+    """The figures of a school as Markdown, in which no person is named."""
+    return "\n".join(
+        f"- {figure.label.in_language(language)}: **{figure.value.in_language(language)}** "
+        f"({figure.told.in_language(language)})"
+        for figure in figures(con, origin.school.id)
+    )
+
+
+def render(
+    origin: Origin,
+    content: Mapping[str, Any],
+    rows: Mapping[str, Rows],
+    drawn: Mapping[str, Any],
+    target: Path,
+    language: Language,
+) -> None:
+    """Write a page: `content` is what the template shows, `rows` and `drawn` what its charts are made of."""
+    scripts = [_bundle(), (HERE / "page.js").read_text(encoding="utf-8")]
+    as_of = origin.age.as_of
+    data = {
+        "specs": drawn,
+        "rows": rows,
+        "words": {name: _both(words) for name, words in SCRIPT.items()} | {"title": content["title"]},
+        "age": {"as_of": f"{as_of:%Y-%m-%dT%H:%M}+08:00" if as_of else None, "old_days": OLD_DAYS},
+    }
+    page = _templates().get_template("page.html.j2")
+    given = {"figures": (), "schools": (), "columns": (), "talks": None, "semester": ""} | dict(content)
+    text = page.render(
+        t=TEXTS,
+        language=language,
+        as_of=f"{as_of:%Y-%m-%d %H:%M}" if as_of else "",
+        published_at=f"{origin.published_at:%Y-%m-%d %H:%M}",
+        generation=origin.generation,
+        style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
+        script_hashes=Markup(" ".join(map(_hash, scripts))),
+        scripts=[Markup(script) for script in scripts],
+        data=_json(data),
+        **given,
+    )
+    target.write_text(text, encoding="utf-8")
+
+
+def titles(name: str) -> dict[str, str]:
+    """What a page is called in its window."""
+    return {code: f"{name} · {TEXTS['board'].in_language(code)}" for code in LANGUAGES}
+
+
+def _semesters(con: duckdb.DuckDBPyConnection, school_id: int) -> list[str]:
+    found = con.execute(
+        f"WITH {SHOWN} SELECT DISTINCT semester_name FROM shown", {"school_id": school_id}
+    ).fetchall()
+    return [name for (name,) in found if name]
+
+
+def _alarm(origin: Origin) -> Words | None:
+    """What could not be loaded when it was last tried, and which charts stand on it."""
+    if not origin.age.failed:
+        return None
+    at, of = f"{max(origin.age.failed.values()):%Y-%m-%d %H:%M}", origin.loads.failed(origin.age)
+    parts = [CHARTS[name][0] for name, tables in PARTS.items() if origin.loads.age(tables).failed]
+    return Words(
+        FAILED.en.format(at=at, of=of.en, parts=", ".join(part.en for part in parts)),
+        FAILED.zh.format(at=at, of=of.zh, parts="、".join(part.zh for part in parts)),
+    )
+
+
+def chart(name: str, title: Words, hint: Words, rows: Rows) -> dict[str, Any]:
+    """A chart as the template shows it."""
+    return {"name": name, "title": title, "hint": hint, "empty": not rows, "alt": _alt(title, hint, rows)}
+
+
+def _alt(title: Words, hint: Words, rows: Rows) -> Words:
+    """What a chart is, and between which values it runs, for who cannot see it."""
+    value = next(
+        (name for name in ("rate", "change", "students", "grades") if rows and name in rows[0]), None
+    )
+    if value is None:
+        return Words(f"{title.en}. {hint.en}", f"{title.zh}。{hint.zh}")
+    least, greatest = (end(rows, key=lambda row: row[value]) for end in (min, max))
+    return Words(
+        f"{title.en}. {hint.en} From {least[value]} ({least['name']}) to "
+        f"{greatest[value]} ({greatest['name']}).",
+        f"{title.zh}。{hint.zh}最低{least[value]}（{least['name']}），"
+        f"最高{greatest[value]}（{greatest['name']}）。",
+    )
+
+
+def _cohorts(groups: Rows) -> list[dict[str, str]]:
+    found = {group["cohort"]: group["cohort_name"] for group in groups if group["cohort"]}
+    return [{"key": key, "name": name or key} for key, name in found.items()]
+
+
+def _talk(number: int, row: Mapping[str, Any], *, names: bool) -> dict[str, Any]:
+    anonymous = Words(STUDENT.en.format(number), STUDENT.zh.format(number))
+    return {
+        **{name: row[name] for name in ("key", "cohort", "class_name", "level")},
+        "name": same(row["name"]) if names else anonymous,
+        "word": in_words(row["level"], LEVELS),
+        "reasons": Words(row["reasons_en"] or "", row["reasons_zh"] or ""),
+    }
+
+
+def _both(words: Words) -> dict[str, str]:
+    return {"zh": words.zh, "en": words.en}
+
+
+def _json(data: Any) -> Markup:
+    """JSON that no browser takes for markup, whatever a name may be."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for mark in ("<", ">", "&", "\u2028", "\u2029"):
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return Markup(text)
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+@cache
+def _bundle() -> str:
+    """Vega, Vega-Lite and vega-embed as one script, which comes with vl-convert."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
+
+
+@cache
+def _templates() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )

@@ -1,0 +1,173 @@
+"""What the charts of the board are drawn of: rows for the school, each cohort and each administrative class.
+
+Rates come from sums of the marts. What no mart has by class (lessons of the week, bands of a subject) is
+counted here of the same facts by the same rules; for the school as a whole it is what the mart says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import duckdb
+
+from exports.source import School, records
+from exports.workbooks.queries import BAND, SHOWN, STILL_THERE, rate
+from exports.workbooks.terms import WEEKDAYS, same
+
+Rows = Sequence[Mapping[str, Any]]
+
+#: The tables that the board stands on, for its age.
+SOURCES = (
+    "marts.attendance_group_week",
+    "marts.attendance_heatmap",
+    "marts.attendance_student_day",
+    "marts.attendance_class_session",
+    "marts.early_warning",
+    "marts.grade_distribution_band",
+)
+TALKS = 10
+
+#: Students of the semester with the groups that they are in.
+PLACED = f"""
+    WITH {SHOWN}, placed AS (
+        SELECT school_id, semester_id, student_id, cohort_id, cohort_name, admin_class_id, admin_class_name
+        FROM marts.early_warning JOIN shown USING (school_id, semester_id)
+    )
+"""
+GROUPS = f"""
+    {PLACED}
+    SELECT DISTINCT
+        admin_class_id::VARCHAR AS key, coalesce(admin_class_name, admin_class_id::VARCHAR) AS name,
+        coalesce(cohort_id::VARCHAR, '') AS cohort, coalesce(cohort_name, '') AS cohort_name
+    FROM placed WHERE admin_class_id IS NOT NULL
+    QUALIFY row_number() OVER (PARTITION BY key ORDER BY cohort_name DESC) = 1
+    ORDER BY cohort_name, name, key
+"""
+WEEKS = f"""
+    WITH {SHOWN}
+    SELECT
+        replace(group_type, 'admin_class', 'class') AS kind,
+        CASE WHEN group_type = 'school' THEN '' ELSE group_id::VARCHAR END AS key,
+        week, bool_and(is_complete) AS is_complete,
+        {rate("sum(present)", "sum(recorded)")}::DOUBLE AS rate
+    FROM marts.attendance_group_week JOIN shown USING (school_id, semester_id)
+    WHERE week IS NOT NULL AND group_type IN ('school', 'cohort', 'admin_class') AND recorded > 0
+    GROUP BY ALL ORDER BY kind, key, week
+"""
+LESSONS = f"""
+    {PLACED},
+    known AS (
+        SELECT
+            CASE WHEN grouping(admin_class_id) = 0 THEN 'class' ELSE 'cohort' END AS kind,
+            coalesce(admin_class_id, cohort_id)::VARCHAR AS key, weekday, lesson,
+            {rate("count_if(is_present)", "count(*)")}::DOUBLE AS rate, count(*) AS recorded
+        FROM core.fct_attendance JOIN placed USING (school_id, semester_id, student_id)
+        WHERE counts_in_denominator
+        GROUP BY GROUPING SETS ((cohort_id, weekday, lesson), (admin_class_id, weekday, lesson))
+        UNION ALL
+        SELECT
+            'school', '', weekday, lesson, {rate("sum(present)", "sum(recorded)")}::DOUBLE, sum(recorded)
+        FROM marts.attendance_heatmap JOIN shown USING (school_id, semester_id)
+        GROUP BY ALL
+    )
+    FROM known WHERE key IS NOT NULL AND recorded > 0 ORDER BY ALL
+"""
+LEVELS = f"""
+    WITH {SHOWN}
+    SELECT admin_class_id::VARCHAR AS key, level, count(*) AS students
+    FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
+    WHERE level IN ('at_risk', 'warning') AND admin_class_id IS NOT NULL
+    GROUP BY ALL ORDER BY ALL
+"""
+BANDS = f"""
+    {PLACED},
+    counted AS (
+        SELECT
+            CASE WHEN grouping(admin_class_id) = 0 THEN 'class' ELSE 'cohort' END AS kind,
+            coalesce(admin_class_id, cohort_id)::VARCHAR AS key, school_id, subject_name AS subject, band,
+            count(*) AS grades
+        FROM core.fct_grade
+        JOIN placed USING (school_id, semester_id, student_id)
+        JOIN core.dim_course_class USING (school_id, course_class_id)
+        WHERE source = 'class' AND counts_in_statistics AND band IS NOT NULL
+        GROUP BY GROUPING SETS (
+            (school_id, subject_name, band, cohort_id), (school_id, subject_name, band, admin_class_id)
+        )
+        UNION ALL
+        SELECT 'school', '', school_id, group_name, band, sum(grades)
+        FROM marts.grade_distribution_band JOIN shown USING (school_id, semester_id)
+        WHERE group_type = 'subject' AND grades > 0
+        GROUP BY ALL
+    )
+    SELECT
+        kind, key, subject, {BAND} AS band,
+        dense_rank() OVER (ORDER BY lower_percent DESC NULLS LAST) AS place, grades::BIGINT AS grades
+    FROM counted JOIN staging.stg_grade_bands USING (school_id, band)
+    WHERE key IS NOT NULL AND subject IS NOT NULL
+    ORDER BY ALL
+"""
+MOVED = f"""
+    WITH {SHOWN}, recent AS (
+        SELECT
+            admin_class_id::VARCHAR AS key,
+            {rate("sum(recent_present)", "sum(recent_recorded)")}::DOUBLE AS recent,
+            {rate("sum(earlier_present)", "sum(earlier_recorded)")}::DOUBLE AS earlier
+        FROM marts.attendance_student_semester JOIN shown USING (school_id, semester_id) {STILL_THERE}
+        WHERE admin_class_id IS NOT NULL
+        GROUP BY ALL
+    )
+    SELECT *, round(recent - earlier, 2) AS change FROM recent
+    WHERE change IS NOT NULL ORDER BY abs(change) DESC, key
+"""
+TALK_TO = f"""
+    WITH {SHOWN}
+    SELECT
+        coalesce(student_name, student_number, '') AS name, admin_class_id::VARCHAR AS key,
+        coalesce(admin_class_name, '') AS class_name, coalesce(cohort_id::VARCHAR, '') AS cohort,
+        coalesce(cohort_name, '') AS cohort_name, level, reasons_zh, reasons_en
+    FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
+    WHERE level IN ('at_risk', 'warning')
+    ORDER BY level = 'warning', reason_count DESC, attendance_rate, score_rate, student_id
+    LIMIT {TALKS}
+"""
+
+
+def rows(con: duckdb.DuckDBPyConnection, query: str, school_id: int) -> list[dict[str, Any]]:
+    """The rows of a query about one school, by their columns."""
+    return records(con, query, {"school_id": school_id})
+
+
+def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, Rows]:
+    """The rows of each chart by its name. Each says its group: `kind` and `key`, the `cohort` that it is of,
+    its name, and its `order` among others: the school, its cohorts, its classes."""
+    groups = [
+        {**group, "name": f"{group['cohort_name']} {group['name']}".strip()}
+        for group in rows(con, GROUPS, school.id)
+    ]
+    cohorts = {group["cohort"]: group["cohort_name"] or group["cohort"] for group in groups}
+    known = {("school", ""): {"name": school.name, "cohort": ""}}
+    known |= {("cohort", key): {"name": name, "cohort": key} for key, name in cohorts.items() if key}
+    known |= {("class", group["key"]): {name: group[name] for name in ("name", "cohort")} for group in groups}
+    places = {where: {**said, "order": order} for order, (where, said) in enumerate(known.items())}
+
+    def drawn(query: str) -> list[dict[str, Any]]:
+        found = [{"kind": "class", **row} for row in rows(con, query, school.id)]
+        return [
+            {**row, **places[row["kind"], row["key"]]} for row in found if (row["kind"], row["key"]) in places
+        ]
+
+    lessons = [
+        {**row, "weekday_zh": day.zh, "weekday_en": day.en[:3]}
+        for row in drawn(LESSONS)
+        for day in [WEEKDAYS.get(row["weekday"], same(row["weekday"]))]
+    ]
+    return {
+        "groups": groups,
+        "weeks": drawn(WEEKS),
+        "lessons": lessons,
+        "levels": drawn(LEVELS),
+        "bands": drawn(BANDS),
+        "moved": drawn(MOVED),
+        "talks": rows(con, TALK_TO, school.id),
+    }

@@ -1,0 +1,105 @@
+"""The page of all schools together: no student is named on it, and small numbers are not told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from exports.board.charts import specs
+from exports.board.figures import AT_RISK, LEVELS, NOT_TAKEN, PRESENT, Figure, figures
+from exports.board.page import LANGUAGES, chart, render, titles
+from exports.board.rows import BANDS, WEEKS, Rows, rows
+from exports.board.words import BAND, CHARTS, LAST_DAY, LOADED, NOT_LOADED, OF_SCHOOLS, ROLLS, SMALL
+from exports.sheets import Language, Words
+from exports.source import Origin, School
+from exports.workbooks.definitions import PRESENT as RATE
+from exports.workbooks.definitions import warning_definitions
+from exports.workbooks.terms import same
+
+ALL = Words("All schools", "所有学校")
+#: Fewer than so many students are not told.
+SMALLEST = 5
+
+
+def write_board_of_all(
+    con: duckdb.DuckDBPyConnection, origins: Sequence[Origin], target: Path, language: Language
+) -> dict[str, int]:
+    """Write the page of these schools. The rows by chart."""
+    told = {origin.school.id: figures(con, origin.school.id) for origin in origins}
+    drawn: dict[str, list[dict[str, Any]]] = {"weeks": [], "levels": [], "bands": []}
+    for order, origin in enumerate(origins):
+        for name, own in _rows(con, origin.school).items():
+            drawn[name] += [{**row, "order": order} for row in own]
+    groups = [
+        {"key": str(one.school.id), "name": one.school.name, "cohort": "", "cohort_name": ""}
+        for one in origins
+    ]
+    texts = {**CHARTS, **OF_SCHOOLS}
+    warnings = warning_definitions(con, origins[0].school.id)
+    oldest = min(origins, key=lambda one: one.day)
+    content = {
+        "name": ALL.in_language(language),
+        "title": {code: titles(ALL.in_language(code))[code] for code in LANGUAGES},
+        "alarms": [],
+        "schools": [
+            {"key": str(one.school.id), "name": one.school.name, "cells": _cells(one, told[one.school.id])}
+            for one in origins
+        ],
+        "columns": [LOADED, PRESENT, AT_RISK, NOT_TAKEN],
+        "charts": [chart(name, *texts[name], drawn[name]) for name in drawn],
+        "cohorts": [],
+        "groups": groups,
+        "terms": {
+            "schools": [RATE, LAST_DAY, *warnings, ROLLS, SMALL],
+            "weeks": [RATE],
+            "levels": [*warnings, SMALL],
+            "bands": [BAND],
+        },
+    }
+    everything: dict[str, Any] = {
+        code: {name: specs(code, together=True)[name] for name in drawn} for code in LANGUAGES
+    }
+    page_of = replace(oldest, age=min((one.age for one in origins), key=lambda age: str(age.as_of)))
+    render(page_of, content, {**drawn, "groups": groups}, everything, target, language)
+    return {name: len(own) for name, own in drawn.items()}
+
+
+def _rows(con: duckdb.DuckDBPyConnection, school: School) -> Mapping[str, list[dict[str, Any]]]:
+    """The rows of a school as a whole, as if it were a class."""
+    placed = {"kind": "class", "key": str(school.id), "cohort": "", "name": school.name}
+
+    def whole(found: Rows) -> list[dict[str, Any]]:
+        return [{**row, **placed} for row in found if row["kind"] == "school"]
+
+    return {
+        "weeks": whole(rows(con, WEEKS, school.id)),
+        "levels": [{**placed, **level} for level in _levels(con, school.id)],
+        "bands": whole(rows(con, BANDS, school.id)),
+    }
+
+
+def _levels(con: duckdb.DuckDBPyConnection, school_id: int) -> list[dict[str, Any]]:
+    """Of a hundred students; small numbers are left out."""
+    [counted] = rows(con, LEVELS, school_id)
+    return [
+        {"level": level, "students": round(100 * counted[level] / counted["students"], 1)}
+        for level in ("at_risk", "warning")
+        if counted[level] >= SMALLEST
+    ]
+
+
+def _cells(origin: Origin, told: Sequence[Figure]) -> list[dict[str, Any]]:
+    """How old the data of a school are, and its figures."""
+    as_of = same(f"{origin.age.as_of:%Y-%m-%d %H:%M}" if origin.age.as_of else "—")
+    if origin.age.failed:
+        of = origin.loads.failed(origin.age)
+        as_of = Words(NOT_LOADED.en.format(as_of.en, of.en), NOT_LOADED.zh.format(as_of.zh, of.zh))
+    cells = [{"words": as_of, "alarm": bool(origin.age.failed)}]
+    for figure in told:
+        is_small = figure.name == "at_risk" and figure.number is not None and 0 < figure.number < SMALLEST
+        cells.append({"words": same(f"< {SMALLEST}") if is_small else figure.value, "alarm": False})
+    return cells

@@ -1,0 +1,133 @@
+"""What the board says in either language: titles, hints, and what its charts are for who cannot see them."""
+
+from __future__ import annotations
+
+from exports.sheets import Definition, Words
+
+TEXTS = {
+    "board": Words("Board", "看板"),
+    "as_of": Words("Data as of", "数据截至"),
+    "published": Words("published", "发布于"),
+    "figures": Words("Figures", "指标"),
+    "defined": Words("Definition", "定义"),
+    "narrow": Words("Narrow the charts", "筛选图表"),
+    "everything": Words("Everything", "全部"),
+    "pick": Words("Class", "班级"),
+    "nothing": Words("There is nothing to show yet.", "暂无可显示的数据。"),
+    "nobody": Words("Nobody is at risk or has a warning.", "目前没有高风险或预警学生。"),
+    "talks": Words("Ten students to talk to", "建议谈话的十名学生"),
+    "talks_hint": Words(
+        "Those at risk first, the most reasons first. A reason to look, not a verdict.",
+        "高风险在前，原因多者在前。仅提示关注，不是结论。",
+    ),
+    "schools": Words("Schools", "各校"),
+    "school": Words("School", "学校"),
+    "footer": Words(
+        "Made from the published data alone; this page asks for nothing on the network. Version",
+        "仅由已发布的数据生成，本页面不访问网络。文件版本",
+    ),
+}
+#: Of the page's script.
+SCRIPT = {
+    "only": Words("Narrowed to {}", "仅看 {}"),
+    "of_these": Words("{} of the {} are in this group.", "其中{}名（共{}名）属于该范围。"),
+    "old": Words("These data are {} days old.", "数据已是{}天前的。"),
+}
+FAILED = Words(
+    "The last load, at {at}, failed of: {of}. What is shown of these is older. Concerned: {parts}.",
+    "{at}的最近一次加载失败：{of}。这些数据为较早的版本，涉及：{parts}。",
+)
+LOADED = Words("Data as of", "数据截至")
+NOT_LOADED = Words("{}; the last load failed of: {}", "{}；最近一次加载失败：{}")
+STUDENT = Words("Student {}", "学生{}")
+
+#: Of each chart: title, and how to read it.
+CHARTS = {
+    "weeks": (
+        Words("Attendance week by week", "每周出勤率"),
+        Words(
+            "The school and its cohorts. Hollow: the week is not over.", "全校及各届。空心点：该周尚未结束。"
+        ),
+    ),
+    "lessons": (
+        Words("When attendance is lost", "何时缺勤最多"),
+        Words(
+            "Attendance rate by weekday and lesson; the darker, the lower.",
+            "按星期和节次的出勤率（%），颜色越深越低。",
+        ),
+    ),
+    "levels": (
+        Words("Warnings by class", "各班预警人数"),
+        Words("Click a class to narrow the other charts.", "点击班级可筛选其他图表。"),
+    ),
+    "bands": (
+        Words("Grades by subject", "各学科成绩分布"),
+        Words(
+            "Of a class above, paler below its cohort; of a cohort, below it the school.",
+            "选中班级时，下方浅色为同届；选中届别时，下方浅色为全校。",
+        ),
+    ),
+    "moved": (
+        Words("Classes that moved most", "变化最大的班级"),
+        Words("Attendance of the last weeks against the weeks before.", "最近几周与此前各周的出勤率相比。"),
+    ),
+}
+#: The same for the page of all schools, each of which is drawn as a class is.
+OF_SCHOOLS = {
+    "weeks": (
+        Words("Attendance week by week", "每周出勤率"),
+        Words("School by school; pick one to see it alone.", "各校对比；选择学校可单独查看。"),
+    ),
+    "levels": (
+        Words("Students at risk and with a warning, of a hundred", "每百名学生中的高风险与预警人数"),
+        Words("Click a school to narrow the other charts.", "点击学校可筛选其他图表。"),
+    ),
+    "bands": (
+        Words("Grades by subject", "各学科成绩分布"),
+        Words("Of all schools together, or of that which is picked.", "所有学校合计，或所选学校。"),
+    ),
+}
+
+MOVED = Definition(
+    Words("Change", "变化"),
+    Words(
+        "Attendance rate of the class in the recent teaching weeks, less that of the weeks before, in "
+        "percentage points. Recent is as in the workbook of attendance.",
+        "班级近期（与考勤工作簿的“近期”相同）出勤率减去此前各周出勤率，单位为百分点。",
+    ),
+)
+LAST_DAY = Definition(
+    Words("Last school day", "最近上课日"),
+    Words(
+        "The last day on which as many students were recorded as make a day one in session. "
+        "It is compared with the same weekday a week before, and with that of the same "
+        "teaching week in the semester before.",
+        "最近一个有考勤人数达到上课日标准的日子；与一周前同一天及上学期同一教学周的同一天相比。",
+    ),
+)
+LOW = Definition(
+    Words("Low attendance", "出勤过低"),
+    Words(
+        "Students whose attendance rate of the semester up to the day is in the tier Chronic or below. Early "
+        "warnings of earlier days are not kept, so the change is of these.",
+        "截至当日，学期出勤率处于“经常缺勤”及以下等级的学生。以往日期的预警不保存，因此变化按此人数计算。",
+    ),
+)
+ROLLS = Definition(
+    Words("Roll not taken", "未点名"),
+    Words(
+        "A lesson of a class with students, on a teaching day that is loaded, of which nobody has a record.",
+        "已加载的上课日中，有学生的班级应上而没有任何考勤记录的课次。",
+    ),
+)
+BAND = Definition(
+    Words("Band", "分数段"),
+    Words(
+        "Grades by their percentage of the full score, so that courses of different full scores compare.",
+        "按成绩占满分的百分比分段，满分不同的课程可以比较。",
+    ),
+)
+SMALL = Definition(
+    Words("Small numbers", "小数目"),
+    Words("1 to 4 students are shown as < 5.", "1至4人显示为“< 5”。"),
+)

@@ -1,0 +1,167 @@
+"""The board in a browser: what is drawn, narrowed, printed and said, and that nothing is asked for."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from browser import BROWSER, DRIVER, Page, browser
+from conftest import Build
+from test_workbooks import SCHOOL, publish
+
+from exports.board.figures import figures
+from exports.board.rows import BANDS, LESSONS, MOVED, chart_rows, rows
+from exports.export import Options, Written, export
+from exports.source import School
+
+HOSTILE = """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">'"&=1+1"""
+SCHOOLS = (SCHOOL, 2)
+NAMED, EMPTY = "九中", 9
+#: How many shapes each chart has, and what one shows as text.
+DRAWN = """
+    return [...document.querySelectorAll('.drawing')].map(
+        place => [place.dataset.chart, place.querySelectorAll('svg path').length])
+"""
+TEXTS = "return [...document.querySelectorAll('#chart-{} svg text')].map(t => t.textContent)"
+
+pytestmark = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium and chromedriver")
+
+
+@pytest.fixture(scope="module")
+def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two schools, and one without anything; names of the first are such as nobody should have."""
+    file = publish(healthy, tmp_path_factory.mktemp("board"))
+    with closing(duckdb.connect(str(file))) as con:
+        con.execute("UPDATE core.dim_school SET school_name = ? WHERE school_id = ?", [HOSTILE, SCHOOL])
+        for column in ("student_name", "admin_class_name", "reasons_zh"):
+            con.execute(f"UPDATE marts.early_warning SET {column} = {column} || $1", [HOSTILE])
+        con.execute(
+            "INSERT INTO core.dim_school BY NAME "
+            "SELECT $1 AS school_id, $2 AS school_name, false AS is_deleted",
+            [EMPTY, NAMED],
+        )
+    return file
+
+
+@pytest.fixture(scope="module")
+def pages(published: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages by whose they are."""
+    folder = tmp_path_factory.mktemp("pages")
+    ends = list(export(published, ["board"], None, Options(folder, previews=True)))
+    assert all(isinstance(end, Written) for end in ends), ends
+    found = {end.path.name.split("_")[1]: end for end in ends if isinstance(end, Written)}
+    assert found.keys() == {*map(str, (*SCHOOLS, EMPTY)), "all"}
+    assert "高风险学生" in found[str(SCHOOL)].preview and HOSTILE not in found[str(SCHOOL)].preview
+    return {whose: end.path for whose, end in found.items()}
+
+
+@pytest.fixture(scope="module")
+def window() -> Iterator[Page]:
+    with browser() as page:
+        yield page
+
+
+def opened(window: Page, path: Path) -> Page:
+    window.open(path.as_uri())
+    assert window.has("//html[@data-drawn='all']", patience=60)
+    return window
+
+
+def test_charts_are_drawn_and_nothing_is_asked_for(window: Page, pages: dict[str, Path]) -> None:
+    page = opened(window, pages[str(SCHOOL)])
+    assert all(marks > 0 for _, marks in page.run(DRAWN)) and page.run(DRAWN)
+    assert page.run("return performance.getEntriesByType('resource').length") == 0
+    text = pages[str(SCHOOL)].read_text(encoding="utf-8")
+    assert "default-src 'none'" in text and "unsafe-eval" not in text
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
+    names = page.run("return [...document.querySelectorAll('.drawing')].map(d => d.ariaLabel)")
+    assert names and all(names), "each chart says what it is"
+
+
+def test_names_that_look_like_markup_stay_text(window: Page, pages: dict[str, Path]) -> None:
+    for whose in (str(SCHOOL), "all"):
+        page = opened(window, pages[whose])
+        assert page.run("return window.hacked ?? null") is None
+        assert HOSTILE in page.run("return document.body.textContent")
+        assert page.run("return document.images.length") == 0
+
+
+def test_a_class_narrows_the_other_charts_by_mouse_and_keyboard(
+    window: Page, pages: dict[str, Path], published: Path
+) -> None:
+    page = opened(window, pages[str(SCHOOL)])
+    [key, name] = page.run("const o = document.querySelector('#pick').options[1]; return [o.value, o.text]")
+    before = page.run(TEXTS.format("lessons"))
+    page.run(
+        f"const s = document.querySelector('#pick'); s.value = {json.dumps(key)};"
+        "s.dispatchEvent(new Event('change'))"
+    )
+    page.shows("仅看")
+    with duckdb.connect(str(published), read_only=True) as con:
+        drawn = chart_rows(con, School(SCHOOL, "S"))
+    rates = {f"{row['rate']:.1f}" for row in drawn["lessons"] if (row["kind"], row["key"]) == ("class", key)}
+    after = page.run(TEXTS.format("lessons"))
+    assert rates <= set(after) and name == next(one["name"] for one in drawn["groups"] if one["key"] == key)
+    page.click("//button[@data-pick='school']")
+    assert page.run("return document.querySelector('#picked').textContent") == ""
+    assert page.run(TEXTS.format("lessons")) == before
+    # By the chart itself, as by a click on it.
+    page.run(
+        "const bar = document.querySelector('#chart-levels svg .mark-rect path');"
+        "const at = bar.getBoundingClientRect();"
+        "const where = {bubbles: true, clientX: at.x + at.width / 2, clientY: at.y + at.height / 2};"
+        "for (const kind of ['mousedown', 'mouseup', 'click']) bar.dispatchEvent(new MouseEvent(kind, where))"
+    )
+    page.shows("仅看")
+
+
+def test_it_is_in_both_languages_and_two_pages_on_paper(window: Page, pages: dict[str, Path]) -> None:
+    page = opened(window, pages["2"])
+    assert len(re.findall(rb"/Type\s*/Page\b", page.printed())) == 2
+    page.click("//button[@id='language']")
+    page.shows("Students at risk", "Teaching week")
+    assert page.run("return document.documentElement.lang") == "en"
+    shown = page.run("return document.querySelector('.figures').innerText")
+    assert not re.search("[\u4e00-\u9fff]", shown)
+
+
+def test_a_school_without_anything_says_so(window: Page, pages: dict[str, Path]) -> None:
+    page = opened(window, pages[str(EMPTY)])
+    page.shows("暂无数据", "暂无可显示的数据。", "目前没有高风险或预警学生。")
+
+
+def test_all_schools_together_name_no_student(pages: dict[str, Path], published: Path) -> None:
+    text = pages["all"].read_text(encoding="utf-8")
+    with duckdb.connect(str(published), read_only=True) as con:
+        names = con.execute("SELECT student_name FROM core.dim_student WHERE student_name <> ''").fetchall()
+        low = con.execute(
+            "SELECT count(*) FROM marts.early_warning WHERE level = 'at_risk' AND school_id = 2"
+        ).fetchall()
+    assert names and not [name for (name,) in names if name in text]
+    assert low[0][0] >= 5 or "&lt; 5" in text or not low[0][0]
+
+
+def test_a_setting_leaves_names_out(published: Path, tmp_path: Path) -> None:
+    [end] = export(published, ["board"], [SCHOOL], Options(tmp_path, names=False))
+    assert isinstance(end, Written)
+    text = end.path.read_text(encoding="utf-8")
+    with duckdb.connect(str(published), read_only=True) as con:
+        names = con.execute("SELECT student_name FROM core.dim_student WHERE student_name <> ''").fetchall()
+    assert "学生1" in text and not [name for (name,) in names if name in text]
+
+
+def test_what_is_counted_here_makes_up_what_the_marts_say(published: Path) -> None:
+    """Lessons of cohorts and bands of cohorts are those of the school."""
+    with duckdb.connect(str(published), read_only=True) as con:
+        lessons, bands = rows(con, LESSONS, SCHOOL), rows(con, BANDS, SCHOOL)
+        assert rows(con, MOVED, SCHOOL) is not None and len(figures(con, SCHOOL)) == 3
+
+    def total(found: list[dict[str, Any]], kind: str, value: str) -> int:
+        return sum(row[value] for row in found if row["kind"] == kind)
+
+    assert total(lessons, "cohort", "recorded") == total(lessons, "school", "recorded") > 0
+    assert total(bands, "cohort", "grades") == total(bands, "school", "grades") > 0
