@@ -1,9 +1,9 @@
 "use strict";
 (() => {
-  const { specs, rows, words, age } = JSON.parse(document.getElementById("data").textContent);
+  const { specs, groups: known, rows, words, age } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
-  const groups = new Map(rows.groups.map((group) => [group.key, group]));
-  const cohorts = new Map(rows.groups.filter((group) => group.cohort).map((group) => [group.cohort, group.cohort_name]));
+  const groups = new Map(known.map((group) => [group.key, group]));
+  const cohorts = new Map(known.filter((group) => group.cohort).map((group) => [group.cohort, group.cohort_name]));
   const views = new Map();
   let picked = { kind: "school", key: "", cohort: "" };
 
@@ -13,10 +13,13 @@
   // Expressions are interpreted: the page's policy allows no code that is made of text.
   const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: { disableDefaultStyle: true } };
 
+  const unfolded = ({ groups: told, group, values }) => group.map((place, row) => (
+    { ...told[place], ...Object.fromEntries(Object.entries(values).map(([name, column]) => [name, column[row]])) }));
+
   async function draw(place) {
     const name = place.dataset.chart;
     const spec = structuredClone(specs[language()][name]);
-    spec.datasets = { rows: rows[name] };
+    spec.datasets = { rows: unfolded(rows[name]) };
     spec.params.forEach((param) => { if (param.name in picked) param.value = picked[param.name]; });
     views.get(name)?.finalize();
     place.setAttribute("aria-label", place.dataset[language()]);

@@ -109,7 +109,8 @@ def render(
     as_of = origin.age.as_of
     data = {
         "specs": drawn,
-        "rows": rows,
+        "groups": rows["groups"],
+        "rows": {name: _columns(own) for name, own in rows.items() if name in drawn[language]},
         "words": {name: _both(words) for name, words in SCRIPT.items()} | {"title": content["title"]},
         "age": {"as_of": f"{as_of:%Y-%m-%dT%H:%M}+08:00" if as_of else None, "old_days": OLD_DAYS},
     }
@@ -187,6 +188,21 @@ def _talk(number: int, row: Mapping[str, Any], *, names: bool) -> dict[str, Any]
         "name": same(row["name"]) if names else anonymous,
         "word": in_words(row["level"], LEVELS),
         "reasons": Words(row["reasons_en"] or "", row["reasons_zh"] or ""),
+    }
+
+
+def _columns(rows: Rows) -> dict[str, Any]:
+    """Rows as columns, which say their names once; what each says of its group is told once a group."""
+    of_group = ("kind", "key", "name", "cohort", "order")
+    groups: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in rows:
+        groups.setdefault((row["kind"], row["key"]), {name: row[name] for name in of_group})
+    places = {where: place for place, where in enumerate(groups)}
+    own = [name for name in rows[0] if name not in of_group] if rows else []
+    return {
+        "groups": list(groups.values()),
+        "group": [places[row["kind"], row["key"]] for row in rows],
+        "values": {name: [row[name] for row in rows] for name in own},
     }
 
 

@@ -126,7 +126,7 @@ def test_a_mistake_in_the_environment_is_one_line(
         ),
         (
             "exports: {workbooks: [marks]}",
-            "exports.workbooks: there is no workbook 'marks'; there are: attend",
+            "exports.workbooks: there is no workbook 'marks'; there are: board",
         ),
         ("exports: {tables: [raw.scores]}", "exports.tables.0: String should match pattern '^(marts|core"),
         ("exports: {schedule: nightly}", "exports.schedule: expected a cron expression of five fields"),

@@ -1,0 +1,68 @@
+"""The board of a school of 2,000 students and 60 classes: seconds and size, in a process of its own.
+
+    python -m benchmarks.exports.board PUBLISHED SCHOOL [--times 9]
+
+PUBLISHED is a campus.duckdb, as of `campus demo`. The students and classes of SCHOOL are told `times` times
+over in a copy of it.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+
+#: What the board reads that has rows of students or classes, and which of its columns tell these apart.
+COPIED = {
+    "marts.early_warning": ("student_id", "admin_class_id"),
+    "marts.attendance_student_semester": ("student_id", "admin_class_id"),
+    "marts.attendance_student_day": ("student_id",),
+    "marts.attendance_group_week": ("group_id",),
+    "core.fct_attendance": ("student_id",),
+    "core.fct_grade": ("student_id",),
+}
+STEP = 10**12
+
+
+def main() -> None:
+    """Multiply, write the page, print what it took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("published", type=Path)
+    parser.add_argument("school", type=int)
+    parser.add_argument("--times", type=int, default=9)
+    parser.add_argument("--to", type=Path, help="folder to leave the page in")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(shutil.copy(options.published, Path(folder) / "campus.duckdb"))
+        file.chmod(0o644)
+        multiply(file, options.school, options.times)
+        started, cpu = time.monotonic(), time.process_time()
+        from exports.export import Options, Written, export
+
+        [written] = export(file, ["board"], [options.school], Options(options.to or Path(folder) / "out"))
+        assert isinstance(written, Written), written
+        seconds, spent = time.monotonic() - started, time.process_time() - cpu
+        print(f"{seconds:.1f} s, {spent:.1f} CPU s, {written.bytes / 1e6:.2f} MB", file=sys.stdout)
+
+
+def multiply(file: Path, school_id: int, times: int) -> None:
+    """Tell a school's students and classes so many times over."""
+    with closing(duckdb.connect(str(file))) as con:
+        for table, keys in COPIED.items():
+            moved = ", ".join(f"{key} + {STEP} * (i + 1) AS {key}" for key in keys)
+            names = (
+                ", admin_class_name || '-' || (i + 1) AS admin_class_name" if "admin_class_id" in keys else ""
+            )
+            only = "AND group_type = 'admin_class'" if "group_id" in keys else ""
+            con.execute(
+                f"INSERT INTO {table} BY NAME SELECT t.* REPLACE ({moved}{names}) "
+                f"FROM {table} AS t, range({times - 1}) AS copies (i) WHERE school_id = {school_id} {only}"
+            )
+
+
+if __name__ == "__main__":
+    main()
