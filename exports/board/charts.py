@@ -187,7 +187,10 @@ def _bands(language: Language, shown_are: str, whose: Mapping[str, Words]) -> al
             y=alt.Y("subject:N", title=None, axis=alt.Axis(labelLimit=110, domain=False, ticks=False)),
             yOffset=alt.YOffset("beside:O"),
             x=alt.X(
-                "grades:Q", stack="normalize", title=SHARE.in_language(language), axis=alt.Axis(format="%")
+                "sum(grades):Q",
+                stack="normalize",
+                title=SHARE.in_language(language),
+                axis=alt.Axis(format="%"),
             ),
             color=alt.Color(
                 "band:N",

@@ -20,7 +20,7 @@ AT_RISK = Words("Students at risk", "高风险学生")
 NOT_TAKEN = Words("Rolls not taken in the last 7 days", "近7天未点名课次")
 LAST_WEEK = Words("a week before", "较一周前")
 LAST_TERM = Words("same week last term", "较上学期同周")
-NOTHING = Words("no data", "暂无数据")
+NOTHING, EMPTY = Words("no data", "暂无数据"), Words("", "")
 
 #: The last day on which as many students as on a usual one were recorded, by the rule of the marts, and the
 #: day of the same week and weekday in the semester before.
@@ -125,7 +125,7 @@ def figures(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Figure, ...
 
 def _present(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, Any] | None) -> Figure:
     if days is None:
-        return Figure("present", PRESENT, NOTHING, NOTHING, ())
+        return Figure("present", PRESENT, NOTHING, EMPTY, ())
     now, *others = (_of_day(con, ATTENDED, school_id, day) for day in _compared(days))
     day = days["day"]
     told = Words(
@@ -140,7 +140,7 @@ def _present(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, 
 def _at_risk(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, Any] | None) -> Figure:
     [levels] = rows(con, LEVELS, school_id)
     if not levels["students"]:
-        return Figure("at_risk", AT_RISK, NOTHING, NOTHING, ())
+        return Figure("at_risk", AT_RISK, NOTHING, EMPTY, ())
     share = 100 * levels["at_risk"] / levels["students"]
     told = Words(
         f"{share:.1f}% of {levels['students']:,} · besides {levels['warning']:,} with a warning",
@@ -160,10 +160,10 @@ def _at_risk(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, 
 
 def _not_taken(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, Any] | None) -> Figure:
     if days is None:
-        return Figure("rolls", NOT_TAKEN, NOTHING, NOTHING, ())
+        return Figure("rolls", NOT_TAKEN, NOTHING, EMPTY, ())
     now, *others = (_of_day(con, ROLLS, school_id, day) for day in _compared(days))
     if not now["due"]:
-        return Figure("rolls", NOT_TAKEN, NOTHING, NOTHING, ())
+        return Figure("rolls", NOT_TAKEN, NOTHING, EMPTY, ())
     share = 100 * now["not_taken"] / now["due"]
     told = Words(f"{share:.1f}% of {now['due']:,} lessons", f"占应点名{now['due']:,}课次的{share:.1f}%")
     past = [other["not_taken"] if other and other["due"] else None for other in others]
