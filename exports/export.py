@@ -80,11 +80,13 @@ def export(
 ) -> Iterator[Written | Failed]:
     """Write files for each name and school. What fails holds nothing else up.
 
-    `names`: ready-made workbooks, or tables as schema.table. `school_ids`: None: every school of the file.
+    `names`: ready-made files, or tables as schema.table; of a mart its own name does. `school_ids`: None:
+    every school of the file.
     A name may have no file: a school without reports has no workbook of reports."""
     with workspace(options.folder) as scratch, opened(published, scratch) as con:
         place = Place(published, scratch)
         known = [*READY, BOARD, *table_names(con)]
+        names = [_in_full(name, known) for name in names]
         yield from (_unknown(name, known) for name in names if name not in known)
         found = {school.id: school for school in schools(con)}
         wanted = found if school_ids is None else school_ids
@@ -100,10 +102,26 @@ def export(
             yield from _tried(BOARD, "all schools", lambda: _board_of_all(con, together, place, options))
 
 
+def _in_full(name: str, known: Sequence[str]) -> str:
+    """The name with its schema, where it is that of a mart, or of one table alone."""
+    found = [each for each in known if each.partition(".")[2] == name]
+    mart = f"marts.{name}"
+    if name in known or not (mart in found or len(found) == 1):
+        return name
+    return mart if mart in found else found[0]
+
+
 def _unknown(name: str, known: Sequence[str]) -> Unknown:
-    near = difflib.get_close_matches(name, known, n=1)
-    meant = f"; did you mean {near[0]}?" if near else "."
-    return Unknown(name, f"there is no such export{meant} There are: {', '.join(known)}")
+    """Says which names are alike, and which there are: a line for what is ready-made and for each schema."""
+    by_last = {each.rpartition(".")[2]: each for each in reversed(known)}
+    alike = [by_last[each] for each in difflib.get_close_matches(name.rpartition(".")[2], by_last)]
+    meant = f"; did you mean {' or '.join(alike)}?" if alike else "."
+    groups: dict[str, list[str]] = {}
+    for each in known:
+        schema, _, last = each.rpartition(".")
+        groups.setdefault(schema, []).append(last)
+    listed = [f"  {schema or 'ready-made'}: {', '.join(names)}" for schema, names in groups.items()]
+    return Unknown(name, "\n".join([f"there is no such export{meant} There are:", *listed]))
 
 
 def _of_school(

@@ -211,6 +211,13 @@ def test_what_is_unknown_is_told_and_the_rest_is_written(published: Path, tmp_pa
         True,
     )
     assert isinstance(written, Written)
+    groups = dict(line.strip().split(": ") for line in wrong.problem.splitlines()[1:])
+    assert "board" in groups["ready-made"] and "marks" in groups["marts"]
+
+
+def test_a_mart_goes_by_its_own_name(published: Path, tmp_path: Path) -> None:
+    [marks] = export(published, ["marks"], [101], Options(tmp_path))
+    assert isinstance(marks, Written) and marks.path.name == "marts.marks_101_2026-03-01.xlsx"
 
 
 @pytest.mark.parametrize("keep", [1, 2, None])

@@ -8,13 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from warehouse.files import locked
+from warehouse.files import locked, workspace
 
 PROJECT = Path(__file__).parents[1] / "dbt"
 # Beside this interpreter: a console script may be run from anywhere, with no environment activated.
@@ -73,40 +72,44 @@ def compiled(build: Build) -> Path:
     the last time.
 
     Raises ModelsBroken with dbt's own words."""
-    path = build.target / "manifest.json"
+    path, folder = build.target / "manifest.json", build.target.parent
     if not path.exists():
-        _compile(build)
+        with workspace(folder) as scratch:
+            # Another process may have compiled while this one waited.
+            if not path.exists():
+                _compile(build, scratch)
+        _forget_old(folder)
     return path
 
 
-def _compile(build: Build) -> None:
-    folder = build.target.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        # A file of its own, so that nothing waits for a build; the database is named after it.
-        file = Path(scratch, build.file.name)
-        result = subprocess.run(
-            [EXECUTABLE, *QUIET, "compile", "--no-introspect", "--exclude", "test_type:unit", *FOLDERS],
-            env={
-                **os.environ,
-                **build.environment,
-                "CAMPUS_BUILD_FILE": str(file),
-                "DBT_TARGET_PATH": scratch,
-                "DBT_LOG_PATH": scratch,
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if result.returncode:
-            raise ModelsBroken(f"dbt cannot compile {PROJECT}:\n{result.stdout.strip()}")
-        # Several processes may compile at once; the first one's work is as good as any other's. A manifest is
-        # all that is kept, and it appears as a whole.
-        build.target.mkdir(exist_ok=True)
-        Path(scratch, "manifest.json").replace(build.target / "manifest.json")
-        manifests = sorted(folder.glob(f"{'?' * NAME}/manifest.json"), key=lambda path: path.stat().st_mtime)
-        for old in manifests[:-KEPT]:
-            shutil.rmtree(old.parent, ignore_errors=True)
+def _compile(build: Build, scratch: Path) -> None:
+    """Compile in `scratch`, and keep the manifest, which appears as a whole."""
+    # A file of its own, so that nothing waits for a build; the database is named after it.
+    file = scratch / build.file.name
+    result = subprocess.run(
+        [EXECUTABLE, *QUIET, "compile", "--no-introspect", "--exclude", "test_type:unit", *FOLDERS],
+        env={
+            **os.environ,
+            **build.environment,
+            "CAMPUS_BUILD_FILE": str(file),
+            "DBT_TARGET_PATH": str(scratch),
+            "DBT_LOG_PATH": str(scratch),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode:
+        raise ModelsBroken(f"dbt cannot compile {PROJECT}:\n{result.stdout.strip()}")
+    build.target.mkdir(exist_ok=True)
+    (scratch / "manifest.json").replace(build.target / "manifest.json")
+
+
+def _forget_old(folder: Path) -> None:
+    """Delete the manifests of all but the last states of the project."""
+    manifests = sorted(folder.glob(f"{'?' * NAME}/manifest.json"), key=lambda path: path.stat().st_mtime)
+    for old in manifests[:-KEPT]:
+        shutil.rmtree(old.parent, ignore_errors=True)
 
 
 def fingerprint(folder: Path = PROJECT) -> str:
