@@ -67,7 +67,7 @@ def back_up(settings: Settings, folder: Path, keep: int) -> Backup:
             size += (copy / name).stat().st_size
         tables = _whole_tables(copy / "lake")
         os.sync()
-        target = folder / f"{datetime.now():%Y%m%dT%H%M%S}"
+        target = folder / f"{datetime.now():%Y%m%dT%H%M%S.%f}"
         copy.rename(target)
     for old in backups(folder)[keep:]:
         shutil.rmtree(old)

@@ -282,10 +282,10 @@ def asked_for(run: dict[str, Any]) -> set[str]:
 
 
 def test_the_daemon_publishes_what_the_command_line_loaded(operator: Operator) -> None:
-    runs = '{runsOrError(filter: {pipelineName: "publish"}) {... on Runs {results {status}}}}'
+    publications = '{runsOrError(filter: {pipelineName: "publish"}) {... on Runs {results {status}}}}'
 
     def published() -> bool:
-        return "SUCCESS" in [run["status"] for run in operator.ask(runs)["runsOrError"]["results"]]
+        return "SUCCESS" in [run["status"] for run in operator.ask(publications)["runsOrError"]["results"]]
 
     wait_for("the sensor has published", published)
     launchers = {tags_of(run).get(LAUNCHER_TAG) for run in runs(operator).values()}
