@@ -64,7 +64,7 @@ def test_the_command_takes_format_folder_and_school(home: Path, tmp_path: Path) 
         ([], "name what to export, or give --all"),
         (["marts.marks", "--all"], "name what to export, or give --all"),
         (["marts.mark"], "did you mean marts.marks?"),
-        (["quality.dictionary"], "There are: attendance"),
+        (["quality.dictionary"], "ready-made: attendance"),
         (["marts.marks", "--format", "xls"], "Invalid value for '--format'"),
         (["marts.marks", "--to", "file"], "is a file"),
     ],
