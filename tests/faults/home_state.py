@@ -16,7 +16,7 @@ from warehouse.lake.delta import Lake
 from warehouse.load.dataset_plans import dataset_tables
 from warehouse.maintenance.compaction import maintain
 
-#: Columns that say when a sync did something, or which sync: no two syncs say the same.
+#: Columns that say when a sync did something, which sync, or what it took: no two syncs say the same.
 OF_THE_SYNC = {
     "_synced_at",
     "_month",
@@ -30,6 +30,7 @@ OF_THE_SYNC = {
     "known_to",
     "last_seen",
     "published_at",
+    "requests",
     "run_id",
     "seen_at",
     "since",

@@ -116,10 +116,10 @@ class Victims:
 def victims() -> Iterator[Victims]:
     """What runs programs, as long as the block lasts."""
     command = [sys.executable, VICTIMS]
-    pipe = subprocess.PIPE
+    pipe, environment = subprocess.PIPE, {**os.environ, "PYTHONPATH": str(ROOT)}
     with (
         tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process,
+        subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, text=True) as process,
     ):
         yield Victims(process, Path(folder))
 

@@ -97,7 +97,7 @@ def killed_and_run_again(victims: Victims, start: Start, kill: Kill, copy: Copy,
         f"{again.status} {again.last_words[:60]} | {equal}",
     )
     assert again.status == 0, again.output[-5000:]
-    assert wrong == [] and orphans == []
+    assert (wrong, orphans) == ([], []), f"{wrong} {orphans}"
     return home
 
 

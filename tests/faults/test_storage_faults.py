@@ -29,6 +29,7 @@ Moment = Callable[[Path, str], bool]
 MOMENTS: dict[str, Moment] = {
     "before anything is read": lambda _home, said: "read " in said,
     "while slices are committed": lambda _home, said: "read scores" in said,
+    "while the file is built": lambda home, _said: (home / "build" / "campus.duckdb").exists(),
 }
 
 
