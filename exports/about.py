@@ -22,8 +22,8 @@ SCHOOL = Words("School", "学校")
 LOADED = Words("Data as of", "数据截至")
 NOT_LOADED = Words("Not up to date", "未能更新")
 FAILED = Words(
-    "The last load, at {at}, failed of: {of}. What is shown of these is older. On the sheets: {sheets}.",
-    "{at}的最近一次加载失败：{of}。这些数据为较早的版本，涉及工作表：{sheets}。",
+    "The last load, at {at}, failed of: {of}. What is shown of these is older. On the sheets: {parts}.",
+    "{at}的最近一次加载失败：{of}。这些数据为较早的版本，涉及工作表：{parts}。",
 )
 PUBLISHED = Words("Published", "发布时间")
 GENERATION = Words("Generation", "文件版本")
@@ -124,19 +124,9 @@ def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words
     for term, moment in ((LOADED, origin.age.as_of), (PUBLISHED, origin.published_at)):
         if moment:
             yield term, Words(*[f"{moment:%Y-%m-%d %H:%M}"] * 2)
-    if origin.age.failed:
-        yield NOT_LOADED, _failed(workbook, origin)
+    if alarm := origin.alarm(FAILED, ((sheet.name, sheet.sources) for sheet in workbook.sheets)):
+        yield NOT_LOADED, alarm
     yield GENERATION, Words(origin.generation, origin.generation)
     yield FILTERS, workbook.filters or NOTHING
     if cut:
         yield CUT, Words(CUT_ADVICE.en.format(cut), CUT_ADVICE.zh.format(cut))
-
-
-def _failed(workbook: Workbook, origin: Origin) -> Words:
-    """What could not be loaded when it was last tried, and which sheets stand on it."""
-    at, of = f"{max(origin.age.failed.values()):%Y-%m-%d %H:%M}", origin.loads.failed(origin.age)
-    sheets = [sheet.name for sheet in workbook.sheets if origin.loads.age(sheet.sources).failed]
-    return Words(
-        FAILED.en.format(at=at, of=of.en, sheets=", ".join(name.en for name in sheets)),
-        FAILED.zh.format(at=at, of=of.zh, sheets="、".join(name.zh for name in sheets)),
-    )

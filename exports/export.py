@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -44,10 +44,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Place:
-    """The published file, and where what is unfinished waits."""
+    """Where what is unfinished waits. `origin`: where the rows of a school come from, read once."""
 
-    published: Path
     scratch: Path
+    origin: Callable[[School], Origin]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def export(
     every school of the file.
     A name may have no file: a school without reports has no workbook of reports."""
     with workspace(options.folder) as scratch, opened(published, scratch) as con:
-        place = Place(published, scratch)
+        place = Place(scratch, cache(partial(origin, con, published)))
         known = [*READY, BOARD, *table_names(con)]
         names = [_in_full(name, known) for name in names]
         yield from (_unknown(name, known) for name in names if name not in known)
@@ -162,7 +162,7 @@ def _export(
     options: Options,
 ) -> Written:
     sources = [source for sheet in workbook.sheets for source in sheet.sources]
-    came_from = origin(con, place.published, school, sources)
+    came_from = place.origin(school).made_of(sources)
     unfinished = place.scratch / f"unfinished.{options.format}"
     rows = _write(con, workbook, came_from, unfinished, options)
     preview = preview_of(con, workbook, came_from, options.language) if options.previews else ""
@@ -172,14 +172,21 @@ def _export(
 
 def _board(con: duckdb.DuckDBPyConnection, school: School, place: Place, options: Options) -> Written:
     # Its libraries take a second to load, and nothing else needs them.
-    from exports.board.page import preview, write_board
+    from exports.board.page import write_board
     from exports.board.rows import SOURCES
 
-    came_from = origin(con, place.published, school, SOURCES)
+    came_from = place.origin(school).made_of(SOURCES)
     unfinished = place.scratch / "unfinished.html"
-    rows = write_board(con, came_from, unfinished, options.language, names=options.names)
-    said = preview(con, came_from, options.language) if options.previews else ""
-    return _finished(BOARD, f"{BOARD}_{school.id}_", unfinished, came_from.day, options, rows, said)
+    rows, said = write_board(con, came_from, unfinished, options.language, names=options.names)
+    return _finished(
+        BOARD,
+        f"{BOARD}_{school.id}_",
+        unfinished,
+        came_from.day,
+        options,
+        rows,
+        said if options.previews else "",
+    )
 
 
 def _board_of_all(
@@ -189,7 +196,7 @@ def _board_of_all(
     from exports.board.rows import SOURCES
     from exports.board.schools import write_board_of_all
 
-    origins = [origin(con, place.published, school, SOURCES) for school in found]
+    origins = [place.origin(school).made_of(SOURCES) for school in found]
     unfinished = place.scratch / "unfinished.html"
     rows = write_board_of_all(con, origins, unfinished, options.language)
     day = min(one.day for one in origins)

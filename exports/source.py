@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,23 @@ class Origin:
     loads: Loads = field(default_factory=Loads)
     age: Age = field(default_factory=Age)
 
+    def made_of(self, tables: Iterable[str]) -> Origin:
+        """The same of a file that is made of these tables (schema.table)."""
+        return replace(self, age=self.loads.age(tables))
+
+    def alarm(self, words: Words, parts: Iterable[tuple[Words, Iterable[str]]]) -> Words | None:
+        """What could not be loaded when it was last tried; None: all was. `words` have places for when that
+        was (`at`), for what it was (`of`), and for those of the parts of a file that stand on it (`parts`),
+        each given with its tables."""
+        if not self.age.failed:
+            return None
+        at, of = f"{max(self.age.failed.values()):%Y-%m-%d %H:%M}", self.loads.failed(self.age)
+        named = [name for name, tables in parts if self.loads.age(tables).failed]
+        return Words(
+            words.en.format(at=at, of=of.en, parts=", ".join(name.en for name in named)),
+            words.zh.format(at=at, of=of.zh, parts="、".join(name.zh for name in named)),
+        )
+
     @property
     def day(self) -> date:
         """The date of the data."""
@@ -125,13 +142,13 @@ def schools(con: duckdb.DuckDBPyConnection) -> list[School]:
     return [School(id, name) for id, name in rows.fetchall()]
 
 
-def origin(con: duckdb.DuckDBPyConnection, published: Path, school: School, tables: Iterable[str]) -> Origin:
-    """Where the rows of a school come from that are made of these tables (schema.table)."""
+def origin(con: duckdb.DuckDBPyConnection, published: Path, school: School) -> Origin:
+    """Where the rows of a school come from, and how old all of them are."""
     [(generation, published_at)] = con.execute(
         "SELECT generation, published_at FROM quality.publication"
     ).fetchall()
     loads = _loads(con, published.with_name(PROVEN), generation, school.id)
-    return Origin(school, generation, published_at, loads, loads.age(tables))
+    return Origin(school, generation, published_at, loads, loads.age(()))
 
 
 def _loads(con: duckdb.DuckDBPyConnection, proven: Path, generation: str, school_id: int) -> Loads:

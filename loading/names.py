@@ -1,13 +1,14 @@
 """What schools and semesters are called, where people know them by their keys alone."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from campus.registry import SCHOOLS, SEMESTERS
 from campus.registry.v1 import V1_SEMESTERS
-from loading.tables import TABLES
+from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
+from warehouse.lake.tables import Slice
 
 #: Keys of partitions that are a semester, or a teaching week of one.
 OF_SEMESTER = re.compile(r"(\d+):(\d+)(?::w\d+)?")
@@ -39,11 +40,15 @@ def names_of(lake: Lake) -> Names:
     return Names(school_names(lake), _semesters(lake, SEMESTERS.name), _semesters(lake, V1_SEMESTERS.name))
 
 
-def school_names(lake: Lake) -> dict[int, str]:
-    """What the schools are called that have a name."""
-    if not lake.holds(TABLES[SCHOOLS.name]):
+def school_names(lake: Lake, school_ids: Iterable[int] | None = None) -> dict[int, str]:
+    """What the schools are called that have a name. `school_ids`: these alone; None: all."""
+    table = TABLES[SCHOOLS.name]
+    if not lake.holds(table):
         return {}
-    rows = lake.read(TABLES[SCHOOLS.name], columns=["id", "name"]).to_pylist()
+    slices: list[Slice | None] = (
+        [None] if school_ids is None else [slice_of(SCHOOLS, each) for each in school_ids]
+    )
+    rows = [row for slice in slices for row in lake.read(table, slice, ["id", "name"]).to_pylist()]
     return {row["id"]: row["name"] for row in rows if row["name"]}
 
 

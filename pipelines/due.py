@@ -34,8 +34,8 @@ class PartitionRange:
 
 def school_tags(lake: Lake, first: int, last: int | None = None) -> dict[str, str]:
     """The run tag that says in words which school a run loads, or from which to which."""
-    names = school_names(lake)
     ends = dict.fromkeys([first, last or first])
+    names = school_names(lake, ends)
     return {SCHOOL_TAG: " to ".join(f"{each} {names.get(each, '')}".strip() for each in ends)}
 
 

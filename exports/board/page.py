@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from exports.board.charts import specs
-from exports.board.figures import figures
+from exports.board.figures import Figure, figures
 from exports.board.rows import Rows, chart_rows
 from exports.board.words import (
     BAND,
@@ -51,18 +51,19 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 def write_board(
     con: duckdb.DuckDBPyConnection, origin: Origin, target: Path, language: Language, *, names: bool
-) -> dict[str, int]:
+) -> tuple[dict[str, int], str]:
     """Write the page of the school of `origin`, which opens in `language`. `names`: whether students are
-    named. The rows by chart."""
+    named. The rows by chart, and the figures as Markdown, in which no person is named."""
     drawn = chart_rows(con, origin.school)
     talks = drawn.pop("talks")
     told = figures(con, origin.school.id)
     warnings = (*warning_definitions(con, origin.school.id),)
+    alarm = origin.alarm(FAILED, ((CHARTS[name][0], tables) for name, tables in PARTS.items()))
     content = {
         "name": origin.school.name,
         "title": titles(origin.school.name),
         "semester": " · ".join(dict.fromkeys(_semesters(con, origin.school.id))),
-        "alarms": [alarm] if (alarm := _alarm(origin)) else [],
+        "alarms": [alarm] if alarm else [],
         "figures": told,
         "charts": [chart(name, *CHARTS[name], drawn[name]) for name in CHARTS],
         "cohorts": _cohorts(drawn["groups"]),
@@ -81,18 +82,17 @@ def write_board(
         },
     }
     render(origin, content, drawn, {code: specs(code) for code in LANGUAGES}, target, language)
-    return {name: len(drawn[name]) for name in CHARTS} | {"talks": len(talks)}
+    return {name: len(drawn[name]) for name in CHARTS} | {"talks": len(talks)}, _preview(told, language)
 
 
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
 
 
-def preview(con: duckdb.DuckDBPyConnection, origin: Origin, language: Language) -> str:
-    """The figures of a school as Markdown, in which no person is named."""
+def _preview(told: Sequence[Figure], language: Language) -> str:
     return "\n".join(
         f"- {figure.label.in_language(language)}: **{figure.value.in_language(language)}** "
         f"({figure.told.in_language(language)})"
-        for figure in figures(con, origin.school.id)
+        for figure in told
     )
 
 
@@ -141,18 +141,6 @@ def _semesters(con: duckdb.DuckDBPyConnection, school_id: int) -> list[str]:
         f"WITH {SHOWN} SELECT DISTINCT semester_name FROM shown", {"school_id": school_id}
     ).fetchall()
     return [name for (name,) in found if name]
-
-
-def _alarm(origin: Origin) -> Words | None:
-    """What could not be loaded when it was last tried, and which charts stand on it."""
-    if not origin.age.failed:
-        return None
-    at, of = f"{max(origin.age.failed.values()):%Y-%m-%d %H:%M}", origin.loads.failed(origin.age)
-    parts = [CHARTS[name][0] for name, tables in PARTS.items() if origin.loads.age(tables).failed]
-    return Words(
-        FAILED.en.format(at=at, of=of.en, parts=", ".join(part.en for part in parts)),
-        FAILED.zh.format(at=at, of=of.zh, parts="、".join(part.zh for part in parts)),
-    )
 
 
 def chart(name: str, title: Words, hint: Words, rows: Rows) -> dict[str, Any]:

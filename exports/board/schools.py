@@ -13,7 +13,7 @@ from exports.board.charts import specs
 from exports.board.figures import AT_RISK, LEVELS, NOT_TAKEN, PRESENT, Figure, figures
 from exports.board.page import LANGUAGES, chart, render, titles
 from exports.board.rows import BANDS, WEEKS, Rows, rows
-from exports.board.words import BAND, CHARTS, LAST_DAY, LOADED, NOT_LOADED, OF_SCHOOLS, ROLLS, SMALL
+from exports.board.words import BAND, CHARTS, LAST_DAY, NOT_LOADED, OF_SCHOOLS, ROLLS, SMALL, TEXTS
 from exports.sheets import Language, Words
 from exports.source import Origin, School
 from exports.workbooks.definitions import PRESENT as RATE
@@ -49,7 +49,7 @@ def write_board_of_all(
             {"key": str(one.school.id), "name": one.school.name, "cells": _cells(one, told[one.school.id])}
             for one in origins
         ],
-        "columns": [LOADED, PRESENT, AT_RISK, NOT_TAKEN],
+        "columns": [TEXTS["as_of"], PRESENT, AT_RISK, NOT_TAKEN],
         "charts": [chart(name, *texts[name], drawn[name]) for name in drawn],
         "cohorts": [],
         "groups": groups,

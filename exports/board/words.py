@@ -37,7 +37,6 @@ FAILED = Words(
     "The last load, at {at}, failed of: {of}. What is shown of these is older. Concerned: {parts}.",
     "{at}的最近一次加载失败：{of}。这些数据为较早的版本，涉及：{parts}。",
 )
-LOADED = Words("Data as of", "数据截至")
 NOT_LOADED = Words("{}; the last load failed of: {}", "{}；最近一次加载失败：{}")
 STUDENT = Words("Student {}", "学生{}")
 

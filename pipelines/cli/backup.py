@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pipelines.cli.display import console, errors, example
+from pipelines.cli.display import complain, console, example
 from pipelines.settings import load_settings
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -63,5 +63,5 @@ def _say(words: str) -> None:
 
 
 def _end(problem: str) -> None:
-    errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
+    complain(problem)
     sys.exit(1)

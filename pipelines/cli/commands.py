@@ -8,7 +8,7 @@ from assets.models import NOTHING_CHANGED, is_published, note_unchanged
 from assets.partition_renames import put_in_order
 from assets.partitions import SCHOOL_SEMESTERS
 from loading.partition_keys import school_of
-from pipelines.cli.display import USAGE, console, errors, progress
+from pipelines.cli.display import USAGE, complain, console, errors, progress
 from pipelines.cli.notifying import tell
 from pipelines.cli.session import session
 from pipelines.cli.verdict import verdict
@@ -118,7 +118,7 @@ def run_load(
                 if end.full:
                     break
         except SelectionError as error:
-            errors.print(f"campus: {error}", markup=False, soft_wrap=True)
+            complain(error)
             return Loaded(USAGE)
         log = loads_of(runtime.lake, sync_id, started_at)
         if any(row["status"] != "failed" for row in log):

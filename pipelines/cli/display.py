@@ -1,6 +1,6 @@
 """What the terminal shows: progress while a sync runs, and tables with a title."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
@@ -58,16 +58,37 @@ def _plain(event: Event) -> None:
         console.print(f"  {event.message}", markup=False, soft_wrap=True)
 
 
+def complain(problem: object) -> None:
+    """Say in a line of its own what stands in the way of a command."""
+    errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
+
+
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Print a table. A row stays one line however wide, so that it can be read across and cut."""
+    print_wide(draw(columns, rows, _cell, title))
+
+
+def draw(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], cell: Callable[[Any], Text], title: str = ""
+) -> Table:
+    """A table whose numbers stand on the right. `cell`: how a value is shown."""
     drawn = Table(title=title or None, title_justify="left", title_style="bold")
     for index, column in enumerate(columns):
         numeric = any(isinstance(row[index], (int, float, Decimal)) for row in rows)
-        drawn.add_column(column, justify="right" if numeric else "left", no_wrap=True)
+        drawn.add_column(Text(column), justify="right" if numeric else "left", no_wrap=True)
     for row in rows:
-        drawn.add_row(*(_cell(value) for value in row))
-    width = Measurement.get(console, console.options.update(width=100_000), drawn).maximum
-    Console(width=max(console.width, width), highlight=False).print(drawn)
+        drawn.add_row(*map(cell, row))
+    return drawn
+
+
+def width_of(drawn: Table) -> int:
+    """The letters that a row takes."""
+    return Measurement.get(console, console.options.update(width=100_000), drawn).maximum
+
+
+def print_wide(drawn: Table) -> None:
+    """Print a table with each row in one line, wider than the terminal if need be."""
+    Console(width=max(console.width, width_of(drawn)), highlight=False).print(drawn)
 
 
 def _cell(value: Any) -> Text:

@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 
 from exports.export import Failed, Format, Options, Unknown, Written, export
-from pipelines.cli.display import console, errors
+from pipelines.cli.display import complain, console, errors
 from pipelines.settings import Settings
 
 
@@ -65,5 +65,5 @@ def _status(end: Written | Failed) -> int:
 
 
 def _refused(problem: str) -> int:
-    errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
+    complain(problem)
     return 1

@@ -10,7 +10,7 @@ from deltalake.exceptions import DeltaError
 
 from exports.export import Format
 from pipelines.cli.backup import backup, restore
-from pipelines.cli.display import console, errors, example
+from pipelines.cli.display import complain, console, example
 from pipelines.settings import Settings, SettingsError, check_home, load_settings
 from pipelines.storage_trouble import in_words
 from pipelines.writers import Busy
@@ -49,11 +49,11 @@ class Edge(Group):
             raise
         except SettingsError as error:
             for problem in error.problems:
-                _tell(problem)
+                complain(problem)
             sys.exit(2)
         except KeyboardInterrupt:
             console.show_cursor()
-            _tell("interrupted; what was committed is kept, and the next campus sync goes on from there")
+            complain("interrupted; what was committed is kept, and the next campus sync goes on from there")
             # The run's own thread would go on otherwise; the lake is safe from a death at any moment.
             os._exit(INTERRUPTED)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -62,7 +62,7 @@ class Edge(Group):
             words = in_words(error, _home())
             if words is None and not isinstance(error, FORESEEN):
                 raise
-            _tell(words or str(error))
+            complain(words or str(error))
             sys.exit(1)
 
 
@@ -72,10 +72,6 @@ def _home() -> Path:
         return load_settings().home
     except SettingsError:
         return Path.cwd()
-
-
-def _tell(problem: str) -> None:
-    errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
 
 
 @click.group(

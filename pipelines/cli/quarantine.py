@@ -13,7 +13,7 @@ from loading.outage import connected
 from loading.quarantine import Replayed, by_slice, replay
 from loading.runtime import Cause, Runtime
 from pipelines.cli.commands import run_build
-from pipelines.cli.display import USAGE, console, errors
+from pipelines.cli.display import USAGE, complain, console, errors
 from pipelines.cli.rows import print_rows
 from pipelines.cli.session import session
 from pipelines.resources import open_runtime
@@ -33,7 +33,7 @@ def run_list(
     """Show what waits in quarantine. `personal`: with all that the platform sent. The exit status."""
     rows = quarantine_rows(Lake(str(settings.lake_root)), schools, resources)
     if not rows and (unknown := _unknown(resources)):
-        errors.print(f"campus: {unknown}", markup=False, soft_wrap=True)
+        complain(unknown)
         return USAGE
     shown = [
         [

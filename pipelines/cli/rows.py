@@ -3,18 +3,14 @@
 import csv
 import sys
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from itertools import chain, count
 from typing import Any
 
 import msgspec
 from rich.cells import cell_len
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
-from pipelines.cli.display import console, errors
+from pipelines.cli.display import console, draw, errors, print_wide, width_of
 
 Rows = Sequence[Sequence[Any]]
 
@@ -31,17 +27,11 @@ def _print_table(columns: Sequence[str], rows: Rows) -> None:
     """A line a row; on a terminal that is too narrow for it, a line a value. Numbers as they are, since many
     are ids."""
     shown = rows[:SHOWN]
-    drawn = Table()
-    for index, column in enumerate(columns):
-        numeric = any(isinstance(row[index], (int, float, Decimal)) for row in shown)
-        drawn.add_column(Text(column), justify="right" if numeric else "left", no_wrap=True)
-    for row in shown:
-        drawn.add_row(*map(_cell, row))
-    width = Measurement.get(console, console.options.update(width=100_000), drawn).maximum
-    if width > console.width and console.is_terminal:
+    drawn = draw(columns, shown, _cell)
+    if console.is_terminal and width_of(drawn) > console.width:
         _print_upright(columns, shown)
     else:
-        Console(width=max(console.width, width), highlight=False).print(drawn)
+        print_wide(drawn)
     if len(rows) > SHOWN:
         errors.print(f"{SHOWN:,} of {len(rows):,} rows; --format csv has all", markup=False)
 

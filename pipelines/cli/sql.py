@@ -5,7 +5,7 @@ from pathlib import Path
 
 import duckdb
 
-from pipelines.cli.display import USAGE, errors
+from pipelines.cli.display import USAGE, complain
 from pipelines.cli.rows import print_rows
 
 
@@ -36,5 +36,5 @@ def run_sql(published: Path, query: str, style: str) -> int:
 
 
 def _end(problem: str, status: int) -> int:
-    errors.print(f"campus: {problem}", markup=False, soft_wrap=True)
+    complain(problem)
     return status
