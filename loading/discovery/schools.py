@@ -1,0 +1,139 @@
+"""Which schools there are, and which semesters, weeks, datasets and reports they have."""
+
+import pyarrow as pa
+
+from campus.decoding.page import batch_schema
+from campus.extract.batches import Collector
+from campus.extract.requests import Where
+from campus.extract.slice import read
+from campus.http.client import Client
+from campus.http.errors import CampusError, Halt
+from campus.registry import DATASETS, REPORT_QUERIES, SCHOOLS, SEMESTERS, V1_SEMESTERS
+from loading.commit import Loaded, in_words
+from loading.datasets.plans import plan_datasets
+from loading.discovery.found import Found, Known
+from loading.discovery.semesters import plan_weeks, see_weeks, take_semesters
+from loading.outage import connected
+from loading.reports.plans import plan_reports
+from loading.runtime import Cause, Runtime
+from loading.slice_loader import Loader
+from loading.tables import TABLES, slice_of, values
+from warehouse.load.dataset_plans import read_plans
+from warehouse.load.load_log import committed
+
+
+async def discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
+    """Load the schools, their semesters and the metadata of their datasets and reports; plan what each of
+    them is loaded by; retire what is gone. `known`: the partition keys that there were."""
+    found = Found()
+    scopes = [SCHOOLS.scopes, SEMESTERS.scopes, V1_SEMESTERS.scopes]
+    if runtime.datasets.selection.include:
+        scopes.append(DATASETS.scopes)
+    if runtime.reports:
+        scopes.append(REPORT_QUERIES.scopes)
+    async with connected(runtime, scopes) as client:
+        loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
+        listed = await _list_schools(client, runtime, found)
+        names = {plan.dataset: plan.table for plan in read_plans(runtime.lake)}
+        for school_id in runtime.school_ids or values(listed, "id"):
+            if client.health.down:
+                break
+            try:
+                await _discover_all(loader, client, cause, school_id, listed, known, names, found)
+            except Halt as halt:
+                found.halts.append(halt)
+    failed = [one for one in found.loaded if one.status == "failed" and not _is_left_to_its_load(one)]
+    found.problems += [in_words(failed)] if failed else []
+    return found
+
+
+async def _discover_all(
+    loader: Loader,
+    client: Client,
+    cause: Cause,
+    school_id: int,
+    listed: pa.Table,
+    known: Known,
+    names: dict[str, str],
+    found: Found,
+) -> None:
+    """Find all that a school has. What was found before a Halt is taken; the rest stays as it is known."""
+    await _load_school(loader, school_id, listed, found)
+    semesters = take_semesters(loader, school_id, known, found)
+    see_weeks(loader, semesters, client.clock_skew, found)
+    plan_weeks(loader, semesters, known.weeks.get(school_id, []), found)
+    await _discover_datasets(loader, client, cause, school_id, names, found)
+    planned = await plan_reports(loader, client, cause, school_id, known.results.get(school_id, []))
+    found.loaded += planned.loaded
+    found.results[school_id] = planned.partitions
+    found.problems += planned.problems
+
+
+async def _list_schools(client: Client, runtime: Runtime, found: Found) -> pa.Table:
+    """The rows of the schools list. That it cannot be read is a problem only where the settings name no
+    schools."""
+    batches: list[pa.RecordBatch] = []
+    collector = Collector(SCHOOLS, "", batches.append)
+    header = runtime.school_ids[0] if runtime.school_ids else None
+    try:
+        await read(client, SCHOOLS, Where(header), collector)
+    except Halt as halt:
+        # One school's refusal is told where the school itself is looked at.
+        found.halts += [halt] if halt.school_id is None else []
+    except CampusError as error:
+        if not runtime.school_ids:
+            found.problems.append(f"the list of schools cannot be read: {error} Or set CAMPUS_SCHOOL_IDS.")
+    else:
+        if not collector.account.received and not runtime.school_ids:
+            found.problems.append(
+                "the platform lists no schools. Ask its operator, or set CAMPUS_SCHOOL_IDS."
+            )
+    found.problems += [f"a row of the schools list: {bad.reason}" for bad in collector.account.bad]
+    return pa.Table.from_batches(batches, batch_schema(SCHOOLS.contract))
+
+
+async def _load_school(loader: Loader, school_id: int, listed: pa.Table, found: Found) -> None:
+    """Load a school and its semesters, those of either interface."""
+    loaded = [
+        one
+        for spec in (SEMESTERS, V1_SEMESTERS)
+        for one in await loader.load((spec,), Where(school_id), again=False)
+    ]
+    if any(one.status != "failed" for one in loaded):
+        # A school that does not answer may not exist; one that does has a row, be it only an id.
+        loaded += _store_school(loader, school_id, listed)
+    found.notes += [f"school {school_id}: {one.message}" for one in loaded if _is_left_to_its_load(one)]
+    found.loaded += loaded
+
+
+def _store_school(loader: Loader, school_id: int, listed: pa.Table) -> list[Loaded]:
+    """Store a school as the list has it; one that is not listed keeps its row, or gets its id alone."""
+    slice = slice_of(SCHOOLS, school_id)
+    rows = [row for row in listed.to_pylist() if row["id"] == school_id]
+    if not rows and loader.runtime.lake.read(TABLES["schools"], slice, ["id"]).num_rows:
+        return []
+    rows = rows or [{"id": school_id, "_trashed": False}]
+    return [loader.store(SCHOOLS, slice, pa.Table.from_pylist(rows, schema=listed.schema))]
+
+
+def _is_left_to_its_load(one: Loaded) -> bool:
+    """Whether that v1's semesters are refused is for the load of v1 to say: base data does not need them."""
+    return one.refused and one.spec is V1_SEMESTERS
+
+
+async def _discover_datasets(
+    loader: Loader, client: Client, cause: Cause, school_id: int, names: dict[str, str], found: Found
+) -> None:
+    """Load the metadata of a school's datasets and plan their segments. `names`: the tables that datasets of
+    this name have had in any school, to which the school's are added.
+
+    Where the settings want none of them, nothing is asked: the credentials may not cover datasets."""
+    if not loader.runtime.datasets.selection.include:
+        found.segments[school_id] = []
+        return
+    planned = await plan_datasets(loader, client, loader.runtime, cause, school_id, names)
+    names |= {plan.dataset: plan.table for plan in read_plans(loader.runtime.lake, school_id)}
+    found.loaded += planned.loaded
+    found.segments[school_id] = planned.partitions
+    found.notes += [f"school {school_id}, {note}" for note in planned.notes]
+    found.problems += planned.problems
