@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import count
@@ -71,6 +72,23 @@ def test_a_path_segment_may_be_any_text() -> None:
         async with Platform() as platform, Client(platform.config()) as client:
             await get(client, f"/v3/uds/datasets/{segment('成绩/a b?')}/records")
         assert platform.gets[0].target == "/v3/uds/datasets/%E6%88%90%E7%BB%A9%2Fa%20b%3F/records"
+
+    run(test())
+
+
+def test_a_proxy_of_the_environment_is_asked_for_the_whole_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with Platform() as proxy:
+            monkeypatch.setenv("http_proxy", proxy.url.removeprefix("http://"))
+            config = replace(proxy.config(), base_url="http://school.invalid:81/at", max_attempts=1)
+            async with Client(config) as client:
+                await get(client)
+            assert [request.target for request in proxy.gets] == [f"http://school.invalid:81/at{PATH}"]
+            monkeypatch.setenv("no_proxy", "school.invalid")
+            async with Client(config) as client:
+                with pytest.raises(Halt):
+                    await get(client)
+            assert len(proxy.gets) == 1
 
     run(test())
 
