@@ -36,7 +36,7 @@ CUT_ADVICE = Words(
 )
 SHEETS = (Words("Sheet", "工作表"), Words("Rows", "行数"), Words("What it shows", "内容"))
 DEFINITIONS = (Words("Term", "术语"), Words("", ""), Words("Definition", "定义"))
-WIDTHS = (24, 8, 100)
+WIDTHS = (20, 7, 66)
 ALARM = "#C00000"
 
 

@@ -33,8 +33,9 @@ NAMED_BY_PLATFORM = ("datasets", "reports")
 @dataclass(frozen=True)
 class Shown:
     """A column of a sheet. `cell`: SQL for its cells; `places`: digits behind the point, None: as many as
-    there are; `counted`: a number of something, unlike an id; `width`: in characters, 0: by what is in it;
-    `wraps`: some of its text takes more than a line."""
+    there are; `signed`: of a change, with its sign; `counted`: a number of something, unlike an id;
+    `width`: in characters, 0: by what is in it; `stays`: also where all rows have one value; `wraps`: some of
+    its text takes more than a line."""
 
     name: str
     label: str
@@ -45,6 +46,8 @@ class Shown:
     groups: tuple[str, ...]
     width: float
     words: Mapping[str, str]
+    signed: bool = False
+    stays: bool = False
     wraps: bool = False
 
 
@@ -90,6 +93,8 @@ def _shown(
         groups=tuple(group.in_language(language) for group in column.groups),
         width=column.width or 0,
         words={code: words.in_language(language) for code, words in column.words.items()},
+        signed=column.signed,
+        stays=column.stays,
     )
 
 

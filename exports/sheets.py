@@ -36,8 +36,9 @@ class Column:
     `label`: None: the dictionary's. `kind`: None: by type and unit. `unit`: None: the dictionary's. `groups`:
     headings above the label, the outermost first; neighbours under the same ones share a merged cell.
     `width`: in characters, a Chinese one counts two; None: by what is in it. `places`: digits shown behind
-    the point, at most two; None: by type. `words`: codes that are shown in words; one that is not among them
-    is shown as it is.
+    the point, at most two; None: by type. `signed`: a change, whose number says its direction: + is up.
+    `words`: codes that are shown in words; one that is not among them is shown as it is. `stays`: also where
+    all rows have the same value, as a column of a matrix does.
     """
 
     label: Words | None = None
@@ -46,7 +47,9 @@ class Column:
     groups: tuple[Words, ...] = ()
     width: float | None = None
     places: int | None = None
+    signed: bool = False
     words: Mapping[str, Words] = field(default_factory=dict)
+    stays: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,10 @@ class Highlight:
 
 @dataclass(frozen=True)
 class Chart:
-    """A native chart of a sheet's own cells: one series for each of `values`, over the column `categories`.
+    """A native chart of a sheet's cells: one series for each of `values`, over the column `categories`.
 
-    `rows`: the first so many rows; None: all. `stacked`: the series upon each other. Axes are called after
+    `of`: the sheet (by its name) whose cells are drawn; None: its own. `rows`: the
+    first so many rows; None: all. `stacked`: the series upon each other. Axes are called after
     the words given, and reach from `least` to `greatest` where these are given. `colors` (#RRGGBB): of the
     series, in their order; the program's own for those beyond."""
 
@@ -87,6 +91,7 @@ class Chart:
     title: Words
     categories: str
     values: tuple[str, ...]
+    of: Words | None = None
     rows: int | None = None
     stacked: bool = False
     x: Words | None = None
@@ -97,13 +102,36 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Change:
+    """How far a figure is from another day's. `good`: None: it has not moved, or there is nothing to compare
+    with."""
+
+    since: Words
+    text: Words
+    good: bool | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as it is shown. `number`: itself, for sums over schools; None: not known."""
+
+    name: str
+    label: Words
+    value: Words
+    told: Words
+    changes: tuple[Change, ...]
+    number: float | None = None
+
+
+@dataclass(frozen=True)
 class Sheet:
     """One table of a workbook.
 
     `name`: the tab. `query`: SQL on the published file, which gives the rows of one school by the parameter
     $school_id. `about`: what it shows and how to read it. `sources`: tables (schema.table) whose entries in
     the dictionary name the query's columns; the first that has a column of the name counts. `columns`: what
-    is to be said of columns besides, by name. `summary`: no row is about one person, so that the first ones
+    is to be said of columns besides, by name. `figures`: what stands above the table. `breaks`: a column; on
+    paper a page begins where its value changes. `summary`: no row is about one person, so that the first ones
     may be shown in logs.
     """
 
@@ -115,6 +143,8 @@ class Sheet:
     scales: tuple[ColorScale, ...] = ()
     highlights: tuple[Highlight, ...] = ()
     charts: tuple[Chart, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    breaks: str | None = None
     summary: bool = False
 
 
@@ -128,7 +158,8 @@ class Definition:
 
 @dataclass(frozen=True)
 class Workbook:
-    """A file for one school. `name` begins the file's name; `filters`: what was left out, if anything."""
+    """A file for one school. `name` begins the file's name; `filters`: what was left out, if anything.
+    `for_paper`: each sheet has a head, which says what it shows, and what all its rows have in common."""
 
     name: str
     title: Words
@@ -136,3 +167,4 @@ class Workbook:
     sheets: tuple[Sheet, ...]
     definitions: tuple[Definition, ...] = ()
     filters: Words | None = None
+    for_paper: bool = False

@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -16,16 +16,29 @@ from xlsxwriter.worksheet import Worksheet
 
 from exports.columns import Shown
 
+#: In every Windows, and in Excel for the Mac; elsewhere a program takes its own font that has Chinese.
+FONT, FONT_SIZE = "Microsoft YaHei", 11
+#: Of a workbook that is made: xlsxwriter counts rows and columns in pixels of this font.
+DEFAULTS = {
+    "default_format_properties": {"font_name": FONT, "font_size": FONT_SIZE, "font_scheme": "none"},
+    "default_row_height": 21,
+    "default_column_width": 72,
+}
+#: Pixels of a digit of that font, and of what is left free beside a cell's text; points of a pixel.
+DIGIT, PADDING, PIXEL = 8, 5, 0.75
 #: Characters. Longer text is wrapped; a label is wrapped to so many lines, if its words allow it.
-WIDEST, LABEL_LINES = 60, 3
+WIDEST, LABEL_LINES = 60, 2
 #: Excel's number of the size of paper, and the characters that a heading of a page may have.
 A4, PAGE_HEADING = 9, 240
-#: Characters across a page that can still be read.
-PAGE_WIDTH = 260
+#: Inches of the margins; pixels between them on the short and the long side of A4.
+MARGINS = {"left": 0.4, "right": 0.4, "top": 0.6, "bottom": 0.5}
+UPRIGHT, LENGTHWISE = 717, 1045
+#: What a page may be made smaller to, so that 11 points are 10 at least, whose font is a little wider, too.
+SMALLEST = 0.92
 #: Points of a line of text, and how many lines the tallest row has.
-LINE_HEIGHT, MOST_LINES = 15, 27
-#: What the arrow of a filter takes of a label's cell.
-ARROW = 3
+LINE_HEIGHT, MOST_LINES = 15.75, 25
+#: Points below a label, where the arrow of its filter is.
+ARROW = 14
 #: Widths of what is written in one way only.
 FIXED_WIDTHS = {"date": 10, "datetime": 19, "time": 8, "boolean": 6}
 #: What stays on one line when text is wrapped: a word, or one character of a script without spaces.
@@ -35,8 +48,21 @@ PLACES = 2
 
 HEADER = {
     "bold": True, "bg_color": "#DCE6F1", "border": 1, "border_color": "#A6A6A6",
-    "text_wrap": True, "align": "center", "valign": "vcenter",
+    "text_wrap": True, "align": "center", "valign": "top",
 }  # fmt: skip
+#: A line below each row, which leads the eye on paper.
+CELL = {"valign": "top", "bottom": 1, "bottom_color": "#D9D9D9"}
+
+
+@dataclass(frozen=True)
+class Paper:
+    """How a table lies on A4: lengthwise or upright, on how many `pages` side by side; `width` in pixels and
+    `height` in points are what one page has room for."""
+
+    lengthwise: bool
+    pages: int
+    width: float
+    height: float
 
 
 class Styles:
@@ -47,7 +73,8 @@ class Styles:
 
     def cell(self, column: Shown) -> Format:
         """The format of a column's cells."""
-        return self.of(valign="top", num_format=number_format(column), text_wrap=column.wraps)
+        aligned = {"align": "center"} if column.kind in FIXED_WIDTHS else {}
+        return self.of(**CELL, **aligned, num_format=number_format(column), text_wrap=column.wraps)
 
     def heading(self, *, joins_above: bool = False, joins_below: bool = False) -> Format:
         """The format of a cell of the header; without a line to a neighbour that it belongs to."""
@@ -72,22 +99,30 @@ def number_format(column: Shown) -> str:
     }
     if column.kind in fixed:
         return fixed[column.kind]
-    if column.kind == "decimal" and column.places is None:
+    if column.kind == "decimal" and column.places is None and not column.signed:
         return "General"
     places = PLACES if column.places is None else min(column.places, PLACES)
     decimals = f".{'0' * places}" if places else ""
-    return f"0{decimals}%" if column.kind == "percent" else f"#,##0{decimals}"
+    number = f"0{decimals}%" if column.kind == "percent" else f"#,##0{decimals}"
+    return f"+{number};-{number};{number}" if column.signed else number
 
 
 def fitted(column: Shown, values: Sequence[Any]) -> Shown:
     """The column as wide as its label and some of its values, as cells have them; wrapped where they are
     wider, or have lines of their own."""
     pieces = [text_width(piece.rstrip()) for piece in PIECE.findall(column.label)]
-    label = max([*pieces, -(-text_width(column.label) // LABEL_LINES)]) + ARROW
+    label = max([*pieces, -(-text_width(column.label) // LABEL_LINES)]) + 1
     widest = max((_width(column, value) for value in values), default=0)
     width = column.width or max(label, min(WIDEST, widest))
     has_lines = any(isinstance(value, str) and "\n" in value for value in values)
     return replace(column, width=width, wraps=widest > width or has_lines)
+
+
+def widened(columns: Sequence[Shown]) -> list[Shown]:
+    """The columns so wide that they fill a page lengthwise, where figures have room above them."""
+    missing = LENGTHWISE - sum(pixels(column.width) for column in columns)
+    more = max(missing // len(columns), 0) / DIGIT
+    return [replace(column, width=column.width + more) for column in columns]
 
 
 def height_of(text: str, width: float) -> float:
@@ -109,24 +144,49 @@ def text_width(text: str) -> int:
     return max(sum(2 if unicodedata.east_asian_width(char) in wide else 1 for char in line) for line in lines)
 
 
-def _width(column: Shown, value: Any) -> int:
+def shown_as(column: Shown, value: Any) -> str:
+    """A value that is no date, as its cell shows it."""
+    if value is None or isinstance(value, str):
+        return column.words.get(value or "", value or "")
+    places = PLACES if column.places is None else min(column.places, PLACES)
+    sign = "+" if column.signed else ""
+    return f"{value:{sign}.{places}%}" if column.kind == "percent" else f"{value:{sign},.{places}f}"
+
+
+def _width(column: Shown, value: Any) -> float:
     if value is None:
         return 0
-    if isinstance(value, str):
-        return text_width(column.words.get(value, value)) + 1
-    if column.kind in FIXED_WIDTHS:
+    if column.kind in FIXED_WIDTHS and not isinstance(value, str):
         return FIXED_WIDTHS[column.kind] + 1
-    places = PLACES if column.places is None else min(column.places, PLACES)
-    return len(f"{value:.{places}%}" if column.kind == "percent" else f"{value:,.{places}f}") + 1
+    return text_width(shown_as(column, value)) + (1 if isinstance(value, str) else 0.5)
 
 
-def set_page(worksheet: Worksheet, heading: str, width: float = 0) -> None:
-    """Set a worksheet of a width in characters up for printing: as wide as a page, or as few pages as can be
-    read, with what it is above and the number of the page below."""
-    worksheet.set_landscape()
+def pixels(width: float) -> int:
+    """Of a column that is so many characters wide."""
+    return round(width * DIGIT) + PADDING
+
+
+def paper_for(widths: Sequence[float], repeated: int = 0) -> Paper:
+    """The paper for columns of these widths in characters: upright where that has room for them.
+    `repeated`: so many of the first are on each of the pages that are side by side."""
+    whole = sum(map(pixels, widths))
+    again = sum(map(pixels, widths[:repeated]))
+    lengthwise = whole * SMALLEST > UPRIGHT
+    across, down = (LENGTHWISE, UPRIGHT) if lengthwise else (UPRIGHT, LENGTHWISE)
+    room = across / SMALLEST
+    pages = 1 if whole <= room else math.ceil((whole - again) / max(room - again, room / 2))
+    smaller = min(1.0, across / whole) if pages == 1 else SMALLEST
+    height = down * PIXEL - 72 * (MARGINS["top"] + MARGINS["bottom"] - MARGINS["left"] - MARGINS["right"])
+    return Paper(lengthwise, pages, across / smaller, height / smaller)
+
+
+def set_page(worksheet: Worksheet, heading: str, paper: Paper) -> None:
+    """Set a worksheet up for printing on this paper, what it is above, and the number of the page below."""
+    if paper.lengthwise:
+        worksheet.set_landscape()
     worksheet.set_paper(A4)
-    worksheet.fit_to_pages(max(1, math.ceil(width / PAGE_WIDTH)), 0)
-    worksheet.set_margins(left=0.4, right=0.4, top=0.7, bottom=0.6)
-    text = heading.replace("&", "&&")
-    worksheet.set_header(f"&L{text}&R&A" if len(text) <= PAGE_HEADING else "&R&A")
-    worksheet.set_footer("&C&P / &N")
+    worksheet.fit_to_pages(paper.pages, 0)
+    worksheet.set_margins(**MARGINS)
+    text, look = heading.replace("&", "&&"), f'&"{FONT},Regular"&10 '
+    worksheet.set_header(f"&L{look}{text}&R{look}&A" if len(text) <= PAGE_HEADING else f"&R{look}&A")
+    worksheet.set_footer(f"&C{look}&P / &N")

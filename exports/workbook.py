@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
+from itertools import chain, groupby, islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,26 @@ from xlsxwriter.format import Format
 from xlsxwriter.utility import xl_range
 from xlsxwriter.worksheet import Worksheet
 
-from exports.about import Part, tab_name, write_about
+from exports.about import WIDTHS, Part, tab_name, write_about
 from exports.cells import as_text, is_too_long, shortened
 from exports.columns import Shown, shown_columns
-from exports.drawing import Cells, colour, draw
+from exports.drawing import Cells, Drawn, colour, draw, room_for
+from exports.head import write_head
 from exports.sheets import Language, Sheet, Words, Workbook
 from exports.source import Origin
-from exports.styles import ARROW, LINE_HEIGHT, Styles, fitted, height_of, set_page
+from exports.styles import (
+    ARROW,
+    DEFAULTS,
+    LINE_HEIGHT,
+    WIDEST,
+    Styles,
+    fitted,
+    height_of,
+    paper_for,
+    set_page,
+    shown_as,
+    widened,
+)
 
 #: Rows of a sheet, its header's included, and its columns; sheets that one table may take.
 MAX_ROWS, MAX_COLUMNS, MAX_PARTS = 1_048_576, 16_384, 4
@@ -30,6 +43,10 @@ MAX_ROWS, MAX_COLUMNS, MAX_PARTS = 1_048_576, 16_384, 4
 BATCH_ROWS = 2_048
 #: Links that Excel takes in a sheet, and characters of one; what is beyond stays text.
 MAX_LINKS, MAX_LINK = 65_530, 2_079
+#: So many rows have the same number for a reason.
+MANY = 8
+#: Pages that Excel begins where it is told to.
+MAX_BREAKS = 1_023
 
 #: What a browser opens: a cell must not start a program or open a file of the reader's.
 ADDRESS = re.compile(r"https?://\S.*")
@@ -37,6 +54,7 @@ ADDRESS = re.compile(r"https?://\S.*")
 NO_ROWS = Words(
     "No rows: there is nothing to show as of the date of the data.", "无数据：截至数据日期没有可显示的记录。"
 )
+COLON, NOTHING = Words(": ", "："), Words("none", "无")
 CUT = Words("… [cut: a cell holds no more]", "…【已截断：单元格长度有限】")
 
 Put = Callable[[int, int, Any], object]
@@ -53,15 +71,19 @@ class TooLarge(Exception):
 
 @dataclass
 class Book:
-    """A workbook that is being written. `heading`: what stands above each page on paper; `parts`: the sheets
-    so far, for the first one; `cut`: texts that were longer than a cell."""
+    """A workbook that is being written. `title`: what it is of; `heading`: what stands above each page on
+    paper; `for_paper`: whether its sheets have heads; `parts`: the sheets so far, for the first one; `drawn`:
+    those that may have charts; `cut`: texts that were longer than a cell."""
 
     file: xlsxwriter.Workbook
     styles: Styles
     language: Language
+    title: str
     heading: str
+    for_paper: bool
     tabs: set[str] = field(default_factory=set)
     parts: list[Part] = field(default_factory=list)
+    drawn: list[Drawn] = field(default_factory=list)
     cut: int = 0
 
     def add(self, name: str) -> Worksheet:
@@ -82,16 +104,20 @@ def write_workbook(
     its sheets, with their rows.
 
     Raises TooLarge."""
-    file = xlsxwriter.Workbook(str(target), {"constant_memory": True, "tmpdir": str(target.parent)})
+    file = xlsxwriter.Workbook(
+        str(target), {**DEFAULTS, "constant_memory": True, "tmpdir": str(target.parent)}
+    )
     title = workbook.title.in_language(language)
     file.set_properties({"title": title, "created": origin.published_at})
-    book = Book(file, Styles(file), language, f"{title} · {origin.school.name} · {origin.day}")
+    heading = f"{title} · {origin.school.name} · {origin.day}"
+    book = Book(file, Styles(file), language, title, heading, workbook.for_paper)
     # First in the file and written last, when the rows are counted.
     about = book.add({"en": "About", "zh": "说明"}[language])
     for sheet in workbook.sheets:
         _write_sheet(book, con, sheet, origin)
+    draw(file, book.drawn, language)
     write_about(about, book.styles, workbook, origin, book.parts, book.cut, language)
-    set_page(about, book.heading)
+    set_page(about, book.heading, paper_for(WIDTHS))
     # Not where something failed: what is unfinished need not be put together.
     try:
         file.close()
@@ -108,12 +134,16 @@ def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origi
         raise TooLarge(title, f"more than {MAX_COLUMNS:,} columns")
     cells = ", ".join(column.cell for column in columns)
     result = con.execute(f"SELECT {cells} FROM ({sheet.query})", parameters)
-    sample = result.fetchmany(BATCH_ROWS)
-    rows = chain(sample, _streamed(result))
-    columns = tuple(fitted(column, [row[place] for row in sample]) for place, column in enumerate(columns))
+    sample = result.fetchall() if book.for_paper else result.fetchmany(BATCH_ROWS)
+    common = _in_common(sheet, columns, sample) if book.for_paper else {}
+    told = _told(book, columns, common)
+    own = [place for place in range(len(columns)) if place not in common]
+    read = chain(sample, _streamed(result))
+    rows: Iterator[tuple[Any, ...]] = (tuple(row[place] for place in own) for row in read)
+    columns = tuple(fitted(columns[place], [row[place] for row in sample[:BATCH_ROWS]]) for place in own)
     for number in range(MAX_PARTS):
         worksheet = book.add(f"{title} ({number + 1})" if number else title)
-        written = _write_part(book, worksheet, sheet, columns, rows, with_charts=number == 0)
+        written = _write_part(book, worksheet, sheet, columns, told, rows)
         book.parts.append(Part(worksheet.get_name(), sheet, written))
         following = next(rows, None)
         if following is None:
@@ -127,39 +157,85 @@ def _streamed(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
         yield from batch
 
 
+def _in_common(sheet: Sheet, columns: Sequence[Shown], rows: Sequence[tuple[Any, ...]]) -> dict[int, Any]:
+    """By place, what all rows have the same: on paper it is said once. What is coloured or drawn stays, and
+    so do dates and the cells of a matrix; a few numbers may be the same by chance."""
+    coloured = [each.columns for each in sheet.scales] + [each.columns for each in sheet.highlights]
+    needed = set(chain(*coloured))
+    needed |= {name for chart in sheet.charts if not chart.of for name in (chart.categories, *chart.values)}
+    told = ("text",) if len(rows) < MANY else ("text", "integer", "decimal", "percent")
+    return {
+        place: rows[0][place]
+        for place, column in enumerate(columns)
+        if len(rows) > 1 and column.name not in needed and not column.stays
+        if rows[0][place] is None or column.kind in told
+        if all(row[place] == rows[0][place] for row in rows)
+    }
+
+
+def _told(book: Book, columns: Sequence[Shown], common: Mapping[int, Any]) -> str:
+    """What all rows have in common, in words."""
+    said = []
+    for place, value in common.items():
+        label = " · ".join((*columns[place].groups, columns[place].label))
+        said.append(f"{label}{book.said(COLON)}{shown_as(columns[place], value) or book.said(NOTHING)}")
+    return "    ".join(said)
+
+
 def _write_part(
     book: Book,
     worksheet: Worksheet,
     sheet: Sheet,
     columns: Sequence[Shown],
+    told: str,
     rows: Iterator[tuple[Any, ...]],
-    *,
-    with_charts: bool,
 ) -> int:
-    """Write one worksheet, as many rows as it holds. The rows written."""
-    for place, column in enumerate(columns):
-        worksheet.set_column(place, place, column.width)
-    header = _write_header(book, worksheet, columns)
+    """Write one worksheet, as many rows as it holds. `told`: what all rows have in common. The rows
+    written."""
+    if sheet.figures:
+        columns = widened(columns)
+    widths = [column.width for column in columns]
+    for place, width in enumerate(widths):
+        worksheet.set_column(place, place, width)
+    repeated = _repeated(columns)
+    paper = paper_for(widths, repeated)
+    top, used = 0, 0.0
+    if book.for_paper:
+        lines = f"{book.title} · {book.said(sheet.name)}", told, book.said(sheet.about)
+        top, used = write_head(worksheet, book.styles, widths, paper, lines, sheet.figures, book.language)
+    header, height = _write_header(book, worksheet, columns, top)
     first = header + 1
-    last = _write_rows(book, worksheet, columns, islice(rows, MAX_ROWS - first), first)
-    _set_up(book, worksheet, columns, header, max(last, first))
-    if last < first:
+    body = _write_rows(book, worksheet, sheet, columns, islice(rows, MAX_ROWS - first), first)
+    _set_up(book, worksheet, columns, (top, header, max(body.last, first)))
+    if paper.pages > 1:
+        worksheet.repeat_columns(0, repeated - 1)
+    set_page(worksheet, book.heading, paper)
+    if body.last < first:
         worksheet.write_string(first, 0, book.said(NO_ROWS), book.styles.of(italic=True))
         return 0
     by_name = {column.name: (place, column) for place, column in enumerate(columns)}
-    cells = Cells(worksheet.get_name(), first, last, by_name)
+    cells = Cells(worksheet.get_name(), first, body.last, by_name)
     colour(worksheet, sheet, cells, book.styles)
-    if with_charts:
-        draw(book.file, worksheet, sheet, cells, book.language)
-    return last - first + 1
+    room = room_for(sheet, paper, used + height + body.height, is_broken=bool(body.breaks))
+    breaks = [*body.breaks, *([body.last + 1] if room.on_next else [])]
+    worksheet.set_h_pagebreaks(breaks[:MAX_BREAKS])
+    book.drawn.append(Drawn(worksheet, sheet, cells, room))
+    return body.last - first + 1
 
 
-def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown]) -> int:
-    """Write the headings of groups and the labels below them. The row of the labels.
+def _repeated(columns: Sequence[Shown]) -> int:
+    """How many columns are on each of several pages side by side: those that say whose the row is."""
+    texts = takewhile(lambda column: column.kind == "text" and column.width < WIDEST / 2, columns)
+    return max(1, len(list(texts)))
+
+
+def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown], top: int) -> tuple[int, float]:
+    """Write the headings of groups and the labels below them, from row `top` on. The row of the labels, and
+    the height of all in points.
 
     What has no heading of its own looks like one cell with what is below, and is none, so that the row of the
     labels is whole: it is what filters and other programs go by."""
-    depth = max(len(column.groups) for column in columns)
+    depth, used = max(len(column.groups) for column in columns), 0.0
     for level in range(depth):
         place, height = 0, 0.0
         for groups, members in groupby(columns, key=lambda column: column.groups[: level + 1]):
@@ -168,39 +244,61 @@ def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown]) ->
             name = groups[level] if len(groups) > level else ""
             style = book.styles.heading(joins_above=len(groups) < level, joins_below=not name)
             if size > 1 and name:
-                worksheet.merge_range(level, place, level, place + size - 1, "", style)
+                worksheet.merge_range(top + level, place, top + level, place + size - 1, "", style)
             for number in range(size if not name else 1):
-                worksheet.write_string(level, place + number, as_text(name), style)
+                worksheet.write_string(top + level, place + number, as_text(name), style)
             height = max(height, height_of(name, sum(widths)))
             place += size
-        worksheet.set_row(level, height)
+        worksheet.set_row(top + level, height)
+        used += height
     for place, column in enumerate(columns):
         style = book.styles.heading(joins_above=len(column.groups) < depth)
-        worksheet.write_string(depth, place, as_text(column.label), style)
-    worksheet.set_row(depth, max(height_of(column.label, column.width - ARROW) for column in columns))
-    return depth
+        worksheet.write_string(top + depth, place, as_text(column.label), style)
+    height = max(height_of(column.label, column.width) for column in columns) + ARROW
+    worksheet.set_row(top + depth, height)
+    return top + depth, used + height
+
+
+@dataclass
+class Body:
+    """The rows of a table: the last one's number, their height in points, and before which of them a page
+    begins."""
+
+    last: int
+    height: float = 0.0
+    breaks: list[int] = field(default_factory=list)
 
 
 def _write_rows(
     book: Book,
     worksheet: Worksheet,
+    sheet: Sheet,
     columns: Sequence[Shown],
     rows: Iterator[tuple[Any, ...]],
     first: int,
-) -> int:
-    """Write rows from `first` on. The last one's number."""
+) -> Body:
+    """Write rows from `first` on."""
     wrapped = [(place, column.width) for place, column in enumerate(columns) if column.wraps]
-    puts = [_put(book, worksheet, column, book.styles.cell(column)) for column in columns]
-    number = first - 1
+    styles = [book.styles.cell(column) for column in columns]
+    puts = [_put(book, worksheet, column, style) for column, style in zip(columns, styles, strict=True)]
+    breaks_at = next((place for place, column in enumerate(columns) if column.name == sheet.breaks), None)
+    body, before = Body(first - 1), None
     for number, row in enumerate(rows, first):
         for place, value in enumerate(row):
             if value is not None:
                 puts[place](number, place, value)
+            elif book.for_paper:
+                worksheet.write_blank(number, place, None, styles[place])
         height = max((height_of(str(row[place] or ""), width) for place, width in wrapped), default=0)
         # Not every program finds the height of wrapped text by itself.
         if height > LINE_HEIGHT:
             worksheet.set_row(number, height)
-    return number
+        if breaks_at is not None:
+            if number > first and row[breaks_at] != before:
+                body.breaks.append(number)
+            before = row[breaks_at]
+        body.last, body.height = number, body.height + max(height, LINE_HEIGHT)
+    return body
 
 
 def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:
@@ -236,10 +334,11 @@ def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:
     return put_text if column.kind == "text" else put_number
 
 
-def _set_up(book: Book, worksheet: Worksheet, columns: Sequence[Shown], header: int, last: int) -> None:
-    """Header in view and filtered; on paper a table as wide as the page, its header on each."""
+def _set_up(book: Book, worksheet: Worksheet, columns: Sequence[Shown], rows: tuple[int, int, int]) -> None:
+    """Header in view and filtered; on paper it is on each page. `rows`: where the header begins and ends, and
+    the last row."""
+    top, header, last = rows
     worksheet.freeze_panes(header + 1, 0)
     worksheet.autofilter(header, 0, last, len(columns) - 1)
     worksheet.ignore_errors({"number_stored_as_text": xl_range(0, 0, last, len(columns) - 1)})
-    worksheet.repeat_rows(0, header)
-    set_page(worksheet, book.heading, sum(column.width for column in columns))
+    worksheet.repeat_rows(top, header)

@@ -16,7 +16,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from exports.board.charts import specs
-from exports.board.figures import Figure, figures
 from exports.board.rows import Rows, chart_rows
 from exports.board.words import (
     BAND,
@@ -30,7 +29,8 @@ from exports.board.words import (
     STUDENT,
     TEXTS,
 )
-from exports.sheets import Language, Words
+from exports.figures import figures
+from exports.sheets import Figure, Language, Words
 from exports.source import Origin
 from exports.workbooks.definitions import PRESENT, warning_definitions
 from exports.workbooks.queries import SHOWN

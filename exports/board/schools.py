@@ -10,11 +10,11 @@ from typing import Any
 import duckdb
 
 from exports.board.charts import specs
-from exports.board.figures import AT_RISK, LEVELS, NOT_TAKEN, PRESENT, Figure, figures
 from exports.board.page import LANGUAGES, chart, render, titles
 from exports.board.rows import BANDS, WEEKS, Rows, rows
 from exports.board.words import BAND, CHARTS, LAST_DAY, NOT_LOADED, OF_SCHOOLS, ROLLS, SMALL, TEXTS
-from exports.sheets import Language, Words
+from exports.figures import AT_RISK, LEVELS, NOT_TAKEN, PRESENT, figures
+from exports.sheets import Figure, Language, Words
 from exports.source import Origin, School
 from exports.workbooks.definitions import PRESENT as RATE
 from exports.workbooks.definitions import warning_definitions

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import duckdb
 
+from exports.figures import figures
 from exports.sheets import Column, Highlight, Language, Sheet, Words, Workbook
 from exports.workbooks import labels
 from exports.workbooks.attendance_matrices import (
@@ -97,10 +100,11 @@ OVERVIEW = Sheet(
 AT_RISK = Sheet(
     name=Words("Students at risk", "需关注学生"),
     about=Words(
-        "Students below the best tier of attendance who have not left, the lowest rate first. Recent: the "
-        "last teaching weeks; a change below 0 is a decline. The current streak is of absent days up to the "
-        "last recorded one.",
-        "出勤等级低于最高一级的在校学生，出勤率最低者在前。近期指最近几个教学周；变化为负表示下降。当前连续缺勤截至最近一个有考勤的日子。",
+        "Students below the best tier of attendance who have not left, class by class, the lowest rate "
+        "first. Recent: the last teaching weeks; a change of -5 is 5 percentage points less than before. The "
+        "current streak is of absent days up to the last recorded one.",
+        "出勤等级低于最高一级的在校学生，按班级排列，出勤率最低者在前。近期指最近几个教学周；"
+        "变化为-5表示比此前低5个百分点。当前连续缺勤截至最近一个有考勤的日子。",
     ),
     query=f"""
         WITH {SHOWN}
@@ -118,7 +122,9 @@ AT_RISK = Sheet(
         WHERE NOT is_deleted AND tiers.upper_percent < (
             SELECT max(upper_percent) FROM staging.stg_attendance_tiers WHERE school_id = $school_id
         )
-        ORDER BY shown.semester_name, tiers.upper_percent, present / recorded, student_id
+        ORDER BY
+            shown.semester_name, dim_student.cohort_name, admin_class_name,
+            tiers.upper_percent, present / recorded, student_id
     """,
     sources=("marts.attendance_student_semester",),
     columns={
@@ -128,7 +134,7 @@ AT_RISK = Sheet(
             RATE,
             attendance_rate=Column(Words("Semester", "全学期")),
             recent_attendance_rate=Column(Words("Recent", "近期")),
-            attendance_rate_change=Column(Words("Change", "变化")),
+            attendance_rate_change=Column(Words("Change", "变化"), signed=True),
         ),
         **under(LESSONS, "recorded", "absent", "on_leave", "late"),
         **under(
@@ -145,6 +151,7 @@ AT_RISK = Sheet(
         Highlight(("tier",), AMBER, equal="chronic"),
         Highlight(("attendance_rate_change",), RED, below=-5),
     ),
+    breaks="admin_class_name",
 )
 UNRECORDED = Sheet(
     name=Words("Rolls not taken", "未点名"),
@@ -202,7 +209,12 @@ UNRECORDED = Sheet(
 
 def attendance(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
     """The workbook of attendance of a school."""
-    weeks = labels.weeks(con, school_id)
+    weeks, by_week = labels.weeks(con, school_id), weekly(labels.cohorts(con, school_id))
+    overview = replace(
+        OVERVIEW,
+        figures=figures(con, school_id),
+        charts=tuple(replace(chart, of=by_week.name) for chart in by_week.charts),
+    )
     return (
         Workbook(
             name="attendance",
@@ -213,8 +225,8 @@ def attendance(con: duckdb.DuckDBPyConnection, school_id: int, language: Languag
             ),
             filters=EARLIER_SEMESTERS,
             sheets=(
-                OVERVIEW,
-                weekly(labels.cohorts(con, school_id)),
+                overview,
+                by_week,
                 tiers(labels.tiers(con, school_id)),
                 admin_classes(weeks),
                 course_classes(weeks),
@@ -223,5 +235,6 @@ def attendance(con: duckdb.DuckDBPyConnection, school_id: int, language: Languag
                 UNRECORDED,
             ),
             definitions=attendance_definitions(con, school_id),
+            for_paper=True,
         ),
     )

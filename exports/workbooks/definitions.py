@@ -50,6 +50,15 @@ WEIGHTED = Definition(
         "学生各课程成绩按学分加权平均；平均分相同者名次相同，已离校者不排名次。未发布的成绩默认计入（学校可另行规定）。",
     ),
 )
+CREDITS = Definition(
+    Words("Credits taken, earned", "修读学分、已获学分"),
+    Words(
+        "Taken: of all courses of the semester. Earned: of those passed whose grade is published. While "
+        "grades are not published, nothing is earned yet: a semester that is not over shows 0 or little.",
+        "修读：本学期全部课程的学分。已获：其中成绩已发布且及格的课程的学分。成绩未发布时尚未获得学分，"
+        "因此未结束的学期显示为 0 或很少。",
+    ),
+)
 EFFECT = Definition(
     Words("Effect size", "效应量"),
     Words(
@@ -145,7 +154,7 @@ def grade_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[D
     )
     labels = tuple(_discrimination(con, school_id))
     items = (DIFFICULTY, discrimination, *labels, CORRELATION, ALPHA)
-    return (MEAN, passed, excellent, EFFECT, WEIGHTED, *items, MISSING)
+    return (MEAN, passed, excellent, EFFECT, WEIGHTED, CREDITS, *items, MISSING)
 
 
 def warning_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Definition, ...]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import duckdb
 
+from exports.figures import figures
 from exports.sheets import Chart, Column, Highlight, Language, Sheet, Words, Workbook
 from exports.workbooks import labels
 from exports.workbooks.definitions import warning_definitions
@@ -123,6 +126,11 @@ CLASSES = Sheet(
 
 def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
     """The workbook of early warning of a school."""
+    overview = replace(
+        OVERVIEW,
+        figures=figures(con, school_id),
+        charts=tuple(replace(chart, of=CLASSES.name) for chart in CLASSES.charts),
+    )
     return (
         Workbook(
             name="early_warning",
@@ -134,12 +142,13 @@ def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Lang
             ),
             filters=LEFT_OUT,
             sheets=(
-                OVERVIEW,
+                overview,
                 students(language),
                 CLASSES,
                 attendance_and_grades(labels.band_labels(con, school_id)),
             ),
             definitions=warning_definitions(con, school_id),
+            for_paper=True,
         ),
     )
 
@@ -147,40 +156,48 @@ def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Lang
 def students(language: Language) -> Sheet:
     """One row a student, with the reasons in the language."""
     reasons = f"reasons_{language}"
+    # A drop is a change downwards: on all sheets one sign has one direction.
     indicators = (
         "attendance_rate",
-        "attendance_drop",
+        "-nullif(attendance_drop, 0) AS attendance_change",
         "lateness_rate",
         "score_rate",
-        "score_drop",
+        "-nullif(score_drop, 0) AS score_change",
         "failed_courses",
         "missing_rate",
     )
     return Sheet(
         name=Words("Students", "学生"),
         about=Words(
-            "One row a student: those at risk first, then those with a warning, the most reasons first. A "
-            "reason names the value and the limit that it is beyond.",
-            "每名学生一行：高风险在前，其次预警，原因多者在前。原因中写明数值及所超过的界限。",
+            "One row a student, class by class: those at risk first, then those with a warning, the most "
+            "reasons first. A reason names the value and the limit that it is beyond. Of changes, only falls "
+            "are told.",
+            "每名学生一行，按班级排列：高风险在前，其次预警，原因多者在前。原因中写明数值及所超过的界限。"
+            "变化只列下降。",
         ),
         query=f"""
             WITH {SHOWN}
             SELECT
                 shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
-                level, {reasons}, attendance_tier, {listed(indicators)}
+                level, {reasons}, {", ".join(indicators)}
             FROM marts.early_warning
             JOIN shown USING (school_id, semester_id)
             {STILL_THERE}
             ORDER BY
-                shown.semester_name, list_position({list(LEVELS)}, level), reason_count DESC,
+                shown.semester_name, cohort_name, admin_class_name, admin_class_id,
+                list_position({list(LEVELS)}, level), reason_count DESC,
                 attendance_rate, score_rate, student_id
         """,
         sources=("marts.early_warning",),
         columns={
             "level": Column(words=LEVELS),
-            reasons: Column(Words("Reasons", "预警原因"), width=56),
-            "attendance_tier": Column(words=TIERS),
+            reasons: Column(Words("Reasons", "预警原因"), width=36),
+            "attendance_change": Column(
+                Words("Attendance change", "出勤率变化"), unit="percentage points", signed=True
+            ),
+            "score_change": Column(Words("Score change", "成绩变化"), unit="sd", signed=True),
         },
+        breaks="admin_class_name",
         highlights=(
             Highlight(("level",), RED, equal="at_risk"),
             Highlight(("level",), AMBER, equal="warning"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from exports.sheets import Chart, Column, Sheet, Words
 from exports.workbooks.labels import Labels
 from exports.workbooks.queries import BAND, SHOWN, spread, spread_names
-from exports.workbooks.terms import GROUP_TYPES, PERCENT, more_is_better, spread_columns, under
+from exports.workbooks.terms import GROUP_TYPES, NAMELESS, PERCENT, more_is_better, spread_columns, under
 from warehouse.identifiers import listed
 
 BAND_HEADING = Words("Percentage of the full score", "占满分百分比")
@@ -86,7 +86,7 @@ def distribution(labels: Labels) -> Sheet:
         query=f"""
             WITH {SHOWN}, by_band AS ({by_band})
             SELECT
-                shown.semester_name, group_type, coalesce(group_name, '?') AS group_name, students, scored,
+                shown.semester_name, group_type, coalesce(group_name, '') AS group_name, students, scored,
                 mean, median, sd, least, greatest, pass_rate, excellent_rate, {listed(shares)}
             FROM marts.grade_distribution
             JOIN shown USING (school_id, semester_id)
@@ -99,6 +99,7 @@ def distribution(labels: Labels) -> Sheet:
         sources=("marts.grade_distribution",),
         columns={
             "group_type": Column(words=GROUP_TYPES),
+            "group_name": Column(words=NAMELESS),
             "sd": Column(unit=""),
             **under(SHARE, **spread_columns("percent", labels, PERCENT)),
         },

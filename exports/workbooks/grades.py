@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import duckdb
 
+from exports.figures import grade_figures
 from exports.sheets import Column, Highlight, Language, Sheet, Words, Workbook
 from exports.workbooks.definitions import grade_definitions
 from exports.workbooks.grade_matrices import bands, distribution
@@ -114,8 +117,8 @@ CLASSES = Sheet(
         ),
         **under(
             Words("Class against cohort", "与同届对比"),
-            difference=Column(Words("Difference", "平均分差"), unit=""),
-            effect_size=Column(Words("Effect size", "效应量"), unit=""),
+            difference=Column(Words("Difference", "平均分差"), unit="", signed=True),
+            effect_size=Column(Words("Effect size", "效应量"), unit="", signed=True),
             rank=Column(RANK),
         ),
     },
@@ -125,9 +128,10 @@ STUDENTS = Sheet(
     name=Words("Students", "学生"),
     about=Words(
         "One row a student, class by class, the best first. Ties share a rank. Ranks are among the students "
-        "who stayed to the end of the semester, or until now; a tick: has left before.",
+        "who stayed to the end of the semester, or until now; a tick: has left before. Credits are earned "
+        "once the grade is published.",
         "每名学生一行，按班级排列，成绩高者在前；并列者名次相同。名次只在学期结束时（或目前）仍在校的学生中排列；"
-        "打勾表示此前已离校。",
+        "打勾表示此前已离校。成绩发布后才计入已获学分。",
     ),
     query=f"""
         WITH {SHOWN}
@@ -154,7 +158,7 @@ STUDENTS = Sheet(
         **under(
             Words("Credits", "学分"),
             credits=Column(Words("Taken", "修读"), unit=""),
-            gained_credits=Column(Words("Gained", "获得"), unit=""),
+            gained_credits=Column(Words("Earned", "已获"), unit=""),
         ),
         **under(
             Words("In the class", "班级内"),
@@ -168,6 +172,7 @@ STUDENTS = Sheet(
         ),
     },
     scales=(more_is_better(["weighted_mean"]), redder_up_to(3, ["failed_courses"])),
+    breaks="admin_class_name",
 )
 ITEMS = Sheet(
     name=Words("Items", "试题分析"),
@@ -218,13 +223,23 @@ COMPLETENESS = Sheet(
             course_name, class_name, assessment_item_id
     """,
     sources=("marts.score_completeness",),
-    columns={"state": Column(words=STATES)},
+    columns={
+        "state": Column(words=STATES),
+        "last_scored_at": Column(Words("Last scored on", "最近评分日期"), kind="date"),
+        "published_at": Column(Words("Published on", "发布日期"), kind="date"),
+    },
     scales=(redder_down_to(80, ["completeness_rate"]),),
 )
 
 
 def grades(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
     """The workbook of grades of a school."""
+    by_band = bands(graded_groups(con, school_id))
+    overview = replace(
+        OVERVIEW,
+        figures=grade_figures(con, school_id),
+        charts=tuple(replace(chart, of=by_band.name) for chart in by_band.charts),
+    )
     return (
         Workbook(
             name="grades",
@@ -236,8 +251,8 @@ def grades(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -
             ),
             filters=EARLIER_SEMESTERS,
             sheets=(
-                OVERVIEW,
-                bands(graded_groups(con, school_id)),
+                overview,
+                by_band,
                 distribution(band_labels(con, school_id)),
                 CLASSES,
                 STUDENTS,
@@ -245,5 +260,6 @@ def grades(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -
                 COMPLETENESS,
             ),
             definitions=grade_definitions(con, school_id),
+            for_paper=True,
         ),
     )

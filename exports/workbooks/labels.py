@@ -8,7 +8,7 @@ import duckdb
 
 from exports.sheets import Words
 from exports.workbooks.queries import BAND, SHOWN, rows
-from exports.workbooks.terms import TIERS, WEEKDAYS, WHOLE_SCHOOL, in_words, same
+from exports.workbooks.terms import NAMELESS, TIERS, WEEKDAYS, WHOLE_SCHOOL, in_words, same
 
 #: By the key that `queries.spread` takes.
 Labels = Mapping[str, Words]
@@ -58,7 +58,7 @@ def graded_groups(con: duckdb.DuckDBPyConnection, school_id: int) -> Labels:
         WHERE group_type IN ('school', 'cohort') ORDER BY group_type DESC, group_name, group_key
     """
     return {
-        f"{kind} {key}": WHOLE_SCHOOL if kind == "school" else same(name or "?")
+        f"{kind} {key}": WHOLE_SCHOOL if kind == "school" else same(name) if name else NAMELESS[""]
         for kind, key, name in rows(con, school_id, query)
     }
 

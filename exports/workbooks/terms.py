@@ -56,6 +56,8 @@ GROUP_TYPES = {
 }
 WHOLE_SCHOOL = Words("Whole school", "全校")
 UNSCORED = Words("No score", "无成绩")
+#: What has no name, in the place of one.
+NAMELESS = {"": Words("Not known", "未知")}
 WEEKDAYS = {
     1: Words("Monday", "星期一"),
     2: Words("Tuesday", "星期二"),
@@ -102,7 +104,9 @@ def under(heading: Words, *names: str, **columns: Column) -> dict[str, Column]:
 
 def spread_columns(value: str, labels: Mapping[str, Words], column: Column) -> dict[str, Column]:
     """The columns that `queries.spread` makes of a value: `labels` by key; all else is as in `column`."""
-    return {spread_name(value, key): replace(column, label=label) for key, label in labels.items()}
+    return {
+        spread_name(value, key): replace(column, label=label, stays=True) for key, label in labels.items()
+    }
 
 
 def redder_up_to(worst: float | None, columns: Iterable[str]) -> ColorScale:

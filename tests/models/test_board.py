@@ -13,9 +13,9 @@ from browser import BROWSER, DRIVER, Page, browser
 from conftest import Build
 from test_workbooks import SCHOOL, publish
 
-from exports.board.figures import figures
 from exports.board.rows import BANDS, LESSONS, MOVED, chart_rows, rows
 from exports.export import Options, Written, export
+from exports.figures import figures
 from exports.source import School
 
 HOSTILE = """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">'"&=1+1"""

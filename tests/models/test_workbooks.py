@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from conftest import Build
 from spreadsheets import about, read_book
 from workbook_truth import compare
 
+from exports.board.words import CHARTS
 from exports.export import Options, export
 from exports.ready import READY
 from exports.sheets import Language
@@ -21,6 +23,7 @@ from loading.tables import ENDPOINTS, TABLES
 from warehouse.publish.dictionary import record_dictionary
 
 SCHOOL = 1
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +54,29 @@ def test_each_cell_is_what_the_file_says(published: Path, tmp_path: Path) -> Non
 
 
 def test_a_chinese_workbook_is_in_chinese(published: Path, tmp_path: Path) -> None:
-    """Down to the codes and reasons in its cells."""
-    for path in written(published, tmp_path, SCHOOL, "zh").values():
-        for name, tab in read_book(path).items():
-            assert not re.search("[A-Za-z]", str(tab.labels)), name
-    warnings = read_book(written(published, tmp_path, SCHOOL, "zh")["early_warning"])["学生"]
+    """Down to the codes and reasons in its cells, and nothing is told as "?"."""
+    books = {name: read_book(path) for name, path in written(published, tmp_path, SCHOOL, "zh").items()}
+    for tabs in books.values():
+        for name, tab in tabs.items():
+            assert not re.search("[A-Za-z]", str((tab.labels, tab.head[0]))), name
+            assert not re.search("[?？]", str((tab.head, tab.labels, tab.rows))), name
+    for tabs in books.values():
+        overview = tabs["概况"]
+        assert len(overview.sheet._charts) == 1 and "较上" in str(overview.head), "figures and a chart"
+    warnings = books["early_warning"]["学生"]
     assert {"预警"} <= set(warnings.column("预警等级")) <= {words.zh for words in LEVELS.values()}
-    assert "不及格课程1门" in str(warnings.column("预警原因"))
+    assert "不及格课程1门" in str((warnings.head, warnings.rows))
+
+
+def test_both_pages_for_readers_name_the_same_sheets_and_charts(published: Path) -> None:
+    with closing(duckdb.connect(str(published), read_only=True)) as con:
+        made = [workbook for make in READY.values() for workbook in make(con, SCHOOL, "en")]
+    named = [sheet.name for workbook in made for sheet in workbook.sheets if workbook.for_paper]
+    named += [title for title, _ in CHARTS.values()]
+    for page, cell in (("exports.md", "| {0.en} {0.zh} |"), ("exports.zh.md", "| {0.zh} {0.en} |")):
+        text = (DOCS / page).read_text(encoding="utf-8")
+        rows = Counter(line[: line.index(" |", 2) + 2] for line in text.splitlines() if line.startswith("| "))
+        assert not Counter(cell.format(words) for words in named) - rows, page
 
 
 def test_thresholds_are_those_in_force(published: Path, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str]
     return path
 
 
-def write(folder: Path, query: str, **said: Any) -> Worksheet:
+def write(folder: Path, query: str, *, for_paper: bool = False, **said: Any) -> Worksheet:
     """The worksheet that a query becomes, in English. `said`: of the sheet."""
     sheet = Sheet(name=ANY, about=ANY, query=query, **said)
     target = folder / "written.xlsx"
@@ -74,7 +74,7 @@ def write(folder: Path, query: str, **said: Any) -> Worksheet:
             "CREATE TABLE quality.dictionary (schema_name VARCHAR, table_name VARCHAR, column_name VARCHAR, "
             "description VARCHAR, label_zh VARCHAR, unit VARCHAR)"
         )
-        write_workbook(con, Workbook("any", ANY, ANY, (sheet,)), ORIGIN, target, "en")
+        write_workbook(con, Workbook("any", ANY, ANY, (sheet,), for_paper=for_paper), ORIGIN, target, "en")
     return openpyxl.load_workbook(target)["Any"]
 
 

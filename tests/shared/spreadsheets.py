@@ -20,9 +20,10 @@ Labels = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Tab:
-    """A sheet. `labels`: the headers of each column from the topmost down; `rows`: what is in the cells, a
-    percentage as one (0 to 100); `sheet`: openpyxl's own."""
+    """A sheet. `head`: what stands above the table; `labels`: the headers of each column from the topmost
+    down; `rows`: what is in the cells, a percentage as one (0 to 100); `sheet`: openpyxl's own."""
 
+    head: list[str]
     labels: list[Labels]
     rows: list[tuple[Any, ...]]
     sheet: Worksheet
@@ -32,14 +33,21 @@ class Tab:
         place = self.labels.index(labels)
         return [row[place] for row in self.rows]
 
+    def common(self, *labels: str) -> str | None:
+        """What the head says that all rows have in common below these headers."""
+        label = " · ".join(labels) + ": "
+        said = [text for line in self.head for text in line.split("    ") if text.startswith(label)]
+        return None if said == [label + "none"] else said[0].removeprefix(label)
+
     def under(self, heading: str, *keys: Labels) -> Iterator[tuple[Any, ...]]:
         """A matrix row by row: what is in the columns `keys`, the label of a column below `heading`, and the
         value there. Empty cells are left out."""
-        places = [self.labels.index(key) for key in keys]
         for row in self.rows:
-            for labels, value in zip(self.labels, row, strict=True):
+            named = dict(zip(self.labels, row, strict=True))
+            of = tuple(named[key] if key in named else self.common(*key) for key in keys)
+            for labels, value in named.items():
                 if len(labels) == 2 and labels[0] == heading and value is not None:
-                    yield (*(row[place] for place in places), labels[1], value)
+                    yield (*of, labels[1], value)
 
 
 def read_book(path: Path) -> Mapping[str, Tab]:
@@ -56,13 +64,15 @@ def about(path: Path) -> list[tuple[Any, ...]]:
 def _read(sheet: Worksheet) -> Tab:
     first_column, header, last_column, _ = range_boundaries(sheet.auto_filter.ref)
     columns = range(first_column, last_column + 1)
-    headings = {column: [_heading(sheet, row, column) for row in range(1, header)] for column in columns}
+    top = int(sheet.print_title_rows.split(":")[0].strip("$"))
+    headings = {column: [_heading(sheet, row, column) for row in range(top, header)] for column in columns}
     labels = [
         tuple(filter(None, [*headings[column], sheet.cell(header, column).value])) for column in columns
     ]
     rows = [tuple(map(_value, cells)) for cells in sheet.iter_rows(min_row=header + 1, max_col=last_column)]
     said = [row for row in rows if any(value is not None for value in row)]
-    return Tab(labels, [] if said and said[0][0] in EMPTY else said, sheet)
+    head = [str(cell.value) for row in sheet.iter_rows(max_row=top - 1) for cell in row if cell.value]
+    return Tab(head if top > 1 else [], labels, [] if said and said[0][0] in EMPTY else said, sheet)
 
 
 def _heading(sheet: Worksheet, row: int, column: int) -> str | None:

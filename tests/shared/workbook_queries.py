@@ -212,13 +212,14 @@ BANDS = (
 GROUP_BANDS = (
     _BAND_ROWS
     + """
-    SELECT group_type, coalesce(group_name, '?'), label, percent FROM cells WHERE group_type <> 'course_class'
+    SELECT group_type, coalesce(group_name, 'Not known'), label, percent FROM cells
+    WHERE group_type <> 'course_class'
 """
 )
 DISTRIBUTION = """
     SELECT
-        current.semester_name, group_type, coalesce(group_name, '?'), students, scored, mean, median, sd,
-        least, greatest, pass_rate, excellent_rate
+        current.semester_name, group_type, coalesce(group_name, 'Not known'), students, scored, mean, median,
+        sd, least, greatest, pass_rate, excellent_rate
     FROM marts.grade_distribution JOIN current USING (school_id, semester_id)
     WHERE group_type <> 'course_class'
 """
@@ -247,7 +248,7 @@ ITEMS = """
 COMPLETENESS = """
     SELECT
         current.semester_name, course_name, class_name, teacher_names, item_name, state, expected, scored,
-        zeros, invalid, missing, completeness_rate, last_scored_at, published_at
+        zeros, invalid, missing, completeness_rate, last_scored_at::DATE, published_at::DATE
     FROM marts.score_completeness JOIN current USING (school_id, semester_id)
 """
 
@@ -273,8 +274,8 @@ WARNINGS = (
     """
     SELECT
         current.semester_name, cohort_name, admin_class_name, student_number, student_name, level,
-        reasons_en, attendance_tier, attendance_rate, attendance_drop, lateness_rate,
-        score_rate, score_drop, failed_courses, missing_rate
+        reasons_en, attendance_rate, -nullif(attendance_drop, 0), lateness_rate,
+        score_rate, -nullif(score_drop, 0), failed_courses, missing_rate
     FROM marts.early_warning JOIN current USING (school_id, semester_id)
     WHERE
 """

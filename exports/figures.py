@@ -1,17 +1,18 @@
-"""The three figures of the board, with their change against last week and the same week last term."""
+"""Figures with their change: the three of the board, against last week and the same week last term, and those
+of grades."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 import duckdb
 
-from exports.board.rows import rows
-from exports.sheets import Words
+from exports.sheets import Change, Figure, Words
+from exports.source import records
 from exports.workbooks.queries import SHOWN, STILL_THERE, rate
+from exports.workbooks.terms import same
 
 WEEK = timedelta(days=7)
 
@@ -21,6 +22,7 @@ NOT_TAKEN = Words("Rolls not taken in the last 7 days", "近7天未点名课次"
 LAST_WEEK = Words("a week before", "较一周前")
 LAST_TERM = Words("same week last term", "较上学期同周")
 NOTHING, EMPTY = Words("no data", "暂无数据"), Words("", "")
+BEFORE = Words("the semester before", "较上一学期")
 
 #: The last day on which as many students as on a usual one were recorded, by the rule of the marts, and the
 #: day of the same week and weekday in the semester before.
@@ -90,37 +92,53 @@ ROLLS = """
         AND date BETWEEN DATE '{day}' - 6 AND DATE '{day}'
 """
 
-
-@dataclass(frozen=True)
-class Change:
-    """How far a figure is from another day's. `good`: None: it has not moved, or there is nothing to compare
-    with."""
-
-    since: Words
-    text: Words
-    good: bool | None = None
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A figure as it is shown. `number`: itself, for sums over schools; None: not known."""
-
-    name: str
-    label: Words
-    value: Words
-    told: Words
-    changes: tuple[Change, ...]
-    number: float | None = None
+#: Grades of the semester that is shown, and of the one before.
+GRADES = f"""
+    WITH {SHOWN}
+    SELECT shown.school_id IS NOT NULL AS is_shown, mean, pass_rate, excellent_rate, scored, students
+    FROM marts.grade_distribution
+    JOIN core.dim_semester USING (school_id, semester_id)
+    LEFT JOIN shown USING (school_id, semester_id)
+    WHERE school_id = $school_id AND group_type = 'school' AND (is_shown OR first_day < (
+        SELECT min(first_day) FROM core.dim_semester SEMI JOIN shown USING (school_id, semester_id)
+    ))
+    QUALIFY row_number() OVER (PARTITION BY is_shown ORDER BY first_day DESC) = 1
+"""
+GRADE_LABELS = {
+    "mean": Words("Mean, of the full score", "平均分（占满分）"),
+    "pass_rate": Words("Pass rate", "及格率"),
+    "excellent_rate": Words("Excellent rate", "优秀率"),
+}
+POINTS = Words(" pp", " 个百分点")
 
 
 def figures(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Figure, ...]:
     """The figures of a school; those without any data say so."""
-    days = next(iter(rows(con, DAYS, school_id)), None)
+    days = next(iter(records(con, DAYS, {"school_id": school_id})), None)
     return (
         _present(con, school_id, days),
         _at_risk(con, school_id, days),
         _not_taken(con, school_id, days),
     )
+
+
+def grade_figures(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Figure, ...]:
+    """Mean, pass rate and excellent rate of a school's grades."""
+    found = {row["is_shown"]: row for row in records(con, GRADES, {"school_id": school_id})}
+    return tuple(_of_grades(name, found.get(True, {}), found.get(False, {})) for name in GRADE_LABELS)
+
+
+def _of_grades(name: str, now: Mapping[str, Any], before: Mapping[str, Any]) -> Figure:
+    label, value = GRADE_LABELS[name], now.get(name)
+    if value is None:
+        return Figure(name, label, NOTHING, EMPTY, ())
+    told = Words(
+        f"{now['scored']:,} grades of {now['students']:,} students",
+        f"{now['students']:,}人的{now['scored']:,}个成绩",
+    )
+    other = before.get(name)
+    change = _change(BEFORE, float(value), other and float(other), POINTS, less=False)
+    return Figure(name, label, same(f"{value:.1f}%"), told, (change,), float(value))
 
 
 def _present(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, Any] | None) -> Figure:
@@ -138,7 +156,7 @@ def _present(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, 
 
 
 def _at_risk(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, Any] | None) -> Figure:
-    [levels] = rows(con, LEVELS, school_id)
+    [levels] = records(con, LEVELS, {"school_id": school_id})
     if not levels["students"]:
         return Figure("at_risk", AT_RISK, NOTHING, EMPTY, ())
     share = 100 * levels["at_risk"] / levels["students"]
@@ -178,7 +196,7 @@ def _compared(days: Mapping[str, Any]) -> tuple[date, date, date | None]:
 
 def _of_day(con: duckdb.DuckDBPyConnection, query: str, school_id: int, day: date | None) -> Any:
     """The only row of a query about a day; None: there is no such day."""
-    return None if day is None else rows(con, query.format(day=day), school_id)[0]
+    return None if day is None else records(con, query.format(day=day), {"school_id": school_id})[0]
 
 
 def _changes(
