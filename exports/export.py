@@ -25,6 +25,8 @@ from warehouse.files import put_in_place, workspace
 
 Format = Literal["xlsx", "csv", "parquet"]
 
+#: Beside the published file: what is made again by itself.
+KEPT = "cache"
 #: What file systems do not take in a name.
 NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
@@ -44,9 +46,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Place:
-    """Where what is unfinished waits. `origin`: where the rows of a school come from, read once."""
+    """Where what is unfinished waits, and what serves the next export, too, is kept. `origin`: where the rows
+    of a school come from, read once."""
 
     scratch: Path
+    kept: Path
     origin: Callable[[School], Origin]
 
 
@@ -84,7 +88,7 @@ def export(
     every school of the file.
     A name may have no file: a school without reports has no workbook of reports."""
     with workspace(options.folder) as scratch, opened(published, scratch) as con:
-        place = Place(scratch, cache(partial(origin, con, published)))
+        place = Place(scratch, published.parent / KEPT, cache(partial(origin, con, published)))
         known = [*READY, BOARD, *table_names(con)]
         names = [_in_full(name, known) for name in names]
         yield from (_unknown(name, known) for name in names if name not in known)
@@ -177,7 +181,7 @@ def _board(con: duckdb.DuckDBPyConnection, school: School, place: Place, options
 
     came_from = place.origin(school).made_of(SOURCES)
     unfinished = place.scratch / "unfinished.html"
-    rows, said = write_board(con, came_from, unfinished, options.language, names=options.names)
+    rows, said = write_board(con, came_from, unfinished, options.language, place.kept, names=options.names)
     return _finished(
         BOARD,
         f"{BOARD}_{school.id}_",
@@ -198,7 +202,7 @@ def _board_of_all(
 
     origins = [place.origin(school).made_of(SOURCES) for school in found]
     unfinished = place.scratch / "unfinished.html"
-    rows = write_board_of_all(con, origins, unfinished, options.language)
+    rows = write_board_of_all(con, origins, unfinished, options.language, place.kept)
     day = min(one.day for one in origins)
     return _finished(BOARD, f"{BOARD}_all_", unfinished, day, options, rows, "")
 

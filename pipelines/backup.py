@@ -24,7 +24,7 @@ from warehouse.files import workspace
 
 #: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
 #: has secrets.
-LEFT_OUT = {"build", "dbt", "exports", "generations", "scratch", "writers", "lost+found", ".env"}
+LEFT_OUT = {"build", "cache", "dbt", "exports", "generations", "scratch", "writers", "lost+found", ".env"}
 #: What may be in a home before it is restored: it stays.
 OPERATORS = {".env", "campus.yaml", "dagster", "lost+found"}
 DAGSTER = "dagster"

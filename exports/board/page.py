@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import vl_convert
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from exports.board.bundle import bundle
 from exports.board.charts import specs
 from exports.board.rows import Rows, chart_rows
 from exports.board.words import (
@@ -50,10 +50,17 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 
 def write_board(
-    con: duckdb.DuckDBPyConnection, origin: Origin, target: Path, language: Language, *, names: bool
+    con: duckdb.DuckDBPyConnection,
+    origin: Origin,
+    target: Path,
+    language: Language,
+    kept: Path,
+    *,
+    names: bool,
 ) -> tuple[dict[str, int], str]:
-    """Write the page of the school of `origin`, which opens in `language`. `names`: whether students are
-    named. The rows by chart, and the figures as Markdown, in which no person is named."""
+    """Write the page of the school of `origin`, which opens in `language`. `kept`: the folder that keeps the
+    script of its charts; `names`: whether students are named. The rows by chart, and the figures as Markdown,
+    in which no person is named."""
     drawn = chart_rows(con, origin.school)
     talks = drawn.pop("talks")
     told = figures(con, origin.school.id)
@@ -81,7 +88,7 @@ def write_board(
             "talks": warnings,
         },
     }
-    render(origin, content, drawn, {code: specs(code) for code in LANGUAGES}, target, language)
+    render(origin, content, drawn, {code: specs(code) for code in LANGUAGES}, target, language, kept)
     return {name: len(drawn[name]) for name in CHARTS} | {"talks": len(talks)}, _preview(told, language)
 
 
@@ -103,9 +110,10 @@ def render(
     drawn: Mapping[str, Any],
     target: Path,
     language: Language,
+    kept: Path,
 ) -> None:
     """Write a page: `content` is what the template shows, `rows` and `drawn` what its charts are made of."""
-    scripts = [_bundle(), (HERE / "page.js").read_text(encoding="utf-8")]
+    scripts = [bundle(kept), (HERE / "page.js").read_text(encoding="utf-8")]
     as_of = origin.age.as_of
     data = {
         "specs": drawn,
@@ -208,13 +216,6 @@ def _json(data: Any) -> Markup:
 
 def _hash(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-@cache
-def _bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, which comes with vl-convert."""
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle
 
 
 @cache

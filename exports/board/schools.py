@@ -26,9 +26,9 @@ SMALLEST = 5
 
 
 def write_board_of_all(
-    con: duckdb.DuckDBPyConnection, origins: Sequence[Origin], target: Path, language: Language
+    con: duckdb.DuckDBPyConnection, origins: Sequence[Origin], target: Path, language: Language, kept: Path
 ) -> dict[str, int]:
-    """Write the page of these schools. The rows by chart."""
+    """Write the page of these schools. `kept`: as of `write_board`. The rows by chart."""
     told = {origin.school.id: figures(con, origin.school.id) for origin in origins}
     drawn: dict[str, list[dict[str, Any]]] = {"weeks": [], "levels": [], "bands": []}
     for order, origin in enumerate(origins):
@@ -64,7 +64,7 @@ def write_board_of_all(
         code: {name: specs(code, together=True)[name] for name in drawn} for code in LANGUAGES
     }
     page_of = replace(oldest, age=min((one.age for one in origins), key=lambda age: str(age.as_of)))
-    render(page_of, content, {**drawn, "groups": groups}, everything, target, language)
+    render(page_of, content, {**drawn, "groups": groups}, everything, target, language, kept)
     return {name: len(own) for name, own in drawn.items()}
 
 
