@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import replace
+from email.utils import formatdate
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -58,7 +59,9 @@ class Application:
             response, fault = await self._answer(request)
             torn = fault is not None and fault.kind == "reset"
             self._log.add(request, response.status, fault.kind if fault else None)
-        await _write(send, response, torn=torn)
+        ahead = self.platform.settings.size.clock_ahead or 0
+        dated = (b"date", formatdate(time.time() + ahead, usegmt=True).encode())
+        await _write(send, replace(response, headers=[*response.headers, dated]), torn=torn)
 
     async def _answer(self, request: Request) -> tuple[Response, Fault | None]:
         if self._over_rate():

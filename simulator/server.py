@@ -34,6 +34,7 @@ async def _run(app: Application, listener: socket.socket) -> None:
         log_config=None,
         log_level="critical",  # a torn answer is no news
         access_log=False,
+        date_header=False,  # the application's own clock says it
         ws="none",
         timeout_keep_alive=75,
         timeout_graceful_shutdown=1,

@@ -26,6 +26,13 @@ class Size:
         1, "Percent of the rows of big_scores that were updated today.", least=0, most=100
     )
     today: date = field(default=DEFAULT_TODAY, metadata={"help": "The platform's own date, YYYY-MM-DD."})
+    clock_ahead: int | None = option(
+        None,
+        "Seconds that the platform's clock is ahead of this machine's, below 0 behind; rows and the header "
+        "Date go by it. Without it rows go by the number of changes, so that runs are repeatable.",
+        least=-7 * 86_400,
+        most=7 * 86_400,
+    )
 
 
 @dataclass(frozen=True)

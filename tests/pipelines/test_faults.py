@@ -1,6 +1,7 @@
 """A platform that misbehaves: the tables are exactly right, or the sync says which slice is not and why."""
 
 from collections.abc import Callable
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -92,3 +93,21 @@ def test_a_class_that_always_fails_is_named_and_keeps_its_rows(paged: World) -> 
 
     assert paged.load().problems == []
     assert differences(paged) == {}
+
+
+@pytest.mark.parametrize("seconds", [3600, -3600], ids=["ahead", "behind"])
+def test_nights_of_a_platform_whose_clock_is_an_hour_off(
+    make_world: Callable[..., World], seconds: int
+) -> None:
+    """Rows are asked for by the moment of their last change, which is the platform's."""
+    world = make_world(
+        datasets=False, students=8, today=date.today() - timedelta(days=2), clock_ahead=seconds
+    )
+    assert world.load().problems == []
+    for review in ("first", "second"):
+        something_new(world)
+        changed = next(entry for entry in world.platform.rows("grades", 101) if not entry["trashed"])
+        world.platform.update("grades", changed["key"], review=review)
+        load = world.load()
+        assert load.problems == [] and differences(world) == {}
+    assert not load.entry("grades")["whole"], "it is asked for by its changes"
