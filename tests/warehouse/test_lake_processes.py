@@ -18,6 +18,7 @@ from lake_kit import MARKS, SLICE, held, row, sync
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import CHANGES, LOAD_LOG
 from warehouse.lake.tables import Slice
+from warehouse.load.delta_commit import BLOCK
 from warehouse.load.load_log import committed
 from warehouse.load.merge import merge
 from warehouse.maintenance.compaction import maintain
@@ -162,3 +163,24 @@ def test_maintenance_logs_what_a_death_left_unlogged(lake: Lake, tmp_path: Path)
     maintain(lake, [MARKS], tmp_path / "work", timedelta(0))
     sync(lake, 2, [row(id, 2) for id in IDS[1:]])
     assert_chained(lake)
+
+
+def die_in_a_file(root: str) -> None:
+    """End while a file of the lake is being written: it has a name that no listing shows."""
+    lake = Lake(root)
+    stream = lake.store(MARKS).open_output_stream("part-torn.parquet", buffer_size=2 * BLOCK)
+    for _ in range(16):
+        stream.write(bytes(BLOCK))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_maintenance_deletes_a_file_that_a_death_left_half_written(lake: Lake, tmp_path: Path) -> None:
+    sync(lake, 0, [row(id, 0) for id in IDS])
+    folder = Path(lake.uri(MARKS))
+    before = {path for path in folder.rglob("*") if path.is_file()}
+    assert ended(start(die_in_a_file, lake.root)) == -signal.SIGKILL
+    assert {path for path in folder.rglob("*") if path.is_file()} - before, "there is such a file"
+    maintain(lake, [MARKS], tmp_path / "work")
+    assert {path for path in folder.rglob("*") if path.is_file()} - before, "it may still be in the writing"
+    maintain(lake, [MARKS], tmp_path / "work", timedelta(0))
+    assert {path for path in folder.rglob("part-*") if path.is_file()} <= before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -24,8 +24,8 @@ RETENTION = timedelta(days=7)
 def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: timedelta = RETENTION) -> None:
     """Join the logs' small files; delete what no version of the last `retention` needs, crashes' orphans too.
 
-    May run beside syncs. `retention` must be longer than any build or sync takes; what lies in `scratch` for
-    as long was left by a crash and goes too.
+    May run beside syncs. `retention` must be longer than any build or sync takes; what lies in `scratch`, or
+    half written in the lake, for as long was left by a crash and goes too.
     """
     tables = tuple(tables)
     for table in tables:
@@ -44,9 +44,18 @@ def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: time
             enforce_retention_duration=False,
             full=True,
         )
-    for left in scratch.iterdir() if scratch.exists() else ():
+    for left in [*_half_written(lake, everything), *(scratch.iterdir() if scratch.exists() else ())]:
         if time.time() - left.stat().st_mtime > retention.total_seconds():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def _half_written(lake: Lake, tables: Iterable[Stored]) -> Iterator[Path]:
+    """Files on a disk that have no end yet, or never get one. delta-rs writes under a name such as
+    part-1.parquet#1, which it shows in no listing, so that its vacuum leaves them; a store of objects has
+    none."""
+    for table in tables if "://" not in lake.root else ():
+        for ending in ("parquet", "json"):
+            yield from Path(lake.uri(table)).rglob(f"*.{ending}#[0-9]*")
 
 
 def _compact(lake: Lake, log: Stored) -> dict[str, Any]:
