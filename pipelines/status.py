@@ -40,15 +40,15 @@ GROUPS = {
 @dataclass(frozen=True)
 class SchoolStatus:
     """One school. `last_good`: when its last complete load of anything began (the platform's wall clock);
-    `age`: how old its data are, `groups`: those of each group of resources; `failures`: a line for each
-    reason; `quarantined`: rows a resource."""
+    `age`: how old its data are, `groups`: those of each group of resources; `failures`: the slices (resource,
+    slice) that could not be loaded, by the reason; `quarantined`: rows a resource."""
 
     school_id: int
     name: str
     last_good: datetime | None
     age: Age
     groups: Mapping[str, Age]
-    failures: Sequence[str]
+    failures: Mapping[str, Sequence[tuple[str, str]]]
     quarantined: Mapping[str, int]
 
     def is_stale(self, at: datetime) -> bool:
@@ -92,6 +92,13 @@ def ago(moment: datetime, at: datetime) -> str:
     return f"{hours / 24:.0f} d" if hours >= 48 else f"{hours:.0f} h" if hours >= 1 else "under 1 h"
 
 
+def in_words(slices: Sequence[tuple[str, str]], reason: str) -> str:
+    """Which slices (resource, slice) could not be loaded, and why."""
+    more = len(slices) - MOST_SLICES
+    some = ", ".join(map(" ".join, slices[:MOST_SLICES])) + (f" and {more} more" if more > 0 else "")
+    return f"{some}: {reason}"
+
+
 def _by_school(rows: Iterable[Row]) -> defaultdict[int, list[Row]]:
     schools: defaultdict[int, list[Row]] = defaultdict(list)
     for row in rows:
@@ -107,16 +114,16 @@ def _school(
     groups: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
         groups[_group(row["resource"])].append(row)
-    reasons: dict[str, list[str]] = defaultdict(list)
+    reasons: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for row in failed:
-        reasons[row["message"] or "the load log does not say why"].append(f"{row['resource']} {row['slice']}")
+        reasons[row["message"] or "the load log does not say why"].append((row["resource"], row["slice"]))
     return SchoolStatus(
         school_id,
         name,
         max((row["complete_at"] for row in rows if row["complete_at"] is not None), default=None),
         age_of(rows),
         {group: age_of(own) for group, own in groups.items()},
-        [f"{_some(slices)}: {reason}" for reason, slices in reasons.items()],
+        reasons,
         Counter(row["resource"] for row in waiting),
     )
 
@@ -124,11 +131,6 @@ def _school(
 def _group(resource: str) -> str:
     """The group of resources that a table belongs to; of datasets and reports that is in its name."""
     return GROUPS.get(resource) or ("reports" if resource.startswith("report") else "datasets")
-
-
-def _some(slices: Sequence[str]) -> str:
-    more = len(slices) - MOST_SLICES
-    return ", ".join(slices[:MOST_SLICES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _missed_by_pushes(settings: Settings) -> list[str]:

@@ -1,9 +1,12 @@
 """How the warehouse stands in words: a table of the schools and lines, on the terminal and in the UI."""
 
+from collections.abc import Sequence
+
 import dagster as dg
 
 from assets import markdown
-from pipelines.status import SchoolStatus, Status, ago
+from pipelines.of_schools import alike, named
+from pipelines.status import SchoolStatus, Status, ago, in_words
 from warehouse.age import Age
 
 GROUPS = ("base data", "v1", "attendance", "datasets", "reports")
@@ -24,9 +27,24 @@ def rows_of(status: Status) -> list[list[str | int]]:
 
 def lines_of(status: Status) -> list[str]:
     """Why slices have failed, what else is worth knowing, and what there is to do."""
-    failures = [f"school {each.school_id}: {line}" for each in status.schools for line in each.failures]
     to_do = [f"To do: {line}" for line in status.to_do] or [NOTHING]
-    return [*failures, *status.notes, *to_do]
+    return [*failure_lines(status.schools), *status.notes, *to_do]
+
+
+def failure_lines(schools: Sequence[SchoolStatus]) -> list[str]:
+    """Why slices could not be loaded: a line for each reason that several schools share, and one for each
+    school that has reasons of its own."""
+    by_id = {each.school_id: each.failures for each in schools}
+    shared: list[str] = []
+    own: dict[int, list[str]] = {}
+    for common, texts in alike((school_id, reason) for school_id, found in by_id.items() for reason in found):
+        slices = [one for school_id, reason in texts.items() for one in by_id[school_id][reason]]
+        if len(texts) > 1:
+            of = ", ".join(dict.fromkeys(resource for resource, _ in slices))
+            shared.append(f"{named(texts)}: {len(slices)} slices of {of}: {common}")
+        else:
+            own.setdefault(next(iter(texts)), []).append(in_words(slices, common))
+    return shared + [f"school {school_id}: {' '.join(lines)}" for school_id, lines in own.items()]
 
 
 def metadata_of(status: Status) -> dict[str, dg.MetadataValue]:

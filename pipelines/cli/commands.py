@@ -15,6 +15,7 @@ from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.instance import open_instance
 from pipelines.notices.automation import show_status
+from pipelines.of_schools import alike, named
 from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
 from pipelines.settings import Settings, claim_home, needs_platform
 from pipelines.storage_trouble import full_disk, is_full, no_room
@@ -164,10 +165,11 @@ def _summarize(log: Sequence[Mapping[str, Any]]) -> None:
     }
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name == "loaded")
     console.print(f"{len(log)} slices: rows {told}", soft_wrap=True)
-    for row in log:
-        if row["status"] == "warning":
-            where = f"{row['resource']} {row['slice']}"
-            errors.print(f"warning: {where}: {row['message']}", markup=False, soft_wrap=True)
+    warned = [row for row in log if row["status"] == "warning"]
+    said = ((row["_school_id"], f"{row['resource']} {row['slice']}: {row['message']}") for row in warned)
+    for common, texts in alike(said):
+        of = f"{named(texts)}: " if len(texts) > 1 else ""
+        errors.print(f"warning: {of}{common}", markup=False, soft_wrap=True)
 
 
 def _with_disk(end: JobEnd, settings: Settings) -> JobEnd:

@@ -5,7 +5,7 @@ from rich.text import Text
 from pipelines.cli.display import console, show
 from pipelines.settings import Settings
 from pipelines.status import Status, status_of
-from pipelines.status_text import AS_OF, COLUMNS, GROUPS, lines_of, rows_of, title_of
+from pipelines.status_text import AS_OF, COLUMNS, GROUPS, failure_lines, lines_of, rows_of, title_of
 
 ALARM = "bold red"
 
@@ -15,7 +15,7 @@ def run_status(settings: Settings) -> int:
     status = status_of(settings)
     if status.schools:
         show(title_of(status), COLUMNS, _rows(status))
-    failures = sum(len(school.failures) for school in status.schools)
+    failures = len(failure_lines(status.schools))
     for number, line in enumerate(lines_of(status)):
         console.print(line, style=ALARM if number < failures else None, markup=False, soft_wrap=True)
     return int(bool(status.to_do))

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from pipelines.of_schools import named
 from pipelines.sync import JobEnd
 
 Row = Mapping[str, Any]
@@ -43,7 +44,9 @@ def _counted(loaded: int, failed: Sequence[Row], schools: Collection[int], halte
         return "no school is known yet"
     whole = set() if halted else set(schools) - {row["_school_id"] for row in failed}
     slices = f", {loaded:,} of {loaded + len(failed):,} slices" if loaded else ""
-    return f"{len(whole)} of {len(schools)} schools loaded{' whole' if loaded else ''}{slices}"
+    lacking = sorted(set(schools) - whole) if len(schools) > 2 and loaded else []
+    without = f", but for {named(lacking)}" if lacking else ""
+    return f"{len(whole)} of {len(schools)} schools loaded{' whole' if loaded else ''}{without}{slices}"
 
 
 def _age_of_all(standings: Sequence[Row], schools: Collection[int]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from pipelines.status import SchoolStatus, Status
+from pipelines.status import SchoolStatus, Status, in_words
 from warehouse.files import write_text
 
 #: In the home: what was told last.
@@ -81,7 +81,8 @@ def _of(status: Status) -> Told:
 def _reasons(school: SchoolStatus) -> Sequence[str]:
     name = f" ({school.name})" if school.name else ""
     # What the platform says in its own words may name a child.
-    own = (line.partition(THEIR_WORDS)[0] for line in school.failures)
+    failures = (in_words(slices, reason) for reason, slices in school.failures.items())
+    own = (line.partition(THEIR_WORDS)[0] for line in failures)
     return [f"School {school.school_id}{name}: {line}" for line in own]
 
 

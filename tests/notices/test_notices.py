@@ -38,7 +38,8 @@ def hook() -> Iterator[Webhook]:
 
 
 def school(*failures: str) -> SchoolStatus:
-    return SchoolStatus(101, "实验中学", AT, Age(AT), {}, failures, {})
+    by_reason = {why: [tuple(where.split())] for where, _, why in (line.partition(": ") for line in failures)}
+    return SchoolStatus(101, "实验中学", AT, Age(AT), {}, by_reason, {})
 
 
 def trouble(*to_do: str, at: datetime = AT) -> Status:
@@ -79,7 +80,7 @@ def test_that_it_is_mended_is_told_once_and_a_good_night_not_at_all(tmp_path: Pa
 
 
 def test_many_reasons_are_cut(tmp_path: Path) -> None:
-    failures = [f"grades 101:{number}: {'long ' * 200}" for number in range(MOST_REASONS + 3)]
+    failures = [f"grades 101:{number}: {number} {'long ' * 200}" for number in range(MOST_REASONS + 3)]
     notice = told(replace(trouble("Mend it."), schools=(school(*failures),)), tmp_path)
     assert notice is not None
     assert len(notice.lines) == 1 + MOST_REASONS + 1

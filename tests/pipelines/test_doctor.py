@@ -149,10 +149,10 @@ def test_reports_are_held_against_what_they_take(tmp_path: Path, capsys: pytest.
     output = capsys.readouterr().out
     assert status == 1
     for line in (
-        "ok school 102, report 'student_summary': 2 queries under "
+        "ok all 2 schools, report 'student_summary': 2 queries under "
         "/v3/reporting/reports/student_summary/queries, 2 results to be read.",
         "!! school 102 has no report 'ranks'.",
-        "!! school 101, report 'certificates': campus.yaml, reports.parameters.knid: there is no such "
+        "!! all 2 schools, report 'certificates': campus.yaml, reports.parameters.knid: there is no such "
         "parameter; did you mean kind?",
     ):
         assert line in output

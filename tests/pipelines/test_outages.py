@@ -141,6 +141,14 @@ def test_what_failed_of_a_night_is_told_with_its_age() -> None:
     assert "What failed is as of 2026-02-27 02:00. docs/operating.md" in line and "\n" not in line
 
 
+def test_schools_that_lack_something_are_named_where_there_are_many() -> None:
+    log = [row(101, "101", "ok"), *(row(school, str(school), "failed") for school in (102, 103))]
+    line = verdict([JobEnd("base_data", "r", "2 failed.")], log, [], [101, 102, 103])
+    assert line.startswith(
+        "FAILED: 1 of 3 schools loaded whole, but for 2 schools (102, 103), 1 of 3 slices."
+    )
+
+
 def test_a_night_that_was_cut_short_says_where_and_how_old_the_rest_is() -> None:
     ends = [JobEnd("base_data", "r", None), JobEnd("v1", "r", "http://x answers nothing.", halted=True)]
     held = [

@@ -9,10 +9,12 @@ from assets.markdown import text
 from campus.registry import RESOURCES
 from loading.tables import TABLES, slice_of
 from pipelines.cli.status import run_status
+from pipelines.of_schools import named
 from pipelines.settings import Settings
-from pipelines.status import STALE, ago, status_of
-from pipelines.status_text import metadata_of
+from pipelines.status import STALE, SchoolStatus, ago, status_of
+from pipelines.status_text import failure_lines, metadata_of
 from pipelines.writers import writing
+from warehouse.age import Age
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOGS
 from warehouse.lake.tables import Slice
@@ -66,8 +68,10 @@ def test_each_school_has_its_ages_failures_and_quarantine_and_the_steps_follow(
     first, second, third = status_of(settings).schools
     assert first.last_good == first.groups["base data"].as_of
     assert first.age.as_of == first.groups["v1"].as_of != first.last_good, "the oldest, not the last"
-    assert (dict(first.quarantined), first.failures) == ({"scores": 1}, [])
-    assert second.failures == ["students 102, teachers 102: status 403: ask who issued the credentials."]
+    assert (dict(first.quarantined), first.failures) == ({"scores": 1}, {})
+    refused = "status 403: ask who issued the credentials."
+    assert second.failures == {refused: [("students", "102"), ("teachers", "102")]}
+    assert failure_lines([second]) == [f"school 102: students 102, teachers 102: {refused}"]
     assert second.last_good and now() - second.last_good > STALE
     assert second.age.as_of and second.age.as_of <= second.last_good
     assert second.age.failed.keys() == {"students", "teachers"}
@@ -103,3 +107,20 @@ def test_nothing_to_do_is_said_and_ends_with_0(
 def test_ages_are_one_number() -> None:
     ages = [ago(AT - timedelta(hours=hours), AT) for hours in (0.5, 3.2, 47, 72)]
     assert ages == ["under 1 h", "3 h", "47 h", "3 d"]
+
+
+def test_what_twenty_schools_have_in_common_is_one_line_and_the_rest_one_line_a_school() -> None:
+    def school(number: int, failures: dict[str, list[tuple[str, str]]]) -> SchoolStatus:
+        return SchoolStatus(number, "", AT, Age(AT), {}, failures, {})
+
+    down = {
+        number: {f"/students?school={number}: status 503": [("students", str(number))]}
+        for number in range(101, 121)
+    }
+    down[103]["of its own."] = [("grades", "103:1"), ("grades", "103:2")]
+    down[103]["and another"] = [("scores", "103:1")]
+    first, second = failure_lines([school(number, failures) for number, failures in down.items()])
+    assert first.startswith("20 schools (101, 102, 103, ")
+    assert first.endswith("120): 20 slices of students: /students?school=…: status 503")
+    assert second == "school 103: grades 103:1, grades 103:2: of its own. scores 103:1: and another"
+    assert named([101, 102], {101, 102}) == "all 2 schools" and named([101]) == "school 101"

@@ -1,7 +1,7 @@
 """The doctor's round: the settings, the platform, each of its schools, and the warehouse."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from assets.drift_checks import in_lines
@@ -11,6 +11,7 @@ from pipelines.cli.display import console
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
+from pipelines.of_schools import alike, named
 from pipelines.resources import open_platform
 from pipelines.settings import Settings, SettingsError, check_home, needs_platform
 from warehouse.lake.delta import Lake
@@ -77,15 +78,34 @@ async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator
         schools = schools or tuple(row["id"] for row in listed.rows)
     except Halt as halt:
         yield Finding(False, str(halt))
-    for school_id in schools:
-        if client.health.down:
-            return
-        try:
-            async for finding in examine_school(client, school_id, settings):
-                yield finding
-        except Halt as halt:
-            yield Finding(False, str(halt))
-    yield _skew(client.clock_skew)
+    found: list[tuple[int, Finding]] = []
+    with console.status("") as busy:
+        for school_id in schools:
+            if client.health.down:
+                break
+            busy.update(f"school {school_id}")
+            try:
+                found += [(school_id, each) async for each in examine_school(client, school_id, settings)]
+            except Halt as halt:
+                found.append((school_id, Finding(False, str(halt))))
+    for finding in _together(found, schools):
+        yield finding
+    if not client.health.down:
+        yield _skew(client.clock_skew)
+
+
+def _together(found: Sequence[tuple[int, Finding]], schools: Collection[int]) -> Iterator[Finding]:
+    """What was found of schools, once where several have it in common; what is to be mended comes last."""
+    for good in (True, None, False):
+        said = ((school_id, _of_it(school_id, each.text)) for school_id, each in found if each.good is good)
+        for common, texts in alike(said):
+            yield Finding(good, named(texts, schools) + common)
+
+
+def _of_it(school_id: int, text: str) -> str:
+    """What is said behind the name of the school."""
+    name = f"school {school_id}"
+    return text.removeprefix(name) if text.startswith(name) else f": {text}"
 
 
 def needed_scopes(settings: Settings) -> list[tuple[str, ...]]:
