@@ -1,5 +1,10 @@
 """When files for people are written: after each publication, by a schedule of their own, or when asked."""
 
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
 import dagster as dg
 
 from assets.dagster_private import AssetJob
@@ -7,7 +12,9 @@ from assets.exports import export_assets
 from assets.models import PUBLISHED
 from pipelines.cli.exporting import export_options
 from pipelines.settings import Settings
+from warehouse.age import age_of
 from warehouse.lake.tables import PLATFORM_ZONE
+from warehouse.publish.publish import proven
 
 EXPORTS = "exports"
 
@@ -29,7 +36,11 @@ def export_definitions(settings: Settings) -> dg.Definitions:
     return dg.Definitions(
         assets=assets,
         jobs=[job],
-        sensors=[exports_after_publication(job)] if options.after_publication else [],
+        sensors=(
+            [exports_after_publication(job), exports_after_another_age(settings, job)]
+            if options.after_publication
+            else []
+        ),
         schedules=[_schedule(job, options.schedule)] if options.schedule else [],
     )
 
@@ -49,6 +60,38 @@ def exports_after_publication(exports: AssetJob) -> dg.SensorDefinition:
         return dg.RunRequest(run_key=event.run_id)
 
     return sensor
+
+
+def exports_after_another_age(settings: Settings, exports: AssetJob) -> dg.SensorDefinition:
+    """The sensor that asks for the files anew where nothing was published, but the data turned out to be of
+    another day than the files say, or loads failed or were mended since: what is red on them is so today."""
+
+    @dg.sensor(
+        name="exports_after_another_age",
+        job=exports,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        minimum_interval_seconds=60,
+        description="Workbooks and other files, once unchanged data are known to be of another age.",
+    )
+    def sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        found = _ages(proven(settings.home))
+        if found in ("", context.cursor):
+            return dg.SkipReason("The data are as old as the files say.")
+        context.update_cursor(found)
+        return dg.RunRequest()
+
+    return sensor
+
+
+def _ages(standings: Iterable[Mapping[str, Any]]) -> str:
+    """As of which day the data of each school are, and what could not be loaded when it was last tried."""
+    of_school = itemgetter("generation", "_school_id")
+    told = []
+    for (generation, school_id), rows in groupby(sorted(standings, key=of_school), key=of_school):
+        age = age_of(rows)
+        day = age.as_of.date() if age.as_of else None
+        told.append(f"{generation} {school_id} {day} {','.join(sorted(age.failed))}")
+    return "; ".join(told)
 
 
 def _schedule(exports: AssetJob, cron: str) -> dg.ScheduleDefinition:

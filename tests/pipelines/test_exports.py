@@ -1,10 +1,12 @@
 """The command `campus export`, and the assets, the sensor and the schedule of the same files."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import duckdb
 import pytest
 from click.testing import CliRunner, Result
 from published_kit import publish
@@ -14,6 +16,7 @@ from pipelines.cli.main import main
 from pipelines.export_automation import EXPORTS, export_definitions
 from pipelines.options import ExportOptions, Options
 from pipelines.settings import Settings
+from warehouse.publish.publish import prove
 
 MARKS = """
     CREATE TABLE marts.marks AS
@@ -152,6 +155,37 @@ def test_they_follow_a_publication(home: Path, instance: dg.DagsterInstance) -> 
     assert not sensor.evaluate_tick(context).run_requests, "nothing was published yet"
     instance.report_runless_asset_event(dg.AssetMaterialization(PUBLISHED))
     assert len(sensor.evaluate_tick(context).run_requests or []) == 1
+
+
+def test_they_follow_another_age_of_data_that_nobody_published_anew(
+    home: Path, instance: dg.DagsterInstance
+) -> None:
+    sensor = definitions(home).resolve_sensor_def("exports_after_another_age")
+    night = datetime(2026, 3, 3, 1)
+    good = {
+        "_school_id": 101,
+        "resource": "students",
+        "slice": "101",
+        "status": "ok",
+        "finished_at": night,
+        "complete_at": night,
+        "requests": 1,
+    }
+    failed = good | {"status": "failed", "finished_at": night + timedelta(hours=14)}
+    cursor = None
+    asked = []
+    for rows in ([], [good], [good], [failed], [good | {"finished_at": night + timedelta(hours=15)}]):
+        if rows:
+            prove(home, rows)
+        context = dg.build_sensor_context(instance=instance, cursor=cursor)
+        tick = sensor.evaluate_tick(context)
+        asked.append(len(tick.run_requests or []))
+        cursor = tick.cursor
+    assert asked == [0, 1, 0, 1, 1], "for the day, not for the same again, when it failed, when it was mended"
+    with duckdb.connect(str(home / "campus.duckdb")) as con:
+        con.execute("UPDATE quality.publication SET generation = 'newer'")
+    context = dg.build_sensor_context(instance=instance)
+    assert not sensor.evaluate_tick(context).run_requests, "of an older file"
 
 
 def test_they_can_have_a_schedule_of_their_own(home: Path) -> None:

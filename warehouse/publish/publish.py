@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 from warehouse.age import PROVEN
 from warehouse.files import flush, put_in_place
+from warehouse.identifiers import literal
 from warehouse.lake.log_tables import STANDINGS, Log
 from warehouse.lake.tables import TIMESTAMP, Column
 from warehouse.load.load_log import now
@@ -110,6 +111,20 @@ def prove(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:
     unfinished = home / f"{PROVEN}.{os.getpid()}"
     parquet.write_table(rows, unfinished)
     put_in_place(unfinished, home / PROVEN)
+
+
+def proven(home: Path) -> list[dict[str, Any]]:
+    """The standings that `prove` wrote down of the file that is published now; none: it is newer."""
+    if not (home / PROVEN).exists():
+        return []
+    standings = f"read_parquet({literal(str(home / PROVEN))})"
+    with closing(duckdb.connect(str(home / FILE), read_only=True)) as con:
+        rows: list[dict[str, Any]] = (
+            con.sql(f"FROM {standings} SEMI JOIN quality.publication USING (generation)")
+            .to_arrow_table()
+            .to_pylist()
+        )
+    return rows
 
 
 def made_by(file: Path) -> str | None:
