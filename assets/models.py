@@ -19,12 +19,13 @@ from loading.tables import ENDPOINTS, TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Table
 from warehouse.load.log_writer import standing_rows
-from warehouse.publish.build import build_models, carried_by
+from warehouse.publish.build import build_models, carried_by, models_version
 from warehouse.publish.compiled_models import Check, Model, read_project
-from warehouse.publish.dbt_project import Build, alone, models_version
+from warehouse.publish.dbt_project import Build, alone
 from warehouse.publish.fill import OF_EVERY_SYNC, build_raw, days_have_moved, differences
 from warehouse.publish.model_runner import Built, Checked
 from warehouse.publish.publish import FILE, prove, publish
+from warehouse.publish.thresholds import ThresholdsWrong
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
 #: In the home: why the last build was not published.
@@ -65,7 +66,11 @@ def model_assets(manifest: Path, build: Build) -> dg.AssetsDefinition:
                 "The models are built and published together: materialize all of them.", allow_retries=False
             )
         with alone(build):
-            yield from _build_and_publish(context, build)
+            try:
+                yield from _build_and_publish(context, build)
+            except ThresholdsWrong as error:
+                note_problem(build.home, str(error))
+                raise dg.Failure(f"{NOTHING_PUBLISHED}: {error}", allow_retries=False) from error
 
     return warehouse
 
@@ -73,7 +78,7 @@ def model_assets(manifest: Path, build: Build) -> dg.AssetsDefinition:
 def is_published(lake: Lake, settings: AttendanceSettings, home: Path) -> bool:
     """Whether the published file of a home holds what the lake does, as these models make it, and as of the
     same day: a build would publish nothing."""
-    carried = carried_by(home / FILE, models_version())
+    carried = carried_by(home / FILE, models_version(home))
     if carried is None:
         return False
     tables, more = _inputs(lake, settings, home)
@@ -108,7 +113,7 @@ def _build_and_publish(
     context: dg.AssetExecutionContext, build: Build
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     runtime: Runtime = context.resources.campus
-    version = models_version()
+    version = models_version(runtime.home)
     carried = carried_by(runtime.home / FILE, version)
     standings = standing_rows(runtime.lake)
     changed = _fill(runtime, build, carried)

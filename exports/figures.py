@@ -63,7 +63,7 @@ ATTENDED = f"""
     FROM marts.attendance_student_day
     WHERE school_id = $school_id AND date = DATE '{{day}}' AND recorded > 0
 """
-#: Whose attendance up to a day is in a tier that is chronic or worse.
+#: Whose attendance up to a day is in a tier that means a warning or more.
 LOW = """
     SELECT count(*) AS low FROM (
         SELECT student_id FROM marts.attendance_student_day
@@ -74,7 +74,7 @@ LOW = """
         GROUP BY student_id
         HAVING 100 * sum(present) <= sum(recorded) * (
             SELECT max(upper_percent) FROM staging.stg_attendance_tiers
-            WHERE school_id = $school_id AND tier = 'chronic'
+            WHERE school_id = $school_id AND level IN ('at_risk', 'warning')
         ) AND sum(recorded) > 0
     )
 """

@@ -27,7 +27,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.load_log import held_back, holds_a_load, last_load, retired
 from warehouse.load.log_writer import standing_rows
-from warehouse.publish.dbt_project import models_version
+from warehouse.publish.build import models_version
 from warehouse.publish.publish import made_by
 
 # On the run that discovers: whether the loads after it read older semesters too.
@@ -204,7 +204,7 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
         if last is None or not holds_a_load(lake):
             return dg.SkipReason("Nothing has been loaded yet.")
         loaded, _ = last
-        models = models_version()
+        models = models_version(settings.home)
         # The key keeps a publication whose checks fail from being tried again before anything is new.
         key = f"loaded-{loaded.isoformat()}-{models}"
         if made_by(settings.published) == models:

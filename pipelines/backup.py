@@ -24,9 +24,12 @@ from warehouse.files import workspace
 
 #: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
 #: has secrets.
-LEFT_OUT = {"build", "cache", "dbt", "exports", "generations", "scratch", "writers", "lost+found", ".env"}
+LEFT_OUT = {
+    *("build", "cache", "dbt", "exports", "generations", "scratch", "trials", "writers"),
+    *("lost+found", ".env"),
+}
 #: What may be in a home before it is restored: it stays.
-OPERATORS = {".env", "campus.yaml", "dagster", "lost+found"}
+OPERATORS = {".env", "campus.yaml", "thresholds", "dagster", "lost+found"}
 DAGSTER = "dagster"
 SQLITE = {".db", ".sqlite"}
 #: What SQLite keeps beside a file while it is open; its own copy has what is in them.

@@ -107,9 +107,9 @@ LAST_DAY = Definition(
 LOW = Definition(
     Words("Low attendance", "出勤过低"),
     Words(
-        "Students whose attendance rate of the semester up to the day is in the tier Chronic or below. Early "
-        "warnings of earlier days are not kept, so the change is of these.",
-        "截至当日，学期出勤率处于“经常缺勤”及以下等级的学生。以往日期的预警不保存，因此变化按此人数计算。",
+        "Students whose attendance rate of the semester up to the day is in a tier that means a warning or "
+        "more. Early warnings of earlier days are not kept, so the change is of these.",
+        "截至当日，学期出勤率处于预警或高风险等级的学生。以往日期的预警不保存，因此变化按此人数计算。",
     ),
 )
 ROLLS = Definition(

@@ -97,8 +97,8 @@ OVERVIEW = Sheet(
         ),
     },
 )
-AT_RISK = Sheet(
-    name=Words("Students at risk", "需关注学生"),
+LOW_ATTENDANCE = Sheet(
+    name=Words("Low attendance", "出勤偏低学生"),
     about=Words(
         "Students below the best tier of attendance who have not left, class by class, the lowest rate "
         "first. Recent: the last teaching weeks; a change of -5 is 5 percentage points less than before. The "
@@ -230,7 +230,7 @@ def attendance(con: duckdb.DuckDBPyConnection, school_id: int, language: Languag
                 tiers(labels.tiers(con, school_id)),
                 admin_classes(weeks),
                 course_classes(weeks),
-                AT_RISK,
+                LOW_ATTENDANCE,
                 heat_map(labels.weekdays(con, school_id)),
                 UNRECORDED,
             ),

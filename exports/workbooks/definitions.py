@@ -19,6 +19,9 @@ UNITS = {
     "courses": Words("", " 门"),
 }
 
+#: The levels that have a limit, the gravest first.
+LIMITS = ("at_risk", "warning", "watch")
+
 PRESENT = Definition(
     Words("Attendance rate", "出勤率"),
     Words(
@@ -81,6 +84,27 @@ CORRELATION = Definition(
 ALPHA = Definition(
     Words("Cronbach's alpha", "克隆巴赫系数"),
     Words("How well the items of an assessment go together, at most 1.", "评价各题的内部一致性，最大为 1。"),
+)
+LEVEL_MEANINGS = (
+    Definition(
+        LEVELS["at_risk"],
+        Words("At least one indicator is beyond its limit of this level.", "至少一项指标超过高风险界限。"),
+    ),
+    Definition(
+        LEVELS["warning"],
+        Words(
+            "Warnings in at least two of attendance, behaviour (lateness, missing scores) and grades; or one "
+            "that is enough by itself, as chronic absence is.",
+            "考勤、行为（迟到、缺评）、成绩三方面中至少两方面有预警，或有一项单独即构成预警（如长期缺勤）。",
+        ),
+    ),
+    Definition(
+        LEVELS["watch"],
+        Words(
+            "Something is beyond a limit, and no more than that: nobody has to be talked to yet.",
+            "仅有个别指标超过界限，暂不需要谈话。",
+        ),
+    ),
 )
 MISSING = Definition(
     Words("Expected, missing", "应评、缺评"),
@@ -152,14 +176,24 @@ def grade_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[D
             f"人数不少于 {limits['item_minimum_students']} 时才计算。",
         ),
     )
+    judged = Definition(
+        Words("Verdict on an item", "区分度评价"),
+        Words(
+            "By its item-rest correlation, rounded to two places; of examinations alone (by their names), "
+            f"with at least {limits['label_minimum_students']} students who have a score of every item.",
+            "按题总相关（保留两位小数）评定；只评定考试（按名称识别），且全部评价项均有得分的学生不少于 "
+            f"{limits['label_minimum_students']} 人。",
+        ),
+    )
     labels = tuple(_discrimination(con, school_id))
-    items = (DIFFICULTY, discrimination, *labels, CORRELATION, ALPHA)
+    items = (DIFFICULTY, discrimination, CORRELATION, judged, *labels, ALPHA)
     return (MEAN, passed, excellent, EFFECT, WEIGHTED, CREDITS, *items, MISSING)
 
 
 def warning_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Definition, ...]:
-    """Of the workbook of early warning: at what values of which indicator a student is listed."""
-    return (*_warnings(con, school_id), PRESENT, LATE, SCORE_RATE, *tier_definitions(con, school_id))
+    """Of the workbook of early warning: what a level is, and what raises it."""
+    tiers = tier_definitions(con, school_id)
+    return (*LEVEL_MEANINGS, *_warnings(con, school_id), PRESENT, LATE, SCORE_RATE, *tiers)
 
 
 def tier_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Definition, ...]:
@@ -201,31 +235,44 @@ def _chronic(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Definit
 
 def _discrimination(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Definition]:
     query = f"""
-        SELECT label, {plain("lower_discrimination")}, {plain("upper_discrimination")}
+        SELECT label, {plain("lower_correlation")}, {plain("upper_correlation")}
         FROM staging.stg_discrimination_labels
-        WHERE school_id = $school_id ORDER BY lower_discrimination DESC NULLS LAST
+        WHERE school_id = $school_id ORDER BY lower_correlation DESC NULLS LAST
     """
     for code, lower, upper in rows(con, school_id, query):
         name = in_words(code, DISCRIMINATION)
-        meaning = Words(f"From {lower} on.", f"{lower} 及以上。")
+        meaning = Words(f"Item-rest correlation from {lower} on.", f"题总相关 {lower} 及以上。")
         yield Definition(
-            Words(f"Discrimination: {name.en}", f"区分度：{name.zh}"),
-            meaning if lower is not None else Words(f"Below {upper}.", f"低于 {upper}。"),
+            Words(f"Verdict: {name.en}", f"区分度评价：{name.zh}"),
+            meaning
+            if lower is not None
+            else Words(f"Item-rest correlation below {upper}.", f"题总相关低于 {upper}。"),
         )
 
 
 def _warnings(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Definition]:
     query = f"""
-        SELECT indicator, label_zh, unit, worse, {plain("at_risk")}, {plain("warning")}
+        SELECT
+            indicator, label_zh, unit, worse, {plain("cohort_percent")}, suffices,
+            {", ".join(plain(level) for level in LIMITS)}
         FROM staging.stg_early_warning_rules
         JOIN quality.dictionary
             ON schema_name = 'marts' AND table_name = 'early_warning' AND column_name = indicator
         WHERE school_id = $school_id
         ORDER BY position
     """
-    for indicator, label_zh, unit, worse, at_risk, warning in rows(con, school_id, query):
-        limits = {"at_risk": at_risk, "warning": warning}
+    for indicator, label_zh, unit, worse, percent, suffices, *values in rows(con, school_id, query):
+        limits = dict(zip(LIMITS, values, strict=True))
         told = [_limit(level, worse, limit, unit) for level, limit in limits.items() if limit is not None]
+        if percent is not None and limits["warning"] is not None:
+            told.append(
+                Words(
+                    f"{LEVELS['warning'].en} only for the worst {percent}% of the cohort",
+                    f"{LEVELS['warning'].zh}只限本届后 {percent}%",
+                )
+            )
+        if suffices and limits["warning"] is not None:
+            told.append(Words("enough by itself", "单独即构成预警"))
         if told:
             yield Definition(
                 Words(f"Limits: {indicator.replace('_', ' ')}", f"界限：{label_zh}"),
@@ -242,6 +289,8 @@ def _limit(level: str, worse: str, limit: str, unit: str) -> Words:
     name = LEVELS[level]
     if worse == "below":
         return Words(f"{name.en}: below {en}", f"{name.zh}：低于 {zh}")
+    if worse == "at_most":
+        return Words(f"{name.en}: {en} or less", f"{name.zh}：{zh}及以下")
     return Words(f"{name.en}: from {en} on", f"{name.zh}：{zh}及以上")
 
 

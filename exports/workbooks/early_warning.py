@@ -27,6 +27,7 @@ from exports.workbooks.terms import (
     EARLIER_SEMESTERS,
     GREEN,
     GREY,
+    INDICATORS,
     LEVELS,
     NOT_OVER,
     PERCENT,
@@ -124,6 +125,49 @@ CLASSES = Sheet(
 )
 
 
+RULES = Sheet(
+    name=Words("Rules", "预警线"),
+    about=Words(
+        "How many students each limit flags, and how many another would: read it before you move a limit. A "
+        "limit with a level is in force. Flagged: beyond the limit and, where the rule has a share of the "
+        "cohort, among the worst of it. Decisive: at risk or with a warning, and without this indicator not.",
+        "各界限涉及的学生人数，以及改为其他界限时的人数，供调整界限前参考。写有等级的界限为现行界限。预警人数：超过界限，"
+        "且（规则限定本届末位比例时）居于末位者。起决定作用：没有该指标就不会列为高风险或预警的学生。",
+    ),
+    query=f"""
+        WITH {SHOWN}
+        SELECT
+            shown.semester_name, indicator, limit_value, level, students, beyond, beyond_percent,
+            among_worst, among_worst_percent, deciding
+        FROM marts.early_warning_rule_counts
+        JOIN shown USING (school_id, semester_id)
+        ORDER BY shown.semester_name, place, if(worse = 'at_least', -limit_value, limit_value)
+    """,
+    sources=("marts.early_warning_rule_counts",),
+    columns={
+        "indicator": Column(words=INDICATORS),
+        "limit_value": Column(places=2),
+        "level": Column(Words("Level", "等级"), words=LEVELS),
+        "students": Column(Words("Students judged", "可判断人数")),
+        **under(
+            Words("Beyond the limit", "超过界限"),
+            beyond=Column(STUDENTS),
+            beyond_percent=Column(SHARE),
+        ),
+        **under(
+            Words("Flagged", "指标预警"),
+            among_worst=Column(STUDENTS),
+            among_worst_percent=Column(SHARE),
+        ),
+        "deciding": Column(Words("Decisive", "起决定作用")),
+    },
+    highlights=(
+        Highlight(("level",), RED, equal="at_risk"),
+        Highlight(("level",), AMBER, equal="warning"),
+    ),
+)
+
+
 def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
     """The workbook of early warning of a school."""
     overview = replace(
@@ -145,6 +189,7 @@ def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Lang
                 overview,
                 students(language),
                 CLASSES,
+                RULES,
                 attendance_and_grades(labels.band_labels(con, school_id)),
             ),
             definitions=warning_definitions(con, school_id),
@@ -170,10 +215,10 @@ def students(language: Language) -> Sheet:
         name=Words("Students", "学生"),
         about=Words(
             "One row a student, class by class: those at risk first, then those with a warning, the most "
-            "reasons first. A reason names the value and the limit that it is beyond. Of changes, only falls "
-            "are told.",
-            "每名学生一行，按班级排列：高风险在前，其次预警，原因多者在前。原因中写明数值及所超过的界限。"
-            "变化只列下降。",
+            "reasons first. Talk to these; who is to be watched can wait. A reason names the value and the "
+            "limit that it is beyond. Of changes, only falls are told.",
+            "每名学生一行，按班级排列：高风险在前，其次预警，原因多者在前。这两级需要谈话，“关注”尚不需要。"
+            "原因中写明数值及所超过的界限。变化只列下降。",
         ),
         query=f"""
             WITH {SHOWN}

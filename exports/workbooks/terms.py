@@ -14,27 +14,40 @@ STRONG_RED, STRONG_AMBER, STRONG_YELLOW = "#C8443A", "#E8A33D", "#F2D16B"
 STRONG_GREEN, STRONG_GREY = "#5FA777", "#B0B0B0"
 BEST_TO_WORST = (STRONG_GREEN, "#A9CF8E", STRONG_YELLOW, STRONG_AMBER, STRONG_RED)
 
-#: Tiers of seeds.attendance_tiers; a school may have others, which are shown as it calls them.
-TIERS = {
-    "severe": Words("Severe", "严重缺勤"),
-    "chronic": Words("Chronic", "经常缺勤"),
-    "at_risk": Words("At risk", "需关注"),
-    "satisfactory": Words("Satisfactory", "良好"),
-    "unrecorded": Words("Not recorded", "无考勤记录"),
-}
-TIER_COLORS = {
-    "severe": STRONG_RED,
-    "chronic": STRONG_AMBER,
-    "at_risk": STRONG_YELLOW,
-    "satisfactory": STRONG_GREEN,
-    "unrecorded": STRONG_GREY,
-}
 #: Levels of marts.early_warning.
 LEVELS = {
     "at_risk": Words("At risk", "高风险"),
     "warning": Words("Warning", "预警"),
+    "watch": Words("Watch", "关注"),
     "none": Words("All is well", "正常"),
     "unknown": Words("Not known", "无数据"),
+}
+#: Tiers of seeds.attendance_tiers, by the level that each means, so that the two never say different things
+#: on one line; a school may have others, which are shown as it calls them.
+TIERS = {
+    "severe": Words(f"{LEVELS['at_risk'].en}: severe absence", f"{LEVELS['at_risk'].zh}：严重缺勤"),
+    "chronic": Words(f"{LEVELS['warning'].en}: chronic absence", f"{LEVELS['warning'].zh}：长期缺勤"),
+    "watch": LEVELS["watch"],
+    "satisfactory": LEVELS["none"],
+    "unrecorded": Words("Not recorded", "无考勤记录"),
+    "unknown": LEVELS["unknown"],
+}
+TIER_COLORS = {
+    "severe": STRONG_RED,
+    "chronic": STRONG_AMBER,
+    "watch": STRONG_YELLOW,
+    "satisfactory": STRONG_GREEN,
+    "unrecorded": STRONG_GREY,
+}
+#: Indicators of marts.early_warning_indicator.
+INDICATORS = {
+    "attendance_rate": Words("Attendance rate, %", "出勤率（%）"),
+    "attendance_drop": Words("Attendance drop, points", "出勤率下降（百分点）"),
+    "lateness_rate": Words("Lateness rate, %", "迟到率（%）"),
+    "score_rate": Words("Score rate, %", "得分率（%）"),
+    "score_drop": Words("Score drop, sd", "标准分下降（标准差）"),
+    "failed_courses": Words("Failed courses", "不及格课程数"),
+    "missing_rate": Words("Missing scores, %", "缺评率（%）"),
 }
 DISCRIMINATION = {
     "very good": Words("Very good", "优秀"),

@@ -124,6 +124,17 @@ def build() -> None:
         sys.exit(run_build(settings, tags))
 
 
+@main.command(epilog=example("thresholds", "thresholds --school 101"))
+@click.option("--school", "schools", type=int, multiple=True, help="Only this school; may be repeated.")
+def thresholds(schools: tuple[int, ...]) -> None:
+    """Show how many students each rule of early warning flags with the files of $CAMPUS_HOME/thresholds,
+    before they are used: nothing is published."""
+    settings = _settings_to_write()
+    from pipelines.cli.thresholds import run_thresholds
+
+    sys.exit(run_thresholds(settings, schools))
+
+
 @main.command(epilog=example("notify --test"))
 @click.option("--test", is_flag=True, help="Send a message that says it is a trial.")
 def notify(test: bool) -> None:

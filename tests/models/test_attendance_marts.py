@@ -165,7 +165,7 @@ def test_rates_and_tiers(by_chance: Build, counted: pl.DataFrame) -> None:
         .when(rate <= 90)
         .then(pl.lit("chronic"))
         .when(rate <= 95)
-        .then(pl.lit("at_risk"))
+        .then(pl.lit("watch"))
         .otherwise(pl.lit("satisfactory")),
     ).sort("student_id")
     assert expected["tier"].n_unique() == 4

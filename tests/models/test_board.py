@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from browser import BROWSER, DRIVER, Page, browser
 from conftest import Build
-from test_workbooks import SCHOOL, publish
+from test_workbooks import SCHOOL, publish_strictly
 
 from exports.board.rows import BANDS, LESSONS, MOVED, chart_rows, rows
 from exports.export import Options, Written, export
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium
 @pytest.fixture(scope="module")
 def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two schools, and one without anything; names of the first are such as nobody should have."""
-    file = publish(healthy, tmp_path_factory.mktemp("board"))
+    file = publish_strictly(healthy, tmp_path_factory.mktemp("board"))
     with closing(duckdb.connect(str(file))) as con:
         con.execute("UPDATE core.dim_school SET school_name = ? WHERE school_id = ?", [HOSTILE, SCHOOL])
         for column in ("student_name", "admin_class_name", "reasons_zh"):

@@ -38,10 +38,10 @@ def test_what_a_mart_lacks_is_named(healthy: Build) -> None:
     assert missing(manifest, "early_warning", healthy.file) == []
     mart = manifest["nodes"]["model.campus.early_warning"]
     mart["config"]["meta"] = {}
-    mart["columns"]["level"]["config"]["meta"] = {}
+    mart["columns"]["reason_count"]["config"]["meta"] = {}
     manifest["unit_tests"] = {}
     assert [words.partition(" (")[0] for words in missing(manifest, "early_warning", healthy.file)] == [
-        "a name in Chinese for level",
+        "a name in Chinese for reason_count",
         "a name in Chinese for the table",
         "statements that break its checks",
         "a unit test",

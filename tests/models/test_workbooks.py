@@ -20,7 +20,10 @@ from exports.workbook import NO_ROWS
 from exports.workbooks.queries import SHOWN, rows, spread, spread_names
 from exports.workbooks.terms import LEVELS
 from loading.tables import ENDPOINTS, TABLES
+from warehouse.publish.compiled_models import read_project
 from warehouse.publish.dictionary import record_dictionary
+from warehouse.publish.model_runner import Built, run
+from warehouse.publish.thresholds import read_own, with_own
 
 SCHOOL = 1
 DOCS = Path(__file__).parents[2] / "docs"
@@ -28,8 +31,21 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A built file with all that publication adds."""
-    return publish(healthy, tmp_path_factory.mktemp("published"))
+    """A built file with all that publication adds, with somebody who is warned of."""
+    return publish_strictly(healthy, tmp_path_factory.mktemp("published"))
+
+
+def publish_strictly(build: Build, folder: Path) -> Path:
+    """The file of a home where one failed course is a warning, as it is of student 2."""
+    file = publish(build, folder)
+    (folder / "thresholds").mkdir()
+    (folder / "thresholds" / "early_warning_rules.csv").write_text("indicator,warning\nfailed_courses,1\n")
+    project = read_project(build.manifest_file)
+    own = with_own(project, read_own(folder, project), folder / "seeds")
+    with closing(duckdb.connect(str(file))) as con:
+        made = [done for done in run(con, own, (), seeds_anew=True) if isinstance(done, Built)]
+    assert not [done.problem for done in made if done.problem]
+    return file
 
 
 def publish(build: Build, folder: Path) -> Path:
@@ -86,7 +102,7 @@ def test_thresholds_are_those_in_force(published: Path, tmp_path: Path) -> None:
         con.execute("UPDATE seeds.attendance_tiers SET upper_percent = 77 WHERE tier = 'severe'")
     told = {row[0]: row[2] for row in about(written(own, tmp_path, SCHOOL, "en")["early_warning"])}
     assert told["Limits: score rate"].startswith("At risk: below 61.5%; Warning: below ")
-    assert told["Tier: Severe"] == "Attendance rate up to and with 77%."
+    assert told["Tier: At risk: severe absence"] == "Attendance rate up to and with 77%."
 
 
 def test_sheets_without_rows_say_so(empty: Build, tmp_path: Path) -> None:

@@ -192,10 +192,39 @@ def test_other_models_ask_for_a_publication_though_nothing_was_loaded(
     published: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(published.home / "dagster"))
-    monkeypatch.setattr(automation, "models_version", lambda: "models of the next version")
+    monkeypatch.setattr(automation, "models_version", lambda _home: "models of the next version")
     with open_instance(published.settings) as instance:
         [key] = publications(build_definitions(published.settings), instance)
     assert key is not None and key.endswith("models of the next version")
+
+
+def test_own_thresholds_are_tried_then_published_and_a_wrong_file_stops_nothing_else(
+    published: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(published.home / "dagster"))
+    file = published.home / "thresholds" / "early_warning_rules.csv"
+    file.parent.mkdir()
+    file.write_text("school_id,indicator,warning\n101,failed_courses,0\n101,lateness,1\n")
+    before = published.settings.published.stat().st_ino
+    for command, status in (("build", 1), ("thresholds", 2)):
+        done = campus(published, command)
+        assert (done.returncode, "Traceback" in done.stderr) == (status, False)
+        assert f"{file}, line 3: there is no indicator 'lateness'; is it lateness_rate?" in done.stderr
+    assert published.settings.published.stat().st_ino == before
+    file.write_text("school_id,indicator,warning\n101,failed_courses,0\n")
+    counted = "SELECT count(*) FILTER (level = 'warning') FROM marts.early_warning"
+    [(few,)] = query(published, counted)
+    tried = campus(published, "thresholds", "--school", "101")
+    assert (tried.returncode, tried.stderr) == (0, "") and "Nothing was published" in tried.stdout
+    assert query(published, counted) == [(few,)] and published.settings.published.stat().st_ino == before
+    with open_instance(published.settings) as instance:
+        assert len(publications(build_definitions(published.settings), instance)) == 1
+    assert published.publish().published
+    [(many,)] = query(published, counted)
+    assert many > few
+    in_force = "indicator = 'failed_courses' AND limit_value = 0 AND in_force"
+    assert query(published, f"FROM marts.early_warning_rule_counts WHERE {in_force}")
+    assert "These thresholds are in force." in campus(published, "thresholds").stdout
 
 
 def test_each_check_has_its_result_in_quality(published: World) -> None:

@@ -142,7 +142,7 @@ LOW_ATTENDANCE = """
     FROM marts.attendance_student_semester AS marts
     JOIN current USING (school_id, semester_id)
     JOIN core.dim_student AS students USING (school_id, student_id)
-    WHERE tier IN ('severe', 'chronic', 'at_risk') AND NOT students.is_deleted
+    WHERE tier IN ('severe', 'chronic', 'watch') AND NOT students.is_deleted
 """
 HEAT_MAP = """
     SELECT lesson, lesson_name, weekday_en, {rate} FROM (
@@ -256,7 +256,7 @@ _LEVELS = """
     SELECT
         {semesters}.semester_name, {groups} count(*) AS students,
         count_if(level = 'at_risk') AS at_risk, count_if(level = 'warning') AS warning,
-        count_if(level = 'none'), count_if(level = 'unknown'),
+        count_if(level = 'watch'), count_if(level = 'none'), count_if(level = 'unknown'),
         round(100 * at_risk / students, 2), round(100 * warning / students, 2)
     FROM marts.early_warning
     JOIN {semesters} USING (school_id, semester_id) JOIN running USING (semester_id)
@@ -282,6 +282,28 @@ WARNINGS = (
     + _STILL_THERE
 )
 
+#: Of the limits in force, those whom the indicators say to be beyond them.
+RULES = """
+    , told AS (
+        SELECT marts.indicator, marts.level, is_among_worst FROM marts.early_warning_indicator AS marts
+        JOIN current USING (school_id, semester_id) WHERE is_told AND NOT has_left
+    ),
+    counted AS (
+        SELECT
+            indicator, count(*) AS judged, count_if(level = 'at_risk') AS at_risk,
+            count_if(level IN ('at_risk', 'warning') AND is_among_worst) AS warning,
+            count_if(level IN ('at_risk', 'warning', 'watch')) AS watch
+        FROM told GROUP BY indicator
+    )
+    SELECT
+        marts.semester_name, indicator, limit_value, level, judged, beyond, round(100 * beyond / judged, 2),
+        CASE level
+            WHEN 'at_risk' THEN at_risk WHEN 'warning' THEN warning WHEN 'watch' THEN watch ELSE among_worst
+        END AS flagged,
+        round(100 * flagged / judged, 2), deciding
+    FROM marts.early_warning_rule_counts AS marts
+    JOIN current USING (school_id, semester_id) JOIN counted USING (indicator)
+"""
 _TIER_ROWS = """
     , cells AS (
         SELECT marts.*, coalesce(label, 'No score') AS label

@@ -19,9 +19,9 @@ import workbook_queries as queries
 from spreadsheets import Tab, read_book
 
 from exports.export import Options, Written, export
-from exports.workbooks.terms import DISCRIMINATION, GROUP_TYPES, LEVELS, STATES, TIERS
+from exports.workbooks.terms import DISCRIMINATION, GROUP_TYPES, INDICATORS, LEVELS, STATES, TIERS
 
-CODES = (TIERS, LEVELS, STATES, DISCRIMINATION, GROUP_TYPES)
+CODES = (TIERS, LEVELS, STATES, DISCRIMINATION, GROUP_TYPES, INDICATORS)
 WORDS = {code: words.en for codes in CODES for code, words in codes.items()}
 
 Row = tuple[Any, ...]
@@ -124,7 +124,7 @@ CHECKS: Mapping[str, Mapping[str, tuple[Check, ...]]] = {
         "Course classes": (
             matrix_of(queries.COURSE_CLASS_WEEKS, queries.BY_WEEK, "Course", "Class", "Teachers"),
         ),
-        "Students at risk": (
+        "Low attendance": (
             rows_of(queries.LOW_ATTENDANCE, rising="Attendance rate / Semester", within="Admin class"),
         ),
         "Heat map": (
@@ -152,6 +152,7 @@ CHECKS: Mapping[str, Mapping[str, tuple[Check, ...]]] = {
         "Overview": (rows_of(queries.LEVELS),),
         "Students": (rows_of(queries.WARNINGS),),
         "Classes": (rows_of(queries.LEVELS_OF_CLASSES),),
+        "Rules": (rows_of(queries.RULES),),
         "Attendance and grades": (
             rows_of(queries.TIERS_AND_GRADES, beside=(queries.OF_TIER,)),
             matrix_of(queries.BANDS_OF_TIERS, queries.OF_TIER, "Tier"),

@@ -12,10 +12,11 @@ import duckdb
 from warehouse.lake.sql import connect
 from warehouse.lake.tables import Table
 from warehouse.publish.compiled_models import read_project
-from warehouse.publish.dbt_project import Build, compiled
+from warehouse.publish.dbt_project import PROJECT, Build, compiled, fingerprint
 from warehouse.publish.dictionary import record_dictionary
 from warehouse.publish.model_runner import Built, Checked, run
 from warehouse.publish.publish import made_by, record_checks
+from warehouse.publish.thresholds import read_own, version, with_own
 
 
 def build_models(
@@ -24,8 +25,10 @@ def build_models(
     """Run the models and checks on the file of `build`, and write down in it what was found; yields each as
     it is done. `changed`: as `fill.build_raw` returns it. `tables` and `endpoints` are for the dictionary.
 
-    Raises ModelsBroken."""
+    Raises ModelsBroken, ThresholdsWrong."""
     manifest = compiled(build)
+    project = read_project(manifest)
+    project = with_own(project, read_own(build.home, project), build.file.parent / "seeds")
     con = connect(build.file, scratch=build.file.parent / "spill")
     with closing(con):
         con.execute(f"SET threads = {build.threads}")
@@ -33,11 +36,17 @@ def build_models(
         # Order costs memory at tens of millions of rows, and tables have none.
         con.execute("SET preserve_insertion_order = false")
         done = []
-        for each in run(con, read_project(manifest), changed):
+        for each in run(con, project, changed):
             done.append(each)
             yield each
         record_checks(con, filter(None, map(_result, done)))
         record_dictionary(con, manifest, tables, endpoints)
+
+
+def models_version(home: Path) -> str:
+    """A name for all that makes a published file out of a home's lake: the models, the code around them, and
+    the home's own thresholds."""
+    return "-".join(filter(None, (fingerprint(PROJECT.parent), version(home))))
 
 
 def carried_by(published: Path, version: str) -> Path | None:

@@ -29,7 +29,8 @@ class Model:
     `name` and `inputs` are `schema.table`, tables of the lake among the inputs. `kind`: table, view or seed.
     `sql`: a query; of a seed, the path of its file. `source`: as it was written, with Jinja. `columns`: those
     that the yml names, in order. `after`: statements that follow. `documented`: comments are written.
-    `is_contract`: the table has just these columns, of these types."""
+    `is_contract`: the table has just these columns, of these types. `own_by`, `own_new_ones`: of a
+    seed, what a home's own rows replace (thresholds.py)."""
 
     name: str
     kind: str
@@ -41,6 +42,8 @@ class Model:
     after: tuple[str, ...] = ()
     documented: bool = False
     is_contract: bool = False
+    own_by: tuple[str, ...] = ()
+    own_new_ones: bool = False
 
     @property
     def schema(self) -> str:
@@ -56,7 +59,7 @@ class Model:
 class Check:
     """A query that finds the rows which should not be. `of`: the model or source (`schema.table`) that it is
     about. `blocks`: a row stops the publication; else it warns. `keeps`: the table of `quality` that the rows
-    are kept in."""
+    are kept in. `words`: what has to hold, for whoever broke it."""
 
     name: str
     of: str
@@ -64,6 +67,7 @@ class Check:
     inputs: tuple[str, ...]
     blocks: bool
     keeps: str | None
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ def _model(node: Mapping[str, Any], names: Mapping[str, str]) -> Model:
     if any("{{" in statement for statement in after) or config["pre-hook"]:
         raise ModelsBroken(f"{node['name']}: a hook is a post_hook of plain SQL, without Jinja")
     types = {name: column["data_type"] for name, column in node["columns"].items()}
+    own = config["meta"].get("own_rows", {})
     if is_seed:
         types = config["column_types"]
     return Model(
@@ -122,6 +127,8 @@ def _model(node: Mapping[str, Any], names: Mapping[str, str]) -> Model:
         after=after,
         documented=bool(config["persist_docs"]),
         is_contract=config["contract"]["enforced"],
+        own_by=tuple(own.get("by", ())),
+        own_new_ones=bool(own.get("new_ones")),
     )
 
 
@@ -138,6 +145,7 @@ def _check(node: Mapping[str, Any], names: Mapping[str, str]) -> Check:
         inputs=inputs,
         blocks=config["severity"].lower() == "error",
         keeps=f"{node['schema']}.{node['alias']}" if config["store_failures"] else None,
+        words=node.get("description") or "",
     )
 
 

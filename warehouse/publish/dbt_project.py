@@ -120,8 +120,3 @@ def fingerprint(folder: Path = PROJECT) -> str:
             state.update(str(path.relative_to(folder)).encode())
             state.update(path.read_bytes())
     return state.hexdigest()[:NAME]
-
-
-def models_version() -> str:
-    """A name for all that makes a published file out of the lake: the models, and the code around them."""
-    return fingerprint(PROJECT.parent)

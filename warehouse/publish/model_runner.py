@@ -57,13 +57,14 @@ class Checked:
 
 
 def run(
-    con: duckdb.DuckDBPyConnection, project: Project, changed: Iterable[str]
+    con: duckdb.DuckDBPyConnection, project: Project, changed: Iterable[str], *, seeds_anew: bool = False
 ) -> Iterator[Built | Checked]:
     """Make the models that read what changed and run the checks of what they read; yields each as it is done.
 
     `changed`: the tables of the lake (`schema.table`) whose content is not what the models in the file were
-    made of. A model that the file lacks is made in any case. What stands on a model that could not be made is
-    left out. A file with a problem, or with a check that forbids it, must not be published."""
+    made of. A model that the file lacks is made in any case, and each seed with `seeds_anew`. What stands
+    on a model that could not be made is left out. A file with a problem, or with a check that forbids it,
+    must not be published."""
     stale, broken = set(changed), set[str]()
     held = {name for (name,) in con.execute(HELD).fetchall()}
     due = _checks_by_last_input(project)
@@ -77,7 +78,11 @@ def run(
     for model in project.models:
         if broken.intersection(model.inputs):
             broken.add(model.name)
-        elif stale.intersection(model.inputs) or model.name not in held:
+        elif (
+            stale.intersection(model.inputs)
+            or model.name not in held
+            or (seeds_anew and model.kind == "seed")
+        ):
             built = _build(con, model, is_held=model.name in held)
             if built.problem is not None:
                 broken.add(model.name)

@@ -50,7 +50,7 @@ PUBLICATION = Log(
         Column(
             "models_version",
             pa.string(),
-            "The models that it was built by, a name for their state",
+            "The models and thresholds that it was built by, a name for their state",
             label_zh="模型版本",
         ),
     ),

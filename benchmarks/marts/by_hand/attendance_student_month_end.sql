@@ -25,7 +25,7 @@ SELECT snapshots.*, semester_name, student_number, student_name,
     CASE
         WHEN 100 * present <= 80 * recorded THEN 'severe'
         WHEN 100 * present <= 90 * recorded THEN 'chronic'
-        WHEN 100 * present <= 95 * recorded THEN 'at_risk'
+        WHEN 100 * present <= 95 * recorded THEN 'watch'
         ELSE 'satisfactory'
     END AS tier
 FROM snapshots

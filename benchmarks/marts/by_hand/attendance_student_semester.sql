@@ -56,7 +56,7 @@ SELECT school_id, semester_id, student_id, recorded, present, absent, late, expe
     CASE
         WHEN 100 * present <= 80 * recorded THEN 'severe'
         WHEN 100 * present <= 90 * recorded THEN 'chronic'
-        WHEN 100 * present <= 95 * recorded THEN 'at_risk'
+        WHEN 100 * present <= 95 * recorded THEN 'watch'
         ELSE 'satisfactory'
     END AS tier
 FROM sums

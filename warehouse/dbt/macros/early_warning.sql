@@ -1,6 +1,32 @@
+{#- Each indicator of early warning with what it rests on, for the rule's minimum, in the order of reasons. -#}
+{% macro warning_indicators() -%}
+    {{ return({
+        'attendance_rate': 'attendance.days_recorded',
+        'attendance_drop': 'least(attendance.recent_recorded, attendance.earlier_recorded)',
+        'lateness_rate': 'attendance.present',
+        'score_rate': 'grades.scored_courses',
+        'score_drop': 'grades.scored_courses',
+        'failed_courses': 'grades.counted_courses',
+        'missing_rate': 'scores.expected'
+    }) }}
+{%- endmacro %}
+
+{#- Whether a value is beyond a limit of the CTE or table `rules`; null: there is no limit. -#}
+{% macro is_beyond(value, limit) -%}
+    case rules.worse
+        when 'below' then {{ value }} < {{ limit }}
+        when 'at_most' then {{ value }} <= {{ limit }}
+        else {{ value }} >= {{ limit }}
+    end
+{%- endmacro %}
+
 {#- A reason in words: the rule's template with the value and the limit that it is beyond. -#}
-{% macro reason(template) -%}
-    replace(replace({{ template }}, '{value}', {{ _plain('value') }}), '{limit}', {{ _plain('beyond') }})
+{% macro reason(template, among) -%}
+    replace(
+        replace(replace({{ template }}, '{value}', {{ _plain('value') }}), '{limit}', {{ _plain('limit_value') }}),
+        '{among}',
+        case when is_by_cohort then replace('{{ among }}', '{percent}', {{ _plain('cohort_percent') }}) else '' end
+    )
 {%- endmacro %}
 
 {#- A number without trailing zeros. -#}

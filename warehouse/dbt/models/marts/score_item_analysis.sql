@@ -7,21 +7,37 @@
 --   The rest is of complete students, those with a score on every item of the test, by their total:
 --   discrimination = mean share of the item's full score in the top group less that in the bottom group, each of
 --     discrimination_group_percent (27) of the complete students, rounded, halves up, at least one; who ties at the
---     edge of a group shares the places that are left in it, so that all who tie count alike. Its label: seeds.discrimination_labels.
+--     edge of a group shares the places that are left in it, so that all who tie count alike.
 --   item_rest_correlation: Pearson's r of the item with the total less the item (corrected item-total), null
 --     where either does not vary.
 --   alpha = k / (k - 1) * (1 - sum of the items' variances / variance of the total), Cronbach's, k items; null
 --     for a single item or totals that do not vary.
 --   All are null for fewer students than item_minimum_students (seeds.grade_thresholds).
+--   discrimination_label judges an item by its item_rest_correlation, rounded to two places as it is shown
+--     (seeds.discrimination_labels): where it is an examination (is_examination: seeds.examination_names) with at least
+--     label_minimum_students complete students. Of homework and of behaviour the figures are told, and no verdict.
 -- Source: core.fct_assessment_item, core.fct_item_score and dimensions.
 with thresholds as (
     select
         school_id,
         max(value) filter (where threshold = 'item_minimum_students') as minimum_students,
         max(value) filter (where threshold = 'discrimination_group_percent') as group_percent,
-        max(value) filter (where threshold = 'test_item_percent') as test_item_percent
+        max(value) filter (where threshold = 'test_item_percent') as test_item_percent,
+        max(value) filter (where threshold = 'label_minimum_students') as label_minimum
     from {{ ref('stg_grade_thresholds') }}
     group by school_id
+),
+
+examinations as (
+    select distinct
+        tree.school_id,
+        tree.assessment_item_id
+    from {{ ref('dim_assessment_item') }} as tree
+    inner join {{ ref('stg_examination_names') }} as names
+        on names.school_id = tree.school_id
+        and contains(
+            lower(concat_ws(' ', tree.level_1_name, tree.level_2_name, tree.level_3_name)), lower(names.name_part)
+        )
 ),
 
 items as (
@@ -161,8 +177,16 @@ analysed as (
         {{ rounded('told.discrimination') }} as discrimination,
         -- Not a number where one of the two does not vary.
         {{ rounded('told.item_rest_correlation') }} as item_rest_correlation,
-        {{ rounded('told.alpha') }} as alpha
+        {{ rounded('told.alpha') }} as alpha,
+        examinations.assessment_item_id is not null as is_examination,
+        case
+            when is_examination and of_items.complete_students >= thresholds.label_minimum
+                then {{ rounded(rounded('told.item_rest_correlation'), places=2) }}
+        end as judged_correlation
     from items
+    left join examinations
+        on examinations.school_id = items.school_id
+        and examinations.assessment_item_id = items.assessment_item_id
     left join thresholds
         on thresholds.school_id = items.school_id
     left join tests
@@ -189,6 +213,7 @@ select
     analysed.is_in_test,
     analysed.assessment_item_id,
     analysed.item_name,
+    analysed.is_examination,
     analysed.score_source,
     analysed.score_rule,
     analysed.full_score,
@@ -205,9 +230,9 @@ select
 from analysed
 left join {{ ref('stg_discrimination_labels') }} as labels
     on labels.school_id = analysed.school_id
-    and analysed.discrimination is not null
-    and (analysed.discrimination >= labels.lower_discrimination or labels.lower_discrimination is null)
-    and (analysed.discrimination < labels.upper_discrimination or labels.upper_discrimination is null)
+    and analysed.judged_correlation is not null
+    and (analysed.judged_correlation >= labels.lower_correlation or labels.lower_correlation is null)
+    and (analysed.judged_correlation < labels.upper_correlation or labels.upper_correlation is null)
 left join {{ ref('dim_semester') }} as semesters
     on semesters.school_id = analysed.school_id
     and semesters.semester_id = analysed.semester_id

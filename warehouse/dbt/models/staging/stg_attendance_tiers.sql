@@ -12,6 +12,7 @@ tiers as (
 select
     school_id,
     tier,
+    level,
     lag(upper_percent) over in_school as lower_percent,
     case when lead(tier) over in_school is null then 100 else upper_percent end as upper_percent
 from tiers
