@@ -21,6 +21,7 @@ from pipelines.instance import dagster_home, open_instance
 from pipelines.interrupted import UNFINISHED
 from pipelines.settings import Settings
 from warehouse.files import workspace
+from warehouse.lake.delta import relative_files
 
 #: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
 #: has secrets.
@@ -159,10 +160,10 @@ def _whole_tables(lake: Path) -> int:
     logs = sorted(lake.glob("**/_delta_log"))
     for log in logs:
         try:
-            paths = DeltaTable(log.parent).file_uris()
+            paths = relative_files(DeltaTable(log.parent))
         except DeltaError as error:
             raise BackupError(f"{log.parent} cannot be read: {error}") from error
-        missing = [path for path in paths if not Path(path).exists()]
+        missing = [path for path in paths if not (log.parent / path).exists()]
         if missing:
             raise BackupError(f"{log.parent} lacks {len(missing)} of its files, such as {missing[0]}")
     return len(logs)

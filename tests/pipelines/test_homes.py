@@ -9,9 +9,11 @@ from pathlib import Path
 
 import dagster as dg
 import duckdb
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 from conftest import NewHome
+from deltalake import write_deltalake
 from homes.make_home import SIZE
 from world import World, instance_at, settings_for
 
@@ -106,6 +108,17 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """A home with one table and one row, in a folder such as people make."""
+    monkeypatch.delenv(POSTGRES_URL, raising=False)
+    # What the environment gets of a home goes with the test.
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    settings = Settings(home=tmp_path / "一中 home")
+    write_deltalake(str(settings.lake_root / "t"), pa.table({"s": ["1:2"], "n": [1]}), partition_by=["s"])
+    return settings
+
+
 def partitions(instance: dg.DagsterInstance) -> dict[str, list[str]]:
     kinds = ("school_semesters", "v1_semesters", "attendance_weeks", "dataset_segments")
     return {kind: sorted(instance.get_dynamic_partitions(kind)) for kind in kinds}
@@ -194,3 +207,10 @@ def test_what_cannot_be_backed_up_or_restored_says_what_to_do(
     with pytest.raises(BackupError, match=r"students lacks 1 of its files"):
         restore(empty, backup)
     assert not empty.lake_root.exists()
+
+
+def test_folders_may_have_any_name(small: Settings, tmp_path: Path) -> None:
+    assert back_up(small, tmp_path / "备份 1", keep=1).tables == 1
+    next(small.lake_root.rglob("*.parquet")).unlink()
+    with pytest.raises(BackupError, match="t lacks 1 of its files"):
+        back_up(small, tmp_path / "备份 1", keep=1)
