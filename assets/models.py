@@ -19,7 +19,7 @@ from loading.tables import ENDPOINTS, TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Table
 from warehouse.load.log_writer import standing_rows
-from warehouse.publish.build import build_models, carried_by, models_version
+from warehouse.publish.build import build_models, carried_by, models_version, project_of
 from warehouse.publish.compiled_models import Check, Model, read_project
 from warehouse.publish.dbt_project import Build, alone
 from warehouse.publish.fill import OF_EVERY_SYNC, build_raw, days_have_moved, differences
@@ -115,10 +115,11 @@ def _build_and_publish(
     runtime: Runtime = context.resources.campus
     version = models_version(runtime.home)
     carried = carried_by(runtime.home / FILE, version)
+    project = project_of(build)
     standings = standing_rows(runtime.lake)
     changed = _fill(runtime, build, carried)
     rebuilt, problems = False, list[str]()
-    for done in build_models(build, changed, TABLES.values(), ENDPOINTS):
+    for done in build_models(build, project, changed, TABLES.values(), ENDPOINTS):
         if isinstance(done, Built):
             rebuilt = rebuilt or done.changed
             if done.problem is None:

@@ -13,7 +13,7 @@ from loading.semesters import calendar_rows
 from loading.tables import ENDPOINTS, TABLES
 from pipelines.options import Options
 from warehouse.lake.delta import Lake
-from warehouse.publish.build import build_models
+from warehouse.publish.build import build_models, project_of
 from warehouse.publish.dbt_project import PROJECT, Build
 from warehouse.publish.fill import build_raw
 from warehouse.publish.model_runner import Built, Checked
@@ -29,7 +29,7 @@ def main() -> None:
     tables = list(TABLES.values())
     changed = build_raw(lake, tables, build.file, calendars=calendar_rows(lake, {}, "auto"))
     raw = time.monotonic()
-    nodes = seconds_by_node(build_models(build, changed, tables, ENDPOINTS))
+    nodes = seconds_by_node(build_models(build, project_of(build), changed, tables, ENDPOINTS))
     models = time.monotonic()
     generation = publish(build.file, home, keep=1)
     figures = {

@@ -178,14 +178,14 @@ ITEMS = Sheet(
     name=Words("Items", "试题分析"),
     about=Words(
         "What each assessment item tells of the students, by course and class. Statistics are left empty "
-        "where too few students have a score.",
-        "各评价项（试题）的质量，按课程和班级排列。有效人数过少时不计算，留空。",
+        "where too few students have a score; a verdict is for examinations alone.",
+        "各评价项（试题）的质量，按课程和班级排列。有效人数过少时不计算，留空；只对考试给出评价。",
     ),
     query=f"""
         WITH {SHOWN}
         SELECT
             shown.semester_name, course_name, class_name, teacher_names, item_name, full_score,
-            students, mean, difficulty, discrimination, discrimination_label, item_rest_correlation, alpha
+            students, mean, difficulty, discrimination, item_rest_correlation, discrimination_label, alpha
         FROM marts.score_item_analysis
         JOIN shown USING (school_id, semester_id)
         ORDER BY shown.semester_name, course_name, class_name, course_class_id, assessment_item_id
@@ -196,12 +196,10 @@ ITEMS = Sheet(
         "mean": Column(unit=""),
         "discrimination_label": Column(words=DISCRIMINATION),
     },
-    scales=(more_is_better(["discrimination"]),),
     highlights=(
         Highlight(("discrimination_label",), RED, equal="poor"),
         Highlight(("discrimination_label",), AMBER, equal="revise"),
         Highlight(("discrimination_label",), GREEN, equal="very good"),
-        Highlight(("item_rest_correlation",), RED, below=0.1),
     ),
 )
 COMPLETENESS = Sheet(

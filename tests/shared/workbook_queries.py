@@ -242,7 +242,7 @@ STUDENTS = """
 ITEMS = """
     SELECT
         current.semester_name, course_name, class_name, teacher_names, item_name, full_score, students, mean,
-        difficulty, discrimination, discrimination_label, item_rest_correlation, alpha
+        difficulty, discrimination, item_rest_correlation, discrimination_label, alpha
     FROM marts.score_item_analysis JOIN current USING (school_id, semester_id)
 """
 COMPLETENESS = """

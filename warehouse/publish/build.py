@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse.lake.sql import connect
 from warehouse.lake.tables import Table
-from warehouse.publish.compiled_models import read_project
+from warehouse.publish.compiled_models import Project, read_project
 from warehouse.publish.dbt_project import PROJECT, Build, compiled, fingerprint
 from warehouse.publish.dictionary import record_dictionary
 from warehouse.publish.model_runner import Built, Checked, run
@@ -19,16 +19,25 @@ from warehouse.publish.publish import made_by, record_checks
 from warehouse.publish.thresholds import read_own, version, with_own
 
 
+def project_of(build: Build) -> Project:
+    """The models and checks as they are compiled, with the thresholds of the home.
+
+    Raises ModelsBroken, ThresholdsWrong."""
+    project = read_project(compiled(build))
+    return with_own(project, read_own(build.home, project), build.file.parent / "seeds")
+
+
 def build_models(
-    build: Build, changed: Iterable[str], tables: Iterable[Table], endpoints: Mapping[str, str]
+    build: Build,
+    project: Project,
+    changed: Iterable[str],
+    tables: Iterable[Table],
+    endpoints: Mapping[str, str],
 ) -> Iterator[Built | Checked]:
     """Run the models and checks on the file of `build`, and write down in it what was found; yields each as
     it is done. `changed`: as `fill.build_raw` returns it. `tables` and `endpoints` are for the dictionary.
 
-    Raises ModelsBroken, ThresholdsWrong."""
-    manifest = compiled(build)
-    project = read_project(manifest)
-    project = with_own(project, read_own(build.home, project), build.file.parent / "seeds")
+    Raises ModelsBroken."""
     con = connect(build.file, scratch=build.file.parent / "spill")
     with closing(con):
         con.execute(f"SET threads = {build.threads}")
@@ -40,7 +49,7 @@ def build_models(
             done.append(each)
             yield each
         record_checks(con, filter(None, map(_result, done)))
-        record_dictionary(con, manifest, tables, endpoints)
+        record_dictionary(con, compiled(build), tables, endpoints)
 
 
 def models_version(home: Path) -> str:
