@@ -18,9 +18,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from pipelines.instance import dagster_home, open_instance
-from pipelines.interrupted import UNFINISHED
+from pipelines.interrupted import UNFINISHED as UNFINISHED_RUNS
 from pipelines.settings import Settings
-from warehouse.files import workspace
+from warehouse.files import UNFINISHED, workspace
 from warehouse.lake.delta import relative_files
 
 #: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
@@ -73,8 +73,9 @@ def back_up(settings: Settings, folder: Path, keep: int) -> Backup:
         os.sync()
         target = folder / f"{datetime.now():%Y%m%dT%H%M%S.%f}"
         copy.rename(target)
-    for old in backups(folder)[keep:]:
-        shutil.rmtree(old)
+        for old in backups(folder)[keep:]:
+            # Gone at once, so that none that is half deleted is ever taken for a backup.
+            old.rename(scratch / old.name)
     return Backup(target, files, linked, size, tables)
 
 
@@ -92,6 +93,8 @@ def restore(settings: Settings, backup: Path) -> Backup:
         raise BackupError(f"{backup} is no backup, and has none: name the folder that campus backup wrote to")
     home, there = settings.home, Path(os.environ.get("DAGSTER_HOME", settings.home / DAGSTER))
     held = {path.name for path in home.iterdir()} - OPERATORS if home.exists() else set()
+    # What a restore that was killed has left goes with this one.
+    held = {name for name in held if not name.startswith(UNFINISHED)}
     if held or (there / "history").exists():
         raise BackupError(
             f"{home} holds a warehouse already ({', '.join(sorted(held)) or there}): move it away, or name "
@@ -172,5 +175,5 @@ def _whole_tables(lake: Path) -> int:
 def _close_runs(settings: Settings) -> None:
     """No process of this home goes on with what was under way."""
     with open_instance(settings) as instance:
-        for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)):
+        for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED_RUNS)):
             instance.report_run_failed(run, UNDER_WAY)

@@ -214,3 +214,22 @@ def test_folders_may_have_any_name(small: Settings, tmp_path: Path) -> None:
     next(small.lake_root.rglob("*.parquet")).unlink()
     with pytest.raises(BackupError, match="t lacks 1 of its files"):
         back_up(small, tmp_path / "备份 1", keep=1)
+
+
+def test_what_a_kill_left_half_done_is_no_backup_and_no_home(
+    small: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, new = tmp_path / "backups", tmp_path / "new"
+    back_up(small, folder, keep=1)
+
+    def killed(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr("shutil.rmtree", killed)
+        patch.setattr("tempfile.TemporaryDirectory.cleanup", killed)
+        back_up(small, folder, keep=1)
+    assert len(backups(folder)) == 1
+    (new / ".campus-unfinished-killed" / "lake").mkdir(parents=True)
+    assert restore(small.model_copy(update={"home": new}), folder).tables == 1
+    assert {path.name for path in new.iterdir()} == {"lake"}
