@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -138,8 +138,10 @@ def _copy(source: Path, target: Path, before: Path | None) -> bool:
     """Copy a file, or link to the same in the copy `before`; whether it was linked."""
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if before is not None and before.exists() and _is_same(source, before):
-        os.link(before, target)
-        return True
+        # Not every file system has links, and none has any number of them to a file.
+        with suppress(OSError):
+            os.link(before, target)
+            return True
     if source.suffix in SQLITE:
         with closing(sqlite3.connect(source)) as held, closing(sqlite3.connect(target)) as copy:
             held.backup(copy)

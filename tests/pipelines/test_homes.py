@@ -233,3 +233,14 @@ def test_what_a_kill_left_half_done_is_no_backup_and_no_home(
     (new / ".campus-unfinished-killed" / "lake").mkdir(parents=True)
     assert restore(small.model_copy(update={"home": new}), folder).tables == 1
     assert {path.name for path in new.iterdir()} == {"lake"}
+
+
+def test_a_disk_without_links_has_copies(
+    small: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refused)
+    first, second = (back_up(small, tmp_path / "backups", keep=2) for _ in range(2))
+    assert (second.files, second.linked) == (first.files, 0)
