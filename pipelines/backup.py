@@ -17,7 +17,7 @@ import dagster as dg
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from pipelines.instance import dagster_home, open_instance
+from pipelines.instance import POSTGRES_URL, dagster_home, open_instance
 from pipelines.interrupted import UNFINISHED as UNFINISHED_RUNS
 from pipelines.settings import Settings
 from warehouse.files import UNFINISHED, workspace
@@ -175,7 +175,10 @@ def _whole_tables(lake: Path) -> int:
 
 
 def _close_runs(settings: Settings) -> None:
-    """No process of this home goes on with what was under way."""
+    """No process of this home goes on with what was under way. Runs in Postgres are not of the backup, and
+    may be those of the home that it was made of."""
+    if POSTGRES_URL in os.environ:
+        return
     with open_instance(settings) as instance:
         for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED_RUNS)):
             instance.report_run_failed(run, UNDER_WAY)

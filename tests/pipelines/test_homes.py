@@ -244,3 +244,11 @@ def test_a_disk_without_links_has_copies(
     monkeypatch.setattr("os.link", refused)
     first, second = (back_up(small, tmp_path / "backups", keep=2) for _ in range(2))
     assert (second.files, second.linked) == (first.files, 0)
+
+
+def test_a_trial_restore_leaves_runs_in_postgres_alone(
+    small: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(POSTGRES_URL, "postgresql+psycopg2://nobody@127.0.0.1:1/nothing")
+    back_up(small, tmp_path / "backups", keep=1)
+    restore(small.model_copy(update={"home": tmp_path / "trial"}), tmp_path / "backups")
