@@ -20,6 +20,7 @@ from deltalake.exceptions import DeltaError
 from pipelines.instance import POSTGRES_URL, dagster_home, open_instance
 from pipelines.interrupted import UNFINISHED as UNFINISHED_RUNS
 from pipelines.settings import Settings
+from pipelines.storage_trouble import full_disk, is_full
 from warehouse.files import UNFINISHED, workspace
 from warehouse.lake.delta import relative_files
 
@@ -66,7 +67,13 @@ def back_up(settings: Settings, folder: Path, keep: int) -> Backup:
     with workspace(folder) as scratch:
         copy, linked, size, files = scratch / "home", 0, 0, 0
         for source, name in _files_of(settings):
-            is_linked = _copy(source, copy / name, before / name if before else None)
+            try:
+                is_linked = _copy(source, copy / name, before / name if before else None)
+            except (OSError, sqlite3.Error) as error:
+                if is_full(str(error)):
+                    # It is not the home's disk that needs room.
+                    raise BackupError(full_disk(folder)) from error
+                raise
             files, linked = files + 1, linked + is_linked
             size += (copy / name).stat().st_size
         tables = _whole_tables(copy / "lake")

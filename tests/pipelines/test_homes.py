@@ -252,3 +252,16 @@ def test_a_trial_restore_leaves_runs_in_postgres_alone(
     monkeypatch.setenv(POSTGRES_URL, "postgresql+psycopg2://nobody@127.0.0.1:1/nothing")
     back_up(small, tmp_path / "backups", keep=1)
     restore(small.model_copy(update={"home": tmp_path / "trial"}), tmp_path / "backups")
+
+
+def test_a_full_disk_of_backups_is_named(
+    small: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shutil.copy2", full)
+    folder = tmp_path / "backups"
+    with pytest.raises(BackupError, match=f"The disk of {folder} is full"):
+        back_up(small, folder, keep=1)
+    assert list(folder.iterdir()) == []
