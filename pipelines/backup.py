@@ -150,9 +150,12 @@ def _copy(source: Path, target: Path, before: Path | None) -> bool:
             os.link(before, target)
             return True
     if source.suffix in SQLITE:
+        # From before the copy: what somebody writes meanwhile is another state, which the next backup has.
+        then = source.stat()
         with closing(sqlite3.connect(source)) as held, closing(sqlite3.connect(target)) as copy:
             held.backup(copy)
-        shutil.copystat(source, target)
+        shutil.copymode(source, target)
+        os.utime(target, ns=(then.st_atime_ns, then.st_mtime_ns))
     else:
         shutil.copy2(source, target)
     return False

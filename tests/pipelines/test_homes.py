@@ -1,11 +1,16 @@
 """Homes outlive versions and machines: one that an earlier version made, a backup, and what is made of it."""
 
 import hashlib
+import os
+import sqlite3
 import tarfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import duckdb
@@ -265,3 +270,30 @@ def test_a_full_disk_of_backups_is_named(
     with pytest.raises(BackupError, match=f"The disk of {folder} is full"):
         back_up(small, folder, keep=1)
     assert list(folder.iterdir()) == []
+
+
+def test_what_is_written_while_it_is_copied_is_in_the_next_backup(
+    small: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox, folder = small.home / "pushes.sqlite", tmp_path / "backups"
+
+    def write(number: int) -> None:
+        with closing(sqlite3.connect(inbox)) as con:
+            con.execute("UPDATE events SET number = ?", [number])
+            con.commit()
+
+    with closing(sqlite3.connect(inbox)) as con:
+        con.execute("CREATE TABLE events AS SELECT 1 AS number")
+    os.utime(inbox, (0, 0))
+
+    class WrittenMeanwhile(sqlite3.Connection):
+        def backup(self, *arguments: Any, **options: Any) -> None:
+            super().backup(*arguments, **options)
+            write(2)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sqlite3.connect", partial(sqlite3.connect, factory=WrittenMeanwhile))
+        back_up(small, folder, keep=2)
+    again = back_up(small, folder, keep=2)
+    with closing(sqlite3.connect(again.path / "pushes.sqlite")) as con:
+        assert con.execute("SELECT number FROM events").fetchall() == [(2,)]
