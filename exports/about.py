@@ -86,10 +86,9 @@ def write_about(
         row, text = next(rows), as_text(value.in_language(language))
         is_alarm = term is NOT_LOADED
         worksheet.write_string(row, 0, term.in_language(language), red if is_alarm else bold)
-        if is_alarm:
-            worksheet.merge_range(row, 1, row, 2, "", red)
-            worksheet.set_row(row, height_of(text, sum(WIDTHS[1:])))
-        worksheet.write_string(row, 1, text, red if is_alarm else None)
+        worksheet.merge_range(row, 1, row, 2, "", red if is_alarm else wrapped)
+        worksheet.write_string(row, 1, text, red if is_alarm else wrapped)
+        worksheet.set_row(row, height_of(text, sum(WIDTHS[1:])))
     next(rows)
     worksheet.hide_gridlines(2)
     _write_header(worksheet, next(rows), [words.in_language(language) for words in SHEETS], header)

@@ -137,10 +137,13 @@ def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origi
     sample = result.fetchall() if book.for_paper else result.fetchmany(BATCH_ROWS)
     common = _in_common(sheet, columns, sample) if book.for_paper else {}
     told = _told(book, columns, common)
-    own = [place for place in range(len(columns)) if place not in common]
-    read = chain(sample, _streamed(result))
-    rows: Iterator[tuple[Any, ...]] = (tuple(row[place] for place in own) for row in read)
-    columns = tuple(fitted(columns[place], [row[place] for row in sample[:BATCH_ROWS]]) for place in own)
+    if common:
+        own = [place for place in range(len(columns)) if place not in common]
+        columns = tuple(columns[place] for place in own)
+        sample = [tuple(row[place] for place in own) for row in sample]
+    rows = chain(sample, _streamed(result))
+    first = sample[:BATCH_ROWS]
+    columns = tuple(fitted(column, [row[place] for row in first]) for place, column in enumerate(columns))
     for number in range(MAX_PARTS):
         worksheet = book.add(f"{title} ({number + 1})" if number else title)
         written = _write_part(book, worksheet, sheet, columns, told, rows)

@@ -238,9 +238,9 @@ def students(language: Language) -> Sheet:
             "level": Column(words=LEVELS),
             reasons: Column(Words("Reasons", "预警原因"), width=36),
             "attendance_change": Column(
-                Words("Attendance change", "出勤率变化"), unit="percentage points", signed=True
+                Words("Attendance change (pp)", "出勤率变化（百分点）"), unit="", signed=True
             ),
-            "score_change": Column(Words("Score change", "成绩变化"), unit="sd", signed=True),
+            "score_change": Column(Words("Score change (sd)", "成绩变化（标准差）"), unit="", signed=True),
         },
         breaks="admin_class_name",
         highlights=(
