@@ -28,6 +28,15 @@ def test_each_command_is_one_that_there_is(file: Path) -> None:
         assert command.make_context(name, arguments, parent=click.Context(main)).args == []
 
 
+def test_what_follows_a_night_has_time_of_its_own() -> None:
+    """systemd ends what ExecStopPost has begun after TimeoutStopSec, and many schools' files take longer."""
+    texts = [file.read_text(encoding="utf-8") for file in UNITS]
+    following = re.compile(r"^On(?:Success|Failure)=(\S+)$", re.MULTILINE)
+    named = {name for text in texts for name in following.findall(text)}
+    assert named == {"campus-export.service"} and (DEPLOY / "campus-export.service").exists()
+    assert "ExecStopPost=" not in "".join(texts)
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 def test_systemd_understands_the_units(tmp_path: Path) -> None:
     shutil.copytree(DEPLOY, tmp_path, dirs_exist_ok=True)
