@@ -16,7 +16,8 @@ from loading.reports.tables import Result, records_spec, report_slice, selection
 from loading.runtime import Cause
 from loading.slice_loader import Loader
 from loading.tables import TABLES, values
-from warehouse.lake.tables import Slice, report_table
+from warehouse.lake.tables import SEPARATOR, Slice, report_table
+from warehouse.load.load_log import last_in_vain
 
 METADATA = (REPORT_QUERIES, REPORT_PARAMETERS)
 
@@ -51,12 +52,17 @@ async def plan_reports(
                 # What is held of it is still published, and the next discovery tries again.
                 planned.partitions.append(key)
             planned.loaded += retired
+    kept = {report_slice(school_id, report) for report in wanted}
+    # One that was only ever asked for in vain, such as a name that was misspelt, would be told for ever.
+    in_vain = last_in_vain(loader.runtime.lake, school_id)
     for spec in METADATA:
         held = loader.runtime.lake.read(TABLES[spec.name], Slice.of(_school_id=school_id), ["report"])
-        planned.loaded += [
-            loader.retire(spec, report_slice(school_id, report))
-            for report in sorted(set(values(held, "report")) - wanted.keys())
-        ]
+        gone = {report_slice(school_id, report) for report in values(held, "report")} | {
+            Slice.of(_school_id=school_id, _partition=slice.partition(SEPARATOR)[2])
+            for resource, slice in in_vain
+            if resource == spec.name
+        }
+        planned.loaded += [loader.retire(spec, slice) for slice in sorted(gone - kept, key=str)]
     return planned
 
 

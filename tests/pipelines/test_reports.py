@@ -25,6 +25,7 @@ from loading.tables import TABLES
 from pipelines.definitions import DISCOVERY, REPORTS, load_definitions
 from pipelines.due import RANGE_END, RANGE_START
 from pipelines.options import Options
+from pipelines.status import status_of
 from warehouse.publish.fill import build_raw
 
 SAMPLE = Path(__file__).parents[2] / "docs" / "campus.yaml"
@@ -218,6 +219,14 @@ def test_where_no_report_is_named_nothing_is_asked_for(
     assert reports.query("SELECT count(*) > 0 FROM raw.report_queries WHERE _deleted_at IS NOT NULL") == [
         (True,)
     ]
+
+
+def test_a_name_that_was_misspelt_is_told_until_it_is_mended(reports: Reports) -> None:
+    settings = reports.world.settings
+    assert reports.sync("reports: [{report: student_sumary}]").problems
+    assert "could not be loaded" in "".join(status_of(settings).to_do)
+    assert reports.sync().problems == []
+    assert "could not be loaded" not in "".join(status_of(settings).to_do)
 
 
 def test_each_mistake_is_told_and_stops_its_report_only(reports: Reports) -> None:

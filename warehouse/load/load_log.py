@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from warehouse.age import FAILED
 from warehouse.identifiers import literal
 from warehouse.lake.delta import Lake, scan
 from warehouse.lake.log_batch import Finding
@@ -211,6 +212,12 @@ def loads_of(lake: Lake, sync_id: str, since: datetime) -> list[dict[str, Any]]:
         LOAD_LOG, lake.open(LOAD_LOG), LOAD_LOG.lake_schema.names, mine
     ).to_pylist()
     return rows
+
+
+def last_in_vain(lake: Lake, school_id: int) -> set[tuple[str, str]]:
+    """The tables and slices (as text) of a school that could not be loaded when they were tried last."""
+    rows = standing_rows(lake, [school_id])
+    return {(row["resource"], row["slice"]) for row in rows if row["status"] == FAILED}
 
 
 def last_failures(lake: Lake, standings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
