@@ -70,7 +70,7 @@ class Status:
 def status_of(settings: Settings) -> Status:
     """How the warehouse of these settings stands."""
     lake, at = Lake(str(settings.lake_root)), now()
-    rows = standing_rows(lake)
+    rows = [row for row in standing_rows(lake) if _is_wanted(row["resource"], settings)]
     standings = _by_school(rows)
     failed = _by_school(last_failures(lake, [row for row in rows if row["status"] == "failed"]))
     waiting = _by_school(quarantine_rows(lake))
@@ -131,6 +131,12 @@ def _school(
 def _group(resource: str) -> str:
     """The group of resources that a table belongs to; of datasets and reports that is in its name."""
     return GROUPS.get(resource) or ("reports" if resource.startswith("report") else "datasets")
+
+
+def _is_wanted(resource: str, settings: Settings) -> bool:
+    """Whether the settings ask for a table at all. That datasets could not be read is no news any more where
+    none are wanted: nothing is asked of them, so that no load ever takes it back."""
+    return bool(settings.options.datasets.include) or _group(resource) != "datasets"
 
 
 def _missed_by_pushes(settings: Settings) -> list[str]:

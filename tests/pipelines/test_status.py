@@ -10,6 +10,7 @@ from campus.registry import RESOURCES
 from loading.tables import TABLES, slice_of
 from pipelines.cli.status import run_status
 from pipelines.of_schools import named
+from pipelines.options import DatasetOptions, Options
 from pipelines.settings import Settings
 from pipelines.status import STALE, SchoolStatus, ago, status_of
 from pipelines.status_text import failure_lines, metadata_of
@@ -124,3 +125,14 @@ def test_what_twenty_schools_have_in_common_is_one_line_and_the_rest_one_line_a_
     assert first.endswith("120): 20 slices of students: /students?school=…: status 503")
     assert second == "school 103: grades 103:1, grades 103:2: of its own. scores 103:1: and another"
     assert named([101, 102], {101, 102}) == "all 2 schools" and named([101]) == "school 101"
+
+
+def test_datasets_that_are_not_wanted_any_more_are_nothing_to_do(settings: Settings) -> None:
+    settings = settings.model_copy(update={"school_ids": (101,)})
+    lake = Lake(str(settings.lake_root))
+    loaded(lake, "students", Slice.of(_school_id=101), 0)
+    failed(lake, "datasets", Slice.of(_school_id=101), "the scope dataset.read_all is not granted")
+    settings.published.touch()
+    assert len(status_of(settings).to_do) == 1
+    without = Options(datasets=DatasetOptions(include=()))
+    assert status_of(settings.model_copy(update={"options": without})).to_do == []
