@@ -39,6 +39,25 @@ def test_every_table_and_column_is_in_it(file: Path) -> None:
     assert missing == []
 
 
+def test_every_view_and_column_of_staging_carries_what_it_says(file: Path) -> None:
+    bare = rows(
+        file,
+        "select table_name, column_name, comment from duckdb_columns() join quality.dictionary as said"
+        " using (schema_name, table_name, column_name)"
+        " where schema_name = 'staging' and comment is distinct from description"
+        " union all select view_name, null, comment from duckdb_views()"
+        " where schema_name = 'staging' and coalesce(comment, '') = ''",
+    )
+    assert bare == []
+    # What a view hands on is described by what is made of it, and not by what happens to have the same name.
+    [(described,)] = rows(
+        file,
+        "select comment from duckdb_columns()"
+        " where (table_name, column_name) = ('stg_semesters', 'is_current')",
+    )
+    assert described == "The platform calls it the current semester"
+
+
 def test_all_of_them_have_a_type_a_meaning_a_source_and_a_name_in_chinese(file: Path) -> None:
     incomplete = rows(
         file,

@@ -18,6 +18,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from warehouse.identifiers import literal, quoted, relation
 from warehouse.lake.log_tables import Log
 from warehouse.lake.sql import create_table, view
 from warehouse.lake.tables import Column, Table, comments
@@ -98,9 +99,28 @@ def record_dictionary(
     catalog = con.sql(CATALOG).to_arrow_table().to_pylist()
     columns = {(row["schema_name"], row["table_name"], row["column_name"]) for row in catalog}
     labels = Labels(project, columns, tables, (CONTENTS, CHECK_RESULTS, PUBLICATION, DICTIONARY))
-    rows = _entries(catalog, _said_by_models(project), labels, endpoints, _made_of(project))
-    con.register("entries", pa.Table.from_pylist(list(rows), schema=DICTIONARY.lake_schema))
+    rows = list(
+        _entries(
+            catalog, _said_by_models(project), labels, endpoints, _made_of(project), _beside_views(project)
+        )
+    )
+    con.register("entries", pa.Table.from_pylist(rows, schema=DICTIONARY.lake_schema))
     con.execute("INSERT INTO quality.dictionary FROM entries")
+    _comment_on_views(con, catalog, rows)
+
+
+def _comment_on_views(
+    con: duckdb.DuckDBPyConnection, catalog: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
+) -> None:
+    """Write what the dictionary says of columns of staging into the file, where nothing is written yet: a
+    view has the comments of its columns until it is made anew."""
+    con.begin()
+    for held, row in zip(catalog, rows, strict=True):
+        is_bare = row["column_name"] and row["description"] and not held["description"]
+        if row["schema_name"] == "staging" and is_bare:
+            place = relation(f"staging.{row['table_name']}") + "." + quoted(row["column_name"])
+            con.execute(f"COMMENT ON COLUMN {place} IS {literal(row['description'])}")
+    con.commit()
 
 
 def page(path: Path) -> str:
@@ -149,22 +169,30 @@ def _entries(
     labels: Labels,
     endpoints: Mapping[str, str],
     made_of: Mapping[str, set[str]],
+    beside: Mapping[str, list[tuple[str, str]]],
 ) -> Iterator[dict[str, Any]]:
-    by_name = {key[-1]: said for key, said in models.items() if len(key) == 3}
+    told = {key: said.description for key, said in models.items() if len(key) == 3 and said.description}
+    told |= {
+        (row["schema_name"], row["table_name"], row["column_name"]): row["description"] for row in catalog
+    }
+    by_name = {key[2]: text for key, text in told.items() if key[0] == "core"}
+    # Rules in force are each of one school, those of a seed may be of all.
+    told = {key: text for key, text in told.items() if (key[0], key[2]) != ("seeds", "school_id")}
     for row in catalog:
         schema, table, column = row["schema_name"], row["table_name"], row["column_name"]
         of_table = models.get((schema, table), Said())
         said = of_table if column is None else models.get((schema, table, column), Said())
-        # Views of staging say nothing of their columns, which are those of seeds and core.
-        elsewhere = by_name.get(column, Said()) if schema == "staging" else Said()
+        # A view of staging says only of those columns anything that are described nowhere near it.
+        elsewhere = None
+        if schema == "staging":
+            near = (told.get((*place, column)) for place in beside.get(table, ()))
+            elsewhere = next(filter(None, near), by_name.get(column))
         label = _label(labels, schema, table, column)
         endpoint = endpoints.get(table, "") if schema == "raw" else ""
         source = said.source or of_table.source or endpoint or SOURCES.get(schema)
-        description = row["description"] or said.description or elsewhere.description
+        description = row["description"] or said.description or elsewhere
         if not description and schema == "quality" and column is None:
             description = OF_A_CHECK
-        if not description and schema == "staging":
-            description = f"As in {source}"
         yield {
             **row,
             "description": description or None,
@@ -198,6 +226,26 @@ def _made_of(project: Mapping[str, Any]) -> dict[str, set[str]]:
 
     models = {key: node for key, node in project["nodes"].items() if node["resource_type"] == "model"}
     return {f"{node['schema']}.{node['name']}": set(below(key)) for key, node in models.items()}
+
+
+def _beside_views(project: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    """The tables beside each view of staging, as schema and table: those of core that read it, dimensions and
+    facts first, and those that it reads."""
+    nodes = project["sources"] | project["nodes"]
+    readers, read = dict[str, list[tuple[str, str]]](), dict[str, list[tuple[str, str]]]()
+    for node in project["nodes"].values():
+        inputs = [nodes[key] for key in node.get("depends_on", {}).get("nodes", ())]
+        if node["resource_type"] == "model" and node["schema"] == "staging":
+            read[node["name"]] = [(one["schema"], one["name"]) for one in inputs]
+        for one in inputs:
+            if node["resource_type"] == "model" and node["schema"] == "core":
+                readers.setdefault(one["name"], []).append(("core", node["name"]))
+    order = ("dim_", "fct_")
+    first = {
+        view: sorted(found, key=lambda place: (not place[1].startswith(order), place))
+        for view, found in readers.items()
+    }
+    return {view: first.get(view, []) + read[view] for view in read}
 
 
 def _label(labels: Labels, schema: str, table: str, column: str | None) -> Label:

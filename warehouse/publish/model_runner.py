@@ -131,7 +131,8 @@ def _make(con: duckdb.DuckDBPyConnection, model: Model) -> None:
         columns = f"{names}, * EXCLUDE ({names})" if model.is_contract else "*"
         con.execute(f"CREATE OR REPLACE TABLE {model.relation} AS SELECT {columns} FROM ({model.sql})")
     if model.documented:
-        con.execute(f"COMMENT ON TABLE {model.relation} IS {literal(model.comment)}")
+        kind = "VIEW" if model.kind == "view" else "TABLE"
+        con.execute(f"COMMENT ON {kind} {model.relation} IS {literal(model.comment)}")
         for column in model.columns:
             place = f"{model.relation}.{quoted(column.name)}"
             con.execute(f"COMMENT ON COLUMN {place} IS {literal(column.comment)}")

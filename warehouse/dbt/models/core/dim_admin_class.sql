@@ -2,7 +2,8 @@
 -- Rules: the cohort is the year of graduation, named by its term. Removed classes stay (is_deleted), and so do
 --   archived ones, which are no deletions. listed_by: whose list of students counts, v3's where it is given,
 --   else v1's; an empty list is one only where the platform counts no students and other classes have lists.
--- Source: raw.admin_classes, raw.v1_admin_classes, raw.terms.
+--   Head teacher and deputies are those of bridge_admin_class_teacher.
+-- Source: raw.admin_classes, raw.v1_admin_classes, raw.terms, raw.teachers.
 with admin_classes as (
     select
         *,
@@ -16,6 +17,17 @@ v1_admin_classes as (
 
 terms as (
     select * from {{ ref('dim_term') }}
+),
+
+staff as (
+    select
+        school_id,
+        admin_class_id,
+        min(teacher_id) filter (where role = 'head') as head_teacher_id,
+        min(teacher_name) filter (where role = 'head') as head_teacher_name,
+        string_agg(teacher_name, ', ' order by teacher_id) filter (where role = 'deputy') as deputy_names
+    from {{ ref('bridge_admin_class_teacher') }}
+    group by school_id, admin_class_id
 )
 
 select
@@ -27,6 +39,9 @@ select
     admin_classes.structure_ids,
     admin_classes.place_id,
     admin_classes.teacher_ids,
+    staff.head_teacher_id,
+    staff.head_teacher_name,
+    staff.deputy_names,
     admin_classes.student_count,
     case
         when admin_classes.is_deleted or admin_classes.is_archived then null
@@ -45,3 +60,6 @@ left join v1_admin_classes
 left join terms as cohort
     on cohort.school_id = admin_classes.school_id
     and cohort.term_id = admin_classes.graduates_in_id
+left join staff
+    on staff.school_id = admin_classes.school_id
+    and staff.admin_class_id = admin_classes.admin_class_id

@@ -1,13 +1,64 @@
 -- Grain: school, student.
 -- Rules: students who have left stay, with is_deleted, since their scores and grades do. The cohort is the
 --   year of graduation, named by its term.
--- Source: raw.students, raw.terms.
+--   gender and custom_fields are those of the same person in the v1 interface; custom_fields has the school's own
+--   fields that are filled in, by name, since no two schools have the same ones. is_boarding is what one of them says
+--   by seeds.boarding_rules; null: nothing.
+--   guardians are the accounts linked to the student; is_guardian_reachable: one of them has a phone number or an
+--   email address, which are only in raw. Both null where the school has no guardian's account at all.
+-- Source: raw.students, raw.terms, raw.v1_users, raw.user_fields.
 with students as (
     select * from {{ ref('stg_students') }}
 ),
 
 terms as (
     select * from {{ ref('dim_term') }}
+),
+
+users as (
+    select
+        users.*,
+        people.person_id
+    from {{ ref('stg_v1_users') }} as users
+    inner join {{ ref('bridge_v1_person') }} as people
+        on people.school_id = users.school_id
+        and people.v1_person_id = users.v1_person_id
+),
+
+rules as (
+    select * from {{ ref('stg_boarding_rules') }}
+),
+
+boarding as (
+    select
+        users.school_id,
+        users.person_id,
+        bool_or(rules.is_boarding) as is_boarding
+    from users
+    inner join rules
+        on rules.school_id = users.school_id
+        and rules.value = users.custom_fields ->> rules.field
+    group by users.school_id, users.person_id
+),
+
+guardians as (
+    select
+        guardians.school_id,
+        wards.person_id,
+        count(*) as guardians,
+        bool_or(guardians.has_phone or guardians.has_email) as is_reachable
+    from {{ ref('stg_v1_users') }} as guardians
+    inner join users as wards
+        on wards.school_id = guardians.school_id
+        and wards.v1_person_id = guardians.ward_v1_id
+    where
+        guardians.role = 8
+        and not guardians.is_deleted
+    group by guardians.school_id, wards.person_id
+),
+
+schools_with_guardians as (
+    select distinct school_id from guardians
 )
 
 select
@@ -17,6 +68,11 @@ select
     students.student_name,
     students.graduates_in_id as cohort_id,
     cohort.term_caption as cohort_name,
+    users.gender,
+    boarding.is_boarding,
+    case when asked.school_id is not null then coalesce(guardians.guardians, 0) end as guardians,
+    case when asked.school_id is not null then coalesce(guardians.is_reachable, false) end as is_guardian_reachable,
+    users.custom_fields,
     students.structure_ids,
     students.pupil_id,
     students.outer_id,
@@ -28,3 +84,14 @@ from students
 left join terms as cohort
     on cohort.school_id = students.school_id
     and cohort.term_id = students.graduates_in_id
+left join users
+    on users.school_id = students.school_id
+    and users.person_id = students.student_id
+left join boarding
+    on boarding.school_id = students.school_id
+    and boarding.person_id = students.student_id
+left join guardians
+    on guardians.school_id = students.school_id
+    and guardians.person_id = students.student_id
+left join schools_with_guardians as asked
+    on asked.school_id = students.school_id

@@ -250,6 +250,7 @@ select
     coalesce(weighed.late, 0) as late,
     coalesce(weighed.early_left, 0) as early_left,
     coalesce(weighed.on_leave, 0) as on_leave,
+    coalesce(weighed.unexcused, 0) as unexcused,
     coalesce(weighed.marked_normal, 0) as marked_normal,
     coalesce(weighed.marked_late, 0) as marked_late,
     coalesce(weighed.marked_absent, 0) as marked_absent,

@@ -1,7 +1,8 @@
 -- Grain: school, semester, student, day with attendance.
 -- Rules: recorded counts the records that count in rates; each of them is present or absent, and late and
 --   early_left are present. Lessons roll up to a day: it is absent when at least absent_day_percent
---   (seeds.attendance_thresholds) of its recorded lessons were missed; null where none is recorded.
+--   (seeds.attendance_thresholds) of its recorded lessons were missed, and so without leave (is_unexcused_day); null
+--   where none is recorded. lesson_marks has a sign for each recorded lesson in order (macros/attendance.sql).
 --   period_absence_rate = 100 * absent / recorded.
 -- Source: core.fct_attendance.
 with attendance as (
@@ -22,7 +23,10 @@ days as (
         date,
         any_value(week) as week,
         any_value(weekday) as weekday,
-        {{ attendance_counts() }}
+        {{ attendance_counts() }},
+        {{ lesson_bits('is_present') }} as present_bits,
+        {{ lesson_bits('is_absent and is_leave') }} as leave_bits,
+        {{ lesson_bits('is_absent and is_leave is not true') }} as unexcused_bits
     from attendance
     group by school_id, semester_id, student_id, date
 )
@@ -38,7 +42,11 @@ select
     {{ rate('days.absent', 'days.recorded') }} as period_absence_rate,
     case
         when days.recorded > 0 then 100 * days.absent >= thresholds.absent_day_percent * days.recorded
-    end as is_absent_day
+    end as is_absent_day,
+    case
+        when days.recorded > 0 then 100 * days.unexcused >= thresholds.absent_day_percent * days.recorded
+    end as is_unexcused_day,
+    {{ lesson_marks() }} as lesson_marks
 from days
 left join thresholds
     on thresholds.school_id = days.school_id

@@ -9,10 +9,17 @@
 --   chronic_profiles: the profiles of seeds.attendance_profiles that apply (absent in at least so much of the
 --   recorded sessions, on at least so many recorded days; leave is absence by default); is_chronic: the
 --   default one does.
---   Streaks are absent days in a row, over the days on which the student was recorded; the current one ends on
---   the last of them. Trend: the last trend_weeks (seeds.attendance_thresholds) teaching weeks, up to the
+--   Streaks are absent days in a row, over the days on which the student was recorded, or lessons in a row over the
+--   recorded ones; the current one ends on the last of them. Those of unexcused are without leave, which ends one. Long
+--   ones, of at least long_streak days or lessons (seeds.attendance_thresholds), are counted. Trend: the last trend_weeks (seeds.attendance_thresholds) teaching weeks, up to the
 --   school's last recorded one, against the weeks before.
 -- Source: marts.attendance_student_day, core.fct_class_session, core.bridge_class_student.
+{%- set streaks = {
+    'absence_streak': ('day_marks', true),
+    'unexcused_streak': ('day_marks', false),
+    'absence_lesson_streak': ('lesson_marks', true),
+    'unexcused_lesson_streak': ('lesson_marks', false)
+} %}
 with days as (
     select * from {{ ref('attendance_student_day') }}
 ),
@@ -54,9 +61,12 @@ profiles as (
 ),
 
 thresholds as (
-    select school_id, value as trend_weeks
+    select
+        school_id,
+        max(value) filter (where threshold = 'trend_weeks') as trend_weeks,
+        max(value) filter (where threshold = 'long_streak') as long_streak
     from {{ ref('stg_attendance_thresholds') }}
-    where threshold = 'trend_weeks'
+    group by school_id
 ),
 
 trends as (
@@ -83,10 +93,11 @@ sums as (
         cast(sum(present) filter (where week > last_week_before) as bigint) as recent_present,
         cast(sum(recorded) filter (where week <= last_week_before) as bigint) as earlier_recorded,
         cast(sum(present) filter (where week <= last_week_before) as bigint) as earlier_present,
-        -- One sign a recorded day in order, x where it was absent: a streak is what stands between two dots.
-        string_split(
-            string_agg(if(is_absent_day, 'x', '.'), '' order by date) filter (where recorded > 0), '.'
-        ) as streaks
+        count(*) filter (where is_unexcused_day) as days_unexcused,
+        -- One sign a recorded day in order, and one a lesson, as in lesson_marks.
+        string_agg(if(is_unexcused_day, 'x', if(is_absent_day, 'l', '.')), '' order by date)
+            filter (where recorded > 0) as day_marks,
+        string_agg(lesson_marks, '' order by date) as lesson_marks
     from days
     left join trends using (school_id, semester_id)
     group by school_id, semester_id, student_id
@@ -139,6 +150,9 @@ expectations as (
 known as (
     select
         sums.* exclude (school_id, semester_id, student_id, {{ attendance_measures() | join(', ') }}),
+        {%- for name, (marks, with_leave) in streaks.items() %}
+        {{ streak_lengths('sums.' ~ marks, with_leave) }} as {{ name }}s,
+        {%- endfor %}
         school_id,
         semester_id,
         student_id,
@@ -191,8 +205,12 @@ select
     coalesce(known.days_absent, 0) as days_absent,
     case when known.recorded > 0 then coalesce(chronic.is_chronic, false) end as is_chronic,
     case when known.recorded > 0 then coalesce(chronic.chronic_profiles, []) end as chronic_profiles,
-    list_max(list_transform(known.streaks, lambda streak: len(streak))) as longest_absence_streak,
-    len(known.streaks[-1]) as current_absence_streak,
+    coalesce(known.days_unexcused, 0) as days_unexcused,
+    {%- for name in streaks %}
+    list_max(known.{{ name }}s) as longest_{{ name }},
+    known.{{ name }}s[-1] as current_{{ name }},
+    cast(len(list_filter(known.{{ name }}s, lambda length: length >= thresholds.long_streak)) as bigint) as long_{{ name }}s,
+    {%- endfor %}
     coalesce(known.recent_recorded, 0) as recent_recorded,
     coalesce(known.recent_present, 0) as recent_present,
     coalesce(known.earlier_recorded, 0) as earlier_recorded,
@@ -201,6 +219,8 @@ select
     {{ rate('known.earlier_present', 'known.earlier_recorded') }} as earlier_attendance_rate,
     cast(recent_attendance_rate - earlier_attendance_rate as decimal(9, 2)) as attendance_rate_change
 from known
+left join thresholds
+    on thresholds.school_id = known.school_id
 left join chronic
     on chronic.school_id = known.school_id
     and chronic.semester_id = known.semester_id

@@ -1,13 +1,54 @@
 -- Grain: school, user of the v1 interface (students, teachers, guardians). Tombstones kept (is_deleted).
---   What identifies a person beyond name and number stays in raw: no model needs it.
+--   What identifies a person beyond name and number stays in raw: of a phone number and an address there is only
+--   whether there is one. custom_fields has those of the school and the user's role that are filled in, by name.
+with custom as (
+    select
+        _school_id,
+        role,
+        list(name order by name) as names
+    from {{ source('raw', 'user_fields') }}
+    where _deleted_at is null
+    group by _school_id, role
+),
+
+-- A column for each custom field of any school is found in the row as a whole, since no model can name it.
+whole_rows as (
+    select
+        _school_id,
+        id,
+        to_json(rows) as whole_row
+    from {{ source('raw', 'v1_users') }} as rows
+)
+
 select
-    _school_id as school_id,
-    id as v1_person_id,
-    name as person_name,
-    nullif(usin, '') as user_number,
-    role,
-    status,
-    outer_id,
-    _deleted_at is not null as is_deleted,
-    _deleted_at as deleted_at
-from {{ source('raw', 'v1_users') }}
+    users._school_id as school_id,
+    users.id as v1_person_id,
+    users.name as person_name,
+    nullif(users.usin, '') as user_number,
+    users.role,
+    users.status,
+    users.outer_id,
+    nullif(users.gender, '') as gender,
+    users.student_id as ward_v1_id,
+    nullif(trim(users.phone), '') is not null as has_phone,
+    nullif(trim(users.email), '') is not null as has_email,
+    to_json(map_from_entries(
+        list_filter(
+            list_transform(
+                custom.names,
+                lambda field: struct_pack(
+                    k := field, v := nullif(trim(json_extract_string(whole_rows.whole_row, '$."' || field || '"')), '')
+                )
+            ),
+            lambda entry: entry.v is not null
+        )
+    )) as custom_fields,
+    users._deleted_at is not null as is_deleted,
+    users._deleted_at as deleted_at
+from {{ source('raw', 'v1_users') }} as users
+left join custom
+    on custom._school_id = users._school_id
+    and custom.role = users.role
+left join whole_rows
+    on whole_rows._school_id = users._school_id
+    and whole_rows.id = users.id
