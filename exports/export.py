@@ -19,6 +19,7 @@ from exports.preview import preview_of
 from exports.ready import BOARD, READY
 from exports.sheets import Language, Workbook
 from exports.source import Origin, School, opened, origin, schools
+from exports.suppression import Exposed, refuse_exposed
 from exports.tables import table_names, table_workbook
 from exports.workbook import TooLarge, write_workbook
 from warehouse.files import put_in_place, workspace
@@ -149,7 +150,7 @@ def _of_school(
 def _tried(what: str, whose: str, write: Callable[[], Written]) -> Iterator[Written | Failed]:
     try:
         yield write()
-    except (duckdb.Error, OSError, XlsxWriterException, TooLarge) as error:
+    except (duckdb.Error, OSError, XlsxWriterException, TooLarge, Exposed) as error:
         yield _failed(what, whose, error)
 
 
@@ -167,6 +168,7 @@ def _export(
 ) -> Written:
     sources = [source for sheet in workbook.sheets for source in sheet.sources]
     came_from = place.origin(school).made_of(sources)
+    refuse_exposed(con, workbook.sheets, {"school_id": school.id})
     unfinished = place.scratch / f"unfinished.{options.format}"
     rows = _write(con, workbook, came_from, unfinished, options)
     preview = preview_of(con, workbook, came_from, options.language) if options.previews else ""

@@ -6,6 +6,7 @@ import duckdb
 
 from exports.columns import NAMED_BY_PLATFORM, english, platform_label
 from exports.sheets import Sheet, Words, Workbook
+from exports.suppression import shown
 from warehouse.identifiers import PARAMS, ROW_NUMBER, listed, quoted
 
 #: Schemas whose tables can be exported.
@@ -28,14 +29,15 @@ def table_names(con: duckdb.DuckDBPyConnection) -> list[str]:
 def table_workbook(con: duckdb.DuckDBPyConnection, name: str) -> Workbook:
     """A table (schema.table) as a workbook. Of datasets and reports without the rows that are deleted."""
     schema, table = name.split(".", 1)
-    columns = [column for column, *_ in con.execute(f"FROM {_quoted(name)} LIMIT 0").description or ()]
+    described = con.execute(f"FROM {_quoted(name)} LIMIT 0").description or ()
+    columns = {column: str(type) for column, type, *_ in described}
     school = next(column for column in SCHOOL_COLUMNS if column in columns)
     has_deleted = "_deleted_at" in columns
     condition = f"{school} = $school_id" + (" AND _deleted_at IS NULL" if has_deleted else "")
     # A report's rows stand in the order of the report; others are sorted, by their columns from the left.
     order = listed([name for name in (PARAMS, ROW_NUMBER) if name in columns]) or "ALL"
-    shown = [column for column in columns if column not in ("_deleted_at", ROW_NUMBER)]
-    query = f"SELECT {listed(shown)} FROM {_quoted(name)} WHERE {condition} ORDER BY {order}"
+    kept = {column: type for column, type in columns.items() if column not in ("_deleted_at", ROW_NUMBER)}
+    query = f"SELECT {', '.join(shown(kept))} FROM {_quoted(name)} WHERE {condition} ORDER BY {order}"
     title, about = _said(con, schema, table)
     sheet = Sheet(name=title, about=about, query=query, sources=(name,))
     return Workbook(name, title, about, (sheet,), filters=DELETED if has_deleted else None)

@@ -382,6 +382,9 @@ class Readings:
     grade_credit: str = _reading(
         "course", "gained", text='The credit of a grade: its course\'s, or what was gained ("0" when failed).'
     )
+    other_grades: str = _reading(
+        "none", "beside", text="Whether grades of conduct and dormitories come with those of classes."
+    )
     v3_prefix: str = _reading(
         "/v3",
         "/api/v3",

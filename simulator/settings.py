@@ -19,6 +19,9 @@ class Size:
     rejoined: int = option(
         0, "Of so many students of a class one has left it and joined it again; 0: none.", least=0
     )
+    double_booked: int = option(
+        0, "One class of so many meets once a week in a room that another class has then; 0: none.", least=0
+    )
     seed: int = option(1, "Seed of all generated rows and of the faults.", least=0)
     dataset_rows: int = option(2_000, "Rows of the dataset big_scores in each school.", most=100_000_000)
     dataset_gap: int = option(0, "Ids that big_scores leaves out after each thousand.", least=0)

@@ -57,11 +57,11 @@ def prepare(home: Path) -> None:
     if made_of.exists() and made_of.read_text() == raw_columns():
         return
     # Dagster takes seconds to import, and the models need none of it.
-    from pipelines.cli.demo import two_nights
+    from pipelines.cli.demo import PLATFORM, two_nights
 
     console.print(f"Once, a minute or two: a small made-up school is loaded to {home}")
     shutil.rmtree(home, ignore_errors=True)
-    with running(schools=1, students=STUDENTS) as platform:
+    with running(schools=1, students=STUDENTS, **PLATFORM) as platform:
         settings = Settings(
             home=home,
             base_url=platform.base_url,

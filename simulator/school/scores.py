@@ -22,6 +22,9 @@ from simulator.school.timetable.attendance import ABSENT_DAYS, LATE, habits
 NOT_SCORED_SHARE = 0.03
 ZERO_SHARE = 0.015
 INVALID_SHARE = 0.015
+# Sources of grades beside classes: name, full score, share of the students; and the course they come with.
+OTHER_SOURCES = (("moral", "德育", 100, 1.0), ("dorm", "宿舍", 10, 0.4))
+WITH_OTHER_GRADES, OTHER_GRADES_FROM, OTHER_SOURCE_IDS = "CHN", 701, 20_000
 PASS_MARK, WARNING_MARK = 6_000, 6_500
 # least real score in hundredths, level, grade point
 LEVELS = ((9_000, "A", "4.0"), (8_000, "B", "3.0"), (7_000, "C", "2.0"), (6_000, "D", "1.0"), (0, "E", "0.0"))
@@ -223,9 +226,15 @@ def suggested(found: list[tuple[int, Mark]]) -> int | None:
     return ratio(sum(points for _, points in counted), full, FULL_SCORE) if full else None
 
 
-def grades(seed: int, course: Course, assessment: Assessment, credits: str = "course") -> list[Row]:
-    """One grade a student; real_score is the teacher's score where there is one, else the suggested one.
-    `credits`: the reading grade_credit."""
+def grades(seed: int, course: Course, assessment: Assessment, readings: Readings) -> list[Row]:
+    """One grade a student; real_score is the teacher's score where there is one, else the suggested one. By
+    the reading, those of other sources stand beside them."""
+    others = _other_grades(seed, course) if readings.other_grades == "beside" else []
+    return [*_class_grades(seed, course, assessment, readings.grade_credit), *others]
+
+
+def _class_grades(seed: int, course: Course, assessment: Assessment, credits: str) -> list[Row]:
+    """`credits`: the reading grade_credit."""
     if not assessment.rows:
         return []
     rng = Random(f"{seed}/grades/{course.id}")
@@ -240,6 +249,52 @@ def grades(seed: int, course: Course, assessment: Assessment, credits: str = "co
         _grade_row(rng, course, assessment.rows[0].key, number, owner, grade, rank, base, credits)
         for number, (owner, grade, rank) in enumerate(zip(by_student, made, ranks, strict=True))
     ]
+
+
+def _other_grades(seed: int, course: Course) -> list[Row]:
+    """Grades of conduct and of dormitories, which belong to no course class, with those of the class that all
+    students of an administrative class share. Who boards has one of the dormitory."""
+    if course.csin.split("-")[1] != WITH_OTHER_GRADES:
+        return []
+    settled = stamp(course.last_day, 50_400)
+    is_out = not course.term.current
+    rows = []
+    for place, (source, name, full, share) in enumerate(OTHER_SOURCES):
+        for number, owner in enumerate(course.students):
+            luck = Random(f"{seed}/{source}/{course.semester_id}/{owner}").random()
+            if _hashed(owner + place) > share:
+                continue
+            points = int((0.7 + 0.3 * luck) * full) * 100
+            level, _ = _level(points * 100 // full)
+            values: Values = {
+                "id": KEYS["grades"].key(course.id, OTHER_GRADES_FROM + 100 * place + number),
+                "school_id": course.school_id,
+                "semester_id": course.semester_id,
+                "source_id": KEYS["assessments"].key(course.id, 0) + OTHER_SOURCE_IDS * (1 + place),
+                "source": source,
+                "stage_id": None,
+                "owner_id": owner,
+                "name": name,
+                "csin": "",
+                "full_score": text(full * 100),
+                "score": text(points),
+                "real_score": text(points),
+                "suggest_score": None,
+                "gained_score": text(points) if is_out else None,
+                "gained_score_rate": f"{points / full / 100:.4f}" if is_out else None,
+                "level": level,
+                "credit": None,
+                "gpa": None,
+                "rank": None,
+                "rank_base": None,
+                "status": "published" if is_out else "pending",
+                "pass_status": "passed" if is_out else "pending",
+                "published_at": settled if is_out else None,
+                "review": "",
+                "updated_at": settled,
+            }
+            rows.append(Row(values["id"], values, settled))
+    return rows
 
 
 class _Grade(NamedTuple):

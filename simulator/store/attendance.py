@@ -38,6 +38,7 @@ class Attendance:
         week_start: str,
         school: Callable[[int], School],
         semester: Callable[[int], Semester],
+        double_booked: int = 0,
     ) -> None:
         self._seed = seed
         self._semester = semester
@@ -51,7 +52,7 @@ class Attendance:
                 return {}  # a test inserted it
             term = home.semesters[semester_id]
             weeks = week_of(term.start, term.end, week_start)
-            return timetable.build(seed, semester(semester_id), weeks)
+            return timetable.build(seed, semester(semester_id), weeks, double_booked)
 
         self._days = lru_cache(maxsize=None)(days)
         self._plans = lru_cache(maxsize=None)(plans)

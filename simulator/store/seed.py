@@ -26,7 +26,9 @@ class Seed:
         self.assessment = lru_cache(maxsize=None)(self._make_assessment)
         self.scores = lru_cache(maxsize=SCORE_COLLECTIONS_KEPT)(self._make_scores)
         self.grades = lru_cache(maxsize=SCORE_COLLECTIONS_KEPT)(self._make_grades)
-        self.attendance = Attendance(size.seed, readings.week_start, self.school, self.semester)
+        self.attendance = Attendance(
+            size.seed, readings.week_start, self.school, self.semester, size.double_booked
+        )
         self.sessions = lru_cache(maxsize=None)(self.attendance.sessions)
 
     def _make_school(self, school_id: int) -> School:
@@ -46,4 +48,4 @@ class Seed:
 
     def _make_grades(self, class_id: int) -> list[Row]:
         course = self.semester(semester_of(class_id)).courses[class_id]
-        return scores.grades(self._size.seed, course, self.assessment(class_id), self._readings.grade_credit)
+        return scores.grades(self._size.seed, course, self.assessment(class_id), self._readings)

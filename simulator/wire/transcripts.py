@@ -45,7 +45,8 @@ def _course(store: Store, directory: Directory, school_id: int, class_id: int, s
     teachers = directory.people(school_id, ids_of(shown["teachers"]))
     subject = shown["subject"]["name"] if isinstance(shown["subject"], dict) else ""
     grades = store.rows("grades", class_id)
-    grade = next((g for g in grades if g.deleted_at is None and g.values.get("owner_id") == student), None)
+    own = (g for g in grades if g.deleted_at is None and g.values.get("owner_id") == student)
+    grade = next((g for g in own if g.values.get("source") == "class"), None)
     assessments = store.rows("assessments", class_id)
     coded = store.readings.v1_transcript_codes == "always" or class_id % 3
     return {

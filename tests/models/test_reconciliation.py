@@ -93,7 +93,7 @@ def figures(build: Build, school_id: int) -> dict[str, tuple[bool, int, str | No
 def test_a_healthy_school_agrees_in_every_figure(schools: tuple[Build, set[tuple[str, str]]]) -> None:
     found = figures(schools[0], HEALTHY)
     assert found.keys() == {
-        *("assessment_items", "real_score", "suggest_score"),
+        *("assessment_items", "real_score", "suggest_score", "grade_rank", "grade_rank_base"),
         *("transcript_credits", "transcript_cumulative_gpa", "transcript_gained_credits", "transcript_gpa"),
     }
     assert {measure: (compared, wrong) for measure, (compared, wrong, _) in found.items()} == dict.fromkeys(

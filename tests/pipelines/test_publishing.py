@@ -25,7 +25,7 @@ from campus.contracts.fields import fields
 from campus.registry import RESOURCES
 from loading.tables import TABLES
 from pipelines import automation
-from pipelines.cli.demo import CORRECTED_GRADES, POINTS, RESULTS, Result, two_nights
+from pipelines.cli.demo import CORRECTED_GRADES, PLATFORM, POINTS, RESULTS, Result, two_nights
 from pipelines.definitions import build_definitions
 from pipelines.instance import open_instance
 from warehouse.age import PROVEN
@@ -45,7 +45,7 @@ OURS = ["_school_id", "_synced_at", "_deleted_at", "_extra"]
 @pytest.fixture(scope="module")
 def published(make_world: Callable[..., World]) -> World:
     """What the demo makes of a smaller school, with the same name for all its teachers."""
-    world = make_world(client_secret=SECRET)
+    world = make_world(client_secret=SECRET, **PLATFORM)
     _name_all(world, "before")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
@@ -234,7 +234,7 @@ def test_each_check_has_its_result_in_quality(published: World) -> None:
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_guides_questions_have_answers(published: World, question: str) -> None:
-    assert len(QUESTIONS) == 26
+    assert len(QUESTIONS) == 37
     assert query(published, question) or "-- None is good news." in question
 
 

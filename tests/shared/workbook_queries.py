@@ -101,7 +101,7 @@ _TIERS = """
     , cells AS (
         SELECT coalesce(cohort_name, school_name) AS cohort, tier, count(*) AS students
         FROM marts.attendance_student_semester
-        JOIN current USING (school_id, semester_id) JOIN core.dim_school USING (school_id)
+        JOIN current USING (school_id, semester_id)
         GROUP BY GROUPING SETS ((school_name, tier), (cohort_name, tier))
     )
 """

@@ -305,3 +305,18 @@ def test_the_defaults_are_what_the_help_lists_first() -> None:
     for name, field in Readings.__dataclass_fields__.items():
         assert field.metadata["help"].strip(), name
         assert field.default in field.metadata.get("choices", [field.default])
+
+
+def test_other_grades() -> None:
+    classes = Local().get(CLASSES).json()
+    asked = f"/api/v3/class-assessment/class/grades?class_ids={','.join(str(row['id']) for row in classes)}"
+    plain = Local().get(f"{asked}&paginated=0").json()
+    assert {row["source"] for row in plain} == {"class"}
+    beside = Local(other_grades="beside").get(f"{asked}&paginated=0").json()
+    others = [row for row in beside if row["source"] != "class"]
+    assert {row["source"] for row in others} == {"moral", "dorm"}
+    assert [row for row in beside if row["source"] == "class"] == plain
+    assert len({row["id"] for row in beside}) == len(beside)
+    # One of each source a student, of no assessment of a course class.
+    assert len({(row["source"], row["owner_id"]) for row in others}) == len(others)
+    assert {row["source_id"] for row in others}.isdisjoint(row["source_id"] for row in plain)

@@ -156,6 +156,25 @@ def test_transcripts_follow_the_grades(school: httpx.Client) -> None:
     assert transcript["grade_point_average"] == pytest.approx(average, abs=0.005)
 
 
+def _shared_rooms(every: int) -> int:
+    """How many pairs of classes want a room at the same time of the week."""
+    rows = Local(Size(students=200, double_booked=every)).get(CLASSES).json()
+    times = [
+        (row["id"], (entry["day"], entry["lesson"], entry["location_id"]))
+        for row in rows
+        for entry in row["schedules"]
+        if entry["day"] and entry["lesson"]
+    ]
+    for row in rows:
+        assert {e["location_id"] for e in row["schedules"]} <= {room["id"] for room in row["locations"]}
+    return sum(one[1] == other[1] and one[0] != other[0] for one, other in combinations(times, 2))
+
+
+def test_rooms_are_free_unless_they_are_to_be_double_booked() -> None:
+    assert _shared_rooms(0) == 0
+    assert _shared_rooms(5) > 0
+
+
 def test_timetables(school: httpx.Client) -> None:
     classes = get(school, CLASSES)
     student = get(school, f"/api/v1/classes/{classes[0]['id']}/students")[0]["id"]

@@ -4,8 +4,8 @@ Core subjects share the first seven lessons of a day; the last two are for elect
 an administrative class, who choose different electives, never have to be in two places either.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import NamedTuple
 
@@ -79,8 +79,9 @@ def room_name(room_id: int) -> str:
     return f"教学楼{room_id - HOME_ROOMS}室"
 
 
-def build(seed: int, semester: Semester, weeks: int) -> dict[int, Plan]:
-    """The plans of all classes of a semester of so many weeks."""
+def build(seed: int, semester: Semester, weeks: int, double_booked: int = 0) -> dict[int, Plan]:
+    """The plans of all classes of a semester of so many weeks. `double_booked`: one class of so many meets
+    once a week in a room that another class has then."""
     homes = {row.key: row.values["admin_class_ids"] for row in semester.classes}
     drafts = {
         key: _Draft.of(course, homes[key], Random(f"{seed}/timetable/{key}"))
@@ -95,7 +96,27 @@ def build(seed: int, semester: Semester, weeks: int) -> dict[int, Plan]:
     for draft in drafts.values():
         if draft.is_moved:
             draft.take(taken)
-    return {key: draft.plan(key, weeks) for key, draft in drafts.items()}
+    plans = {key: draft.plan(key, weeks) for key, draft in drafts.items()}
+    for key in list(plans)[double_booked - 1 :: double_booked] if double_booked else ():
+        plans[key] = _double_booked(plans[key], plans.values())
+    return plans
+
+
+def _double_booked(plan: Plan, others: Iterable[Plan]) -> Plan:
+    """The plan with its first lesson in a room that another class has then; as it is, where none has."""
+    if not plan.lessons:
+        return plan
+    first = plan.lessons[0]
+    rooms = [
+        lesson.room_id
+        for other in others
+        for lesson in other.lessons
+        if (lesson.day, lesson.lesson) == (first.day, first.lesson) and lesson.room_id not in plan.rooms
+    ]
+    if not rooms:
+        return plan
+    lessons = (first._replace(room_id=rooms[0]), *plan.lessons[1:])
+    return replace(plan, lessons=lessons, rooms=(*plan.rooms, rooms[0]))
 
 
 @dataclass

@@ -19,3 +19,10 @@
         on own_semester.school_id = {{ rows }}._school_id
         and own_semester.v1_semester_id = {{ rows }}.semester_id
 {%- endmacro %}
+
+{#- What a mart says of its school and semester beside their ids, of the columns of `dim_semester`. -#}
+{% macro semester_names(semesters='semesters') -%}
+    {{ semesters }}.school_name,
+    {{ semesters }}.semester_name,
+    coalesce({{ semesters }}.is_current, false) as is_current
+{%- endmacro %}

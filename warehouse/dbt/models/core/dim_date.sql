@@ -36,6 +36,7 @@ select
     {{ week_of('days.date', 'days') }} as week,
     cast(isodow(days.date) as integer) as weekday,
     timetable_days.weekday_name,
+    {{ in_words('weekday', 'isodow(days.date)') }},
     list_contains(coalesce(days.teaching_weekdays, timetables.weekdays), isodow(days.date)) as is_teaching_day
 from days
 left join timetables

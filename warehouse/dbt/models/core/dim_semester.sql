@@ -6,7 +6,8 @@
 --   what attendance was loaded by: as campus.yaml says, else as the platform's current_week shows. Teaching
 --   weeks: macros/calendar.sql. A semester is over when its last day is before that of the last load of
 --   attendance (core.last_load); where none was loaded, before the first day of the current one.
--- Source: raw.semesters, raw.v1_semesters, raw.terms, core.last_load, quality.semester_calendars.
+--   The school's name is here, too, since whoever asks for a semester asks for its school.
+-- Source: raw.semesters, raw.v1_semesters, raw.terms, raw.schools, core.last_load, quality.semester_calendars.
 with v3_semesters as (
     select * from {{ ref('stg_semesters') }}
 ),
@@ -25,6 +26,10 @@ loads as (
 
 calendars as (
     select * from {{ ref('stg_semester_calendars') }}
+),
+
+schools as (
+    select * from {{ ref('stg_schools') }}
 ),
 
 semesters as (
@@ -65,6 +70,7 @@ weeks as (
 
 select
     semesters.school_id,
+    schools.school_name,
     semesters.semester_id,
     semesters.semester_name,
     semesters.academic_year_id,
@@ -93,6 +99,8 @@ from semesters
 inner join weeks
     on weeks.school_id = semesters.school_id
     and weeks.semester_id = semesters.semester_id
+left join schools
+    on schools.school_id = semesters.school_id
 left join loads
     on loads.school_id = semesters.school_id
 left join terms as academic_year

@@ -85,10 +85,12 @@ totals as (
 select
     totals.school_id,
     totals.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     totals.tier,
+    {{ in_words('tier', 'totals.tier') }},
     totals.band,
+    {{ in_words('band', 'totals.band') }},
     'all' as population,
     totals.students,
     totals.students_of_tier,

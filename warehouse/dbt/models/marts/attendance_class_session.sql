@@ -20,7 +20,7 @@ lessons as (
 select
     sessions.school_id,
     sessions.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     sessions.course_class_id,
     classes.class_code,
     classes.course_name,
@@ -31,6 +31,7 @@ select
     sessions.date,
     sessions.week,
     sessions.weekday,
+    {{ in_words('weekday', 'sessions.weekday') }},
     sessions.lesson,
     lessons.lesson_name,
     lessons.start_time,

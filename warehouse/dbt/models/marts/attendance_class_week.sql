@@ -29,7 +29,7 @@ weeks as (
 select
     weeks.school_id,
     weeks.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     weeks.course_class_id,
     classes.class_code,
     classes.course_name,

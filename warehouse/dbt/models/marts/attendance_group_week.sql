@@ -188,7 +188,7 @@ weeks as (
 select
     weeks.school_id,
     weeks.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     weeks.week,
     {{ is_complete(last_day_of('weeks.week', 'semesters'), 'semesters') }} as is_complete,
     weeks.group_type,

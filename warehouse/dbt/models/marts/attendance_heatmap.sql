@@ -32,10 +32,11 @@ cells as (
 select
     cells.school_id,
     cells.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     cells.weekday,
     weekdays.weekday_name,
+    {{ in_words('weekday', 'cells.weekday') }},
     cells.lesson,
     lessons.lesson_name,
     lessons.start_time,

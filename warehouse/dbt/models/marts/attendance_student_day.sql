@@ -4,7 +4,7 @@
 --   (seeds.attendance_thresholds) of its recorded lessons were missed, and so without leave (is_unexcused_day); null
 --   where none is recorded. lesson_marks has a sign for each recorded lesson in order (macros/attendance.sql).
 --   period_absence_rate = 100 * absent / recorded.
--- Source: core.fct_attendance.
+-- Source: core.fct_attendance, core.dim_semester.
 with attendance as (
     select * from {{ ref('fct_attendance') }} where semester_id is not null
 ),
@@ -13,6 +13,10 @@ thresholds as (
     select school_id, value as absent_day_percent
     from {{ ref('stg_attendance_thresholds') }}
     where threshold = 'absent_day_percent'
+),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
 ),
 
 days as (
@@ -34,10 +38,12 @@ days as (
 select
     days.school_id,
     days.semester_id,
+    {{ semester_names() }},
     days.student_id,
     days.date,
     days.week,
     days.weekday,
+    {{ in_words('weekday', 'days.weekday') }},
     {{ attendance_columns('days') }},
     {{ rate('days.absent', 'days.recorded') }} as period_absence_rate,
     case
@@ -50,3 +56,6 @@ select
 from days
 left join thresholds
     on thresholds.school_id = days.school_id
+left join semesters
+    on semesters.school_id = days.school_id
+    and semesters.semester_id = days.semester_id

@@ -57,7 +57,7 @@ snapshots as (
 select
     snapshots.school_id,
     snapshots.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     snapshots.student_id,
     students.student_number,
     students.student_name,
@@ -69,6 +69,7 @@ select
     {{ rate('snapshots.present', 'snapshots.recorded') }} as attendance_rate,
     {{ rate('snapshots.late', 'snapshots.present') }} as lateness_rate,
     tiers.tier,
+    {{ in_words('tier', 'tiers.tier') }},
     snapshots.month_recorded,
     snapshots.month_present,
     {{ rate('snapshots.month_present', 'snapshots.month_recorded') }} as month_attendance_rate

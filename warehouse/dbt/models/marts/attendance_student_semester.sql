@@ -184,7 +184,7 @@ chronic as (
 select
     known.school_id,
     known.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     known.student_id,
     students.student_number,
@@ -201,6 +201,7 @@ select
     {{ rate('known.present', 'known.recorded') }} as attendance_rate,
     {{ rate('known.late', 'known.present') }} as lateness_rate,
     coalesce(tiers.tier, 'unrecorded') as tier,
+    {{ in_words('tier', 'coalesce(tiers.tier, \'unrecorded\')') }},
     coalesce(known.days_recorded, 0) as days_recorded,
     coalesce(known.days_absent, 0) as days_absent,
     case when known.recorded > 0 then coalesce(chronic.is_chronic, false) end as is_chronic,

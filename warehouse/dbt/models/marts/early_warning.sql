@@ -88,7 +88,7 @@ levels as (
 select
     everybody.school_id,
     everybody.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     everybody.student_id,
     students.student_number,
@@ -106,6 +106,7 @@ select
         when levels.reason_count > 0 then 'watch'
         else 'none'
     end as level,
+    {{ in_words('level', 'level') }},
     coalesce(levels.reason_count, 0) as reason_count,
     coalesce(levels.warning_areas, 0) as warning_areas,
     levels.reasons_en,
@@ -114,6 +115,7 @@ select
     everybody.has_attendance,
     everybody.has_grades,
     case when levels.is_tier_told then everybody.tier else 'unknown' end as attendance_tier,
+    {{ in_words('tier', 'attendance_tier', 'attendance_tier') }},
     everybody.is_chronic,
     {%- for indicator in warning_indicators() %}
     cast(levels.{{ indicator }} as {{ 'bigint' if indicator == 'failed_courses' else 'decimal(9, 2)' }}) as {{ indicator }}{{ ',' if not loop.last }}

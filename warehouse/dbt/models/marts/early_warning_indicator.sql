@@ -150,6 +150,7 @@ judged as (
 select
     school_id,
     semester_id,
+    {{ semester_names() }},
     student_id,
     cohort_id,
     has_left,
@@ -170,3 +171,4 @@ select
     end as reason_en,
     case when level <> 'none' then {{ reason('reason_zh', '，且在本届后{percent}%') }} end as reason_zh
 from judged
+left join {{ ref('dim_semester') }} as semesters using (school_id, semester_id)

@@ -110,7 +110,7 @@ counted as (
 select
     counted.school_id,
     counted.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     counted.indicator,
     counted.place,
@@ -119,6 +119,7 @@ select
     counted.limit_value,
     rules.cohort_percent,
     counted.level,
+    {{ in_words('level', 'counted.level') }},
     counted.level is not null as in_force,
     counted.students,
     counted.beyond,

@@ -139,7 +139,7 @@ told as (
 select
     told.school_id,
     told.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     told.record_type,
     told.record_id,
     told.slice_version,

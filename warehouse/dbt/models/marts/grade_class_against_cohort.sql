@@ -75,7 +75,7 @@ means as (
 select
     means.school_id,
     means.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     means.course_class_id,
     means.course as course_name,

@@ -41,7 +41,7 @@ sums as (
 select
     sums.school_id,
     sums.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     sums.group_type,
     sums.group_key,

@@ -142,9 +142,10 @@ stretches as (
 )
 
 select
-    school_id,
+    stretches.school_id,
     grade_id,
-    semester_id,
+    stretches.semester_id,
+    {{ semester_names() }},
     source,
     assessment_id,
     course_class_id,
@@ -159,6 +160,9 @@ select
     pass_status,
     published_at
 from stretches
+left join {{ ref('dim_semester') }} as semesters
+    on semesters.school_id = stretches.school_id
+    and semesters.semester_id = stretches.semester_id
 where
     is_there
     and coalesce(known_from < known_to, true)

@@ -76,7 +76,7 @@ lags as (
 select
     lags.school_id,
     lags.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     lags.group_type,
     lags.group_key,

@@ -155,7 +155,7 @@ ranked as (
 select
     ranked.school_id,
     ranked.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     ranked.student_id,
     ranked.student_number,

@@ -20,7 +20,7 @@ with items as (
 select
     items.school_id,
     items.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     items.course_class_id,
     classes.course_name,
     classes.class_name,

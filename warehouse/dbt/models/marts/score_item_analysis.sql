@@ -203,7 +203,7 @@ analysed as (
 select
     analysed.school_id,
     analysed.semester_id,
-    semesters.semester_name,
+    {{ semester_names() }},
     analysed.course_class_id,
     classes.course_name,
     classes.class_name,
@@ -225,6 +225,7 @@ select
     analysed.complete_students,
     analysed.discrimination,
     labels.label as discrimination_label,
+    {{ in_words('discrimination_label', 'labels.label') }},
     analysed.item_rest_correlation,
     analysed.alpha
 from analysed

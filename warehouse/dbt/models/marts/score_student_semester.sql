@@ -49,6 +49,7 @@ counted as (
 select
     school_id,
     semester_id,
+    {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     counted.student_id,
     counted.expected,

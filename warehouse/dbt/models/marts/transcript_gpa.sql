@@ -76,7 +76,7 @@ sums as (
 cumulated as (
     select
         sums.*,
-        semesters.semester_name,
+        {{ semester_names() }},
         coalesce(semesters.is_over, false) as is_complete,
         row_number() over so_far as semester_number,
         count(*) over (partition by sums.school_id, sums.student_id) as semesters,
@@ -124,7 +124,9 @@ select
     students.cohort_id,
     students.cohort_name,
     compared.semester_id,
+    compared.school_name,
     compared.semester_name,
+    compared.is_current,
     compared.is_complete,
     compared.semester_number,
     compared.is_last,

@@ -15,6 +15,8 @@
 --   rows: alive by the platform's count when the slice was last read, beside those of raw.
 --   attendance_: the statistics of a session beside its records. Late takes in left early. Absent may take in absence
 --     from duty, or members without a record, or both: whatever agrees with most of the school's sessions.
+--   grade_rank, grade_rank_base: the rank in the class and how many are ranked, beside the same of those whom the
+--     platform ranks.
 --   real_score: the score where given, else the suggested one. suggest_score: beside what the scores of the items make.
 --   transcript_: the platform's figures beside those of the transcript's courses (marts.transcript_gpa).
 -- Source: quality.stated_counts, quality.slices, core and marts.
@@ -92,6 +94,23 @@ item_counts as (
     from {{ ref('dim_assessment_item') }}
     where not is_deleted
     group by school_id, assessment_id
+),
+
+-- Whom the platform ranks, among themselves: those with the same score share the better rank.
+ranked as (
+    select
+        school_id,
+        semester_id,
+        grade_id,
+        rank as platform_rank,
+        rank_base as platform_rank_base,
+        rank() over (partition by school_id, assessment_id order by real_score desc) as own_rank,
+        count(*) over (partition by school_id, assessment_id) as own_rank_base
+    from {{ ref('fct_grade') }}
+    where
+        source = 'class'
+        and rank is not null
+        and real_score is not null
 ),
 
 -- agrees: null where the tolerance decides; depends_on: the table whose quarantined rows ours may lack.
@@ -172,6 +191,20 @@ figures as (
         platform_real_score is not distinct from real_score as agrees
     from {{ ref('fct_grade') }}
     where coalesce(platform_real_score, real_score) is not null
+    {%- for figure in ('rank', 'rank_base') %}
+
+    union all by name
+
+    select
+        school_id,
+        semester_id,
+        'grade_{{ figure }}' as measure,
+        'grades' as resource,
+        cast(grade_id as varchar) as key,
+        platform_{{ figure }} as expected,
+        own_{{ figure }} as actual
+    from ranked
+    {%- endfor %}
 
     union all by name
 

@@ -5,6 +5,7 @@ select
     {{ measure('grade_point_average') }} as platform_gpa,
     {{ measure('average_score') }} as platform_average_score,
     {{ measure('total_credit') }} as platform_credits,
-    {{ measure('gained_credit') }} as platform_gained_credits
+    {{ measure('gained_credit') }} as platform_gained_credits,
+    {{ measure('should_gained_credit') }} as platform_due_credits
 from {{ source('raw', 'transcripts') }}
 where _deleted_at is null

@@ -1,0 +1,89 @@
+{#- What codes of the marts are called, by kind: in English and in Chinese. -#}
+{% macro words() -%}
+    {{ return({
+        'weekday': {
+            '1': ('Monday', '星期一'),
+            '2': ('Tuesday', '星期二'),
+            '3': ('Wednesday', '星期三'),
+            '4': ('Thursday', '星期四'),
+            '5': ('Friday', '星期五'),
+            '6': ('Saturday', '星期六'),
+            '7': ('Sunday', '星期日')
+        },
+        'tier': {
+            'severe': ('Severe absence', '严重缺勤'),
+            'chronic': ('Chronic absence', '长期缺勤'),
+            'watch': ('Watch', '关注'),
+            'satisfactory': ('All is well', '正常'),
+            'unrecorded': ('Not recorded', '无考勤记录'),
+            'unknown': ('Not known', '无数据')
+        },
+        'level': {
+            'at_risk': ('At risk', '高风险'),
+            'warning': ('Warning', '预警'),
+            'watch': ('Watch', '关注'),
+            'none': ('All is well', '正常'),
+            'unknown': ('Not known', '无数据')
+        },
+        'discrimination_label': {
+            'very good': ('Very good', '优秀'),
+            'good': ('Good', '良好'),
+            'revise': ('Revise', '需修改'),
+            'poor': ('Poor', '较差')
+        },
+        'band': {
+            '90 and above': ('90% and above', '90%及以上'),
+            '80 to 90': ('80% to 90%', '80%至90%'),
+            '70 to 80': ('70% to 80%', '70%至80%'),
+            '60 to 70': ('60% to 70%', '60%至70%'),
+            'below 60': ('below 60%', '60%以下'),
+            'unscored': ('No score', '无成绩')
+        },
+        'group': {
+            'all': ('All', '全部'),
+            'm': ('Boys', '男生'),
+            'f': ('Girls', '女生'),
+            'boarding': ('Boarders', '住校生'),
+            'day': ('Day students', '走读生'),
+            'unknown': ('Not known', '未知')
+        },
+        'source': {
+            'moral': ('Moral conduct', '德育'),
+            'dorm': ('Dormitory', '宿舍'),
+            'custom': ('Custom', '自定义'),
+            'teacher_assessment': ('Teacher assessment', '教师评价'),
+            'awarded_credit': ('Awarded credit', '认定学分'),
+            'stage': ('Stage', '阶段')
+        },
+        'measure': {
+            'rows': ('Rows of a slice', '记录数'),
+            'assessment_items': ('Items of an assessment', '评价项数'),
+            'admin_class_students': ('Students of an administrative class', '行政班学生数'),
+            'attendance_normal': ('Present in a session', '每节出勤数'),
+            'attendance_late': ('Late in a session', '每节迟到数'),
+            'attendance_absent': ('Absent in a session', '每节缺勤数'),
+            'attendance_rate': ('Attendance rate of a session', '每节出勤率'),
+            'real_score': ('Score that counts', '实际得分'),
+            'suggest_score': ('Suggested score', '系统评分'),
+            'grade_rank': ('Rank in the class', '班级名次'),
+            'grade_rank_base': ('Number ranked', '参评人数'),
+            'transcript_gpa': ('GPA of a semester', '学期绩点'),
+            'transcript_cumulative_gpa': ('Cumulative GPA', '累计绩点'),
+            'transcript_credits': ('Credits of a semester', '学期学分'),
+            'transcript_gained_credits': ('Credits gained in a semester', '学期已获学分')
+        }
+    }) }}
+{%- endmacro %}
+
+{#- The columns <name>_en and <name>_zh: what a code is called in either language; name: the kind, unless said. A code that a school has made
+    itself, in a seed, is called as it is. -#}
+{% macro in_words(kind, code, name=none) -%}
+    {%- for language in ('en', 'zh') %}
+    case cast({{ code }} as varchar)
+        {%- for each, names in words()[kind].items() %}
+        when '{{ each }}' then '{{ names[0 if language == 'en' else 1] }}'
+        {%- endfor %}
+        else cast({{ code }} as varchar)
+    end as {{ name or kind }}_{{ language }}{{ ',' if not loop.last }}
+    {%- endfor %}
+{%- endmacro %}

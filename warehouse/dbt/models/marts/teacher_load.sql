@@ -1,0 +1,193 @@
+-- Grain: school, semester, teacher of a course class or of an administrative class.
+-- Rules: classes are live ones whose list of teachers has the teacher, or had until the semester was over
+--   (core.bridge_class_teacher). weekly_lessons are by the timetable as it is now (core.fct_timetable): a lesson of odd
+--   or even weeks counts half, one that several teach counts for each of them, and by their number in
+--   shared_weekly_lessons, which adds up to the lessons of the school. Lessons at the same time count once for each
+--   class; clashing_slots are times at which the teacher has classes that are not taught together
+--   (marts.timetable_clash). Sessions are those of core.fct_class_session that are over: held are recorded ones.
+--   students: members of these classes, each once. Administrative classes have no semester, so they are those of
+--   now, and null in other semesters than the current one.
+-- Source: core.bridge_class_teacher, core.fct_timetable, core.fct_class_session, core.bridge_admin_class_teacher.
+with semesters as (
+    select * from {{ ref('dim_semester') }}
+),
+
+teachers as (
+    select * from {{ ref('dim_teacher') }}
+),
+
+{{ classes_with_names() }},
+
+gone as (
+    select school_id, course_class_id
+    from {{ ref('dim_course_class') }}
+    where is_deleted
+),
+
+teaching as (
+    select
+        school_id,
+        course_class_id,
+        class_teachers.teacher_id,
+        class_teachers.semester_id,
+        classes.course_name,
+        classes.subject_name,
+        count(*) over (partition by school_id, course_class_id) as teachers
+    from {{ ref('bridge_class_teacher') }} as class_teachers
+    left join classes using (school_id, course_class_id)
+    anti join gone using (school_id, course_class_id)
+    where
+        class_teachers.is_current
+        and class_teachers.semester_id is not null
+),
+
+taught as (
+    select
+        school_id,
+        semester_id,
+        teacher_id,
+        count(*) as course_classes,
+        count(distinct course_name) as courses,
+        string_agg(distinct subject_name, ', ' order by subject_name) as subject_names
+    from teaching
+    group by school_id, semester_id, teacher_id
+),
+
+-- A lesson of odd or of even weeks is half a lesson a week, so that lessons are counted by halves.
+lessons as (
+    select
+        teaching.school_id,
+        teaching.semester_id,
+        teaching.teacher_id,
+        sum(if(timetable.week_type = 0, 2, 1)) as half_lessons,
+        sum({{ ratio('if(timetable.week_type = 0, 2, 1)', '2 * teaching.teachers', places=6, digits=18) }}) as shared_lessons,
+        count(distinct timetable.weekday) as weekdays
+    from teaching
+    inner join {{ ref('fct_timetable') }} as timetable
+        on timetable.school_id = teaching.school_id
+        and timetable.course_class_id = teaching.course_class_id
+    group by teaching.school_id, teaching.semester_id, teaching.teacher_id
+),
+
+days as (
+    select school_id, semester_id, teacher_id, max(lessons) as most_lessons_a_day
+    from (
+        select
+            teaching.school_id,
+            teaching.semester_id,
+            teaching.teacher_id,
+            timetable.weekday,
+            count(distinct timetable.lesson) as lessons
+        from teaching
+        inner join {{ ref('fct_timetable') }} as timetable
+            on timetable.school_id = teaching.school_id
+            and timetable.course_class_id = teaching.course_class_id
+        group by teaching.school_id, teaching.semester_id, teaching.teacher_id, timetable.weekday
+    )
+    group by school_id, semester_id, teacher_id
+),
+
+members as (
+    select
+        teaching.school_id,
+        teaching.semester_id,
+        teaching.teacher_id,
+        count(distinct class_students.student_id) as students
+    from teaching
+    inner join {{ ref('bridge_class_student') }} as class_students
+        on class_students.school_id = teaching.school_id
+        and class_students.course_class_id = teaching.course_class_id
+    left join semesters
+        on semesters.school_id = teaching.school_id
+        and semesters.semester_id = teaching.semester_id
+    where
+        class_students.left_on is null
+        or (semesters.is_over and class_students.left_on > semesters.last_day)
+    group by teaching.school_id, teaching.semester_id, teaching.teacher_id
+),
+
+class_sessions as (
+    select
+        school_id,
+        course_class_id,
+        count(*) as due_sessions,
+        count(*) filter (where state = 'recorded') as held_sessions
+    from {{ ref('fct_class_session') }}
+    where state in ('recorded', 'unrecorded')
+    group by school_id, course_class_id
+),
+
+sessions as (
+    select
+        teaching.school_id,
+        teaching.semester_id,
+        teaching.teacher_id,
+        cast(sum(class_sessions.due_sessions) as bigint) as due_sessions,
+        cast(sum(class_sessions.held_sessions) as bigint) as held_sessions
+    from teaching
+    inner join class_sessions using (school_id, course_class_id)
+    group by teaching.school_id, teaching.semester_id, teaching.teacher_id
+),
+
+clashes as (
+    select school_id, semester_id, id as teacher_id, count(*) as clashing_slots
+    from {{ ref('timetable_clash') }}
+    where kind = 'teacher'
+    group by school_id, semester_id, id
+),
+
+admin_classes as (
+    select
+        class_teachers.school_id,
+        semesters.semester_id,
+        class_teachers.teacher_id,
+        count(*) filter (where class_teachers.role = 'head') as headed_classes,
+        count(*) as admin_classes
+    from {{ ref('bridge_admin_class_teacher') }} as class_teachers
+    inner join semesters
+        on semesters.school_id = class_teachers.school_id
+        and semesters.is_current
+    group by class_teachers.school_id, semesters.semester_id, class_teachers.teacher_id
+),
+
+loads as (
+    select *
+    from taught
+    full join admin_classes using (school_id, semester_id, teacher_id)
+)
+
+select
+    loads.school_id,
+    loads.semester_id,
+    {{ semester_names() }},
+    coalesce(semesters.is_over, false) as is_complete,
+    loads.teacher_id,
+    teachers.staff_number,
+    teachers.teacher_name,
+    teachers.department_names,
+    coalesce(loads.course_classes, 0) as course_classes,
+    coalesce(loads.courses, 0) as courses,
+    loads.subject_names,
+    coalesce(members.students, 0) as students,
+    cast(coalesce({{ ratio('lessons.half_lessons', '2', places=2) }}, 0) as decimal(9, 2)) as weekly_lessons,
+    cast(coalesce({{ rounded('lessons.shared_lessons', places=2) }}, 0) as decimal(9, 2)) as shared_weekly_lessons,
+    coalesce(lessons.weekdays, 0) as teaching_weekdays,
+    coalesce(days.most_lessons_a_day, 0) as most_lessons_a_day,
+    coalesce(sessions.due_sessions, 0) as due_sessions,
+    coalesce(sessions.held_sessions, 0) as held_sessions,
+    coalesce(clashes.clashing_slots, 0) as clashing_slots,
+    case when semesters.is_current then coalesce(loads.headed_classes, 0) end as headed_classes,
+    case when semesters.is_current then coalesce(loads.admin_classes, 0) end as admin_classes
+from loads
+left join semesters
+    on semesters.school_id = loads.school_id
+    and semesters.semester_id = loads.semester_id
+left join teachers
+    on teachers.school_id = loads.school_id
+    and teachers.teacher_id = loads.teacher_id
+{%- for part in ('lessons', 'days', 'members', 'sessions', 'clashes') %}
+left join {{ part }}
+    on {{ part }}.school_id = loads.school_id
+    and {{ part }}.semester_id = loads.semester_id
+    and {{ part }}.teacher_id = loads.teacher_id
+{%- endfor %}
