@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -139,7 +140,14 @@ def opened(published: Path, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection
 def schools(con: duckdb.DuckDBPyConnection) -> list[School]:
     """The schools that the platform still has, by id."""
     rows = con.execute("SELECT school_id, school_name FROM core.dim_school WHERE NOT is_deleted ORDER BY 1")
-    return [School(id, name) for id, name in rows.fetchall()]
+    # A school that the platform does not list is known by its id alone.
+    return [School(id, name or str(id)) for id, name in rows.fetchall()]
+
+
+def told_apart(names: Mapping[str, str]) -> dict[str, str]:
+    """Names by key, each with its key where several have the same: what goes by names would be one."""
+    often = Counter(names.values())
+    return {key: f"{name} ({key})" if often[name] > 1 else name for key, name in names.items()}
 
 
 def origin(con: duckdb.DuckDBPyConnection, published: Path, school: School) -> Origin:

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from exports.source import School, records
+from exports.source import School, records, told_apart
 from exports.workbooks.queries import BAND, SHOWN, STILL_THERE, rate
 from exports.workbooks.terms import WEEKDAYS, same
 
@@ -138,14 +138,21 @@ def rows(con: duckdb.DuckDBPyConnection, query: str, school_id: int) -> list[dic
     return records(con, query, {"school_id": school_id})
 
 
+def _groups(found: Rows) -> list[dict[str, Any]]:
+    """Classes and their cohorts by names of their own: charts draw those of one name as one."""
+    cohorts = told_apart(
+        {group["cohort"]: group["cohort_name"] or group["cohort"] for group in found if group["cohort"]}
+    )
+    placed = [{**group, "cohort_name": cohorts.get(group["cohort"], "")} for group in found]
+    names = told_apart({group["key"]: f"{group['cohort_name']} {group['name']}".strip() for group in placed})
+    return [{**group, "name": names[group["key"]]} for group in placed]
+
+
 def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, Rows]:
     """The rows of each chart by its name. Each says its group: `kind` and `key`, the `cohort` that it is of,
     its name, and its `order` among others: the school, its cohorts, its classes."""
-    groups = [
-        {**group, "name": f"{group['cohort_name']} {group['name']}".strip()}
-        for group in rows(con, GROUPS, school.id)
-    ]
-    cohorts = {group["cohort"]: group["cohort_name"] or group["cohort"] for group in groups}
+    groups = _groups(rows(con, GROUPS, school.id))
+    cohorts = {group["cohort"]: group["cohort_name"] for group in groups}
     known = {("school", ""): {"name": school.name, "cohort": ""}}
     known |= {("cohort", key): {"name": name, "cohort": key} for key, name in cohorts.items() if key}
     known |= {("class", group["key"]): {name: group[name] for name in ("name", "cohort")} for group in groups}

@@ -15,7 +15,7 @@ from exports.board.rows import BANDS, WEEKS, Rows, rows
 from exports.board.words import BAND, CHARTS, LAST_DAY, NOT_LOADED, OF_SCHOOLS, ROLLS, SMALL, TEXTS
 from exports.figures import AT_RISK, LEVELS, NOT_TAKEN, PRESENT, figures
 from exports.sheets import Figure, Language, Words
-from exports.source import Origin, School
+from exports.source import Origin, School, told_apart
 from exports.workbooks.definitions import PRESENT as RATE
 from exports.workbooks.definitions import warning_definitions
 from exports.workbooks.terms import same
@@ -29,6 +29,8 @@ def write_board_of_all(
     con: duckdb.DuckDBPyConnection, origins: Sequence[Origin], target: Path, language: Language, kept: Path
 ) -> dict[str, int]:
     """Write the page of these schools. `kept`: as of `write_board`. The rows by chart."""
+    names = told_apart({str(one.school.id): one.school.name for one in origins})
+    origins = [replace(one, school=School(one.school.id, names[str(one.school.id)])) for one in origins]
     told = {origin.school.id: figures(con, origin.school.id) for origin in origins}
     drawn: dict[str, list[dict[str, Any]]] = {"weeks": [], "levels": [], "bands": []}
     for order, origin in enumerate(origins):

@@ -21,6 +21,7 @@ from published_kit import ANY, ORIGIN, exported, publish
 from exports.export import Failed, Format, Options, Unknown, Written, export
 from exports.flat import STARTS, write_csv
 from exports.sheets import Column, Sheet, Words
+from exports.source import told_apart
 from warehouse.files import UNFINISHED, workspace
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -326,3 +327,16 @@ def test_csv_gives_every_value_back_and_starts_no_formula(
     assert [int(line[1]) for line in lines] == [number for _, number in rows]
     # What is missing is told from an empty text.
     assert content.count('""') >= sum(value == "" for value, _ in rows)
+
+
+def test_a_school_without_a_name_is_called_by_its_id(published: Path, tmp_path: Path) -> None:
+    with duckdb.connect(str(published)) as con:
+        con.execute("UPDATE core.dim_school SET school_name = NULL")
+    [file] = exported(published, "marts.marks", schools=[101], folder=tmp_path / "out", language="en")
+    about = openpyxl.load_workbook(file.path)["About"].iter_rows(max_col=2, values_only=True)
+    assert dict(about)["School"] == "101 (101)"
+
+
+def test_those_of_one_name_are_told_apart_by_their_keys() -> None:
+    named = {"1": "一中", "2": "二中", "3": "一中"}
+    assert told_apart(named) == {"1": "一中 (1)", "2": "二中", "3": "一中 (3)"}
