@@ -16,8 +16,8 @@ def bundle(folder: Path) -> str:
     """The script. It is put together once for each version of vl-convert, and kept in `folder`."""
     kept = folder / f"vega-{version('vl-convert-python')}.js"
     if not kept.exists():
-        # Who may only read the home has it put together each time.
-        with suppress(PermissionError):
+        # Who may only read the home, or its disk, has it put together each time.
+        with suppress(OSError):
             folder.mkdir(exist_ok=True)
             write_text(kept, _made())
             for old in set(folder.glob("vega-*.js")) - {kept}:

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from published_kit import ANY, ORIGIN, exported, publish
 
+from exports.board.bundle import bundle
 from exports.export import Failed, Format, Options, Unknown, Written, export
 from exports.flat import STARTS, write_csv
 from exports.sheets import Column, Sheet, Words
@@ -340,3 +341,14 @@ def test_a_school_without_a_name_is_called_by_its_id(published: Path, tmp_path: 
 def test_those_of_one_name_are_told_apart_by_their_keys() -> None:
     named = {"1": "一中", "2": "二中", "3": "一中"}
     assert told_apart(named) == {"1": "一中 (1)", "2": "二中", "3": "一中 (3)"}
+
+
+def test_a_disk_that_may_only_be_read_has_the_script_of_the_board_made_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("exports.board.bundle.write_text", refused)
+    monkeypatch.setattr("exports.board.bundle._made", lambda: "/* made */")
+    assert bundle(tmp_path / "cache") == "/* made */"
