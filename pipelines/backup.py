@@ -66,6 +66,8 @@ def back_up(settings: Settings, folder: Path, keep: int) -> Backup:
     before = next(iter(backups(folder)), None)
     with workspace(folder) as scratch:
         copy, linked, size, files = scratch / "home", 0, 0, 0
+        # For the owner alone, also where the folder is for others too.
+        copy.mkdir(mode=0o700)
         for source, name in _files_of(settings):
             try:
                 is_linked = _copy(source, copy / name, before / name if before else None)
@@ -109,6 +111,7 @@ def restore(settings: Settings, backup: Path) -> Backup:
         )
     tables = _whole_tables(backup / "lake")
     size = files = 0
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with workspace(home) as scratch:
         for source in _files_below(backup):
             _copy(source, scratch / source.relative_to(backup), None)

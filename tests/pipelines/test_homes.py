@@ -296,3 +296,13 @@ def test_what_is_written_while_it_is_copied_is_in_the_next_backup(
     again = back_up(small, folder, keep=2)
     with closing(sqlite3.connect(again.path / "pushes.sqlite")) as con:
         assert con.execute("SELECT number FROM events").fetchall() == [(2,)]
+
+
+def test_a_backup_and_a_home_that_is_made_of_it_are_for_their_owner_alone(
+    small: Settings, tmp_path: Path
+) -> None:
+    folder, new = tmp_path / "backups", tmp_path / "new"
+    folder.mkdir(mode=0o755)
+    made = back_up(small, folder, keep=1)
+    restore(small.model_copy(update={"home": new}), folder)
+    assert [path.stat().st_mode & 0o077 for path in (made.path, new)] == [0, 0]
