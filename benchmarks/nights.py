@@ -1,7 +1,7 @@
 """Nights in a row on which nothing, little or everything changes, for one school, for five and for twenty.
 
-    .venv/bin/python -m benchmarks.nights [--schools 1 5 20] [--changed 0 1 100] [--students 60] [--nights 10]
-        [--loads-only]
+    .venv/bin/python -m benchmarks.nights [--schools 1 5 20] [--changed 0 1 100] [--students 60]
+        [--semesters 2] [--nights 10] [--loads-only]
 
 Before each later night so many percent of the rows of CHANGED get another text at the platform. Each night is
 one `campus sync` in a process of its own, on the home that the nights before it left; the first one loads
@@ -34,6 +34,7 @@ def main() -> None:
     arguments.add_argument("--schools", type=int, nargs="+", default=[1, 5, 20])
     arguments.add_argument("--changed", type=int, nargs="+", default=[0, 1, 100], help="percent of the rows")
     arguments.add_argument("--students", type=int, default=60)
+    arguments.add_argument("--semesters", type=int, default=2, help="of each school; the last one is current")
     arguments.add_argument("--nights", type=int, default=10)
     arguments.add_argument("--loads-only", action="store_true", help="without the build and its publication")
     arguments.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
@@ -44,7 +45,7 @@ def main() -> None:
     print("schools  changed  night" + "".join(f"{name:>12}" for name in COLUMNS), flush=True)
     for schools, share in product(options.schools, options.changed):
         with (
-            running(schools=schools, students=options.students) as platform,
+            running(schools=schools, students=options.students, semesters=options.semesters) as platform,
             tempfile.TemporaryDirectory() as home,
         ):
             for number in range(1, options.nights + 1):
