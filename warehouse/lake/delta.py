@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import random
 import time
+import weakref
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +19,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 from deltalake import DeltaTable, Field, Schema
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.fs import DeltaStorageHandler
 
 from warehouse.lake.log_batch import LogBatch
@@ -45,7 +48,8 @@ class SchemaConflict(Exception):
 
 
 class Lake:
-    """Delta tables below `root`, opened by name, which processes and threads may share.
+    """Delta tables below `root`, opened by name, which processes and threads may share. Whoever deletes a
+    table's folder and makes it anew needs a new one.
 
     `batch`: what a run has to say in the logs and has not written yet (`log_writer.batched`)."""
 
@@ -53,13 +57,35 @@ class Lake:
         self.root = root.rstrip("/") if "://" in root else str(Path(root).absolute())
         self.storage_options = dict(storage_options or {})
         self.batch: LogBatch | None = None
+        self._returned: defaultdict[str, list[DeltaTable]] = defaultdict(list)
 
     def uri(self, table: Stored) -> str:
         return f"{self.root}/{table.folder}"
 
     def open(self, table: Stored, version: int | None = None) -> DeltaTable:
-        """The table as of `version` (default: now). Raises deltalake's TableNotFoundError before `ensure`."""
-        return DeltaTable(self.uri(table), version=version, storage_options=self.storage_options)
+        """The table as of `version` (default: now), for the caller alone. Raises deltalake's
+        TableNotFoundError before `ensure`."""
+        if version is not None:
+            return DeltaTable(self.uri(table), version=version, storage_options=self.storage_options)
+        kept = self._brought_up_to_date(table) or DeltaTable(
+            self.uri(table), storage_options=self.storage_options
+        )
+        lent = copy(kept)
+        weakref.finalize(lent, self._returned[table.folder].append, kept)
+        return lent
+
+    def _brought_up_to_date(self, table: Stored) -> DeltaTable | None:
+        """A table that was open before and nobody uses any more. To open one reads all of its files' names,
+        to bring it up to date only what was committed since."""
+        while self._returned[table.folder]:
+            kept = self._returned[table.folder].pop()
+            try:
+                kept.update_incremental()
+            except DeltaError:
+                # What was committed since has been cleaned up: to open it anew says what there is.
+                continue
+            return kept
+        return None
 
     def ensure(self, tables: Iterable[Stored]) -> None:
         """Create `tables` and the warehouse's own logs where missing, and add new columns and properties.

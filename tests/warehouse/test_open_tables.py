@@ -1,0 +1,80 @@
+"""A table that was open before is brought up to date: it has to be as one that is opened anew."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lake_kit import MARKS, row, sync
+
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import CHANGES, LOAD_LOG, STANDINGS
+from warehouse.lake.tables import Column, Slice
+from warehouse.maintenance.compaction import maintain
+
+SLICES = [Slice.of(_school_id=101, _semester_id=each) for each in (20, 21)]
+TABLES = (MARKS, CHANGES, LOAD_LOG, STANDINGS)
+WIDER = replace(MARKS, columns=(*MARKS.columns, Column("hint", pa.string(), "Hint")))
+
+
+def as_it_is(opened: DeltaTable) -> dict[str, Any]:
+    """All that is asked of an open table."""
+    return {
+        "version": opened.version(),
+        "files": sorted(opened.file_uris()),
+        "of slices": [sorted(opened.file_uris(file_pruning_predicate=each.predicate)) for each in SLICES]
+        if "_semester_id" in {field.name for field in opened.schema().fields}
+        else [],
+        "schema": opened.schema().to_json(),
+        "configuration": opened.metadata().configuration,
+        "transactions": [opened.transaction_version(each.counter) for each in SLICES],
+        "rows": sum(batch.num_rows for batch in opened.scan()),
+    }
+
+
+def _load(slice: int) -> Callable[[Lake, int], Any]:
+    return lambda lake, number: sync(
+        lake, number, [row(id, number) for id in range(number % 3, 4)], slice=SLICES[slice]
+    )
+
+
+def _maintain(lake: Lake, _number: int) -> None:
+    maintain(lake, [MARKS], Path(lake.root).parent / "work", timedelta(0))
+
+
+STEPS: dict[str, Callable[[Lake, int], Any]] = {
+    "load": _load(0),
+    "load of the other slice": _load(1),
+    "upkeep": _maintain,
+    "a new column": lambda lake, _: lake.ensure([WIDER]),
+}
+
+
+@given(steps=st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.booleans()), min_size=2, max_size=14))
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_table_that_stayed_open_is_as_one_opened_anew(steps: list[tuple[str, bool]]) -> None:
+    with TemporaryDirectory() as folder:
+        lakes = [Lake(f"{folder}/lake"), Lake(f"{folder}/lake")]
+        lakes[0].ensure([MARKS])
+        for number, (step, other) in enumerate(steps):
+            # What another process does is seen too.
+            STEPS[step](lakes[other], number)
+            for lake in lakes:
+                for table in TABLES:
+                    assert as_it_is(lake.open(table)) == as_it_is(DeltaTable(lake.uri(table))), (step, table)
+
+
+def test_whoever_has_a_table_open_keeps_it_as_it_was(lake: Lake) -> None:
+    _load(0)(lake, 0)
+    lake.open(MARKS)
+    first = lake.open(MARKS)
+    before = as_it_is(first)
+    _load(0)(lake, 1)
+    assert as_it_is(lake.open(MARKS)) != before
+    assert as_it_is(first) == before
