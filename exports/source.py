@@ -51,6 +51,8 @@ NOT_SHOWN = f"""
     )
     SELECT id::VARCHAR AS id FROM ids GROUP BY id HAVING NOT bool_or(is_shown)
 """
+#: How the resources begin whose slices are segments or reports, with numbers that may be a semester's id.
+NOT_BY_SEMESTER = ("datasets.", "reports.", "report_")
 #: Of each table the resources that it stands on, and what it is called.
 TABLES = """
     SELECT schema_name, table_name, stands_on, label_zh FROM quality.dictionary WHERE column_name IS NULL
@@ -166,7 +168,12 @@ def _loads(con: duckdb.DuckDBPyConnection, proven: Path, generation: str, school
     elsewhere = {row["id"] for row in records(con, NOT_SHOWN, given)}
     tables = records(con, TABLES, {})
     return Loads(
-        tuple(row for row in standings if elsewhere.isdisjoint(row["slice"].split(":")[1:2])),
+        tuple(
+            row
+            for row in standings
+            if row["resource"].startswith(NOT_BY_SEMESTER)
+            or elsewhere.isdisjoint(row["slice"].split(":")[1:2])
+        ),
         {f"{row['schema_name']}.{row['table_name']}": frozenset(row["stands_on"] or ()) for row in tables},
         {
             row["table_name"]: Words(english(row["table_name"]), row["label_zh"] or row["table_name"])

@@ -102,6 +102,21 @@ def test_semesters_that_are_not_shown_make_it_no_older(published: Path) -> None:
     assert "Not up to date" in said(of(published)), "the other interface's id of the semester that is shown"
 
 
+def test_segments_of_datasets_have_numbers_that_are_no_semesters(published: Path) -> None:
+    with duckdb.connect(str(published)) as con:
+        con.execute(
+            "INSERT INTO core.dim_semester VALUES (101, 20, 'S', true, NULL), (101, 3, 'S', false, NULL)"
+        )
+        con.execute("INSERT INTO quality.semester_calendars VALUES (101, 3, 3), (101, 20, 20)")
+        con.execute("INSERT INTO marts.early_warning VALUES (101, 20), (101, 3)")
+        con.execute(STANDS.replace("students", "datasets.survey"))
+    log(published, "datasets.survey", "2026-03-02 02:00", "ok", "101:2")
+    log(published, "datasets.survey", "2026-03-01 02:00", "ok", "101:3")
+    log(published, "datasets.survey", "2026-03-02 02:00", "failed", "101:3")
+    assert of(published).name == "marts.marks_101_2026-03-01.xlsx"
+    assert "Not up to date" in said(of(published))
+
+
 def test_nights_that_changed_nothing_make_it_younger(published: Path) -> None:
     prove(published.parent, [standing(NIGHT)])
     assert of(published).name == "marts.marks_101_2026-03-03.xlsx"
