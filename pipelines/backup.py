@@ -122,7 +122,7 @@ def restore(settings: Settings, backup: Path) -> Backup:
                 shutil.copytree(entry, there, dirs_exist_ok=True)
             elif not (home / entry.name).exists():
                 entry.rename(home / entry.name)
-    _close_runs(settings)
+    _close_runs(settings, there)
     return Backup(backup, files, 0, size, tables)
 
 
@@ -187,10 +187,11 @@ def _whole_tables(lake: Path) -> int:
     return len(logs)
 
 
-def _close_runs(settings: Settings) -> None:
+def _close_runs(settings: Settings, there: Path) -> None:
     """No process of this home goes on with what was under way. Runs in Postgres are not of the backup, and
     may be those of the home that it was made of."""
-    if POSTGRES_URL in os.environ:
+    config = there / "dagster.yaml"
+    if POSTGRES_URL in os.environ or (config.exists() and POSTGRES_URL in config.read_text(encoding="utf-8")):
         return
     with open_instance(settings) as instance:
         for run in instance.get_runs(dg.RunsFilter(statuses=UNFINISHED_RUNS)):

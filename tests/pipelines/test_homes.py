@@ -256,6 +256,9 @@ def test_a_trial_restore_leaves_runs_in_postgres_alone(
     monkeypatch.setenv(POSTGRES_URL, "postgresql+psycopg2://nobody@127.0.0.1:1/nothing")
     back_up(small, tmp_path / "backups", keep=1)
     restore(small.model_copy(update={"home": tmp_path / "trial"}), tmp_path / "backups")
+    # Nor is their address asked for, which a trial on another machine has not.
+    monkeypatch.delenv(POSTGRES_URL)
+    restore(small.model_copy(update={"home": tmp_path / "other"}), tmp_path / "backups")
 
 
 def test_a_full_disk_of_backups_is_named(
