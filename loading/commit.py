@@ -13,6 +13,7 @@ from campus.registry import ResourceSpec
 from loading.runtime import Cause, Runtime
 from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice, Table
+from warehouse.load.change_log import record_changes
 from warehouse.load.commit import Guard, Outcome, SliceError, commit
 from warehouse.load.load_log import record_failure, record_load
 from warehouse.load.merge import READ
@@ -81,6 +82,9 @@ def confirm_slice(
 ) -> Loaded:
     """Write down that nothing of a slice has changed: what came, if anything, is held as it was sent. total:
     how many rows the platform says it has; None: it was not asked."""
+    if table.tracks_changes:
+        # The sync that committed the rows may have ended before it logged what it changed.
+        record_changes(runtime.lake, table, slice, runtime.scratch)
     traffic = traffic_of(account)
     record_load(
         runtime.lake,

@@ -141,6 +141,26 @@ def test_an_interrupted_night_and_rows_in_quarantine_are_made_good(synced: World
     assert in_part(night(world)) == set(ASKED)
 
 
+def test_a_change_that_could_not_be_logged_is_logged_by_the_next_sync(
+    synced: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are committed by then, and the next sync finds nothing new of them."""
+    world = synced
+    key = alive(world, "grades")[-1]["key"]
+    world.platform.update("grades", key, score="3", real_score="3")
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("warehouse.load.change_log.append", full)
+        assert world.load(select=SELECTED).problems
+    assert differing(world) == {}
+    night(world)
+    logged = [row for row in world.log("changes") if row["key"] == str(key) and row["field"] == "score"]
+    assert [row["after"] for row in logged] == ["3.000000000000000000"]
+
+
 def test_all_is_read_again_after_so_many_days(synced: World) -> None:
     world = synced
     options = world.settings.options
