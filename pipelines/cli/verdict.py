@@ -1,12 +1,13 @@
 """The last line of a sync that has failed: how much of how much, why, since when the data are old, what to
 do."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from pipelines.of_schools import named
 from pipelines.sync import JobEnd
+from warehouse.age import age_of
 
 Row = Mapping[str, Any]
 
@@ -50,13 +51,14 @@ def _counted(loaded: int, failed: Sequence[Row], schools: Collection[int], halte
 
 
 def _age_of_all(standings: Sequence[Row], schools: Collection[int]) -> str:
-    """As of when the school is whose last good load is the oldest."""
-    last: dict[int, datetime] = {}
+    """As of when the oldest of the schools' data are. What this sync has loaded before it was cut short makes
+    nothing else younger."""
+    by_school: defaultdict[int, list[Row]] = defaultdict(list)
     for row in standings:
-        school_id, at = row["_school_id"], row["complete_at"]
-        if at is not None and (not schools or school_id in schools):
-            last[school_id] = max(at, last.get(school_id, at))
-    return f"The data are as of {min(last.values()):%Y-%m-%d %H:%M}." if last else "There are no data yet."
+        if not schools or row["_school_id"] in schools:
+            by_school[row["_school_id"]].append(row)
+    held = [at for rows in by_school.values() if (at := age_of(rows).as_of)]
+    return f"The data are as of {min(held):%Y-%m-%d %H:%M}." if held else "There are no data yet."
 
 
 def _age_of(failed: Sequence[Row], standings: Sequence[Row]) -> str:

@@ -128,8 +128,11 @@ def row(school_id: int, slice: str, status: str) -> dict[str, object]:
     return {"_school_id": school_id, "resource": "students", "slice": slice, "status": status}
 
 
-def standing(school_id: int, slice: str, at: datetime | None) -> dict[str, object]:
-    return {"_school_id": school_id, "resource": "students", "slice": slice, "complete_at": at}
+def standing(
+    school_id: int, slice: str, at: datetime | None, resource: str = "students"
+) -> dict[str, object]:
+    ended = {"status": "ok" if at else "failed", "finished_at": at or NIGHT, "requests": 1}
+    return {"_school_id": school_id, "resource": resource, "slice": slice, "complete_at": at, **ended}
 
 
 def test_what_failed_of_a_night_is_told_with_its_age() -> None:
@@ -159,3 +162,6 @@ def test_a_night_that_was_cut_short_says_where_and_how_old_the_rest_is() -> None
     line = verdict(ends, [row(101, "101", "ok")], held, [101, 102])
     assert line.startswith("FAILED: stopped after 1 slices of 2 schools. http://x answers nothing. The data")
     assert "as of 2026-03-01 02:00" in line
+    # The semesters had come before the platform went, and are not what people look at.
+    held = [standing(101, "101", NIGHT, "semesters"), standing(101, "101", NIGHT - timedelta(days=3))]
+    assert "as of 2026-02-27 02:00" in verdict(ends, [row(101, "101", "ok")], held, [101])
