@@ -157,7 +157,7 @@ def test_a_night_that_was_cut_short_says_where_and_how_old_the_rest_is() -> None
     held = [
         standing(101, "101", NIGHT),
         standing(102, "102", None),
-        standing(102, "102:20", NIGHT - timedelta(days=1)),
+        standing(102, "102:20", NIGHT - timedelta(days=1), "scores"),
     ]
     line = verdict(ends, [row(101, "101", "ok")], held, [101, 102])
     assert line.startswith("FAILED: stopped after 1 slices of 2 schools. http://x answers nothing. The data")
