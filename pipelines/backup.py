@@ -71,6 +71,9 @@ def back_up(settings: Settings, folder: Path, keep: int) -> Backup:
         for source, name in _files_of(settings):
             try:
                 is_linked = _copy(source, copy / name, before / name if before else None)
+            except FileNotFoundError:
+                # Replaced meanwhile, by a notice or the UI. What a table lacks shows below.
+                continue
             except (OSError, sqlite3.Error) as error:
                 if is_full(str(error)):
                     # It is not the home's disk that needs room.
@@ -140,7 +143,8 @@ def _files_of(settings: Settings) -> Iterator[tuple[Path, Path]]:
 def _files_below(entry: Path) -> Iterator[Path]:
     """The file, or those below the folder."""
     for file in sorted(entry.rglob("*")) if entry.is_dir() else [entry]:
-        if file.is_file() and not file.name.endswith(BESIDE_SQLITE):
+        unfinished = any(part.startswith(UNFINISHED) for part in file.relative_to(entry.parent).parts)
+        if file.is_file() and not unfinished and not file.name.endswith(BESIDE_SQLITE):
             yield file
 
 

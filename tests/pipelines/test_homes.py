@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import sqlite3
 import tarfile
 from collections.abc import Iterator
@@ -309,3 +310,22 @@ def test_a_backup_and_a_home_that_is_made_of_it_are_for_their_owner_alone(
     made = back_up(small, folder, keep=1)
     restore(small.model_copy(update={"home": new}), folder)
     assert [path.stat().st_mode & 0o077 for path in (made.path, new)] == [0, 0]
+
+
+def test_what_others_have_begun_or_taken_away_meanwhile_is_left_out(
+    small: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, gone = small.home / "shared" / ".campus-unfinished-1" / "a.xlsx", small.home / "told.json.17"
+    begun.parent.mkdir(parents=True)
+    begun.touch()
+    gone.touch()
+    copy = shutil.copy2
+
+    def copied(source: Path, target: Path) -> None:
+        if source == gone:
+            source.unlink()
+        copy(source, target)
+
+    monkeypatch.setattr("shutil.copy2", copied)
+    made = back_up(small, tmp_path / "backups", keep=1)
+    assert {path.name for path in made.path.iterdir()} == {"lake", "dagster"}
