@@ -9,6 +9,7 @@ import dagster as dg
 from assets.models import PUBLISHED
 from exports.export import Failed, Options, Written, export
 from exports.ready import BOARD
+from warehouse.publish.build import of_another_version
 
 
 def export_assets(
@@ -30,6 +31,8 @@ def export_assets(
         def written() -> dg.MaterializeResult[None]:
             if not published.exists():
                 raise dg.Failure(f"{published} is not there yet: publish it first", allow_retries=False)
+            if problem := of_another_version(published):
+                raise dg.Failure(problem, allow_retries=False)
             ends = list(export(published, names, school_ids, replace(options, previews=True)))
             files = [end for end in ends if isinstance(end, Written)]
             problems = [f"{end.what}: {end.problem}" for end in ends if isinstance(end, Failed)]

@@ -8,6 +8,7 @@ import duckdb
 from exports.export import Failed, Format, Options, Unknown, Written, export
 from pipelines.cli.display import complain, console, errors
 from pipelines.settings import Settings
+from warehouse.publish.build import of_another_version
 
 
 def run_export(
@@ -21,6 +22,8 @@ def run_export(
     """Write files and say which. `names`: none: those of campus.yaml. The exit status."""
     if not settings.published.exists():
         return _refused(f"{settings.published} is not there yet: run `campus sync`")
+    if problem := of_another_version(settings.published):
+        return _refused(problem)
     names = names or configured_names(settings)
     options = export_options(settings, format, folder)
     status = 0

@@ -20,7 +20,7 @@ from pipelines.resources import build_of
 from pipelines.settings import Settings
 from warehouse.files import workspace
 from warehouse.lake.sql import connect
-from warehouse.publish.build import models_version
+from warehouse.publish.build import models_version, of_another_version
 from warehouse.publish.compiled_models import Project, read_project
 from warehouse.publish.dbt_project import compiled
 from warehouse.publish.model_runner import Built, Checked, run
@@ -46,6 +46,9 @@ def run_thresholds(settings: Settings, schools: Sequence[int]) -> int:
     """Show how many students each rule would flag. The exit status."""
     if not settings.published.exists():
         complain(f"{settings.published} is not there yet: run `campus sync`")
+        return 1
+    if problem := of_another_version(settings.published):
+        complain(problem)
         return 1
     build = build_of(settings)
     project = read_project(compiled(build))

@@ -98,6 +98,34 @@ def test_without_a_published_file_it_says_what_to_do(home: Path) -> None:
     assert done.stderr == f"campus: {home}/campus.duckdb is not there yet: run `campus sync`\n"
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE quality.publication SET models_version = 'that of the version before'",
+        "ALTER TABLE quality.publication DROP models_version",
+    ],
+)
+def test_nothing_is_made_of_a_file_that_another_version_published(
+    statement: str, home: Path, instance: dg.DagsterInstance
+) -> None:
+    with duckdb.connect(str(home / "campus.duckdb")) as con:
+        con.execute(statement)
+    problem = f"{home}/campus.duckdb was published by another version: run `campus build` first"
+    done = campus("--all")
+    assert (done.exit_code, done.stderr) == (1, f"campus: {problem}\n")
+    job = definitions(home, workbooks=("grades",)).resolve_job_def(EXPORTS)
+    made = job.execute_in_process(instance=instance, raise_on_error=False)
+    [failure] = [event.step_failure_data for event in made.all_events if event.is_step_failure]
+    assert failure.user_failure_data and failure.user_failure_data.description == problem
+    assert not list(home.glob("exports/*"))
+
+
+def test_other_thresholds_than_those_of_the_file_do_not_hold_it_up(home: Path) -> None:
+    with duckdb.connect(str(home / "campus.duckdb")) as con:
+        con.execute("UPDATE quality.publication SET models_version = models_version || '-0123abcd'")
+    assert campus("--all").exit_code == 0
+
+
 @pytest.fixture
 def instance() -> Iterator[dg.DagsterInstance]:
     with dg.DagsterInstance.ephemeral() as ephemeral:

@@ -64,6 +64,14 @@ def carried_by(published: Path, version: str) -> Path | None:
     return published if made_by(published) == version and not _is_loose(published) else None
 
 
+def of_another_version(published: Path) -> str | None:
+    """Why nothing is to be made of a published file: the models of this version have other tables, or mean
+    something else by them. None: it is of these models, whatever the thresholds."""
+    if (made_by(published) or "").partition("-")[0] == fingerprint(PROJECT.parent):
+        return None
+    return f"{published} was published by another version: run `campus build` first"
+
+
 def _is_loose(file: Path) -> bool:
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         [(used, free)] = con.execute("SELECT used_blocks, free_blocks FROM pragma_database_size()").fetchall()
