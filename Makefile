@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test faults check old-duckdb model dictionary bench-setup lock
+.PHONY: setup demo test faults check old-duckdb model dictionary diagram bench-setup lock
 
 setup: .venv/installed
 
@@ -43,6 +43,10 @@ model: setup
 # After a change of contracts or models: the page that tests/models/test_dictionary.py compares with.
 dictionary: setup
 	CAMPUS_WRITE_DICTIONARY=1 $(BIN)/pytest tests/models/test_dictionary.py
+
+# After a change of keys or joins in core: the picture that tests/house/test_diagram.py compares with.
+diagram: setup
+	$(BIN)/python -m pipelines.cli.diagram
 
 # What benchmarks/datasets and benchmarks/exports measure this project against has an environment of its own.
 bench-setup: .venv-bench/installed
