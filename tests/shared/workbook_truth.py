@@ -82,9 +82,9 @@ def rows_of(query: str, *, beside: tuple[str, ...] = (), rising: str = "", withi
             for left_out in combinations(same, missing)
             if all(_said(expected[0][place]) in "\n".join(tab.head) for place in left_out)
         )
-        if rising:
+        if tuple(rising.split(" / ")) in tab.labels:
             values = tab.column(*rising.split(" / "))
-            groups = tab.column(within) if within else [""] * len(values)
+            groups = tab.column(within) if (within,) in tab.labels else [""] * len(values)
             for group in set(groups):
                 of_group = [value for value, one in zip(values, groups, strict=True) if one == group]
                 assert of_group == sorted(of_group)
