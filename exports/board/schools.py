@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,7 +60,7 @@ def write_board_of_all(
             "schools": [RATE, LAST_DAY, *warnings, ROLLS, SMALL],
             "weeks": [RATE],
             "levels": [*warnings, SMALL],
-            "bands": [BAND],
+            "bands": [BAND, SMALL],
         },
     }
     everything: dict[str, Any] = {
@@ -80,8 +81,16 @@ def _rows(con: duckdb.DuckDBPyConnection, school: School) -> Mapping[str, list[d
     return {
         "weeks": whole(rows(con, WEEKS, school.id)),
         "levels": [{**placed, **level} for level in _levels(con, school.id)],
-        "bands": whole(rows(con, BANDS, school.id)),
+        "bands": of_many(whole(rows(con, BANDS, school.id))),
     }
+
+
+def of_many(bands: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The bands of subjects in which so many have a grade that none of them can be told from it."""
+    graded: Counter[str] = Counter()
+    for row in bands:
+        graded[row["subject"]] += row["grades"]
+    return [row for row in bands if graded[row["subject"]] >= SMALLEST]
 
 
 def _levels(con: duckdb.DuckDBPyConnection, school_id: int) -> list[dict[str, Any]]:

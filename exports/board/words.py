@@ -128,5 +128,8 @@ BAND = Definition(
 )
 SMALL = Definition(
     Words("Small numbers", "小数目"),
-    Words("1 to 4 students are shown as < 5.", "1至4人显示为“< 5”。"),
+    Words(
+        "1 to 4 students are shown as < 5; subjects with fewer than 5 grades are left out.",
+        "1至4人显示为“< 5”；成绩不足5个的学科不列出。",
+    ),
 )
