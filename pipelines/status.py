@@ -166,7 +166,7 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
     if failing:
         yield (
             f"Slices of school {', '.join(map(str, failing))} could not be loaded, for the reasons above; "
-            f"docs/operating.md says what to do about each. Their last good rows stay."
+            f"docs/running.md says what to do about each. Their last good rows stay."
         )
     if any(each.quarantined for each in schools):
         yield "Rows wait in quarantine: campus quarantine list; once mended, campus quarantine replay."

@@ -174,7 +174,7 @@ def status() -> None:
 
 @main.command(
     epilog=example(
-        'sql "FROM marts.early_warning LIMIT 5"', 'sql "FROM core.dim_class" --format csv > classes.csv'
+        'sql "FROM marts.early_warning LIMIT 5"', 'sql "FROM core.dim_student" --format csv > students.csv'
     )
 )
 @click.argument("query")

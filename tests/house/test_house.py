@@ -52,6 +52,26 @@ def test_what_a_page_says_where_to_find_is_there(page: str) -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+def test_each_link_of_a_page_leads_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *(ROOT / "docs").glob("*.md")]
+    anchors = {page: _anchors(page.read_text(encoding="utf-8")) for page in pages}
+    astray = []
+    for page in pages:
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            name, _, anchor = link.partition("#")
+            file = (page.parent / name).resolve() if name else page
+            leads = file.exists() and (not anchor or anchor in anchors[file])
+            if not leads and not link.startswith("http"):
+                astray.append((page.name, link))
+    assert astray == []
+
+
+def _anchors(text: str) -> set[str]:
+    """The names by which headings are linked to."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def _imported(path: Path) -> set[str]:
     """The top-level packages that a module imports, inside functions too."""
     names: set[str] = set()

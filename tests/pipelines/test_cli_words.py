@@ -1,6 +1,7 @@
 """What the terminal shows of queries and of help."""
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from pipelines.cli import rows
 from pipelines.cli.main import main
 from pipelines.cli.rows import print_rows
 from pipelines.cli.sql import run_sql
+from warehouse.publish.dbt_project import PROJECT
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +83,8 @@ def test_help_is_whole_and_has_an_example(command: list[str]) -> None:
     done = CliRunner().invoke(main, [*command, "--help"])
     assert done.exit_code == 0
     assert "Example:" in done.output
+    tables = re.findall(r"\b(?:core|marts)[.](\w+)", done.output)
+    assert [table for table in tables if not list((PROJECT / "models").rglob(f"{table}.sql"))] == []
     listed = done.output.partition("\nCommands:")[2]
     assert "..." not in listed
 

@@ -141,7 +141,7 @@ def test_what_failed_of_a_night_is_told_with_its_age() -> None:
     held = [standing(101, "101", NIGHT), standing(102, "102", NIGHT - timedelta(days=3))]
     line = verdict(ends, log, held, [101, 102])
     assert line.startswith("FAILED: 1 of 2 schools loaded whole, 2 of 3 slices. 1 failed; its last good")
-    assert "What failed is as of 2026-02-27 02:00. docs/operating.md" in line and "\n" not in line
+    assert "What failed is as of 2026-02-27 02:00. docs/running.md" in line and "\n" not in line
 
 
 def test_schools_that_lack_something_are_named_where_there_are_many() -> None:
