@@ -4,7 +4,8 @@
 --   is_suppressed: the figures tell about single students, or let others be worked out that do, so that files that
 --   leave the house show none of them. That is so of a group of fewer than small_group_students
 --   (seeds.attendance_thresholds), and of the next ones in size, until what is left of the whole tells of two groups
---   at least and of so many students. Of a cohort all groups of a kind are suppressed, or none. Here they all are.
+--   at least and of so many students. Of a cohort all groups of a kind are suppressed, or none; where cohorts lack groups,
+--   so that a small one could be worked out all the same, all rows of the kind are. Here they all are.
 -- Source: marts.attendance_student_semester, marts.grade_student_semester, core.dim_student.
 with attendance as (
     select * from {{ ref('attendance_student_semester') }}
@@ -199,6 +200,55 @@ ranked as (
         and hidden_kinds.group_type = sized.group_type
         and hidden_kinds.cohort_id is not distinct from sized.cohort_id
     where not sized.is_school
+),
+
+-- Which cells of the table of places (cohorts and the school) by groups are hidden, whole places among them. Such a cell
+-- cannot be worked out from the others where it is the corner of a rectangle of hidden ones.
+hidden as (
+    select
+        *,
+        if(is_school, 'school', coalesce(cast(cohort_id as varchar), 'none')) as place,
+        unnest(if(group_type = 'all', ['gender', 'boarding'], [group_type])) as kind
+    from ranked
+    where is_hidden
+),
+
+corners as (
+    select distinct
+        one.school_id,
+        one.semester_id,
+        one.kind,
+        one.place,
+        one.group_code
+    from hidden as one
+    inner join hidden as beside
+        on beside.school_id = one.school_id
+        and beside.semester_id = one.semester_id
+        and beside.kind = one.kind
+        and beside.place = one.place
+        and beside.group_code <> one.group_code
+    inner join hidden as below
+        on below.school_id = one.school_id
+        and below.semester_id = one.semester_id
+        and below.kind = one.kind
+        and below.group_code = one.group_code
+        and below.place <> one.place
+    inner join hidden as across
+        on across.school_id = one.school_id
+        and across.semester_id = one.semester_id
+        and across.kind = one.kind
+        and across.place = below.place
+        and across.group_code = beside.group_code
+),
+
+-- Kinds of which a small group could be worked out all the same, as few cohorts have groups to hide it among.
+open_kinds as (
+    select distinct school_id, semester_id, group_type
+    from hidden
+    anti join corners using (school_id, semester_id, kind, place, group_code)
+    where
+        is_small
+        and group_type <> 'all'
 )
 
 select
@@ -213,7 +263,7 @@ select
     ranked.group_code,
     {{ in_words('group', 'ranked.group_code') }},
     'all' as population,
-    coalesce(ranked.is_hidden, true) as is_suppressed,
+    coalesce(ranked.is_hidden, true) or open_kinds.school_id is not null as is_suppressed,
     ranked.students,
     ranked.recorded_students,
     ranked.recorded,
@@ -236,3 +286,7 @@ from ranked
 left join semesters
     on semesters.school_id = ranked.school_id
     and semesters.semester_id = ranked.semester_id
+left join open_kinds
+    on open_kinds.school_id = ranked.school_id
+    and open_kinds.semester_id = ranked.semester_id
+    and open_kinds.group_type = ranked.group_type
