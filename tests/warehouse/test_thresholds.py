@@ -101,6 +101,16 @@ def test_each_change_is_another_version(tmp_path: Path) -> None:
         ),
         (
             f"{RULES}.csv",
+            "school_id,indicator,minimum\n101.4,lateness_rate,1.5\n0101,lateness_rate,2\n",
+            [
+                "line 2: minimum is '1.5', expected a whole number",
+                "line 2: school_id is '101.4', expected a whole number",
+                "line 3: school_id is '0101', expected a whole number",
+            ],
+        ),
+        (f"{RULES}.csv", "indicator\n" + "x" * 200_000, ["is no CSV file: field larger than field limit"]),
+        (
+            f"{RULES}.csv",
             "indicator,warning\nlateness,15\nscore_rate,60\nscore_rate,65\n",
             [
                 "line 2: there is no indicator 'lateness'; is it lateness_rate?",
