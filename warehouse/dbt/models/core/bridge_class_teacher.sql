@@ -2,8 +2,8 @@
 -- Rules: who is listed is v3's list where it names anybody, else v1's; place is that in the list. The interface has no
 --   roles among the teachers of a course class. Memberships with their days are v3's (bridge_class_member): as in
 --   bridge_class_student, several are one, from the first day of any to the last. is_current: listed and not left, or,
---   of a class without a list, a member.
--- Source: raw.classes, raw.v1_classes, raw.class_members, raw.teachers.
+--   of a class without a list, a member. Who left after the last day of a semester that is over taught it to its end.
+-- Source: raw.classes, raw.v1_classes, raw.class_members, raw.teachers, core.dim_semester.
 with course_classes as (
     select * from {{ ref('dim_course_class') }}
 ),
@@ -18,6 +18,10 @@ members as (
 
 teachers as (
     select * from {{ ref('dim_teacher') }}
+),
+
+semesters as (
+    select * from {{ ref('dim_semester') }}
 ),
 
 classes as (
@@ -71,7 +75,11 @@ select
     class_teachers.place,
     class_teachers.joined_on,
     class_teachers.left_on,
-    class_teachers.left_on is null and (class_teachers.place is not null or classes.teacher_ids = []) as is_current
+    (
+        class_teachers.left_on is null
+        or coalesce(semesters.is_over and class_teachers.left_on > semesters.last_day, false)
+    )
+    and (class_teachers.place is not null or classes.teacher_ids = []) as is_current
 from class_teachers
 inner join classes
     on classes.school_id = class_teachers.school_id
@@ -79,3 +87,6 @@ inner join classes
 left join teachers
     on teachers.school_id = class_teachers.school_id
     and teachers.teacher_id = class_teachers.teacher_id
+left join semesters
+    on semesters.school_id = classes.school_id
+    and semesters.semester_id = classes.semester_id
