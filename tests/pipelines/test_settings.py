@@ -15,7 +15,7 @@ from campus.reports.selection import ReportSelection
 from loading.reports.tables import selections_of
 from pipelines.options import DatasetOptions, Options, ReportOptions, Section
 from pipelines.resources import wanted_reports
-from pipelines.settings import Settings, SettingsError, load_settings
+from pipelines.settings import SETTINGS, Settings, SettingsError, load_settings
 
 ROOT = Path(__file__).parents[2]
 CAMPUS = Path(sys.executable).parent / "campus"
@@ -291,6 +291,11 @@ def test_every_report_is_asked_with_dates_as_the_platform_wants_them() -> None:
     options = Options.model_validate({"reports": [{"report": "12"}], "platform": {"date_ranges": "text"}})
     wanted = wanted_reports(Settings(reports=("marks",), options=options))
     assert [one.selection.date_ranges for one in wanted] == ["text", "text"]
+
+
+def test_the_page_for_operators_names_each_setting_of_the_environment() -> None:
+    page = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+    assert {name for name in SETTINGS if f"`{name}`" not in page} == set()
 
 
 def test_the_annotated_sample_is_whole_and_shows_the_defaults() -> None:
