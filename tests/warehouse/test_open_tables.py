@@ -1,5 +1,6 @@
 """A table that was open before is brought up to date: it has to be as one that is opened anew."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -78,3 +79,14 @@ def test_whoever_has_a_table_open_keeps_it_as_it_was(lake: Lake) -> None:
     _load(0)(lake, 1)
     assert as_it_is(lake.open(MARKS)) != before
     assert as_it_is(first) == before
+
+
+def test_a_table_that_was_restored_is_opened_anew(lake: Lake, tmp_path: Path) -> None:
+    _load(0)(lake, 0)
+    shutil.copytree(lake.root, tmp_path / "kept")
+    _load(0)(lake, 1)
+    shutil.rmtree(lake.root)
+    shutil.copytree(tmp_path / "kept", lake.root)
+    _load(1)(lake, 2)
+    for table in TABLES:
+        assert as_it_is(lake.open(table)) == as_it_is(DeltaTable(lake.uri(table))), table

@@ -41,6 +41,7 @@ _OF_LOGS = {
 }
 
 Result = TypeVar("Result")
+_Commit = tuple[int, int] | None
 
 
 class SchemaConflict(Exception):
@@ -48,8 +49,7 @@ class SchemaConflict(Exception):
 
 
 class Lake:
-    """Delta tables below `root`, opened by name, which processes and threads may share. Whoever deletes a
-    table's folder and makes it anew needs a new one.
+    """Delta tables below `root`, opened by name, which processes and threads may share.
 
     `batch`: what a run has to say in the logs and has not written yet (`log_writer.batched`)."""
 
@@ -57,7 +57,7 @@ class Lake:
         self.root = root.rstrip("/") if "://" in root else str(Path(root).absolute())
         self.storage_options = dict(storage_options or {})
         self.batch: LogBatch | None = None
-        self._returned: defaultdict[str, list[DeltaTable]] = defaultdict(list)
+        self._returned: defaultdict[str, list[tuple[DeltaTable, _Commit]]] = defaultdict(list)
 
     def uri(self, table: Stored) -> str:
         return f"{self.root}/{table.folder}"
@@ -71,14 +71,23 @@ class Lake:
             self.uri(table), storage_options=self.storage_options
         )
         lent = copy(kept)
-        weakref.finalize(lent, self._returned[table.folder].append, kept)
+        weakref.finalize(lent, self._take_back, table, kept, kept.version(), self._last_commit(table, kept))
         return lent
+
+    def _take_back(self, table: Stored, kept: DeltaTable, version: int, commit: _Commit) -> None:
+        """Keep a table that nobody uses any more. `commit`: of the `version` that it was lent at; whoever
+        had it may have committed since."""
+        if kept.version() != version:
+            commit = self._last_commit(table, kept)
+        self._returned[table.folder].append((kept, commit))
 
     def _brought_up_to_date(self, table: Stored) -> DeltaTable | None:
         """A table that was open before and nobody uses any more. To open one reads all of its files' names,
         to bring it up to date only what was committed since."""
         while self._returned[table.folder]:
-            kept = self._returned[table.folder].pop()
+            kept, commit = self._returned[table.folder].pop()
+            if commit is None or commit != self._last_commit(table, kept):
+                continue
             try:
                 kept.update_incremental()
             except DeltaError:
@@ -86,6 +95,17 @@ class Lake:
                 continue
             return kept
         return None
+
+    def _last_commit(self, table: Stored, opened: DeltaTable) -> _Commit:
+        """What a table's last commit is known by on a disk, where a table can be deleted and made anew, or
+        restored; None: it is not there any more."""
+        if "://" in self.root:
+            return (0, opened.version())
+        try:
+            found = Path(f"{self.uri(table)}/_delta_log/{opened.version():020}.json").stat()
+        except FileNotFoundError:
+            return None
+        return (found.st_ino, found.st_mtime_ns)
 
     def ensure(self, tables: Iterable[Stored]) -> None:
         """Create `tables` and the warehouse's own logs where missing, and add new columns and properties.
