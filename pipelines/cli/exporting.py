@@ -26,14 +26,16 @@ def run_export(
         return _refused(problem)
     names = names or configured_names(settings)
     options = export_options(settings, format, folder)
-    status = 0
+    ends = []
     try:
         for end in export(settings.published, names, schools or settings.school_ids, options):
             _report(end)
-            status = max(status, _status(end))
+            ends.append(_status(end))
     except duckdb.Error as error:
         return _refused(str(error))
-    return status
+    if not ends:
+        console.print(f"Nothing to write: the published file has no {', '.join(names) or 'exports'}.")
+    return max(ends, default=0)
 
 
 def configured_names(settings: Settings) -> list[str]:

@@ -24,6 +24,13 @@ MARKS = """
 """
 FAULTY = "CREATE VIEW marts.faulty AS SELECT unnest([101, 102]) AS school_id, error('no such luck') AS n"
 
+NO_REPORTS = (
+    "CREATE SCHEMA raw",
+    "CREATE TABLE raw.report_queries (_school_id BIGINT, report VARCHAR, id BIGINT, label VARCHAR)",
+    "CREATE TABLE raw.report_fields (_school_id BIGINT, report VARCHAR, query_id BIGINT, table_name VARCHAR, "
+    "column_name VARCHAR, _deleted_at TIMESTAMP)",
+)
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -89,6 +96,13 @@ def test_what_fails_is_told_and_holds_nothing_up(home: Path) -> None:
     assert missing == "school 999: not in the published file; there are: 101, 102"
     assert faulty.startswith("marts.faulty of school 101: ") and "no such luck" in faulty
     assert names(home / "exports") == ["marts.marks_101_2026-03-01.xlsx"]
+
+
+def test_that_there_is_nothing_to_write_is_told(home: Path) -> None:
+    publish(home / "campus.duckdb", NO_REPORTS)
+    done = campus("reports")
+    assert (done.exit_code, done.stdout) == (0, "Nothing to write: the published file has no reports.\n")
+    assert names(home / "exports") == []
 
 
 def test_without_a_published_file_it_says_what_to_do(home: Path) -> None:
