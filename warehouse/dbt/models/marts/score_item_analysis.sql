@@ -35,8 +35,13 @@ examinations as (
     from {{ ref('dim_assessment_item') }} as tree
     inner join {{ ref('stg_examination_names') }} as names
         on names.school_id = tree.school_id
-        and contains(
-            lower(concat_ws(' ', tree.level_1_name, tree.level_2_name, tree.level_3_name)), lower(names.name_part)
+        -- A word of Latin letters counts as a whole, so that a contest is no test.
+        and regexp_matches(
+            lower(concat_ws(' ', tree.level_1_name, tree.level_2_name, tree.level_3_name)),
+            case
+                when names.name_part ~ '[A-Za-z]+' then '\b' || lower(names.name_part) || '(s|es|zes)?\b'
+                else regexp_escape(lower(names.name_part))
+            end
         )
 ),
 
