@@ -1,4 +1,4 @@
-"""The connection of a run, and what it leaves to the next ones where the platform does not answer.
+"""The connection of a run, and what it leaves to the next ones where nothing can be asked of the platform.
 
 A run waits half a minute for a platform that is silent, since a restart takes less. The run of each of twenty
 schools would: so the one that has waited leaves a note, and those after it ask twice and end.
@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from campus.http.client import Client
 from loading.runtime import Runtime
@@ -37,20 +38,33 @@ def known_since(note: Path, address: str, within: float = KNOWN_FOR) -> float | 
     """Since when the platform has answered nothing, by a note of an earlier run (seconds since the epoch);
     None: nothing speaks against it. `within`: seconds for which the note counts; it goes with the first
     answer."""
-    try:
-        told = json.loads(note.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    if told["address"] != address or not 0 <= time.time() - told["seen_at"] < within:
+    told = _read(note, address)
+    if told is None or not told["outage"] or not 0 <= time.time() - told["seen_at"] < within:
         return None
     return float(told["since"])
 
 
+def is_refused(note: Path, address: str) -> bool:
+    """Whether the last run could ask nothing for a reason that does not end by itself, such as a secret that
+    is wrong."""
+    told = _read(note, address)
+    return told is not None and not told["outage"]
+
+
+def _read(note: Path, address: str) -> dict[str, Any] | None:
+    """The note on this platform. One of an earlier version is on an outage."""
+    try:
+        told: dict[str, Any] = {"outage": True, **json.loads(note.read_text(encoding="utf-8"))}
+    except FileNotFoundError:
+        return None
+    return told if told["address"] == address else None
+
+
 def _leave_note(note: Path, address: str, client: Client) -> None:
     health = client.health
-    if health.down is not None and health.down.outage:
+    if health.down is not None:
         since = time.time() - health.silence(time.monotonic())
-        told = {"address": address, "since": since, "seen_at": time.time()}
+        told = {"address": address, "since": since, "seen_at": time.time(), "outage": health.down.outage}
         write_text(note, json.dumps(told))
     elif health.last_answer > 0:
         note.unlink(missing_ok=True)

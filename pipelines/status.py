@@ -13,7 +13,7 @@ from assets.freshness import STALE
 from assets.models import last_problem
 from campus.registry import ATTENDANCE, BASE_DATA, REPORT_METADATA, SCHOOLS, V1_DATA
 from loading.names import school_names
-from loading.outage import NOTE, known_since
+from loading.outage import NOTE, is_refused, known_since
 from loading.pushes.inbox import inbox_path, opened
 from pipelines.settings import Settings
 from pipelines.writers import living
@@ -154,6 +154,11 @@ def _missed_by_pushes(settings: Settings) -> list[str]:
 def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) -> Iterable[str]:
     if settings.base_url and known_since(settings.home / NOTE, settings.base_url, math.inf) is not None:
         yield "The platform answered nothing when it was last asked: campus doctor asks it again."
+    if settings.base_url and is_refused(settings.home / NOTE, settings.base_url):
+        yield (
+            "Nothing could be asked of the platform: check CAMPUS_BASE_URL, CAMPUS_CLIENT_ID and "
+            "CAMPUS_CLIENT_SECRET; campus doctor says which it is."
+        )
     if not schools:
         yield "Nothing has been loaded yet: run campus sync."
     stale = [each.school_id for each in schools if each.is_stale(at)]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from pydantic import SecretStr
 from world import World, publications, settings_for
 
 from assets.dagster_private import show_on_timeline
@@ -21,6 +22,7 @@ from pipelines.automation import OF_A_COMMAND
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
 from pipelines.launches import LAUNCHER_TAG
+from pipelines.status import status_of
 from pipelines.sync import JobEnd
 from simulator.process import RunningSimulator
 
@@ -88,6 +90,21 @@ def test_no_load_is_asked_for_after_the_discovery_of_a_command(alone: World) -> 
     )
     assert isinstance(sensor, dg.RunStatusSensorDefinition)
     assert [str(one.skip_message) for one in sensor(context)] == [OF_A_COMMAND]
+
+
+def test_a_secret_that_is_wrong_is_something_to_do_until_it_is_mended(
+    make_world: Callable[..., World],
+) -> None:
+    """No slice is asked for, so that no failure of one says so."""
+    world = make_world(datasets=False, students=6)
+    end = world.load(client_secret=SecretStr("wrong")).ends[0]
+    assert end.halted and end.problem and "status 401" in end.problem
+    assert any("CAMPUS_CLIENT_SECRET" in line for line in status_of(world.settings).to_do)
+    assert known_since(world.home / NOTE, world.platform.base_url) is None, "it is asked with all patience"
+    # Runs are made by settings as they are shown, which is without secrets.
+    world.opened.clear()
+    assert world.load().problems == []
+    assert status_of(world.settings).to_do == []
 
 
 def test_a_note_that_is_old_or_of_another_platform_says_nothing(alone: World) -> None:
