@@ -5,6 +5,5 @@ from assets.resource_assets import resource_assets
 from campus.registry import BASE_DATA
 
 GROUP = "base_data"
-SEMESTER_LEVEL = tuple(spec for spec in BASE_DATA if spec.sliced_by == "semester")
 
 base_data = resource_assets("load_base_data", GROUP, BASE_DATA, SCHOOL_SEMESTERS)

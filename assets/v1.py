@@ -4,6 +4,4 @@ from assets.partitions import V1_SEMESTERS
 from assets.resource_assets import resource_assets
 from campus.registry import V1_DATA
 
-SEMESTER_LEVEL = tuple(spec for spec in V1_DATA if spec.sliced_by == "semester")
-
 v1_data = resource_assets("load_v1_data", "v1", V1_DATA, V1_SEMESTERS)

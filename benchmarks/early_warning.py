@@ -19,9 +19,8 @@ import duckdb
 from pydantic import SecretStr
 
 from pipelines.cli.demo import two_nights
-from pipelines.options import Options
 from pipelines.resources import build_of
-from pipelines.settings import Settings
+from pipelines.settings import settings_apart
 from simulator.process import running
 from warehouse.publish.compiled_models import Project, read_project
 from warehouse.publish.dbt_project import Build, compiled
@@ -90,7 +89,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         home = options.home or Path(scratch)
-        build = build_of(_settings(home))
+        build = build_of(settings_apart(home))
         project = read_project(compiled(build))
         files = {str(path): path for path in options.file} or dict(
             _simulated(home, options.seeds, options.students)
@@ -164,7 +163,7 @@ def _last_ones(semesters: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def _simulated(home: Path, seeds: list[int], sizes: list[int]) -> Iterator[tuple[str, Path]]:
     for seed in seeds:
         for students in sizes:
-            settings = _settings(home / f"seed {seed} of {students}")
+            settings = settings_apart(home / f"seed {seed} of {students}")
             if not settings.published.exists():
                 with running(schools=1, students=students, seed=seed) as platform:
                     address = {
@@ -175,21 +174,6 @@ def _simulated(home: Path, seeds: list[int], sizes: list[int]) -> Iterator[tuple
                     if two_nights(settings.model_copy(update=address), platform):
                         raise RuntimeError(f"seed {seed} could not be loaded")
             yield f"seed {seed}, {students} students", settings.published
-
-
-def _settings(home: Path) -> Settings:
-    return Settings(
-        home=home,
-        base_url=None,
-        client_id=None,
-        client_secret=None,
-        school_ids=None,
-        device_ids=(),
-        card_ids=(),
-        reports=(),
-        config=None,
-        options=Options(),
-    )
 
 
 if __name__ == "__main__":

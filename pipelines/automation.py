@@ -8,13 +8,12 @@ from pathlib import Path
 import dagster as dg
 import duckdb
 
-from assets import base_data as base_assets
-from assets import v1 as v1_assets
 from assets.dagster_private import AssetJob
 from assets.models import NOTHING_CHANGED, is_published, note_unchanged
 from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, V1_SEMESTERS
 from assets.resource_assets import HALTED_TAG, asset_key
 from loading.attendance.weeks import weeks_to_ask
+from loading.discovery.semesters import OF_V1, OF_V3
 from loading.partition_keys import partition_key, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG
 from loading.tables import TABLES
@@ -68,8 +67,8 @@ def loads_after_discovery(
     that one school cannot be read is no reason to leave out the others. `whole`: what has no semesters, and
     is asked for with all of its partitions."""
     by_semester = (
-        (base_data, base_assets.SEMESTER_LEVEL, SCHOOL_SEMESTERS, "semesters"),
-        (v1, v1_assets.SEMESTER_LEVEL, V1_SEMESTERS, "v1_semesters"),
+        (base_data, OF_V3, SCHOOL_SEMESTERS, "semesters"),
+        (v1, OF_V1, V1_SEMESTERS, "v1_semesters"),
     )
 
     @dg.run_status_sensor(

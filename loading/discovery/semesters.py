@@ -16,6 +16,7 @@ from loading.tables import slice_of
 from warehouse.load.load_log import now
 from warehouse.load.week_evidence import record_sightings
 
+#: What is loaded semester by semester, of either interface.
 OF_V3 = tuple(spec for spec in BASE_DATA if spec.sliced_by == "semester")
 OF_V1 = tuple(spec for spec in V1_DATA if spec.sliced_by == "semester")
 

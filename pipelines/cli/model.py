@@ -21,8 +21,7 @@ from pydantic import SecretStr
 
 from loading.tables import TABLES
 from pipelines.cli.display import console, errors, show
-from pipelines.options import Options
-from pipelines.settings import Settings
+from pipelines.settings import settings_apart
 from simulator.process import running
 from warehouse.publish.dbt_project import EXECUTABLE, PROJECT, Build
 from warehouse.publish.labels import Labels
@@ -62,18 +61,12 @@ def prepare(home: Path) -> None:
     console.print(f"Once, a minute or two: a small made-up school is loaded to {home}")
     shutil.rmtree(home, ignore_errors=True)
     with running(schools=1, students=STUDENTS, **PLATFORM) as platform:
-        settings = Settings(
-            home=home,
-            base_url=platform.base_url,
-            client_id=platform.client_id,
-            client_secret=SecretStr(platform.client_secret),
-            school_ids=None,
-            device_ids=(),
-            card_ids=(),
-            reports=(),
-            config=None,
-            options=Options(),
-        )
+        address = {
+            "base_url": platform.base_url,
+            "client_id": platform.client_id,
+            "client_secret": SecretStr(platform.client_secret),
+        }
+        settings = settings_apart(home).model_copy(update=address)
         if two_nights(settings, platform):
             raise click.ClickException("the school could not be loaded and built, see above")
     file = _build(home).file

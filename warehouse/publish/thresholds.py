@@ -48,11 +48,11 @@ class Own:
 
 def version(home: Path) -> str:
     """A name for the thresholds of a home as they are; empty: it has none."""
-    state = hashlib.sha256()
-    for path in _files(home):
+    state, files = hashlib.sha256(), _files(home)
+    for path in files:
         state.update(path.name.encode())
         state.update(path.read_bytes())
-    return state.hexdigest()[:8] if _files(home) else ""
+    return state.hexdigest()[:8] if files else ""
 
 
 def read_own(home: Path, project: Project) -> tuple[Own, ...]:

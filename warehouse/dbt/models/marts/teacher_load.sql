@@ -53,36 +53,40 @@ taught as (
     group by school_id, semester_id, teacher_id
 ),
 
--- A lesson of odd or of even weeks is half a lesson a week, so that lessons are counted by halves.
-lessons as (
+timed as (
     select
         teaching.school_id,
         teaching.semester_id,
         teaching.teacher_id,
-        sum(if(timetable.week_type = 0, 2, 1)) as half_lessons,
-        sum({{ ratio('if(timetable.week_type = 0, 2, 1)', '2 * teaching.teachers', places=6, digits=18) }}) as shared_lessons,
-        count(distinct timetable.weekday) as weekdays
+        teaching.teachers,
+        timetable.weekday,
+        timetable.lesson,
+        timetable.week_type
     from teaching
     inner join {{ ref('fct_timetable') }} as timetable
         on timetable.school_id = teaching.school_id
         and timetable.course_class_id = teaching.course_class_id
-    group by teaching.school_id, teaching.semester_id, teaching.teacher_id
+),
+
+-- A lesson of odd or of even weeks is half a lesson a week, so that lessons are counted by halves.
+lessons as (
+    select
+        school_id,
+        semester_id,
+        teacher_id,
+        sum(if(week_type = 0, 2, 1)) as half_lessons,
+        sum({{ ratio('if(week_type = 0, 2, 1)', '2 * teachers', places=6, digits=18) }}) as shared_lessons,
+        count(distinct weekday) as weekdays
+    from timed
+    group by school_id, semester_id, teacher_id
 ),
 
 days as (
     select school_id, semester_id, teacher_id, max(lessons) as most_lessons_a_day
     from (
-        select
-            teaching.school_id,
-            teaching.semester_id,
-            teaching.teacher_id,
-            timetable.weekday,
-            count(distinct timetable.lesson) as lessons
-        from teaching
-        inner join {{ ref('fct_timetable') }} as timetable
-            on timetable.school_id = teaching.school_id
-            and timetable.course_class_id = teaching.course_class_id
-        group by teaching.school_id, teaching.semester_id, teaching.teacher_id, timetable.weekday
+        select school_id, semester_id, teacher_id, weekday, count(distinct lesson) as lessons
+        from timed
+        group by school_id, semester_id, teacher_id, weekday
     )
     group by school_id, semester_id, teacher_id
 ),
