@@ -10,12 +10,8 @@ from campus.selections import nearest
 
 PREFIX = "CAMPUS_"
 DOTENV = ".env"
-NO = ("", "0", "false", "no", "off")
 #: Names of the public surface that this version does nothing with, and what is so without them.
-NOT_YET = {
-    "CAMPUS_LAKE": "the lake is in CAMPUS_HOME/lake",
-    "CAMPUS_ALLOW_WRITES": "nothing is ever written to the platform",
-}
+NOT_YET = {"CAMPUS_LAKE": "the lake is in CAMPUS_HOME/lake"}
 
 
 def dotenv_files(default_home: str) -> list[Path]:
@@ -34,14 +30,14 @@ def mistakes(files: Collection[Path], known: Collection[str]) -> Iterator[str]:
     places: list[tuple[str, Mapping[str, str | None]]] = [("", os.environ)]
     places += [(f" (in {file})", _read(file)) for file in files]
     for where, given in places:
-        for name, value in given.items():
+        for name in given:
             upper = name.upper()
             if not upper.startswith(PREFIX) or upper in known:
                 continue
-            if upper not in NOT_YET:
-                yield f"{name}{where}: there is no such setting{nearest(upper, known)}"
-            elif upper == "CAMPUS_LAKE" or (value or "").lower() not in NO:
+            if upper in NOT_YET:
                 yield f"{name}{where} is not supported by this version: {NOT_YET[upper]}. Unset it"
+            else:
+                yield f"{name}{where}: there is no such setting{nearest(upper, known)}"
 
 
 def _read(file: Path) -> dict[str, str | None]:

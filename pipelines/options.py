@@ -317,6 +317,20 @@ class PushOptions(Section):
         return resources
 
 
+class WriteOptions(Section):
+    """How the platform is written to, where CAMPUS_ALLOW_WRITES lets us."""
+
+    scopes: tuple[str, ...] = Field(
+        (), description="Scopes that tokens for writing are asked for besides; the interface names none"
+    )
+    form_as_json: bool = Field(
+        False, description="Send as JSON what the interface names form fields; a 415 is heeded by itself"
+    )
+    settling: float = Field(
+        1, ge=0, description="Seconds before a look at whether a write happened whose answer was lost"
+    )
+
+
 class MailOptions(Section):
     """A mail server, and who is written to. The password is CAMPUS_NOTIFY_PASSWORD."""
 
@@ -357,6 +371,7 @@ class Options(Section):
     exports: ExportOptions = ExportOptions()
     schedule: ScheduleOptions = ScheduleOptions()
     pushes: PushOptions = PushOptions()
+    writes: WriteOptions = WriteOptions()
     notify: NotifyOptions = NotifyOptions()
 
     @field_validator("reports")

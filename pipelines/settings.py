@@ -53,6 +53,7 @@ class Settings(BaseSettings):
     card_ids: Names = ()
     reports: Names = ()
     keep_id_numbers: bool = False
+    allow_writes: bool = False
     push_token: SecretStr | None = None
     push_tokens: SecretStr | None = None
     notify_url: SecretStr | None = None
@@ -112,7 +113,7 @@ class Settings(BaseSettings):
             raise ValueError("expected an address that starts with http:// or https://")
         return url
 
-    @field_validator("keep_id_numbers", mode="before")
+    @field_validator("keep_id_numbers", "allow_writes", mode="before")
     @classmethod
     def _empty_is_no(cls, value: Any) -> Any:
         return False if value == "" else value
@@ -209,6 +210,7 @@ def settings_apart(home: Path) -> Settings:
         device_ids=(),
         card_ids=(),
         reports=(),
+        allow_writes=False,
         config=None,
         options=Options(),
     )
@@ -261,6 +263,17 @@ def needs_platform(settings: Settings) -> None:
     """Raises SettingsError where no platform is named, nor made-up schools."""
     if settings.base_url is None:
         raise SettingsError([NO_PLATFORM])
+
+
+def needs_writes(settings: Settings) -> None:
+    """Raises SettingsError where nothing may be written to the platform."""
+    if not settings.allow_writes:
+        raise SettingsError(
+            [
+                "CAMPUS_ALLOW_WRITES is not true: nothing is written to the platform. Set it to true where "
+                "the platform is to be changed, and see what `campus doctor` says of the scopes"
+            ]
+        )
 
 
 def check_home(settings: Settings) -> None:

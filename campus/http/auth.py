@@ -67,7 +67,9 @@ class Grant:
         self._alternatives = list(dict.fromkeys(filter(None, scopes)))
         self._school_id = school_id
         self._clock = clock
-        self._request = Request("POST", PATH, school_id, headers={"content-type": "application/json"})
+        self._request = Request(
+            "POST", PATH, school_id, headers={"content-type": "application/json"}, for_token=True
+        )
         self._refused: dict[str, str] = {}
         self._lock = asyncio.Lock()
         self._rounds = 0

@@ -1,4 +1,4 @@
-"""The client of the platform's interface: one GET with all that makes it dependable."""
+"""The client of the platform's interface: one request with all that makes it dependable."""
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
@@ -15,7 +15,7 @@ from campus.http.health import Health
 from campus.http.messages import refusal
 from campus.http.pagination import Pagination
 from campus.http.rate_limit import budget_for
-from campus.http.request import Request
+from campus.http.request import Body, Request
 from campus.http.sender import Declined, Sender
 from campus.http.transport import Transport
 
@@ -28,10 +28,11 @@ class Answer(Generic[T]):
 
     value: T
     pagination: Pagination | None
+    status: int = 200
 
 
 class Client:
-    """Reads one platform, all of its schools; an async context manager, for one event loop.
+    """Asks one platform, all of its schools; an async context manager, for one event loop.
 
     scopes: what the selected resources need: for each its scopes of which any one suffices, least first.
     """
@@ -90,14 +91,55 @@ class Client:
         """
         request = Request("GET", path, school_id, _query(params), school_header(school_id))
         grant = None if anonymous else self._grant(school_id)
+        return await self._ask(request, parse, tally or Tally(), grant, scope, executor)
+
+    async def write(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str | int],
+        body: Body | None,
+        *,
+        school_id: int,
+        scope: tuple[str, ...],
+        parse: Callable[[bytes], T],
+        repeatable: bool,
+        tally: Tally | None = None,
+    ) -> Answer[T]:
+        """Send what changes something on the platform; see `get` for what they share.
+
+        repeatable: to carry it out twice is as once, so that it is sent again like a question. Else it is
+        sent again only where the platform cannot have carried it out, and Unconfirmed is raised where it may
+        have. parse: must take whatever follows a status of success, an empty body too: it has happened."""
+        request = Request(
+            method,
+            path,
+            school_id,
+            _query(params),
+            {} if body is None else {"content-type": body.kind},
+            b"" if body is None else body.content,
+            repeatable=repeatable,
+            secrets=() if body is None else body.secrets,
+        )
+        return await self._ask(request, parse, tally or Tally(), self._grant(school_id), scope, None)
+
+    async def _ask(
+        self,
+        request: Request,
+        parse: Callable[[bytes], T],
+        tally: Tally,
+        grant: Grant | None,
+        scope: tuple[str, ...],
+        executor: Executor | None,
+    ) -> Answer[T]:
         auth = None if grant is None else TokenAuth(grant, scope, self.config.max_attempts)
         try:
-            reply, value = await self._sender.send(request, parse, tally or Tally(), auth, executor)
+            reply, value = await self._sender.send(request, parse, tally, auth, executor)
         except Declined as declined:
-            said = self._sender.quote(declined.reply)
+            said = self._sender.quote(declined.reply, request.secrets)
             needed = "" if grant is None else grant.in_words(scope)
             raise refusal(request, declined.reply.status, said, needed) from None
-        return Answer(value, Pagination.of(reply.headers))
+        return Answer(value, Pagination.of(reply.headers), reply.status)
 
     @property
     def health(self) -> Health:

@@ -2,12 +2,16 @@
 
 
 class CampusError(Exception):
-    """A request that failed for good: what happened (`message`) and what to do about it (`advice`)."""
+    """A request that failed for good: what happened (`message`) and what to do about it (`advice`).
 
-    def __init__(self, message: str, advice: str = "") -> None:
+    status: of a refusal, and what the platform `said` in it; 0 and empty where there was no answer."""
+
+    def __init__(self, message: str, advice: str = "", *, status: int = 0, said: str = "") -> None:
         super().__init__(message, advice)
         self.message = message
         self.advice = advice
+        self.status = status
+        self.said = said
 
     def __str__(self) -> str:
         return f"{self.message} {self.advice}".rstrip()
@@ -31,6 +35,10 @@ class NotFound(CampusError):
 
 class Refused(CampusError):
     """The platform rejects this request as it stands (any other 4xx, or a redirect)."""
+
+
+class Unconfirmed(CampusError):
+    """No answer to a write that must not be repeated blindly came: it may have been carried out, or not."""
 
 
 class UnexpectedAnswer(CampusError):

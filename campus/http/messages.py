@@ -56,20 +56,24 @@ def _title(page: str) -> str:
 
 def refusal(request: Request, status: int, said: str, scope: str = "") -> CampusError:
     """The error for a final answer that is no success; scope: the scope that the resource needs, in words."""
-    message = f"{request}: {answered(status, said)}"
+    kind, advice = _kind_of_refusal(request, status, scope)
+    return kind(f"{request}: {answered(status, said)}", advice, status=status, said=said)
+
+
+def _kind_of_refusal(request: Request, status: int, scope: str) -> tuple[type[CampusError], str]:
     if status == 401:
         granted = f", and whether the platform grants {scope}" if scope else ""
         advice = "No token of ours is accepted: check CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"
-        return Unauthorized(message, f"{advice}{granted}.")
+        return Unauthorized, f"{advice}{granted}."
     if status == 403:
-        return Forbidden(message, permission_advice(request.school_id, scope))
+        return Forbidden, permission_advice(request.school_id, scope)
     if status == 404:
-        return NotFound(message, "Check the id in the path, and that CAMPUS_BASE_URL ends before /api.")
+        return NotFound, "Check the id in the path, and that CAMPUS_BASE_URL ends before /api."
     if 300 <= status < 400:
-        return Refused(message, "Redirects are not followed: set CAMPUS_BASE_URL to the final address.")
+        return Refused, "Redirects are not followed: set CAMPUS_BASE_URL to the final address."
     if status == 405:
-        return Refused(message, "Another service seems to answer here: check CAMPUS_BASE_URL.")
-    return Refused(message, "The platform does not take these parameters: asking again will not help.")
+        return Refused, "Another service seems to answer here: check CAMPUS_BASE_URL."
+    return Refused, "The platform does not take it as it stands: asking again will not help."
 
 
 def permission_advice(school_id: int | None, scope: str) -> str:

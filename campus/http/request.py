@@ -6,11 +6,21 @@ from urllib.parse import unquote
 
 
 @dataclass(frozen=True, slots=True)
+class Body:
+    """The body of a write. kind: its content type. secrets: what of it no message may quote."""
+
+    kind: str
+    content: bytes = field(repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One request below the base address.
 
     path: percent-encoded. query: encoded, with its `?`, or empty. headers: all but those of a token.
-    content: the JSON text of a POST. str() is the request in words, without query and content."""
+    content: the body. for_token: it asks for a token. repeatable: to carry it out twice is as once. secrets:
+    what of the content no message may quote. str() is the request in words, without query and content."""
 
     method: str
     path: str
@@ -18,6 +28,9 @@ class Request:
     query: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     content: bytes | None = field(default=None, repr=False)
+    for_token: bool = False
+    repeatable: bool = True
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         school = "" if self.school_id is None else f" for school {self.school_id}"

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-THROTTLED = frozenset({429, 503})
+TOO_MANY = 429
+THROTTLED = frozenset({TOO_MANY, 503})
 RETRIED = frozenset({408, 429, *range(500, 600)})
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -11,13 +11,13 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from campus.http.config import ClientConfig
 from campus.http.envelope import opened
-from campus.http.errors import Halt, TornBody, Transient, UnexpectedAnswer
+from campus.http.errors import Halt, TornBody, Transient, Unconfirmed, UnexpectedAnswer
 from campus.http.events import Event, Listener, Tally
 from campus.http.health import Health
 from campus.http.messages import quoted
 from campus.http.rate_limit import Budget
 from campus.http.request import Request
-from campus.http.retry import THROTTLED, backoff, fault_of, http_date, retry_after
+from campus.http.retry import THROTTLED, TOO_MANY, backoff, fault_of, http_date, retry_after
 from campus.http.transport import Fault, NoConnection, Reply, Transport, UnknownHost, Unusable
 
 T = TypeVar("T")
@@ -25,6 +25,7 @@ T = TypeVar("T")
 # Seconds between two looks, while a request waits, at whether another one has found the platform down.
 LOOK = 0.5
 CHECK_ADDRESS = "Check CAMPUS_BASE_URL."
+MAY_BE_DONE = "The platform may have carried it out: look before it is sent again."
 
 
 class Auth(Protocol):
@@ -50,12 +51,13 @@ class Declined(Exception):
 
 class _Trouble(NamedTuple):
     """Why to ask again; pause: seconds that the platform wants us to wait first (0: it does not say);
-    alone: it concerns this request, as far as we know."""
+    alone: it concerns this request, as far as we know; undone: the platform has not carried it out."""
 
     words: str
     pause: float = 0.0
     throttled: bool = False
     alone: bool = True
+    undone: bool = False
 
 
 class Sender:
@@ -78,9 +80,9 @@ class Sender:
         """Never quote this text."""
         self._secrets.add(text)
 
-    def quote(self, reply: Reply) -> str:
-        """The platform's own words in a refusal, short and without secrets."""
-        return quoted(reply.body, self._secrets)
+    def quote(self, reply: Reply, secrets: Iterable[str] = ()) -> str:
+        """The platform's own words in a refusal, short and without secrets, ours and those of the request."""
+        return quoted(reply.body, (*self._secrets, *secrets))
 
     def notify(self, event: Event) -> None:
         """Pass an event on to the listener, if there is one."""
@@ -102,8 +104,9 @@ class Sender:
         """The first whole answer, parsed: in the `executor` if there is one, else here and now.
 
         auth: replays a refused request while it finds another token; None: the request needs no token.
-        Raises Declined for a refusal that stays, Transient for faults that last, Halt where nothing of the
-        platform answers, and whatever error the parser or the token request raises."""
+        Raises Declined for a refusal that stays, Transient for faults that last, Unconfirmed for a fault of a
+        request that is not to be repeated, Halt where nothing of the platform answers, and whatever error the
+        parser or the token request raises."""
         attempt, began = 0, time.monotonic()
         while True:
             if self.health.down is not None:
@@ -115,8 +118,8 @@ class Sender:
                 reply = await self._attempt(request, auth)
                 tally.bytes += len(reply.body)
                 reply = _without_envelope(reply)
-                trouble = self._trouble(reply)
-                if trouble is None and request.method == "GET":
+                trouble = self._trouble(request, reply)
+                if trouble is None and not request.for_token:
                     self.health.answered(time.monotonic())
                 if trouble is None and 200 <= reply.status < 300:
                     if executor is None:
@@ -130,9 +133,11 @@ class Sender:
             except UnknownHost as fault:
                 if self.health.last_answer < 0:
                     raise self.halt(f"{request}: {fault}. {CHECK_ADDRESS}", outage=False) from None
-                trouble = _Trouble(str(fault), alone=False)
+                trouble = _Trouble(str(fault), alone=False, undone=True)
+            except NoConnection as fault:
+                trouble = _Trouble(str(fault), alone=False, undone=True)
             except Fault as fault:
-                trouble = _Trouble(str(fault), alone=not isinstance(fault, NoConnection))
+                trouble = _Trouble(str(fault))
             except TornBody as torn:
                 trouble = _Trouble(f"a torn or invalid body ({torn})")
             except UnexpectedAnswer as error:
@@ -141,6 +146,8 @@ class Sender:
                 raise self.halt(f"{request}: {error}. {CHECK_ADDRESS}", outage=False) from None
             if trouble is not None:
                 self.health.failed(sent)
+                if not (request.repeatable or trouble.undone):
+                    raise Unconfirmed(f"{request}: {trouble.words}.", MAY_BE_DONE)
                 await self._wait(request, trouble, attempt, began)
             elif auth is not None and await auth.replaced(reply):
                 # With another token the retries are counted afresh.
@@ -152,12 +159,10 @@ class Sender:
     async def _attempt(self, request: Request, auth: Auth | None) -> Reply:
         """Send once, when a slot is free and the budget grants it; the budget learns from the answer."""
         # A token request takes no slot: the request that waits for the token holds one.
-        async with self._slots if request.method == "GET" else nullcontext():
+        async with nullcontext() if request.for_token else self._slots:
             granted = await self._granted()
-            headers = request.headers if auth is None else await auth.headers()
-            reply = await self._transport.send(
-                request.method, request.path + request.query, headers, request.content
-            )
+            headers = request.headers if auth is None else {**request.headers, **await auth.headers()}
+            reply = await self._transport.send(request, headers)
         throttled = reply.status in THROTTLED
         pause = _pause_asked(reply) if throttled else 0.0
         if pause > self._config.retry_after_cap:
@@ -185,11 +190,11 @@ class Sender:
                 f"{request}: {trouble.words}; the platform asks for a pause of {trouble.pause:.0f} s, "
                 f"and we wait {config.retry_after_cap:.0f} s at most."
             )
-            if request.method == "POST" or health.gave_up(request.path):
+            if request.for_token or health.gave_up(request.path):
                 raise self.halt(words, outage=True)
             raise Transient(words, "Run again later.")
         if health.is_spent(attempt, config.max_attempts, now):
-            is_down = health.gave_up(request.path) or request.method == "POST" or not trouble.alone
+            is_down = health.gave_up(request.path) or request.for_token or not trouble.alone
             if is_down and health.silence(now):
                 raise self.halt(
                     f"{config.base_url} answers nothing, for {health.silence(now):.0f} s by now: "
@@ -229,14 +234,17 @@ class Sender:
         self.health.down = self.health.down or Halt(message, outage=outage)
         return self.health.down
 
-    def _trouble(self, reply: Reply) -> _Trouble | None:
+    def _trouble(self, request: Request, reply: Reply) -> _Trouble | None:
         """Why the request is to be sent again; None: the answer is final."""
         words = fault_of(reply.status, reply.headers, reply.body)
         if words is None:
             return None
-        said = self.quote(reply)
+        said = self.quote(reply, request.secrets)
         return _Trouble(
-            f"{words} ({said})" if said else words, _pause_asked(reply), reply.status in THROTTLED
+            f"{words} ({said})" if said else words,
+            _pause_asked(reply),
+            throttled=reply.status in THROTTLED,
+            undone=reply.status == TOO_MANY,
         )
 
 

@@ -10,12 +10,13 @@ import httpcore
 import httpx
 
 from campus.http.config import ClientConfig
+from campus.http.request import Request
 
 USER_AGENT = "campus-warehouse"
 # Pages of datasets have megabytes, and to take them 64 kB at a time is a quarter of what fetching them costs.
 httpcore.AsyncHTTP11Connection.READ_NUM_BYTES = 256 * 1024
 
-#: Seconds to wait for a token, which is what is posted for, and made in no time. Nothing is read without one:
+#: Seconds to wait for a token, which is made in no time. Nothing is read without one:
 #: so a platform that takes connections and answers nothing ends a run in a minute, not in two.
 TOKEN_TIMEOUT = 30.0
 
@@ -63,7 +64,7 @@ class Transport:
         self._base = config.base_url.rstrip("/")
         self._timeout = httpx.Timeout(config.read_timeout, connect=config.connect_timeout, pool=None)
         brief = {**self._timeout.as_dict(), "read": min(config.read_timeout, TOKEN_TIMEOUT)}
-        self._extensions = {"POST": {"timeout": brief}}
+        self._of_token = {"timeout": brief}
         self._lanes: list[httpx.AsyncClient] = []
         # The last one used is taken first, so that no more stay open than are needed.
         self._idle: list[httpx.AsyncClient] = []
@@ -84,21 +85,19 @@ class Transport:
         self._lanes.append(lane)
         return lane
 
-    async def send(
-        self, method: str, target: str, headers: Mapping[str, str], content: bytes | None = None
-    ) -> Reply:
-        """Send one request to `target`, a path and query that are percent-encoded already.
+    async def send(self, sent: Request, headers: Mapping[str, str]) -> Reply:
+        """Send one request once. headers: all of them, in place of its own.
 
         Raises Fault where no whole answer comes, Unusable where the address is none."""
         lane = self._idle.pop() if self._idle else self._open_lane()
         try:
             # Built by hand rather than by the client, whose merging of defaults costs a tenth of a request.
             request = httpx.Request(
-                method,
-                self._base + target,
+                sent.method,
+                self._base + sent.path + sent.query,
                 headers={**self._headers, **headers},
-                content=content,
-                extensions=self._extensions.get(method),
+                content=sent.content,
+                extensions=self._of_token if sent.for_token else None,
             )
             answer = await lane.send(request)
         # The causes are cut off: the library's errors carry the request with its token.

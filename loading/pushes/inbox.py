@@ -7,7 +7,6 @@ power cut. The receiver adds, the drain takes; both may do so at once.
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from campus.push.message import Push
+from loading.durable import durable
 
 #: `unknown`: no resource of ours has the name; it waits for one. `given_up`: left to the nightly load.
 State = Literal["waiting", "done", "unknown", "given_up"]
@@ -23,8 +23,6 @@ State = Literal["waiting", "done", "unknown", "given_up"]
 COLUMNS = "seq, school_id, resource, op, keys, sent_at, received_at, attempts"
 #: Attempts of an event, and seconds before the second one; each pause is twice the one before.
 ATTEMPTS, FIRST_PAUSE = 8, 60.0
-#: Seconds to wait while another process writes.
-PATIENCE = 5.0
 DAY = 86_400.0
 #: Days for which what was never drained is kept to be seen.
 KEPT_UNDRAINED = 365.0
@@ -119,11 +117,7 @@ class Inbox:
     """The inbox of a home. Used by one thread at a time. Raises sqlite3.Error where it cannot be written."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(path, timeout=PATIENCE, check_same_thread=False)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
-        self._connection.executescript(SCHEMA)
+        self._connection = durable(path, SCHEMA)
 
     def close(self) -> None:
         """Close the file."""

@@ -57,9 +57,10 @@ Script = Callable[[Request], "bytes | Awaitable[bytes]"]
 
 @dataclass
 class Platform:
-    """Issues tokens t1, t2, ... and answers [] unless `on_token` and `on_get` say otherwise."""
+    """Issues tokens t1, t2, ... and answers [] unless `on_token`, `on_get` and `on_write` say otherwise."""
 
     on_get: Script = lambda request: answer([])
+    on_write: Script = lambda request: answer(b"", status=204)
     on_token: Script | None = None
     expires_in: float = 7200
     requests: list[Request] = field(default_factory=list)
@@ -98,6 +99,10 @@ class Platform:
         return [request for request in self.requests if request.method == "GET"]
 
     @property
+    def writes(self) -> list[Request]:
+        return [each for each in self.requests if each.method != "GET" and not each.path.endswith(TOKEN_PATH)]
+
+    @property
     def posts(self) -> list[Request]:
         return [request for request in self.requests if request.method == "POST"]
 
@@ -119,7 +124,9 @@ class Platform:
             writer.close()
 
     async def _reply(self, request: Request) -> bytes:
-        script = self.on_get if request.method == "GET" else (self.on_token or (lambda _: self.issue()))
+        script = self.on_get if request.method == "GET" else self.on_write
+        if request.path.endswith(TOKEN_PATH):
+            script = self.on_token or (lambda _: self.issue())
         reply = script(request)
         return reply if isinstance(reply, bytes) else await reply
 

@@ -72,7 +72,7 @@ def problems(
             {"CAMPUS_LAKE": "s3://lake"},
             "CAMPUS_LAKE is not supported by this version: the lake is in CAMPUS_",
         ),
-        ({"CAMPUS_ALLOW_WRITES": "true"}, "CAMPUS_ALLOW_WRITES is not supported by this version: nothing is"),
+        ({"CAMPUS_ALLOW_WRITES": "perhaps"}, "CAMPUS_ALLOW_WRITES: Input should be a valid boolean"),
         ({"CAMPUS_CONFIG": "/no/such.yaml"}, "CAMPUS_CONFIG names /no/such.yaml, and there is no such file"),
     ],
 )

@@ -405,8 +405,48 @@ PUSH_MISSES = Log(
     ),
 )
 
+WRITES = Log(
+    name="writes",
+    comment="What this warehouse wrote to the platform: one row a write, with what was answered; append-only",
+    label_zh="写入记录",
+    columns=(
+        Column("write_id", pa.string(), "Id of the write; ours", label_zh="写入ID"),
+        Column("_school_id", pa.int64(), "School that was written to", label_zh="学校ID"),
+        Column(
+            "operation", pa.string(), "create_user, change_user, mark_lesson and the like", label_zh="操作"
+        ),
+        Column(
+            "target", pa.string(), "Id on the platform, and parameters of the request", label_zh="写入对象"
+        ),
+        Column("source", pa.string(), "Plan or file that said what to write", label_zh="来源"),
+        Column("row", pa.string(), "Row of the source: its line, or its key", label_zh="来源行"),
+        Column(
+            "sent",
+            pa.string(),
+            "JSON of what was sent, without passwords and national id numbers; null: nothing",
+            label_zh="发送内容",
+        ),
+        Column("asked_by", pa.string(), "Person and command, or run", label_zh="发起者"),
+        Column("asked_at", TIMESTAMP, "When it was sent first, China time", label_zh="发起时间"),
+        Column(
+            "outcome",
+            pa.string(),
+            "done; found (the answer was lost, and a look showed that it happened); refused; unsent "
+            "(it did not happen); unconfirmed (nobody knows); interrupted (the process was killed, and "
+            "nobody knows)",
+            label_zh="结果",
+        ),
+        Column(
+            "status", pa.int64(), "HTTP status of the answer; 0 or null: there was none", label_zh="状态码"
+        ),
+        Column("answer", pa.string(), "JSON that was answered, or the platform's words", label_zh="平台答复"),
+        Column("answered_at", TIMESTAMP, "When that was known, China time", label_zh="答复时间"),
+    ),
+    slice_columns=(MONTH,),
+)
+
 #: What no table of the lake holds as it is published.
 MADE = (SEMESTER_CALENDARS, SLICES, PUSH_MISSES)
 
 #: Every published table of the lake beside the platform's own.
-LOGS = (LOAD_LOG, QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION, CHANGES, PAST_ROWS)
+LOGS = (LOAD_LOG, QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION, CHANGES, PAST_ROWS, WRITES)

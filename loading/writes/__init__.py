@@ -1,0 +1,1 @@
+"""Writes to the platform: planned, carried out, recorded, and read again."""

@@ -1,0 +1,189 @@
+"""The journal of writes: each is on disk before it is sent, and so is what became of it.
+
+From here the lake gets its table `writes`. A write that a killed process had sent has no outcome: it is
+recorded as interrupted, and nobody knows whether it happened until somebody looks.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from campus.decoding.redaction import redacted
+from campus.http.errors import CampusError, Halt, Transient, Unconfirmed
+from campus.writes.operations import Write
+from campus.writes.writer import Look, Writer, Written
+from loading.durable import durable
+from warehouse.files import locked
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import WRITES
+from warehouse.load.load_log import now
+from warehouse.load.write_log import append_writes
+
+#: What became of a write, as the comment of the column `outcome` tells.
+DONE, FOUND, REFUSED, UNSENT, UNCONFIRMED, INTERRUPTED = (
+    "done",
+    "found",
+    "refused",
+    "unsent",
+    "unconfirmed",
+    "interrupted",
+)
+#: Rows that are filed in one commit of the lake.
+MOST_FILED = 50_000
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS write (
+    seq INTEGER PRIMARY KEY,
+    write_id TEXT NOT NULL,
+    _school_id INTEGER NOT NULL,
+    operation TEXT NOT NULL,
+    target TEXT NOT NULL,
+    source TEXT NOT NULL,
+    row TEXT NOT NULL,
+    sent TEXT,
+    asked_by TEXT NOT NULL,
+    asked_at TEXT NOT NULL,
+    process TEXT NOT NULL,
+    outcome TEXT,
+    status INTEGER,
+    answer TEXT,
+    answered_at TEXT
+);
+CREATE INDEX IF NOT EXISTS by_process ON write (process) WHERE outcome IS NULL;
+"""
+
+
+@dataclass(frozen=True)
+class Errand:
+    """On whose behalf something is written. `asked_by`: the person and command, or the run; `source`: the
+    plan or file that says what."""
+
+    asked_by: str
+    source: str
+
+
+class Journal:
+    """The journal of a home. Used by one thread at a time. Raises sqlite3.Error where it fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = durable(path, SCHEMA)
+        self._process = uuid.uuid4().hex
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def begin(self, write: Write, errand: Errand, row: str) -> int:
+        """Note a write that is about to be sent; its number. row: which row of the source it is for."""
+        with self._connection as transaction:
+            added = transaction.execute(
+                "INSERT INTO write (write_id, _school_id, operation, target, source, row, sent, asked_by,"
+                " asked_at, process) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    uuid.uuid4().hex,
+                    write.school_id,
+                    write.operation.name,
+                    _target(write),
+                    errand.source,
+                    row,
+                    _storable(write.content),
+                    errand.asked_by,
+                    now().isoformat(),
+                    self._process,
+                ),
+            )
+        assert added.lastrowid is not None
+        return added.lastrowid
+
+    def end(self, number: int, outcome: str, status: int, answer: str | None) -> None:
+        """Note what became of it. answer: JSON, or the platform's words."""
+        with self._connection as transaction:
+            transaction.execute(
+                "UPDATE write SET outcome = ?, status = ?, answer = ?, answered_at = ? WHERE seq = ?",
+                (outcome, status, answer, now().isoformat(), number),
+            )
+
+    def file(self, lake: Lake) -> int:
+        """Move what has ended into the lake's table; how many rows.
+
+        A death in between leaves rows in both, which the next call finds in the lake by their ids."""
+        with self._connection as transaction:
+            transaction.execute(
+                "UPDATE write SET outcome = ? WHERE outcome IS NULL AND process <> ?",
+                (INTERRUPTED, self._process),
+            )
+        filed = 0
+        while rows := self._ended():
+            append_writes(lake, [_filed(row) for row in rows])
+            with self._connection as transaction:
+                transaction.executemany("DELETE FROM write WHERE seq = ?", [(row["seq"],) for row in rows])
+            filed += len(rows)
+        return filed
+
+    def _ended(self) -> list[dict[str, Any]]:
+        found = self._connection.execute(
+            "SELECT * FROM write WHERE outcome IS NOT NULL ORDER BY seq LIMIT ?", (MOST_FILED,)
+        )
+        names = [column[0] for column in found.description]
+        return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def journal_path(home: Path) -> Path:
+    """Where the journal of a home is."""
+    return home / "writes.sqlite"
+
+
+@contextmanager
+def opened(home: Path, lake: Lake) -> Iterator[Journal]:
+    """The journal of a home, for one process at a time: others wait. What has ended within the block is in
+    the lake after it, however it ends."""
+    home.mkdir(parents=True, exist_ok=True)
+    with locked(home / "writes.lock"), closing(Journal(journal_path(home))) as journal:
+        journal.file(lake)
+        try:
+            yield journal
+        finally:
+            journal.file(lake)
+
+
+async def recorded(
+    writer: Writer, journal: Journal, errand: Errand, write: Write, row: str = "", look: Look | None = None
+) -> Written:
+    """Carry out a write, with its record. See `Writer.write` for errors; each is recorded."""
+    number = journal.begin(write, errand, row)
+    try:
+        written = await writer.write(write, look)
+    except (Unconfirmed, Transient, Halt) as error:
+        unsent = not write.operation.repeatable and not isinstance(error, Unconfirmed)
+        journal.end(number, UNSENT if unsent else UNCONFIRMED, 0, str(error))
+        raise
+    except CampusError as error:
+        journal.end(number, REFUSED, error.status, error.said or error.message)
+        raise
+    journal.end(number, DONE if written.status else FOUND, written.status, _storable(written.value))
+    return written
+
+
+def _target(write: Write) -> str:
+    """Which thing of the platform it is about: the path's id and the parameters."""
+    named = [] if write.id is None else [str(write.id)]
+    return " ".join([*named, *(f"{name}={value}" for name, value in write.params.items())])
+
+
+def _storable(content: Any) -> str | None:
+    """JSON without passwords and national id numbers."""
+    if content is None:
+        return None
+    return redacted(json.dumps(content, ensure_ascii=False).encode()).decode()
+
+
+def _filed(row: dict[str, Any]) -> dict[str, Any]:
+    moments = {name: row[name] and datetime.fromisoformat(row[name]) for name in ("asked_at", "answered_at")}
+    return {column.name: row.get(column.name) for column in WRITES.columns} | moments

@@ -1,0 +1,1 @@
+"""Writing to the platform: the commands' and jobs' common ground."""

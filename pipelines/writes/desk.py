@@ -1,0 +1,48 @@
+"""What a command or a run writes to the platform with: client, journal, and on whose behalf."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from campus.http.client import Client
+from campus.registry.v1 import OF_CLASSES, OF_USERS
+from campus.writes.operations import Write
+from campus.writes.writer import Look, Writer, Written
+from loading.runtime import Runtime
+from loading.writes.journal import Errand, Journal, opened, recorded
+from pipelines.launches import LAUNCHER_TAG
+from pipelines.settings import Settings, needs_writes
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Carries out writes one by one, each with its record."""
+
+    client: Client
+    errand: Errand
+    _writer: Writer
+    _journal: Journal
+
+    async def write(self, write: Write, row: str = "", look: Look | None = None) -> Written:
+        """See `recorded`."""
+        return await recorded(self._writer, self._journal, self.errand, write, row, look)
+
+
+@asynccontextmanager
+async def open_desk(settings: Settings, runtime: Runtime, errand: Errand) -> AsyncIterator[Desk]:
+    """Write to the platform within the block; what was written is recorded in the lake after it.
+
+    Raises SettingsError where CAMPUS_ALLOW_WRITES does not allow it."""
+    needs_writes(settings)
+    options = settings.options.writes
+    # Tokens of their own, so that those for reading stay without the scopes for writing.
+    config = replace(runtime.client, extra_scopes=(*runtime.client.extra_scopes, *options.scopes))
+    with opened(settings.home, runtime.lake) as journal:
+        async with Client(config, (OF_USERS, OF_CLASSES), runtime.listener) as client:
+            writer = Writer(client, settling=options.settling, form_as_json=options.form_as_json)
+            yield Desk(client, errand, writer, journal)
+
+
+def errand_of(tags: Mapping[str, str], source: str) -> Errand:
+    """On whose behalf a command or a run writes, by the tags of its runs."""
+    return Errand(tags[LAUNCHER_TAG], source)
