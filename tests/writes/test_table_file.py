@@ -1,0 +1,98 @@
+"""Files that people keep: what is read of them, and what is said of those that cannot be."""
+
+import csv
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loading.writes.table_file import TableError, read_table
+
+ROWS = [["学号", "name"], ["007", '王"小,明'], ["", ""], ["8", "two\nlines"], ["9", ""]]
+READ = [(2, {"学号": "007", "name": '王"小,明'}), (4, {"学号": "8", "name": "two\nlines"})]
+
+
+def read(path: Path) -> list[tuple[int, dict[str, str]]]:
+    return [(row.line, dict(row.cells)) for row in read_table(path).rows]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "gb18030"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_csv_in_the_encodings_of_spreadsheet_programs(
+    tmp_path: Path, encoding: str, separator: str
+) -> None:
+    file = tmp_path / "r.csv"
+    with file.open("w", encoding=encoding, newline="") as out:
+        csv.writer(out, delimiter=separator).writerows(ROWS)
+    # The quoted cell of line 4 goes on in line 5.
+    assert read(file) == [*READ, (6, {"学号": "9", "name": ""})]
+
+
+def test_an_xlsx_gives_numbers_and_dates_as_people_see_them(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (
+        ["usin", "day", "share", "name"],
+        [20230101.0, dt.datetime(2026, 11, 23), 0.5, None],
+        [None, None, None, None],
+        [7, dt.datetime(2026, 11, 23, 8, 5), True, "=1+1"],
+    ):
+        sheet.append(row)
+    book.save(tmp_path / "r.xlsx")
+    assert read(tmp_path / "r.xlsx") == [
+        (2, {"usin": "20230101", "day": "2026-11-23", "share": "0.5", "name": ""}),
+        # A formula that no program has computed has no value.
+        (4, {"usin": "7", "day": "2026-11-23 08:05:00", "share": "true", "name": ""}),
+    ]
+
+
+def test_a_parquet_file(tmp_path: Path) -> None:
+    table = pa.table({"usin": ["007", None], "day": [dt.date(2026, 11, 23), None], "n": [1, 2]})
+    pq.write_table(table, tmp_path / "r.parquet")
+    assert read(tmp_path / "r.parquet") == [
+        (2, {"usin": "007", "day": "2026-11-23", "n": "1"}),
+        (3, {"usin": "", "day": "", "n": "2"}),
+    ]
+
+
+@given(st.lists(st.lists(st.text("aé王,;\t\"' \n", max_size=5), min_size=2, max_size=2), max_size=5))
+def test_what_a_csv_says_is_what_is_read(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
+    file = tmp_path_factory.mktemp("csv") / "r.csv"
+    with file.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows([["a", "b"], *rows])
+    said = [[cell.strip() for cell in row] for row in rows]
+    assert [list(cells.values()) for _, cells in read(file)] == [row for row in said if any(row)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("r.doc", b"", "expected a file that ends with .csv, .xlsx or .parquet"),
+        ("r.csv", b"", "is empty: its first line has to name the columns"),
+        ("r.csv", b"a,a\n1,2", "the column 'a' is there twice"),
+        ("r.csv", b"a,,c\n1,2,3", "column 2 has no name"),
+        ("r.csv", b"a,b\n1,2,3", "line 2: more cells than the first line has names"),
+        ("r.csv", b'a,b\n"1,2', "is damaged, or no .csv file"),
+        ("r.csv", b"a\n\xff\xff\xff", "neither UTF-8 nor GB18030"),
+        ("r.xlsx", b"PK nonsense", "is damaged, or no .xlsx file"),
+        ("r.parquet", b"nonsense", "is damaged, or no .parquet file"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_what_to_do(
+    tmp_path: Path, name: str, content: bytes, words: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=r"r\.\w+.*") as caught:
+        read_table(tmp_path / name)
+    assert words in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match="cannot be read: No such file"):
+        read_table(tmp_path / "none.csv")
