@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import openpyxl
+import openpyxl  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.parquet as pq
-from openpyxl.utils.exceptions import InvalidFileException
+from openpyxl.utils.exceptions import InvalidFileException  # type: ignore[import-untyped]
 
 #: What a Chinese spreadsheet program writes where it does not write UTF-8.
 ENCODINGS = ("utf-8-sig", "gb18030")
