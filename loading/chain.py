@@ -17,8 +17,10 @@ from campus.registry import RESOURCES, ResourceSpec
 from loading.commit import Loaded
 from loading.custom_fields import with_fields_of
 from loading.moved import semesters_over
+from loading.runtime import Runtime
 from loading.slice_loader import Loader
 from loading.tables import TABLES, slice_of, values
+from loading.writes.bindings import CARDS, DEVICES, Kind, bound_here
 
 # Chains of two semesters overlap one's commits with the other's requests; more would only hold more memory.
 SEMESTERS_AT_A_TIME = 2
@@ -35,8 +37,8 @@ async def load_school(
     where = Where(
         school_id,
         term_types=runtime.term_types,
-        devices=runtime.device_ids,
-        cards=runtime.card_ids,
+        devices=_with_ours(runtime, DEVICES, school_id, runtime.device_ids),
+        cards=_with_ours(runtime, CARDS, school_id, runtime.card_ids),
         client_id=runtime.client.client_id,
     )
     async for one in _load_chain(loader, where, [spec for spec in selected if spec.sliced_by == "school"]):
@@ -148,3 +150,8 @@ def _filled(loader: Loader, spec: ResourceSpec, where: Where) -> frozenset[int]:
     rows = lake.read(TABLES[via.name], slice, ["id", via.unit_column or ""], alive=False)
     pairs = zip(values(rows, "id"), values(rows, via.unit_column or ""), strict=True)
     return frozenset(unit for row, unit in pairs if row in units)
+
+
+def _with_ours(runtime: Runtime, kind: Kind, school_id: int, named: Sequence[str]) -> tuple[str, ...]:
+    """The cards or devices that the settings name, and those that were bound by us."""
+    return tuple(dict.fromkeys((*named, *bound_here(runtime.lake, kind, school_id))))

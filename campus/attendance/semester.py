@@ -82,6 +82,14 @@ class Semester:
         classes = [replace(one, any_week=True) if one.class_id in found else one for one in self.classes]
         return replace(self, classes=classes, seen=self.seen | attended)
 
+    def of_classes(self, class_ids: Collection[int]) -> "Semester":
+        """The same with these classes alone."""
+        known = {
+            week: {one: row for one, row in held.items() if one.class_id in class_ids}
+            for week, held in self.known.items()
+        }
+        return replace(self, classes=[one for one in self.classes if one.class_id in class_ids], known=known)
+
     def likely_recorded(self) -> list[Session]:
         """Some sessions that the platform shows if it shows any: those with records, then any others."""
         held = {one for week in self.known.values() for one, row in week.items() if counts_any(row)}

@@ -1,12 +1,12 @@
 """Attendance of one semester into the lake, week by week, by the route that costs fewer requests."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 
-from campus.attendance.by_sessions import ask_witnesses, read_by_sessions
+from campus.attendance.by_sessions import Witnessed, ask_witnesses, read_by_sessions
 from campus.attendance.by_students import Following, read_by_students
 from campus.attendance.calendar import Session
 from campus.attendance.checks import Check, sample
@@ -27,7 +27,7 @@ from loading.spools import Target, open_target
 from loading.tables import TABLES, slice_of, values
 from warehouse.lake.parquet import GROUP_BYTES
 from warehouse.lake.tables import Slice
-from warehouse.load.reading import Kept, Measure, Since
+from warehouse.load.reading import Asked, Kept, Measure, Since
 
 # By students: so many sessions are asked for by the other route too.
 SAMPLED_SESSIONS = 10
@@ -86,6 +86,27 @@ class SemesterLoader:
         async for one in reading():
             yield one
         self._tell_refusals()
+
+    async def load_classes(self, sessions: Collection[Session]) -> AsyncIterator[Loaded]:
+        """Read the classes of some sessions again in the loader's weeks, and these sessions whether or not a
+        schedule has them; the rows of other classes stay."""
+        classes = tuple(sorted({one.class_id for one in sessions}))
+        semester = self._semester.of_classes(classes)
+        asked = Witnessed(records={one: [] for one in sessions})
+        for number in self._since:
+            with self._open(number) as one:
+                try:
+                    await read_by_sessions(self._client, semester, number, one.week, asked)
+                except (CampusError, *STORAGE_ERRORS) as error:
+                    loaded = self._failed(number, str(error))
+                else:
+                    failed = one.week.records.account.failed
+                    kept = (Kept("class_id", tuple(failed)),) if failed else ()
+                    loaded = await asyncio.to_thread(
+                        self._commit, one, kept, failures("class", failed), None, Asked("class_id", classes)
+                    )
+            for each in loaded:
+                yield each
 
     def described(self, one: Loaded) -> dict[str, str | int]:
         """What is worth knowing of a loaded week beside its counts. Its requests are those of its own
@@ -204,7 +225,12 @@ class SemesterLoader:
         return slice_of(spec, self._semester.school_id, self._semester.calendar.semester_id, number)
 
     def _commit(
-        self, one: _Open, kept: tuple[Kept, ...], words: tuple[str, ...], since: date | None
+        self,
+        one: _Open,
+        kept: tuple[Kept, ...],
+        words: tuple[str, ...],
+        since: date | None,
+        asked: Asked | None = None,
     ) -> list[Loaded]:
         loaded = []
         for spec, target in one.targets.items():
@@ -213,6 +239,7 @@ class SemesterLoader:
                 reading_of(self._cause, slice, target.spool, account),
                 keep=tuple(each for each in kept if each.column in table.row_schema.names),
                 since=Since(DAY_OF[spec], since) if since else None,
+                asked=asked,
                 platform_day=self._semester.today,
                 failures=words,
                 measures=tuple(Measure(c.name, c.expected, c.actual) for c in one.checks(spec)),

@@ -29,11 +29,15 @@ class Desk:
 
 
 @asynccontextmanager
-async def open_desk(settings: Settings, runtime: Runtime, errand: Errand) -> AsyncIterator[Desk]:
-    """Write to the platform within the block; what was written is recorded in the lake after it.
+async def open_desk(
+    settings: Settings, runtime: Runtime, errand: Errand, *, dry: bool = False
+) -> AsyncIterator[Desk]:
+    """Write to the platform within the block; what was written is recorded in the lake after it. dry: nothing
+    will be written.
 
     Raises SettingsError where CAMPUS_ALLOW_WRITES does not allow it."""
-    needs_writes(settings)
+    if not dry:
+        needs_writes(settings)
     options = settings.options.writes
     # Tokens of their own, so that those for reading stay without the scopes for writing.
     config = replace(runtime.client, extra_scopes=(*runtime.client.extra_scopes, *options.scopes))

@@ -1,0 +1,46 @@
+"""What became of each row of a file, in words for the person who made the file."""
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from campus.http.errors import CampusError, Transient, Unconfirmed
+
+#: written; unchanged: the platform had it so; refused: by us, before anything was sent, or by the platform;
+#: unconfirmed: nobody knows whether it was written; waiting: nothing was sent yet.
+Outcome = Literal["written", "unchanged", "refused", "unconfirmed", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOutcome:
+    """Of one row. `line`: of the file. `key`: what the row is about, without names. `words`: why."""
+
+    line: int
+    key: str
+    outcome: Outcome
+    words: str = ""
+
+
+def failed(line: int, key: str, error: CampusError) -> RowOutcome:
+    """The outcome of a row whose write raised."""
+    unknown = isinstance(error, Unconfirmed | Transient)
+    return RowOutcome(line, key, "unconfirmed" if unknown else "refused", error.said or str(error))
+
+
+def counted(outcomes: Iterable[RowOutcome]) -> Counter[str]:
+    """How many rows met which fate."""
+    return Counter(one.outcome for one in outcomes)
+
+
+def write_outcomes(path: Path, outcomes: Sequence[RowOutcome]) -> None:
+    """Write them as CSV, in the order of their lines, for this user alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["line", "key", "outcome", "words"])
+        for one in sorted(outcomes, key=lambda one: one.line):
+            writer.writerow([one.line, one.key, one.outcome, one.words])

@@ -1,0 +1,88 @@
+"""What was written is read again by its keys, so that the warehouse shows it without waiting for a night."""
+
+from collections.abc import Collection
+from datetime import date
+from functools import partial
+
+from campus.attendance.calendar import Session
+from campus.extract.requests import Where
+from campus.http.client import Client
+from campus.registry import RESOURCES
+from loading.attendance.loader import SemesterLoader
+from loading.attendance.semester import read_semester
+from loading.attendance.weeks import timeline_of
+from loading.commit import Loaded
+from loading.runtime import Cause, Runtime
+from loading.slice_loader import Loader
+from loading.tables import TABLES, slice_of
+from warehouse.lake.tables import Slice
+from warehouse.load.load_log import now
+from warehouse.load.reading import Asked
+
+
+def cause_of_writing(run_id: str = "") -> Cause:
+    """Why what was written is read. run_id: of Dagster; none: a command's."""
+    began = now()
+    return Cause(f"write-{began:%Y%m%d-%H%M%S-%f}", run_id, began)
+
+
+async def reread_sessions(
+    runtime: Runtime, client: Client, cause: Cause, school_id: int, sessions: Collection[Session]
+) -> list[Loaded]:
+    """Read the classes of some sessions again, in the weeks of these. Sessions outside all semesters are left
+    out: they are in no slice."""
+    timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
+    loaded = []
+    for semester_id, calendar in timeline.calendars.items():
+        own = [one for one in sessions if calendar.first <= one.day <= calendar.last]
+        if own:
+            since = dict.fromkeys(sorted({calendar.week_of(one.day) for one in own}))
+            semester = read_semester(runtime.lake, school_id, timeline, semester_id)
+            loader = SemesterLoader(runtime, client, cause, semester, since, trailing=False)
+            loaded += [one async for one in loader.load_classes(own)]
+    return loaded
+
+
+def sessions_of_swipes(
+    runtime: Runtime,
+    school_id: int,
+    classes: Collection[tuple[int, date]],
+    rooms: Collection[tuple[int, date]],
+) -> set[Session]:
+    """The lessons that swipes may have marked: those on that day of a class, or of all classes in a room."""
+    timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
+    held = runtime.lake.read(
+        TABLES["v1_classes"], Slice.of(_school_id=school_id), ["id", "locations", "_semester_id"]
+    ).to_pylist()
+    in_room = {
+        (place["id"], row["_semester_id"], row["id"]) for row in held for place in row["locations"] or ()
+    }
+    found = set()
+    for semester_id, calendar in timeline.calendars.items():
+        pairs = {(one, day) for one, day in classes if calendar.first <= day <= calendar.last} | {
+            (class_id, day)
+            for room, day in rooms
+            for place, semester, class_id in in_room
+            if place == room and int(semester) == semester_id and calendar.first <= day <= calendar.last
+        }
+        if pairs:
+            semester = read_semester(runtime.lake, school_id, timeline, semester_id)
+            weeks = {calendar.week_of(day) for _, day in pairs}
+            asked = {session for week in weeks for session in semester.asked(week)}
+            found |= {session for session in asked if (session.class_id, session.day) in pairs}
+    return found
+
+
+async def reread_bindings(
+    runtime: Runtime, client: Client, cause: Cause, school_id: int, resource: str, ids: Collection[str]
+) -> list[Loaded]:
+    """Read some cards or devices of a school again. resource: cards or devices."""
+    spec, asked = RESOURCES[resource], tuple(sorted(ids))
+    where = Where(school_id, cards=asked, devices=asked)
+    loader = Loader(runtime, client, cause, {})
+    return await loader.load_by(
+        partial(loader.read, where=where),
+        {spec: slice_of(spec, school_id)},
+        again=True,
+        asked={spec: Asked(spec.unit_column or "", asked)},
+    )
