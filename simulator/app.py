@@ -76,11 +76,16 @@ class Application:
             return self._refusal(Problem(fault.status, "injected fault"), retry_after(fault)), fault
         if fault.kind == "html":
             return HTML_PAGE, fault
+        if fault.kind == "late":
+            asyncio.get_running_loop().call_later(fault.seconds, self._respond, request)
+            return self._refusal(Problem(fault.status, "injected fault")), fault
         if fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
         if fault.kind == "revoked":
             self.platform.tokens.revoke(request)
         response = self._respond(request, struck if fault.kind == "moving" else None)
+        if fault.kind == "after":
+            return self._refusal(Problem(fault.status, "injected fault")), fault
         if fault.kind == "empty":
             return emptied(response, fault), fault
         return truncated(response) if fault.kind == "truncated" else response, fault
@@ -122,7 +127,8 @@ class Application:
         grant = self.platform.tokens.grant(request)
         needs_school = route.needs_school or readings.schools_header == "required"
         request.school_id = check_school(grant, request, required=needs_school)
-        scopes = route.v1.alternatives(readings.v1_scopes) if route.v1 else route.scopes
+        writes = readings.write_scopes if route.method != "GET" else "reading"
+        scopes = route.v1.alternatives(readings.v1_scopes, writes=writes) if route.v1 else route.scopes
         check_scope(grant, class_scopes(route.path, scopes, readings.class_scope), readings.people_scope)
 
     def _refusal(self, problem: Problem, headers: Headers | None = None) -> Response:
@@ -162,6 +168,8 @@ async def _read(scope: Scope, receive: Receive) -> Request:
 
 async def _write(send: Send, response: Response, *, torn: bool) -> None:
     """Send an answer; a torn one promises its whole length and ends in the middle, with the connection."""
+    if torn and not response.body:
+        response = Response(200, b"ok", response.headers)
     headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     body = response.body[: len(response.body) // 2] if torn else response.body

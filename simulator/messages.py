@@ -14,12 +14,14 @@ JSON_TYPE = (b"content-type", b"application/json; charset=utf-8")
 
 
 class Problem(Exception):
-    """An answer other than success; `text` says what the caller can do."""
+    """An answer other than success; `text` says what the caller can do. `errors`: where the interface names
+    a list of them."""
 
-    def __init__(self, status: int, text: str) -> None:
+    def __init__(self, status: int, text: str, *, errors: list[str] | None = None) -> None:
         super().__init__(text)
         self.status = status
         self.text = text
+        self.errors = errors
 
 
 @dataclass(slots=True)
@@ -91,6 +93,8 @@ def coded(problem: Problem, headers: Headers | None = None) -> Response:
 
 def problem_response(problem: Problem, shape: str, headers: Headers | None = None) -> Response:
     """A problem in the shape that this platform gives its errors."""
+    if problem.errors:
+        return json_response({"errors": problem.errors}, problem.status, headers)
     if shape == "empty":
         return Response(problem.status, b"", headers or [])
     bodies: dict[str, Any] = {

@@ -459,6 +459,44 @@ class Readings:
         "added",
         text="Whether records carry their key where the parameter fields does not name it.",
     )
+    write_scopes: str = _reading(
+        "reading",
+        "own",
+        text="Scopes that v1 paths need to be written to: those to be read; or names of their own "
+        "(user.write, attendance.write, device.write).",
+    )
+    created_user: str = _reading("201", "200", text="The status for a user who was made.")
+    user_change: str = _reading("both", "PATCH", "PUT", text="The method that changes a user.")
+    outer_id_twice: str = _reading(
+        "taken",
+        "refused",
+        text="A second user with an outer_id that another has: made, or refused as a usin is.",
+    )
+    taken: str = _reading("422", "409", text="The status for a usin that another user has.")
+    longest_text: int = option(255, "The greatest length of a user's texts.")
+    four_byte_text: str = _reading(
+        "stored", "refused", text="Letters beyond three bytes, such as emoji, in a user's texts."
+    )
+    unmentioned_marks: str = _reading(
+        "kept", "lost", text="Marks of a lesson whose students a request for its marks leaves out."
+    )
+    unknown_marks: str = _reading(
+        "422", "ignored", text="Marks of students who are not in the class: 422 for all, or left out."
+    )
+    form_bodies: str = _reading(
+        "form", "json", "either", text="How cards, devices and live swipes are sent; 415 for the other."
+    )
+    bare_answers: str = _reading(
+        "object",
+        "empty",
+        "204",
+        text="The answer to a new field or device, which is not shown: itself, an empty object, no content.",
+    )
+    live_swipes: str = _reading(
+        "clock",
+        "lesson",
+        text="When a live swipe is: by the clock, or as the first lesson of the day begins.",
+    )
     report_ids: str = _reading(
         "same",
         "own",

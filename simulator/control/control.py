@@ -55,6 +55,7 @@ class Control:
         self._platform = platform
         self._log = log
         self._pusher = Pusher(subscriber, platform.readings) if subscriber else None
+        platform.announce = self._announce
         self._handlers: dict[tuple[str, str], Callable[[Request], Any]] = {
             ("POST", "faults"): self._set_faults,
             ("DELETE", "faults"): self._clear_faults,
@@ -120,6 +121,10 @@ class Control:
         if self._pusher:
             self._pusher.announce(OPS[change.op], *changed(self._platform, change.resource, entry))
         return entry
+
+    def _announce(self, op: Op, school_id: int, resource: str, keys: list[int]) -> None:
+        if self._pusher:
+            self._pusher.announce(op, school_id, resource, keys)
 
     def _mutated(self, change: Mutation) -> Values:
         if keeping.is_kept(change.resource):

@@ -15,20 +15,24 @@ import msgspec
 
 from simulator.messages import Headers, Request, Response
 
-Kind = Literal["status", "reset", "truncated", "slow", "html", "revoked", "moving", "empty"]
+Kind = Literal["status", "reset", "truncated", "slow", "html", "revoked", "moving", "empty", "after", "late"]
 
 
 class Fault(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One way to go wrong. `path` is a glob on the path; `times` ends the fault after so many strikes."""
+    """One way to go wrong. `path` is a glob on the path; `times` ends the fault after so many strikes.
+
+    A write that meets status or html has not happened. One that meets reset, truncated, slow or after has.
+    One that meets late happens `seconds` after its caller has been answered with `status`."""
 
     kind: Kind
     probability: float = 1.0
     path: str = "*"
     times: int | None = None
-    status: int = 500  # of kind status
+    status: int = 500  # of kinds status, after and late
+    method: str = "*"  # a glob on the method
     retry_after: float | None = None  # seconds, of kind status
     retry_after_form: Literal["seconds", "date"] = "seconds"
-    seconds: float = 1.0  # of kind slow
+    seconds: float = 1.0  # of kinds slow and late
     change: Literal["shrink", "grow", "balanced"] = "balanced"  # of kind moving
     # Of kind empty: what an answer without its rows says of how many there are (zero, as many as there are,
     # nothing), and whether an object becomes an empty list too, or keeps what it has beside its lists.
@@ -79,7 +83,7 @@ def _applies(fault: Fault, request: Request) -> bool:
         return False
     if fault.kind == "moving" and request.query.get("page", request.query.get("$page", "1")) == "1":
         return False
-    return fnmatchcase(request.path, fault.path)
+    return fnmatchcase(request.path, fault.path) and fnmatchcase(request.method, fault.method)
 
 
 def retry_after(fault: Fault) -> Headers:

@@ -20,8 +20,10 @@ class V1Scope:
     twin: tuple[str, ...] = ()  # what v3 asks for where it has the same
     own: str = ""  # a name that the specification does not have
 
-    def alternatives(self, reading: str) -> tuple[str, ...]:
-        """The scopes of which one opens the path, as this platform decided."""
+    def alternatives(self, reading: str, *, writes: str = "reading") -> tuple[str, ...]:
+        """The scopes of which one opens the path, as this platform decided. writes: of a path that writes."""
+        if writes == "own":
+            return (self.own or self.plain,)
         if reading == "none":
             return ()
         if reading == "twin":

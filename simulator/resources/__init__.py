@@ -7,7 +7,7 @@ from simulator.readings import Readings
 from simulator.resources import tokens
 from simulator.resources.tables import datasets, reports
 from simulator.resources.v1 import admin_classes as v1_admin_classes
-from simulator.resources.v1 import attendance, devices, schools, timetable, transcripts, users
+from simulator.resources.v1 import attendance, devices, schools, timetable, transcripts, users, writing
 from simulator.resources.v1 import classes as v1_classes
 from simulator.resources.v1 import semesters as v1_semesters
 from simulator.resources.v3 import admin_classes, assessments, base_data, classes
@@ -40,6 +40,7 @@ def routes(readings: Readings) -> tuple[Route, ...]:
         *(route for resource in RESOURCES.values() for route in resource.paths),
         *timetable.ROUTES,
         *transcripts.ROUTES,
+        *writing.routes(readings),
         *datasets.routes(readings),
         *reports.routes(readings),
     )
@@ -51,7 +52,8 @@ def scopes(readings: Readings) -> frozenset[str]:
     for route in routes(readings):
         found.update(route.scopes)
         if route.v1:
-            found.update((route.v1.plain, *route.v1.alternatives(readings.v1_scopes)))
+            writes = readings.write_scopes if route.method != "GET" else "reading"
+            found.update((route.v1.plain, *route.v1.alternatives(readings.v1_scopes, writes=writes)))
     return frozenset(found)
 
 

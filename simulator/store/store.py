@@ -1,5 +1,6 @@
 """The platform's rows: made when first asked for, and changed by tests while the platform runs."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
@@ -22,7 +23,7 @@ from simulator.school.rows import (
 )
 from simulator.settings import Size
 from simulator.store.seed import Seed
-from simulator.store.views import Views
+from simulator.store.views import NOTHING, Parts, Views
 
 #: Whose wall clock the rows are stamped by.
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -53,7 +54,8 @@ class View:
     """The rows of another resource in another shape: they follow every change of those.
 
     `values`: the fields of a row, made of those of the row below. `shown`: the whole row, with the values
-    that a test set on it, as it is in the end.
+    that a test set on it, as it is in the end. `with_rows_of`: the resources whose rows of the same key a row
+    is made of besides, where it is made of little else.
     """
 
     of: str
@@ -61,6 +63,7 @@ class View:
     values: "Callable[[Store, Row], Values]"
     shown: "Callable[[Store, Row], Row]" = lambda _, row: row
     sends_id: bool = True
+    with_rows_of: tuple[str, ...] = ()
 
 
 Source = Collection | View
@@ -78,6 +81,7 @@ class Store:
         self.size = size
         self.readings = readings or Readings()
         self.version = 0
+        self._changes: Counter[str] = Counter()  # by resource; the version counts them all
         self.seed = Seed(size, self.readings)
         self.attendance = self.seed.attendance
         self.school_ids = tuple(row.key for row in self.seed.schools)
@@ -93,6 +97,11 @@ class Store:
     def today(self) -> date:
         """The platform's date."""
         return self._now.date()
+
+    @property
+    def now(self) -> datetime:
+        """The platform's wall clock."""
+        return self._now
 
     def let_days_pass(self, days: int) -> None:
         """Move the clock: teachers mark what they had not marked, and new sessions take place; no more."""
@@ -152,6 +161,10 @@ class Store:
         """The reflections of a school by id."""
         return self.index("reflections", school_id)
 
+    def first_students(self, school_id: int) -> list[Row]:
+        """The students of a school as the seed made them; none for one that a test inserted."""
+        return self.seed.school(school_id).rows["students"] if self._is_generated("school", school_id) else []
+
     def term(self, semester_id: int) -> Term | None:
         """A semester's place in time; None for one that a test inserted."""
         school_id = school_of(semester_id)
@@ -173,15 +186,19 @@ class Store:
         classes = self.seed.school(school_id).admin_classes
         return next(([s.id for s in made.students] for made in classes if made.id == admin_class_id), [])
 
-    def insert(self, resource: str, parent: int, values: Values, *, first: bool = False) -> Row:
-        """Add a row at the end of its collection or at its front, with a new id unless `values` has one."""
+    def insert(
+        self, resource: str, parent: int, values: Values, *, first: bool = False, key: int | None = None
+    ) -> Row:
+        """Add a row at the end of its collection or at its front, with a new id unless `values` has one.
+        key: of a row that has the same in another resource."""
         source = self.sources[resource]
         if isinstance(source, View):
             return self.update(resource, self.insert(source.of, parent, {}, first=first).key, values)
         rows = self._mutable(resource, parent)
-        self._last_key[resource, parent] += 1
-        key = self._last_key[resource, parent]
-        now = self.tick()
+        if key is None:
+            key = self._last_key[resource, parent] + 1
+        self._last_key[resource, parent] = max(key, self._last_key[resource, parent])
+        now = self.tick(resource)
         made = dict(rows[-1].values) if rows else {}  # like its neighbour in all that `values` does not say
         made |= ({"id": key} if source.sends_id else {}) | source.identity(self, parent, key)
         made |= {name: value for name, value in (("updated_at", now), ("deleted_at", None)) if name in made}
@@ -198,13 +215,19 @@ class Store:
         merged = {**row.values, **values}
         updated_at = row.updated_at
         if touch:
-            updated_at = self.tick()
+            updated_at = self.tick(resource)
             if "updated_at" in merged and "updated_at" not in values:
                 merged["updated_at"] = updated_at
         else:
             self.version += 1
+            self._changes[resource] += 1
         rows[index] = replace(row, values=merged, updated_at=updated_at)
         return rows[index]
+
+    def show(self, resource: str, key: int, values: Values) -> None:
+        """Set what a view shows of a row, whatever the row below says."""
+        self._views.override(resource, key, values)
+        self.tick(resource)
 
     def delete(self, resource: str, key: int) -> Row:
         """Delete softly: from now on the row shows only with with_trashed."""
@@ -228,15 +251,14 @@ class Store:
     def destroy(self, resource: str, key: int) -> Row:
         """Delete for good: the row leaves no trace."""
         rows, index = self._locate(self._below(resource), key)
-        self.tick()
+        self.tick(self._below(resource))
         return rows.pop(index)
 
     def _override(self, resource: str, key: int, values: Values) -> Row:
         parent = self.sources[resource].keys.parent_of(key)
         if key not in self.index(resource, parent):
             raise KeyError(f"{resource} has no row with key {key}")
-        self._views.override(resource, key, values)
-        self.tick()
+        self.show(resource, key, values)
         return self.index(resource, parent)[key]
 
     def is_hidden(self, resource: str, parent: int) -> bool:
@@ -255,12 +277,29 @@ class Store:
         return source.of if isinstance(source, View) else resource
 
     def _view(self, resource: str, view: View, parent: int) -> list[Row]:
-        def row(below: Row) -> Row:
-            values = view.values(self, below) | self._views.overrides(resource, below.key)
-            return view.shown(self, replace(below, values=values))
+        set_on = self._views.overrides(resource).get
 
+        def below() -> dict[int, Parts]:
+            beside = [self.index(name, parent).get for name in view.with_rows_of]
+            return {
+                (key := row.key): (row, set_on(key), *[get(key) for get in beside])
+                for row in self.rows(view.of, parent)
+            }
+
+        def make(key: int, parts: Parts) -> Row:
+            row: Row = parts[0]
+            values = view.values(self, row) | (set_on(key) or NOTHING)
+            return view.shown(self, replace(row, values=values))
+
+        parts_of = (resource, view.of, *view.with_rows_of)
         return self._views.rows(
-            self.version, resource, parent, lambda: [row(below) for below in self.rows(view.of, parent)]
+            resource,
+            parent,
+            version=self.version,
+            # Any change is one of something that rows may be made of, unless the view says of what.
+            beside=self.version - sum(self._changes[name] for name in parts_of if view.with_rows_of),
+            below=below,
+            make=make,
         )
 
     def _locate(self, resource: str, key: int) -> tuple[list[Row], int]:
@@ -279,9 +318,11 @@ class Store:
             self._last_key[resource, parent] = max([before_first, *(row.key for row in rows)])
         return self._changed[resource, parent]
 
-    def tick(self) -> str:
-        """The platform's clock goes by changes, so that runs are repeatable, unless the settings have one."""
+    def tick(self, resource: str = "") -> str:
+        """The platform's clock goes by changes, so that runs are repeatable, unless the settings have one.
+        resource: that of the changed row."""
         self.version += 1
+        self._changes[resource] += 1
         ahead = self.size.clock_ahead
         if ahead is None:
             self._now += timedelta(seconds=1)

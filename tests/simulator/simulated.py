@@ -46,9 +46,15 @@ class Local:
 
     def get(self, target: str, scope: str = ALL, **headers: str) -> httpx.Response:
         """One GET with a fresh token."""
-        return asyncio.run(self._get(target, scope, headers))
+        return asyncio.run(self._ask("GET", target, scope, headers, {}))
 
-    async def _get(self, target: str, scope: str, headers: dict[str, str]) -> httpx.Response:
+    def write(self, method: str, target: str, scope: str = ALL, **body: Any) -> httpx.Response:
+        """One write with a fresh token; body: as httpx takes it."""
+        return asyncio.run(self._ask(method, target, scope, {}, body))
+
+    async def _ask(
+        self, method: str, target: str, scope: str, headers: dict[str, str], body: dict[str, Any]
+    ) -> httpx.Response:
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(self.app), base_url="http://platform"
         ) as session:
@@ -56,4 +62,5 @@ class Local:
             if answer.is_error:
                 return answer
             bearer = {"authorization": f"Bearer {answer.json()['access_token']}"}
-            return await session.get(target, headers={**self.headers, **bearer, **headers})
+            everything = {**self.headers, **bearer, **headers}
+            return await session.request(method, target, headers=everything, **body)

@@ -25,7 +25,7 @@ def _user(store: Store, row: Row) -> Values:
     student = store.index("students", school_id).get(row.key)
     graduates_in = cohort_year(store, school_id, student.values["graduates_in_id"]) if student else None
     own = users.details(store.size.seed, row.key, role, graduates_in)
-    wards = store.rows("students", school_id) if role == users.GUARDIAN else []
+    wards = store.first_students(school_id) if role == users.GUARDIAN else []
     return {
         "id": row.key,
         "usin": _text(v3["usin"]),
@@ -90,7 +90,7 @@ def list_fields(platform: Platform, request: Request) -> Response:
 RESOURCES = (
     Resource(
         "v1_users",
-        View("reflections", KEYS["reflections"], _user, _shown),
+        View("reflections", KEYS["reflections"], _user, _shown, with_rows_of=("students",)),
         listing=Listing(
             "/api/v1/reflections",
             v1=SCOPE,

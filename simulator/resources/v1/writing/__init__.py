@@ -1,0 +1,16 @@
+"""What v1 lets callers change: people and their fields, attendance, cards and displays."""
+
+from simulator.http.routing import Route
+from simulator.readings import Readings
+from simulator.resources.v1.writing import attendance, bindings, fields, people, swipes
+
+
+def routes(readings: Readings) -> tuple[Route, ...]:
+    """All paths that write; which methods change a user is a reading."""
+    return (
+        *people.routes(readings),
+        *fields.ROUTES,
+        *attendance.ROUTES,
+        *swipes.ROUTES,
+        *bindings.ROUTES,
+    )
