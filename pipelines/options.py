@@ -25,6 +25,8 @@ from exports.ready import BOARD, READY
 from exports.sheets import Language
 from exports.tables import SCHEMAS
 from loading.pushes.names import PUSHABLE, PushSettings
+from loading.writes.roster.fields import SECRET, STANDARD
+from loading.writes.roster.rows import Reading
 
 
 class Section(BaseModel):
@@ -317,6 +319,39 @@ class PushOptions(Section):
         return resources
 
 
+class RosterOptions(Section):
+    """How a roster is read and carried out."""
+
+    columns: dict[str, str] = Field({}, description="Our field by their header")
+    values: dict[str, dict[str, str | int]] = Field({}, description="By field: our value by their word")
+    defaults: dict[str, str | int] = Field({}, description="Values of fields that no column has")
+    empty: Literal["keep", "clear"] = Field("keep", description="What an empty cell does to a value")
+    unusual_text: Literal["refuse", "send"] = Field(
+        "refuse", description="Names that begin like formulas, run from right to left, or have emoji"
+    )
+    longest_text: int = Field(255, ge=1, description="Letters of a text at most")
+    max_deleted_share: float = Field(
+        0.05, ge=0, le=1, description="Share of the users in question that a plan may delete"
+    )
+    max_refused_share: float = Field(
+        0.05, ge=0, le=1, description="Share of refused rows from which on the rest is left"
+    )
+
+    @property
+    def reading(self) -> Reading:
+        """What `loading` takes of it."""
+        told = self.model_dump(exclude={"max_deleted_share", "max_refused_share"})
+        return Reading(**told)
+
+    @field_validator("defaults")
+    @classmethod
+    def _known(cls, defaults: dict[str, Any]) -> dict[str, Any]:
+        for name in defaults:
+            if name in SECRET or name not in STANDARD:
+                raise ValueError(f"{name!r} is no field that all rows may share")
+        return defaults
+
+
 class WriteOptions(Section):
     """How the platform is written to, where CAMPUS_ALLOW_WRITES lets us."""
 
@@ -329,6 +364,7 @@ class WriteOptions(Section):
     settling: float = Field(
         1, ge=0, description="Seconds before a look at whether a write happened whose answer was lost"
     )
+    roster: RosterOptions = RosterOptions()
 
 
 class MailOptions(Section):

@@ -36,6 +36,7 @@ class FieldWriter:
         rows: list[dict[str, Any]] = []
         collector = Collector(RESOURCES["user_fields"], write=lambda batch: rows.extend(batch.to_pylist()))
         await read(self.client, RESOURCES["user_fields"], Where(self.school_id), collector)
+        collector.flush()
         names = {field.name for field in msgspec.structs.fields(UserField)}
         found = [UserField(**{name: row[name] for name in names}) for row in rows]
         return {(field.name, field.role): field for field in found}

@@ -78,18 +78,17 @@ class Sent:
     rooms: set[tuple[int, date]] = field(default_factory=set)
 
 
-async def send_waiting(outbox: Outbox, school_id: int, send: Send) -> Sent:
-    """Send what waits of a school, in the order of its moments, a batch a classroom.
+async def send_waiting(outbox: Outbox, school_id: int, send: Send, found: Sent) -> None:
+    """Send what waits of a school, in the order of its moments, a batch a classroom. found: grows with what
+    the platform has taken, so that it is known whatever ends the sending.
 
-    Raises the errors of `Writer.write` where the platform takes nothing now; what it has taken is noted."""
-    found = Sent()
+    Raises the errors of `Writer.write` where the platform takes nothing now."""
     while swipes := outbox.waiting(school_id, BATCH):
         by_room: dict[int, list[Swipe]] = defaultdict(list)
         for swipe in swipes:
             by_room[swipe.classroom_id].append(swipe)
         for room, batch in by_room.items():
             await _send_batch(outbox, room, batch, send, found)
-    return found
 
 
 async def _send_batch(outbox: Outbox, room: int, batch: Sequence[Swipe], send: Send, found: Sent) -> None:

@@ -46,8 +46,7 @@ def read_table(path: Path) -> TableFile:
     """Read a file by its ending: .csv (or .txt, .tsv), .xlsx (its first sheet) or .parquet.
 
     Raises TableError."""
-    readers = {".csv": _csv, ".txt": _csv, ".tsv": _csv, ".xlsx": _xlsx, ".parquet": _parquet}
-    reader = readers.get(path.suffix.lower())
+    reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise TableError(f"{path}: expected a file that ends with .csv, .xlsx or .parquet")
     try:
@@ -135,3 +134,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Sequence[Any]]]:
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             yield line, row
             line += 1
+
+
+#: By the ending of a file.
+READERS = {".csv": _csv, ".txt": _csv, ".tsv": _csv, ".xlsx": _xlsx, ".parquet": _parquet}

@@ -11,6 +11,8 @@ from deltalake.exceptions import DeltaError
 from exports.export import Format
 from pipelines.cli.backup import backup, restore
 from pipelines.cli.display import complain, console, example
+from pipelines.cli.groups import Group
+from pipelines.cli.writing.commands import COMMANDS
 from pipelines.settings import Settings, SettingsError, check_home, load_settings
 from pipelines.storage_trouble import in_words
 from pipelines.writers import Busy
@@ -22,19 +24,6 @@ from warehouse.publish.dbt_project import ModelsBroken
 INTERRUPTED = 130  # as a shell reports SIGINT
 #: Errors that are worded for people.
 FORESEEN = (OSError, Busy, DeltaError, SchemaConflict, ModelsBroken, SimulatorError)
-
-
-class Group(click.Group):
-    """Lists its commands with the whole first sentence of each; click would cut it off."""
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """A line or two a command, in the order of their names."""
-        rows = [
-            (name, (command.help or "").split("\n\n")[0].replace("\n", " "))
-            for name, command in sorted(self.commands.items())
-        ]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
 
 
 class Edge(Group):
@@ -84,7 +73,7 @@ def main() -> None:
     """Campus Warehouse: a school platform's data in a warehouse that people can trust."""
 
 
-for _command in (simulator, backup, restore):
+for _command in (simulator, backup, restore, *COMMANDS):
     main.add_command(_command)
 
 

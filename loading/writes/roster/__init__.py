@@ -1,0 +1,1 @@
+"""A school's roster, pushed to the platform: read, planned, and carried out as planned."""

@@ -1,0 +1,136 @@
+"""The fields of a user that a roster may have, by the specification's table: their kinds, words and rules."""
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Literal
+
+STUDENT, TEACHER, GUARDIAN = 1, 2, 8
+#: Sent when a user is made, and never compared, planned or recorded: nobody can read a password, and national
+#: id numbers are not kept.
+SECRET = ("password", "idcard")
+#: Ours: the student of a guardian by his own outer_id.
+STUDENT_OUTER_ID = "student_outer_id"
+
+Kind = Literal["text", "number", "date", "choice"]
+
+
+@dataclass(frozen=True)
+class RosterField:
+    """One field. `words`: of a choice, what people and we call its values (ours is the platform's)."""
+
+    name: str
+    kind: Kind = "text"
+    words: Mapping[str, Any] = field(default_factory=dict)
+    headers: tuple[str, ...] = ()
+
+
+def _choice(name: str, words: Mapping[str, Any], *headers: str) -> RosterField:
+    return RosterField(name, "choice", {**{str(value): value for value in words.values()}, **words}, headers)
+
+
+STANDARD: Mapping[str, RosterField] = {
+    each.name: each
+    for each in (
+        RosterField("outer_id", headers=("外部编号", "外部ID", "外部id")),
+        RosterField("usin", headers=("学号", "工号", "学工号", "账号")),
+        RosterField("name", headers=("姓名", "名称")),
+        _choice(
+            "role",
+            {"学生": STUDENT, "教师": TEACHER, "老师": TEACHER, "家长": GUARDIAN}
+            | {"student": STUDENT, "teacher": TEACHER, "guardian": GUARDIAN},
+            "角色",
+        ),
+        _choice("gender", {"男": "m", "女": "f", "未知": "u"}, "性别"),
+        _choice("status", {"正常": 1, "归档": 2, "已归档": 2, "停用": 4, "已停用": 4}, "状态"),
+        RosterField("graduates_in", "number", headers=("毕业年份", "届别", "毕业届")),
+        RosterField("email", headers=("邮箱", "电子邮箱")),
+        RosterField("phone", headers=("手机", "手机号", "电话")),
+        RosterField("avatar_url", headers=("头像地址",)),
+        RosterField("duration", "number", headers=("学制",)),
+        RosterField("entered_at", "date", headers=("入学日期",)),
+        RosterField("idcard", headers=("身份证号", "身份证")),
+        RosterField("password", headers=("密码",)),
+        RosterField("student_id", "number", headers=("学生ID",)),
+        RosterField(STUDENT_OUTER_ID, headers=("学生外部编号", "学生外部ID")),
+        _choice("guardian_role", {"父亲": 1, "母亲": 2, "其他": 0}, "家长关系", "关系"),
+    )
+}
+HEADERS = {header: each.name for each in STANDARD.values() for header in each.headers}
+
+#: What a name has that was meant to be something else; `unusual_text: send` lets it pass.
+_FORMULA = re.compile(r"[=@]")
+_FORMULA_FOR_A_NAME = re.compile(r"[=@+\-]")
+_RIGHT_TO_LEFT = ("R", "AL")
+
+
+class Refused(Exception):
+    """Why a row, or a value of it, is refused."""
+
+
+def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
+    """What a cell means. words: of campus.yaml, theirs to ours. Raises Refused."""
+    text = str(words.get(text, text))
+    if spec.kind == "choice":
+        found = spec.words.get(text, spec.words.get(text.lower()))
+        if found is None:
+            there_are = ", ".join(dict.fromkeys(str(value) for value in spec.words.values()))
+            raise Refused(f"{spec.name} is {text!r}; there are {there_are}")
+        return found
+    if spec.kind == "number":
+        if not text.isdecimal():
+            raise Refused(f"{spec.name} is {text!r}; expected a number")
+        return int(text)
+    if spec.kind == "date":
+        return _day(spec.name, text)
+    return text
+
+
+def _day(name: str, text: str) -> str:
+    parts = re.fullmatch(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})日?", text)
+    try:
+        if parts is None:
+            raise ValueError
+        return date(*map(int, parts.groups())).isoformat()
+    except ValueError:
+        raise Refused(f"{name} is {text!r}; expected YYYY-MM-DD") from None
+
+
+def check_text(name: str, text: str, *, longest: int, unusual: bool) -> None:
+    """Whether a text may be sent. unusual: what is no ordinary name may be, too. Raises Refused."""
+    if len(text) > longest:
+        raise Refused(
+            f"{name} has {len(text)} letters; {longest} at most are sent (writes.roster.longest_text)"
+        )
+    for letter in text:
+        if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn"):
+            raise Refused(f"{name} has a character that nobody sees, U+{ord(letter):04X}")
+    if unusual:
+        return
+    if (_FORMULA_FOR_A_NAME if name == "name" else _FORMULA).match(text):
+        raise Refused(f"{name} begins like a formula, with {text[0]!r}{_PASS}")
+    if any(unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT for letter in text):
+        raise Refused(f"{name} has letters that run from right to left{_PASS}")
+    if any(unicodedata.category(letter) == "So" or ord(letter) > 0x2FFFF for letter in text):
+        raise Refused(f"{name} has emoji or symbols{_PASS}")
+
+
+_PASS = "; if it is right, set writes.roster.unusual_text to send"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether the platform has a value as the roster does: an empty text is none."""
+    return bool(_plain(one) == _plain(other))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, date):
+        return value.isoformat()
+    return None if value == "" else value
+
+
+def missing(values: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Those of some fields that have no value, in words; empty: all have."""
+    return ", ".join(name for name in names if values.get(name) in (None, ""))

@@ -1,0 +1,339 @@
+"""The plan of a roster: what would be created, changed and deleted, and why which rows are refused."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from campus.contracts.v1_people import UserField
+from loading.writes.roster.fields import (
+    GUARDIAN,
+    SECRET,
+    STUDENT,
+    STUDENT_OUTER_ID,
+    TEACHER,
+    Refused,
+    missing,
+    same,
+)
+from loading.writes.roster.people import Person
+from loading.writes.roster.rows import RefusedRow, RosterRow
+
+VERSION = 1
+Action = Literal["create", "change", "delete"]
+#: What a deletion is checked against before it is carried out.
+TOLD_OF_DELETED = ("usin", "name", "role", "status")
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One row to be written. `line`: of the roster; 0: it is not in it. `before`: what the platform has in
+    the fields concerned, which must still be so. `after`: what it will have. `secret`: fields whose values
+    are read from the roster again. `student`: the outer_id of a guardian's student who is created too.
+    `links_usin`: the usin of a user who has no outer_id yet."""
+
+    action: Action
+    line: int
+    outer_id: str
+    role: int
+    id: int | None = None
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    secret: tuple[str, ...] = ()
+    student: str = ""
+    links_usin: str = ""
+
+
+class Gone(msgspec.Struct, frozen=True):
+    """A user of the platform with an outer_id that the roster does not have."""
+
+    id: int
+    outer_id: str
+    usin: str | None
+    name: str | None
+    role: int
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a roster means for one school. `source`: the file, or the table of the warehouse; `sha256`: of the
+    file, empty for a table. `people`: users of the platform. `notes`: for the person who reads it."""
+
+    version: int = VERSION
+    school_id: int
+    made_at: str
+    source: str
+    sha256: str
+    rows: int
+    people: int
+    unchanged: int
+    steps: tuple[Step, ...]
+    gone: tuple[Gone, ...]
+    refused: tuple[RefusedRow, ...]
+    notes: tuple[str, ...] = ()
+
+    def of(self, action: Action) -> list[Step]:
+        """The steps of one kind."""
+        return [step for step in self.steps if step.action == action]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a person asked for. `delete`: those who are gone; `max_deleted`: at most this share of those whom
+    the roster manages, unless they are a handful. `link_by_usin`: users without an outer_id get that of the
+    row with their usin."""
+
+    delete: bool = False
+    link_by_usin: bool = False
+    max_deleted: float = 0.2
+    handful: int = 5
+
+
+@dataclass
+class _Known:
+    """The platform's users, to be found by what a row says of them."""
+
+    people: Sequence[Person]
+    by_outer_id: dict[str, list[Person]] = field(default_factory=lambda: defaultdict(list))
+    by_usin: dict[str, list[Person]] = field(default_factory=lambda: defaultdict(list))
+
+    def __post_init__(self) -> None:
+        for person in self.people:
+            if person["outer_id"]:
+                self.by_outer_id[person["outer_id"]].append(person)
+            if person["usin"]:
+                self.by_usin[person["usin"]].append(person)
+
+
+def make_plan(
+    rows: Sequence[RosterRow],
+    refused: Sequence[RefusedRow],
+    people: Sequence[Person],
+    fields: Mapping[tuple[str, int], UserField],
+    wishes: Wishes,
+    **about: Any,
+) -> Plan:
+    """Compare a roster with the platform. refused: rows that could not be read. about: the plan's own
+    fields."""
+    known, turned_away = _Known(people), list(refused)
+    steps: list[Step] = []
+    deleted: list[Step]
+    unchanged = 0
+    for row in rows:
+        try:
+            step = _step(row, known, fields, rows, wishes)
+        except Refused as reason:
+            turned_away.append(RefusedRow(row.line, row.outer_id, str(reason)))
+        else:
+            steps += step
+            unchanged += not step
+    roles = {row.values["role"] for row in rows}
+    managed = [
+        one for one in people if one["outer_id"] and one["role"] in roles and one["status"] != ARCHIVED
+    ]
+    listed = {row.outer_id for row in rows} | {row.key for row in refused}
+    gone = [one for one in managed if one["outer_id"] not in listed]
+    if any(not row.key for row in refused) and wishes.delete and gone:
+        deleted = []
+        notes = ["Nobody is deleted: rows without an outer_id may be those of who seems gone."]
+    else:
+        deleted, notes = _deletions(gone, len(managed), wishes, known)
+    return Plan(
+        rows=len(rows) + len(refused),
+        people=len(people),
+        unchanged=unchanged,
+        steps=(*steps, *deleted),
+        gone=tuple(_gone(one) for one in gone),
+        refused=tuple(sorted(turned_away, key=lambda row: row.line)),
+        notes=tuple(notes),
+        **about,
+    )
+
+
+#: Who is archived has left already.
+ARCHIVED = 2
+NEEDED: Mapping[int, tuple[str, ...]] = {
+    STUDENT: ("usin", "name", "graduates_in"),
+    TEACHER: ("usin", "name"),
+    GUARDIAN: ("usin", "name"),
+}
+
+
+def _step(
+    row: RosterRow,
+    known: _Known,
+    fields: Mapping[tuple[str, int], UserField],
+    rows: Sequence[RosterRow],
+    wishes: Wishes,
+) -> list[Step]:
+    """The step of one row; none: the platform has it so. Raises Refused."""
+    role = row.values["role"]
+    _check_custom(row, fields)
+    values = {name: value for name, value in row.values.items() if name not in (*SECRET, STUDENT_OUTER_ID)}
+    student = _student(row, known, rows)
+    if isinstance(student, int):
+        values["student_id"] = student
+    person = _person(row, known, wishes)
+    if person is None:
+        if lacking := missing(values, NEEDED[role]):
+            raise Refused(f"{lacking} is missing, and there is nobody yet with this outer_id")
+        _check_usin(row, known, None)
+        secret = tuple(name for name in SECRET if row.values.get(name))
+        after = {name: value for name, value in values.items() if value is not None}
+        return [
+            Step(
+                action="create",
+                line=row.line,
+                outer_id=row.outer_id,
+                role=role,
+                after=after,
+                secret=secret,
+                student=student if isinstance(student, str) else "",
+            )
+        ]
+    if person["role"] != role:
+        raise Refused(f"user {person['id']} has the role {person['role']}: a role is not changed")
+    news = {name: value for name, value in values.items() if not same(person.get(name), value)}
+    if isinstance(student, str):
+        raise Refused(
+            f"the student {student} is not on the platform yet: run the roster again after this one"
+        )
+    if not news:
+        return []
+    if lacking := missing({**person, **news}, NEEDED[role]):
+        raise Refused(f"{lacking} would be empty")
+    _check_usin(row, known, person)
+    before = {name: _told(person.get(name)) for name in news}
+    return [
+        Step(
+            action="change",
+            line=row.line,
+            outer_id=row.outer_id,
+            role=role,
+            id=person["id"],
+            before=before,
+            after=news,
+            links_usin="" if person["outer_id"] else person["usin"] or "",
+        )
+    ]
+
+
+def _person(row: RosterRow, known: _Known, wishes: Wishes) -> Person | None:
+    """The user of a row; None: there is none yet. Raises Refused where nobody can tell."""
+    found = known.by_outer_id.get(row.outer_id, [])
+    if len(found) > 1:
+        ids = ", ".join(str(one["id"]) for one in found)
+        raise Refused(f"{len(found)} users of the platform have this outer_id: {ids}. Mend that there first")
+    if found:
+        return found[0]
+    others = known.by_usin.get(row.values.get("usin") or "", [])
+    if not others:
+        return None
+    [other, *more] = others
+    if other["outer_id"] or more:
+        raise Refused(f"its usin is that of user {other['id']}, who has the outer_id {other['outer_id']!r}")
+    if not wishes.link_by_usin:
+        raise Refused(
+            f"its usin is that of user {other['id']}, who has no outer_id; --link-by-usin sets it to this one"
+        )
+    return other
+
+
+def _check_usin(row: RosterRow, known: _Known, person: Person | None) -> None:
+    for other in known.by_usin.get(row.values.get("usin") or "", []):
+        if person is None or other["id"] != person["id"]:
+            raise Refused(f"its usin is that of user {other['id']}")
+
+
+def _check_custom(row: RosterRow, fields: Mapping[tuple[str, int], UserField]) -> None:
+    for name, value in row.custom.items():
+        one = fields.get((name, row.values["role"]))
+        if one is None and value:
+            raise Refused(f"{name} is no field of this role")
+        if one is not None and one.options and value and value not in one.options:
+            raise Refused(f"{name} is {value!r}; there are {', '.join(one.options)}")
+
+
+def _student(row: RosterRow, known: _Known, rows: Sequence[RosterRow]) -> int | str | None:
+    """A guardian's student: his id, or his outer_id where the roster creates him too."""
+    wanted = row.values.get(STUDENT_OUTER_ID)
+    if not wanted:
+        return None
+    found = known.by_outer_id.get(wanted, [])
+    if found:
+        return int(found[0]["id"])
+    if any(each.outer_id == wanted and each.values["role"] == STUDENT for each in rows):
+        return str(wanted)
+    raise Refused(f"there is no student with the outer_id {wanted!r}")
+
+
+def _deletions(
+    gone: Sequence[Person], managed: int, wishes: Wishes, known: _Known
+) -> tuple[list[Step], list[str]]:
+    if not gone:
+        return [], []
+    if not wishes.delete:
+        return [], [f"{len(gone)} who are not in the roster stay as they are; --delete would delete them."]
+    if len(gone) > max(wishes.handful, wishes.max_deleted * managed):
+        return [], [
+            f"Nobody is deleted: {len(gone)} of {managed} are not in the roster, more than the share of "
+            f"{wishes.max_deleted:.0%} that passes (writes.roster.max_deleted_share). Is it the whole roster?"
+        ]
+    steps = [
+        Step(
+            action="delete",
+            line=0,
+            outer_id=one["outer_id"],
+            role=one["role"],
+            id=one["id"],
+            before={name: _told(one[name]) for name in TOLD_OF_DELETED},
+        )
+        for one in gone
+        if len(known.by_outer_id[one["outer_id"]]) == 1
+    ]
+    return steps, []
+
+
+def _gone(one: Person) -> Gone:
+    return Gone(one["id"], one["outer_id"], one["usin"], one["name"], one["role"])
+
+
+def _told(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value
+
+
+class PlanError(Exception):
+    """A plan that cannot be used; the message says why and what to do."""
+
+
+def save_plan(plan: Plan, path: Path) -> None:
+    """Write a plan, for this user alone. A digest of it shows whether it was edited."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    content = msgspec.json.format(msgspec.json.encode(plan), indent=1)
+    path.write_bytes(msgspec.json.encode({"digest": digest(content), "plan": msgspec.Raw(content)}))
+
+
+def load_plan(path: Path) -> Plan:
+    """The plan of a file, or of the .json beside its workbook. Raises PlanError."""
+    path = path.with_suffix(".json")
+    try:
+        held = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
+        content, told = bytes(held["plan"]), msgspec.json.decode(held["digest"], type=str)
+        if digest(content) != told:
+            raise PlanError(f"{path} was edited: make a new plan, of a roster that says what is meant")
+        plan = msgspec.json.decode(content, type=Plan)
+    except OSError as error:
+        raise PlanError(f"{path} cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, msgspec.ValidationError, KeyError, UnicodeDecodeError):
+        raise PlanError(f"{path} is no plan: campus roster plan makes one") from None
+    if plan.version != VERSION:
+        raise PlanError(f"{path} is a plan of another version of campus: make a new one")
+    return plan
+
+
+def digest(content: bytes) -> str:
+    """What a plan, or a roster's file, is known by."""
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,150 @@
+"""The rows of a roster: read from a table by its columns, checked by themselves and against each other."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from campus.selections import nearest
+from loading.writes.roster.fields import (
+    HEADERS,
+    STANDARD,
+    Refused,
+    RosterField,
+    check_text,
+    value_of,
+)
+from loading.writes.table_file import TableError, TableFile, TableRow
+
+SCHOOL = "school_id"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a roster is read; see `writes.roster` in docs/campus.yaml."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    empty: Literal["keep", "clear"] = "keep"
+    unusual_text: Literal["refuse", "send"] = "refuse"
+    longest_text: int = 255
+
+
+@dataclass(frozen=True)
+class RosterRow:
+    """One person as the roster has him. `values`: by the interface's names, those that the roster says
+    something of; None: to be emptied. `custom`: those of custom fields among them."""
+
+    line: int
+    outer_id: str
+    values: Mapping[str, Any]
+    custom: Mapping[str, Any]
+
+
+class RefusedRow(msgspec.Struct, frozen=True):
+    """A row that will not be written. `key`: its outer_id as far as it has one."""
+
+    line: int
+    key: str
+    reason: str
+
+
+def read_rows(
+    table: TableFile, school_id: int, custom: Collection[str], reading: Reading, name: str
+) -> tuple[list[RosterRow], list[RefusedRow]]:
+    """The rows of a table, and those that are refused. custom: the names of the school's own fields.
+
+    Raises TableError for columns that make no sense."""
+    fields = _fields(table.columns, custom, reading, name)
+    rows: list[RosterRow] = []
+    bad: list[RefusedRow] = []
+    for row in table.rows:
+        try:
+            rows.append(_row(row, fields, school_id, reading))
+        except Refused as reason:
+            bad.append(RefusedRow(row.line, _key(row, fields), str(reason)))
+    twice = _twice(rows)
+    bad += [RefusedRow(row.line, row.outer_id, twice[row.line]) for row in rows if row.line in twice]
+    return [row for row in rows if row.line not in twice], bad
+
+
+def _fields(
+    columns: Sequence[str], custom: Collection[str], reading: Reading, name: str
+) -> dict[str, RosterField]:
+    """What each column stands for."""
+    known = {
+        **STANDARD,
+        **{each: RosterField(each) for each in custom},
+        SCHOOL: RosterField(SCHOOL, "number"),
+    }
+    found: dict[str, RosterField] = {}
+    for column in columns:
+        field_name = reading.columns.get(column) or HEADERS.get(column) or column
+        if field_name not in known and field_name.lower() in known:
+            field_name = field_name.lower()
+        if field_name not in known:
+            raise TableError(
+                f"{name}: nobody knows the column {column!r}{nearest(field_name, known)}. Name it as a "
+                f"field, or say in writes.roster.columns of campus.yaml what it is"
+            )
+        if any(each.name == field_name for each in found.values()):
+            raise TableError(f"{name}: two columns are {field_name}: {column!r} is the second")
+        found[column] = known[field_name]
+    there = {each.name for each in found.values()} | set(reading.defaults)
+    for needed in ("outer_id", "role"):
+        if needed not in there:
+            raise TableError(
+                f"{name}: no column is {needed}. Add it, or say in writes.roster of campus.yaml which column "
+                f"it is{' or what holds for all rows (defaults)' if needed == 'role' else ''}"
+            )
+    return found
+
+
+def _row(row: TableRow, fields: Mapping[str, RosterField], school_id: int, reading: Reading) -> RosterRow:
+    values: dict[str, Any] = dict(reading.defaults)
+    for column, spec in fields.items():
+        text = row.cells[column]
+        if not text:
+            if reading.empty == "clear" and spec.name not in values:
+                values[spec.name] = None
+            continue
+        if spec.kind == "text":
+            check_text(spec.name, text, longest=reading.longest_text, unusual=reading.unusual_text == "send")
+        values[spec.name] = value_of(spec, text, reading.values.get(spec.name, {}))
+    if not values.get("outer_id"):
+        raise Refused("outer_id is missing: by it a row is known again")
+    for needed in ("usin", "name"):
+        if any(spec.name == needed for spec in fields.values()) and not values.get(needed):
+            raise Refused(f"{needed} is missing")
+    if values.get("role") is None:
+        raise Refused("role is missing")
+    if values.pop(SCHOOL, None) not in (None, school_id):
+        raise Refused(f"it is of another school; this plan is for {school_id}")
+    return RosterRow(
+        row.line,
+        str(values["outer_id"]),
+        values,
+        {name: value for name, value in values.items() if name not in STANDARD},
+    )
+
+
+def _key(row: TableRow, fields: Mapping[str, RosterField]) -> str:
+    return next((row.cells[column] for column, spec in fields.items() if spec.name == "outer_id"), "")
+
+
+def _twice(rows: Sequence[RosterRow]) -> dict[int, str]:
+    """The lines that share what only one row may have, with the reason."""
+    found: dict[int, str] = {}
+    for name in ("outer_id", "usin"):
+        lines: dict[Any, list[int]] = defaultdict(list)
+        for row in rows:
+            if row.values.get(name):
+                lines[row.values[name]].append(row.line)
+        for same in lines.values():
+            if len(same) > 1:
+                told = ", ".join(map(str, same))
+                found |= {line: f"lines {told} have the same {name}" for line in same if line not in found}
+    return found

@@ -1,0 +1,117 @@
+"""`campus attendance write`, `campus swipes send` and `campus swipes now`."""
+
+from pathlib import Path
+
+from campus.http.errors import CampusError, Halt
+from loading.writes import swipes as offline
+from loading.writes.lessons import Known, Marking, plan_marks
+from loading.writes.live import swipe
+from loading.writes.outbox import opened
+from loading.writes.outcomes import RowOutcome
+from loading.writes.reread import cause_of_writing, reread_sessions, sessions_of_swipes
+from loading.writes.table_file import TableFile, read_table
+from pipelines.cli.display import console
+from pipelines.cli.writing.bench import Bench, Done, run_writing
+from pipelines.settings import Settings
+from warehouse.load.load_log import now
+from warehouse.load.log_writer import batched
+
+
+def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: bool, build: bool) -> int:
+    """Write the marks of a file. The exit status."""
+
+    async def work(bench: Bench) -> Done:
+        runtime, desk = bench.runtime, bench.desk
+        known = Known(runtime.lake, bench.school_id, runtime.attendance)
+        planned = plan_marks(read_table(file), known, str(file))
+        marking = Marking(desk.client, desk.write, known)
+        outcomes = [*planned.refused, *await marking.carry_out(planned.lessons, dry=dry)]
+        lines = {one.line for one in outcomes if one.outcome in ("written", "unconfirmed")}
+        written = {
+            session
+            for session, marks in planned.lessons.items()
+            if lines & {mark.line for mark in marks.values()}
+        }
+        with batched(runtime.lake):
+            loaded = await reread_sessions(runtime, desk.client, cause_of_writing(), bench.school_id, written)
+        return Done(outcomes, loaded)
+
+    return run_writing(
+        settings,
+        "campus attendance write",
+        str(file),
+        school,
+        work,
+        dry=dry,
+        build=build,
+        results=_results(settings, "attendance"),
+    )
+
+
+def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry: bool, build: bool) -> int:
+    """Put the swipes of a file into the outbox, and send what waits there. The exit status."""
+
+    async def work(bench: Bench) -> Done:
+        school_id = bench.school_id
+        table = TableFile(offline.FIELDS, ()) if file is None else read_table(file)
+        swipes, refused = offline.plan_swipes(table, school_id, str(file))
+        if dry:
+            waiting = [RowOutcome(one.line, one.key, "waiting", "send") for one in swipes]
+            return Done([*refused, *waiting])
+        with opened(bench.settings.home) as outbox:
+            if file is not None:
+                new = outbox.add(swipes)
+                if known := len(swipes) - new:
+                    console.print(f"{known:,} of {len(swipes):,} swipes were handed over before.")
+            problem = ""
+            sources = {one.source for one in outbox.waiting(school_id, 100_000)}
+            found = offline.Sent()
+            try:
+                await offline.send_waiting(outbox, school_id, bench.desk.write, found)
+            except (CampusError, Halt) as error:
+                problem = f"{error} What waits is kept: campus swipes send sends it."
+            sources |= {str(file)} if file is not None else set()
+            outcomes = [one for source in sorted(sources) for one in offline.outcomes_of(outbox, source)]
+            outbox.prune()
+        runtime = bench.runtime
+        with batched(runtime.lake):
+            sessions = sessions_of_swipes(runtime, school_id, found.classes, found.rooms)
+            loaded = await reread_sessions(
+                runtime, bench.desk.client, cause_of_writing(), school_id, sessions
+            )
+        return Done([*refused, *outcomes], loaded, problem)
+
+    return run_writing(
+        settings,
+        "campus swipes send",
+        "the outbox" if file is None else str(file),
+        school,
+        work,
+        dry=dry,
+        build=build,
+        results=_results(settings, "swipes"),
+    )
+
+
+def run_live_swipe(
+    settings: Settings, school: int | None, classroom: int, student: int | None, card: str
+) -> int:
+    """Swipe now, and show what the platform says. The exit status: 1 where it does not count."""
+    ends: list[int] = []
+
+    async def work(bench: Bench) -> Done:
+        swiped = await swipe(
+            bench.desk.client, bench.desk.write, bench.school_id, classroom, student=student, card=card
+        )
+        console.print(f"{swiped.status}: {swiped.message}".rstrip(": "), markup=False, soft_wrap=True)
+        ends.append(int(swiped.status not in {*offline.RECORDED, "found"}))
+        return Done(())
+
+    status = run_writing(
+        settings, "campus swipes now", "a live swipe", school, work, dry=False, build=False, quiet=True
+    )
+    return max([status, *ends])
+
+
+def _results(settings: Settings, what: str) -> Path:
+    return settings.home / "plans" / f"{what}-{now():%Y%m%d-%H%M%S}.result.csv"

@@ -1,0 +1,141 @@
+"""What all commands that write share: the school, the platform, the record, and how their end is told."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvloop
+
+from campus.http.errors import CampusError, Halt
+from campus.registry import SCHOOLS
+from loading.commit import Loaded
+from loading.runtime import Runtime
+from loading.tables import TABLES
+from loading.writes.journal import Errand
+from loading.writes.outcomes import RowOutcome, counted, write_outcomes
+from loading.writes.roster.plan import PlanError
+from loading.writes.table_file import TableError
+from pipelines.cli.display import USAGE, complain, console, progress
+from pipelines.cli.session import session
+from pipelines.resources import open_runtime
+from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_writes
+from pipelines.writes.desk import Desk, errand_of, open_desk
+from warehouse.lake.delta import Lake
+
+#: Rows that are told one by one.
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a command writes with. dry: it shows what it would write."""
+
+    settings: Settings
+    runtime: Runtime
+    desk: Desk
+    school_id: int
+    dry: bool
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command did. `loaded`: what was read again of what was written. `problem`: why it stopped."""
+
+    outcomes: Sequence[RowOutcome]
+    loaded: Sequence[Loaded] = ()
+    problem: str = ""
+
+
+def run_writing(
+    settings: Settings,
+    command: str,
+    source: str,
+    school: int | None,
+    work: Callable[[Bench], Awaitable[Done]],
+    *,
+    dry: bool,
+    build: bool,
+    results: Path | None = None,
+    quiet: bool = False,
+) -> int:
+    """Run `work` with all that it needs, and say how it ended. command: as it is recorded. source: the
+    file or plan that says what to write. results: where what became of each row is written. quiet: `work`
+    says by itself what there is to say. The exit status."""
+    needs_platform(settings)
+    if not dry:
+        needs_writes(settings)
+    claim_home(settings)
+    school_id = the_school(settings, school)
+    with session(settings, command) as tags:
+        try:
+            with progress() as listener, open_runtime(settings, listener) as runtime:
+                errand = errand_of(tags, source)
+                done = uvloop.run(_at_desk(settings, runtime, errand, school_id, work, dry=dry))
+        except (TableError, PlanError) as error:
+            complain(error)
+            return USAGE
+        except (CampusError, Halt) as error:
+            complain(error)
+            return 1
+        status = 0 if quiet else tell(done, dry=dry, results=results)
+        if any(one.outcome for one in done.loaded) and build:
+            from pipelines.cli.commands import run_build
+
+            status = max(status, run_build(settings, tags))
+    return status
+
+
+async def _at_desk(
+    settings: Settings,
+    runtime: Runtime,
+    errand: Errand,
+    school_id: int,
+    work: Callable[[Bench], Awaitable[Done]],
+    *,
+    dry: bool,
+) -> Done:
+    async with open_desk(settings, runtime, errand, dry=dry) as desk:
+        return await work(Bench(settings, runtime, desk, school_id, dry))
+
+
+def tell(done: Done, *, dry: bool, results: Path | None) -> int:
+    """Say what became of the rows. The exit status."""
+    counts = counted(done.outcomes)
+    for one in sorted(done.outcomes, key=lambda one: one.line):
+        if one.outcome in ("refused", "unconfirmed"):
+            where = f"line {one.line}: " if one.line else ""
+            complain(f"{where}{one.key}: {one.outcome}: {one.words}")
+    if dry:
+        for one in [one for one in done.outcomes if one.outcome == "waiting"][:SHOWN]:
+            console.print(f"  would: {one.key}: {one.words}", markup=False, soft_wrap=True)
+    for loaded in done.loaded:
+        if loaded.status == "failed":
+            complain(f"{loaded.spec.name} {loaded.slice} could not be read again: {loaded.message}")
+    told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))
+    ending = " (a dry run: nothing was written)" if dry else ""
+    console.print(f"{told or 'nothing to do'}{ending}.", markup=False, soft_wrap=True)
+    if done.problem:
+        complain(f"stopped: {done.problem}")
+    if results is not None and done.outcomes and not dry:
+        write_outcomes(results, done.outcomes)
+        console.print(f"What became of each row: {results}", markup=False, soft_wrap=True)
+    bad = counts["refused"] or counts["unconfirmed"] or done.problem
+    return int(bool(bad or (counts["waiting"] and not dry)))
+
+
+def the_school(settings: Settings, school: int | None) -> int:
+    """The school that is written to: the one that is named, or the only one. Raises SettingsError."""
+    known = settings.school_ids
+    if known is None:
+        lake = Lake(str(settings.lake_root))
+        held = lake.holds(TABLES[SCHOOLS.name])
+        rows = lake.read(TABLES[SCHOOLS.name], columns=["id"]).to_pylist() if held else []
+        known = tuple(row["id"] for row in rows)
+    if school is None and len(known) == 1:
+        return known[0]
+    if school is None:
+        there_are = ", ".join(map(str, known)) or "none known yet"
+        raise SettingsError([f"name the school with --school; there are {there_are}"])
+    if settings.school_ids is not None and school not in settings.school_ids:
+        raise SettingsError([f"school {school} is none of CAMPUS_SCHOOL_IDS"])
+    return school

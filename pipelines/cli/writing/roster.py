@@ -1,0 +1,98 @@
+"""`campus roster plan` and `campus roster apply`."""
+
+from pathlib import Path
+
+from loading.writes.roster.plan import Plan, PlanError, load_plan
+from pipelines.cli.display import USAGE, complain, console, show
+from pipelines.cli.writing.bench import Bench, Done, run_writing
+from pipelines.settings import Settings
+from pipelines.writes.rosters import apply_roster, plan_roster
+
+#: Rows of each kind that the terminal shows.
+SHOWN = 10
+
+
+def run_plan(
+    settings: Settings,
+    source: str,
+    school: int | None,
+    *,
+    delete: bool,
+    link_by_usin: bool,
+    personal: bool,
+) -> int:
+    """Plan a roster and show the plan. The exit status: 1 where rows are refused."""
+
+    async def work(bench: Bench) -> Done:
+        made = await plan_roster(
+            settings, bench.desk, bench.school_id, source, delete=delete, link_by_usin=link_by_usin
+        )
+        _show(made.plan, personal=personal)
+        workbook = made.path.with_suffix(".xlsx")
+        console.print(f"The plan, to be looked at: {workbook}", markup=False, soft_wrap=True)
+        if made.plan.steps:
+            console.print(f"To carry it out: campus roster apply {made.path}", markup=False, soft_wrap=True)
+        refused.append(len(made.plan.refused))
+        return Done(())
+
+    refused: list[int] = []
+    status = run_writing(
+        settings, "campus roster plan", source, school, work, dry=True, build=False, quiet=True
+    )
+    return status or int(any(refused))
+
+
+def run_apply(settings: Settings, path: Path, *, dry: bool, build: bool) -> int:
+    """Carry out a plan. The exit status."""
+    try:
+        plan = load_plan(path)
+    except PlanError as error:
+        complain(error)
+        return USAGE
+
+    async def work(bench: Bench) -> Done:
+        applied, loaded = await apply_roster(settings, bench.runtime, bench.desk, path, dry=dry)
+        return Done(applied.outcomes, loaded, applied.stopped)
+
+    return run_writing(
+        settings,
+        "campus roster apply",
+        path.stem,
+        plan.school_id,
+        work,
+        dry=dry,
+        build=build,
+        results=path.with_suffix(".result.csv"),
+    )
+
+
+def _show(plan: Plan, *, personal: bool) -> None:
+    about = f"School {plan.school_id}, {plan.rows:,} rows of {plan.source}, {plan.people:,} users there:"
+    console.print(about, markup=False, soft_wrap=True)
+    deleted = len(plan.of("delete"))
+    for words, count in (
+        ("to be created", len(plan.of("create"))),
+        ("to be changed", len(plan.of("change"))),
+        ("as they are already", plan.unchanged),
+        ("gone from the roster", len(plan.gone)),
+        ("to be deleted", deleted),
+        ("refused", len(plan.refused)),
+    ):
+        console.print(f"  {count:>7,} {words}")
+    for note in plan.notes:
+        console.print(f"  {note}", markup=False, soft_wrap=True)
+    changes = [(step, name) for step in plan.of("change") for name in step.after]
+    if changes:
+        show(
+            "changed",
+            ("line", "outer_id", "field", *(("before", "after") if personal else ())),
+            [
+                (str(step.line), step.outer_id, name)
+                + ((step.before.get(name), step.after[name]) if personal else ())
+                for step, name in changes[:SHOWN]
+            ],
+        )
+    for row in plan.refused[:SHOWN]:
+        complain(f"line {row.line}: refused: {row.reason}")
+    if len(plan.refused) > SHOWN:
+        complain(f"and {len(plan.refused) - SHOWN} more refused rows; the workbook has all")

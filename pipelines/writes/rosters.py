@@ -1,0 +1,145 @@
+"""Planning a roster and carrying out the plan, for the command and for the job alike."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+
+from campus.registry import RESOURCES
+from loading.chain import load_school
+from loading.commit import Loaded
+from loading.runtime import Runtime
+from loading.slice_loader import Loader
+from loading.writes.fields import FieldWriter
+from loading.writes.reread import cause_of_writing
+from loading.writes.roster.apply import Applied, Applier, secrets_of
+from loading.writes.roster.fields import HEADERS, SECRET
+from loading.writes.roster.people import People
+from loading.writes.roster.plan import Plan, PlanError, Wishes, digest, load_plan, make_plan, save_plan
+from loading.writes.roster.rows import read_rows
+from loading.writes.table_file import READERS, TableError, TableFile, read_table, table_of
+from pipelines.settings import Settings
+from pipelines.writes.desk import Desk
+from pipelines.writes.plan_sheets import write_plan_sheets
+from warehouse.identifiers import relation
+from warehouse.load.load_log import now
+
+#: What shows the people that a roster is about, in the order of loading.
+SHOWN_IN = ("reflections", "students", "teachers", "user_fields", "v1_users")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan and where it is."""
+
+    plan: Plan
+    path: Path
+
+
+async def plan_roster(
+    settings: Settings, desk: Desk, school_id: int, source: str, *, delete: bool, link_by_usin: bool
+) -> Planned:
+    """Plan a roster, the file or the table `source`, and write the plan and its workbook.
+
+    Raises TableError and the client's errors."""
+    table, sha256 = _read(settings, source)
+    writer = FieldWriter(desk.client, desk.write, school_id)
+    fields = await writer.fields()
+    people = People(desk.client, school_id, fields)
+    options = settings.options.writes.roster
+    rows, refused = read_rows(table, school_id, {name for name, _ in fields}, options.reading, source)
+    wishes = Wishes(
+        delete,
+        link_by_usin,
+        options.max_deleted_share,
+        settings.options.safety.vanished_handful,
+    )
+    made_at = now()
+    plan = make_plan(
+        rows,
+        refused,
+        await people.everybody(),
+        fields,
+        wishes,
+        school_id=school_id,
+        made_at=f"{made_at:%Y-%m-%d %H:%M:%S}",
+        source=source,
+        sha256=sha256,
+    )
+    path = plan_path(settings, school_id, made_at)
+    save_plan(plan, path)
+    write_plan_sheets(plan, path.with_suffix(".xlsx"))
+    return Planned(plan, path)
+
+
+def plan_path(settings: Settings, school_id: int, made_at: datetime) -> Path:
+    """Where a plan is kept."""
+    return settings.home / "plans" / f"roster-{school_id}-{made_at:%Y%m%d-%H%M%S}.json"
+
+
+async def apply_roster(
+    settings: Settings, runtime: Runtime, desk: Desk, path: Path, *, dry: bool
+) -> tuple[Applied, list[Loaded]]:
+    """Carry out the plan of a file, and read again what it was about.
+
+    Raises PlanError where the plan, or its roster, is not what it was."""
+    plan = load_plan(path)
+    secrets = _secrets(settings, plan)
+    fields = await FieldWriter(desk.client, desk.write, plan.school_id).fields()
+    applier = Applier(
+        plan,
+        People(desk.client, plan.school_id, fields),
+        desk.write,
+        secrets,
+        settings.options.writes.roster.max_refused_share,
+        runtime.client.concurrency,
+        dry,
+    )
+    applied = await applier.apply()
+    if not any(one.outcome in ("written", "unconfirmed") for one in applied.outcomes):
+        return applied, []
+    loader = Loader(runtime, desk.client, cause_of_writing(), {})
+    specs = [RESOURCES[name] for name in SHOWN_IN]
+    return applied, [one async for one in load_school(loader, plan.school_id, [], specs)]
+
+
+def _read(settings: Settings, source: str) -> tuple[TableFile, str]:
+    """A roster, and the digest of its file; empty for a table of the warehouse."""
+    path = Path(source)
+    if path.exists() or path.suffix.lower() in READERS:
+        return read_table(path), digest(path.read_bytes())
+    table = _of_warehouse(settings, source)
+    secret = [column for column in table.columns if HEADERS.get(column, column.lower()) in SECRET]
+    if secret:
+        raise TableError(
+            f"{source}: {', '.join(secret)} is taken from a file alone, never from the warehouse"
+        )
+    return table, ""
+
+
+def _of_warehouse(settings: Settings, source: str) -> TableFile:
+    schema, _, name = source.partition(".")
+    if not name or not settings.published.exists():
+        raise TableError(f"{source} is no file, and no schema.table of {settings.published}")
+    try:
+        with duckdb.connect(str(settings.published), read_only=True) as con:
+            found = con.execute(f"FROM {relation(source)}")
+            columns = [column[0] for column in found.description or ()]
+            rows = found.fetchall()
+    except duckdb.Error as error:
+        raise TableError(f"{source} cannot be read of {settings.published}: {error}") from None
+    return table_of(enumerate([columns, *rows], 1), f"{schema}.{name}")
+
+
+def _secrets(settings: Settings, plan: Plan) -> dict[int, dict[str, str]]:
+    """Passwords and national id numbers for the plan's steps, from the roster itself."""
+    if not any(step.secret for step in plan.steps):
+        return {}
+    table, sha256 = _read(settings, plan.source)
+    if sha256 != plan.sha256:
+        raise PlanError(f"{plan.source} has changed since the plan was made of it: make a new plan")
+    told = settings.options.writes.roster.columns
+    names = {column: told.get(column) or HEADERS.get(column) or column.lower() for column in table.columns}
+    lines = {row.line: {names[column]: cell for column, cell in row.cells.items()} for row in table.rows}
+    return secrets_of(lines, plan.steps)
