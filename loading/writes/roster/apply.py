@@ -123,7 +123,7 @@ class Applier:
             return RowOutcome(step.line, step.outer_id, "waiting", "create")
 
         async def look() -> Person | None:
-            there = await self.people.find(step.outer_id, step.role)
+            there = await self.people.find(step.outer_id, step.role, fresh=True)
             return there[0] if there else None
 
         content = {**after, **self.secrets.get(step.line, {})}
@@ -133,7 +133,7 @@ class Applier:
             self._created[step.outer_id] = written.value["id"]
         if not written.status:
             # The answer was lost: what if the platform had carried it out twice?
-            there = await self.people.find(step.outer_id, step.role)
+            there = await self.people.find(step.outer_id, step.role, fresh=True)
             if len(there) > 1:
                 ids = ", ".join(str(one["id"]) for one in there)
                 raise Unconfirmed(f"{len(there)} users have this outer_id now: {ids}.", "Delete one there.")

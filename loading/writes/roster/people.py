@@ -1,24 +1,28 @@
 """The users of a school as the platform has them: all in one reading, or one by outer_id."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from campus.contracts.fields import fields
 from campus.contracts.v1_people import GUARDIAN, UserField
+from campus.decoding.nested import page_of
 from campus.extract.batches import Collector, Gathered
+from campus.extract.collection import read_pages
 from campus.extract.custom_fields import CustomField, with_custom_fields
 from campus.extract.requests import Unit, Where
 from campus.extract.slice import read
-from campus.extract.unit import read_unit
 from campus.http.client import Client
 from campus.http.errors import UnexpectedAnswer
 from campus.http.events import Tally
+from campus.paging import V1_NAMES
 from campus.registry import RESOURCES, ResourceSpec
 
 USERS = RESOURCES["v1_users"]
-#: The filter by which nobody is missed: archived and disabled users may be in no list that does not ask.
-STATUSES = ("", "2", "4")
+#: Archived and disabled.
+HIDDEN_STATUSES = tuple(value for _, value in USERS.archived)
 
 #: A user's values by the interface's names.
 Person = Mapping[str, Any]
@@ -26,14 +30,16 @@ Person = Mapping[str, Any]
 
 @dataclass
 class People:
-    """The users of one school. `fields`: its custom fields. `ignores_filter`: the platform sends everybody,
-    whomever one asks for; then each look reads all of them."""
+    """The users of one school. `fields`: its custom fields."""
 
     client: Client
     school_id: int
     fields: Mapping[tuple[str, int], UserField]
-    ignores_filter: bool = False
     _spec: ResourceSpec = field(init=False)
+    # Of a platform that ignores the filter, and sends everybody whomever one asks for.
+    _everybody: list[Person] | None = None
+    _hides: bool | None = None
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         custom = [CustomField(one.name, one.label, one.options) for one in self.fields.values()]
@@ -53,28 +59,58 @@ class People:
             )
         return found
 
-    async def find(self, value: str, role: int, by: Literal["outer_id", "usin"] = "outer_id") -> list[Person]:
-        """The users with this outer_id: more than one where the platform lets that be. Raises CampusError."""
-        if not self.ignores_filter:
-            for status in STATUSES:
-                if found := await self._asked(by, value, role, status):
-                    return found
-                if self.ignores_filter:
-                    break
-            else:
-                return []
-        return [one for one in await self.everybody() if one[by] == value]
+    async def find(
+        self, value: str, role: int, by: Literal["outer_id", "usin"] = "outer_id", *, fresh: bool = False
+    ) -> list[Person]:
+        """The users with this outer_id: more than one where the platform lets that be. fresh: as they are
+        now, also where the platform ignores the filter; else of that one reading serves for all.
 
-    async def _asked(self, by: str, value: str, role: int, status: str) -> list[Person]:
-        params = {by: value}
-        params |= {"role": str(GUARDIAN)} if role == GUARDIAN else {}
-        params |= {"status": status} if status else {}
+        Raises CampusError."""
+        if self._everybody is None:
+            found = await self._asked({by: value}, role)
+            # Whoever is archived or disabled may be in no list that does not ask for him.
+            if not found and self._everybody is None and await self._hides_some():
+                for status in HIDDEN_STATUSES:
+                    found = found or await self._asked({by: value, "status": status}, role)
+            if self._everybody is None:
+                return found
+        async with self._one_at_a_time:
+            if fresh or not self._everybody:
+                self._everybody = await self.everybody()
+        return [one for one in self._everybody if one[by] == value]
+
+    async def _asked(self, filters: Mapping[str, str], role: int) -> list[Person]:
+        """What the platform answers to a filter, without those that it was not asked for."""
+        params = {**filters, **({"role": str(GUARDIAN)} if role == GUARDIAN else {})}
         unit = Unit(USERS.path, params, grave=False)
-        gathered = await read_unit(self.client, self._spec, Where(self.school_id), unit, Tally())
+        gathered, _ = await read_pages(self.client, self._spec, self.school_id, unit, Tally())
         rows = _rows_of(gathered, self._spec)
-        own = [row for row in rows if row[by] == value]
-        self.ignores_filter = self.ignores_filter or len(own) < len(rows)
+        own = [row for row in rows if all(str(row[name]) == value for name, value in filters.items())]
+        if len(own) < len(rows):
+            self._everybody = self._everybody or []
         return own
+
+    async def _hides_some(self) -> bool:
+        """Whether users are left out of lists that do not ask for their status: asked once, of the first user
+        that the platform has of each."""
+        async with self._one_at_a_time:
+            if self._hides is None:
+                self._hides = any([await self._hides_one(status) for status in HIDDEN_STATUSES])
+        return self._hides
+
+    async def _hides_one(self, status: str) -> bool:
+        names = V1_NAMES
+        answer = await self.client.get(
+            USERS.path,
+            {"status": status, names.page: 1, names.per_page: 1},
+            school_id=self.school_id,
+            scope=USERS.scopes,
+            parse=partial(page_of, self._spec),
+        )
+        first = next((row for row in answer.value.rows if str(row.status) == status and row.usin), None)
+        if first is None:
+            return False
+        return all(one["id"] != first.id for one in await self._asked({"usin": first.usin}, first.role))
 
 
 class _Rows(Collector):

@@ -66,7 +66,7 @@ def read_rows(
             rows.append(_row(row, fields, school_id, reading))
         except Refused as reason:
             bad.append(RefusedRow(row.line, _key(row, fields), str(reason)))
-    twice = _twice(rows)
+    twice = _twice(rows, bad)
     bad += [RefusedRow(row.line, row.outer_id, twice[row.line]) for row in rows if row.line in twice]
     return [row for row in rows if row.line not in twice], bad
 
@@ -104,7 +104,10 @@ def _fields(
 
 
 def _row(row: TableRow, fields: Mapping[str, RosterField], school_id: int, reading: Reading) -> RosterRow:
-    values: dict[str, Any] = dict(reading.defaults)
+    values: dict[str, Any] = {
+        name: value_of(STANDARD[name], str(value), reading.values.get(name, {}))
+        for name, value in reading.defaults.items()
+    }
     for column, spec in fields.items():
         text = row.cells[column]
         if not text:
@@ -135,16 +138,20 @@ def _key(row: TableRow, fields: Mapping[str, RosterField]) -> str:
     return next((row.cells[column] for column, spec in fields.items() if spec.name == "outer_id"), "")
 
 
-def _twice(rows: Sequence[RosterRow]) -> dict[int, str]:
-    """The lines that share what only one row may have, with the reason."""
+def _twice(rows: Sequence[RosterRow], bad: Sequence[RefusedRow]) -> dict[int, str]:
+    """The lines that share what only one row may have, with the reason. bad: rows that are refused already,
+    of which one may be meant instead."""
     found: dict[int, str] = {}
     for name in ("outer_id", "usin"):
         lines: dict[Any, list[int]] = defaultdict(list)
+        for refused in bad if name == "outer_id" else ():
+            if refused.key:
+                lines[refused.key].append(refused.line)
         for row in rows:
             if row.values.get(name):
                 lines[row.values[name]].append(row.line)
         for same in lines.values():
             if len(same) > 1:
-                told = ", ".join(map(str, same))
+                told = ", ".join(map(str, sorted(same)))
                 found |= {line: f"lines {told} have the same {name}" for line in same if line not in found}
     return found

@@ -82,7 +82,7 @@ def run_list(settings: Settings, resource: str, school: int | None, *, personal:
         ids = dict.fromkeys((*named, *bound_here(bench.runtime.lake, kind, bench.school_id)))
         if not ids:
             console.print(
-                f"No {resource} are known: nothing lists them. CAMPUS_{kind.word.upper()}_IDS names some, and "
+                f"No {resource} are known, as nothing lists them. CAMPUS_{kind.word.upper()}_IDS names some; "
                 f"those that were bound here are known too.",
                 soft_wrap=True,
             )
