@@ -364,7 +364,7 @@ class WriteOptions(Section):
     settling: float = Field(
         1, ge=0, description="Seconds before a look at whether a write happened whose answer was lost"
     )
-    roster: RosterOptions = RosterOptions()
+    roster: RosterOptions = Field(RosterOptions(), description="How a roster is read and carried out")
 
 
 class MailOptions(Section):

@@ -201,7 +201,8 @@ for _group, _word in ((cards, "card"), (devices, "device")):
 
 
 @click.group(
-    epilog=example("fields list", "fields set bus --role student --label 校车 --option 1号 --option 2号")
+    cls=Group,
+    epilog=example("fields list", "fields set bus --role student --label 校车 --option 1号 --option 2号"),
 )
 def fields() -> None:
     """The school's own fields of users (docs/writing.md)."""
