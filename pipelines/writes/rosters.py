@@ -14,10 +14,10 @@ from loading.slice_loader import Loader
 from loading.writes.fields import FieldWriter
 from loading.writes.reread import cause_of_writing
 from loading.writes.roster.apply import Applied, Applier, secrets_of
-from loading.writes.roster.fields import HEADERS, SECRET
+from loading.writes.roster.fields import SECRET
 from loading.writes.roster.people import People
 from loading.writes.roster.plan import Plan, PlanError, Wishes, digest, load_plan, make_plan, save_plan
-from loading.writes.roster.rows import read_rows
+from loading.writes.roster.rows import field_of, read_rows
 from loading.writes.table_file import READERS, TableError, TableFile, read_table, table_of
 from pipelines.settings import Settings
 from pipelines.writes.desk import Desk
@@ -109,8 +109,8 @@ def _read(settings: Settings, source: str) -> tuple[TableFile, str]:
     path = Path(source)
     if path.exists() or path.suffix.lower() in READERS:
         return read_table(path), digest(path.read_bytes())
-    table = _of_warehouse(settings, source)
-    secret = [column for column in table.columns if HEADERS.get(column, column.lower()) in SECRET]
+    table, told = _of_warehouse(settings, source), settings.options.writes.roster.columns
+    secret = [column for column in table.columns if field_of(column, told) in SECRET]
     if secret:
         raise TableError(
             f"{source}: {', '.join(secret)} is taken from a file alone, never from the warehouse"
@@ -140,6 +140,7 @@ def _secrets(settings: Settings, plan: Plan) -> dict[int, dict[str, str]]:
     if sha256 != plan.sha256:
         raise PlanError(f"{plan.source} has changed since the plan was made of it: make a new plan")
     told = settings.options.writes.roster.columns
-    names = {column: told.get(column) or HEADERS.get(column) or column.lower() for column in table.columns}
-    lines = {row.line: {names[column]: cell for column, cell in row.cells.items()} for row in table.rows}
+    lines = {
+        row.line: {field_of(column, told): cell for column, cell in row.cells.items()} for row in table.rows
+    }
     return secrets_of(lines, plan.steps)

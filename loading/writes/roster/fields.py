@@ -11,6 +11,8 @@ STUDENT, TEACHER, GUARDIAN = 1, 2, 8
 #: Sent when a user is made, and never compared, planned or recorded: nobody can read a password, and national
 #: id numbers are not kept.
 SECRET = ("password", "idcard")
+#: Written by a person or a machine to be guessed by nobody, and shown to nobody: any letters may be right.
+OF_ANY_LETTERS = ("password",)
 #: Ours: the student of a guardian by his own outer_id.
 STUDENT_OUTER_ID = "student_outer_id"
 
@@ -64,6 +66,12 @@ HEADERS = {header: each.name for each in STANDARD.values() for header in each.he
 _FORMULA = re.compile(r"[=@]")
 _FORMULA_FOR_A_NAME = re.compile(r"[=@+\-]")
 _RIGHT_TO_LEFT = ("R", "AL")
+#: Categories of what nobody sees: controls, formats, halves of letters, anybody's own, ends of lines.
+_UNSEEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+#: Where the rarest of Chinese characters are, some of which Python's tables may be too old to know.
+_IDEOGRAPHS = range(0x20000, 0x40000)
+#: Digits of the greatest numbers that any platform counts with.
+LONGEST_NUMBER = 18
 
 
 class Refused(Exception):
@@ -82,6 +90,8 @@ def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
     if spec.kind == "number":
         if not text.isdecimal():
             raise Refused(f"{spec.name} is {text!r}; expected a number")
+        if len(text) > LONGEST_NUMBER:
+            raise Refused(f"{spec.name} has {len(text)} digits; {LONGEST_NUMBER} at most are sent")
         return int(text)
     if spec.kind == "date":
         return _day(spec.name, text)
@@ -105,10 +115,9 @@ def check_text(name: str, text: str, *, longest: int, unusual: bool) -> None:
             f"{name} has {len(text)} letters; {longest} at most are sent (writes.roster.longest_text)"
         )
     for letter in text:
-        # Python's tables may be older than the rarest of Chinese characters.
-        if ord(letter) < 0x30000 and unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn"):
+        if _is_unseen(letter):
             raise Refused(f"{name} has a character that nobody sees, U+{ord(letter):04X}")
-    if unusual:
+    if unusual or name in OF_ANY_LETTERS:
         return
     if (_FORMULA_FOR_A_NAME if name == "name" else _FORMULA).match(text):
         raise Refused(f"{name} begins like a formula, with {text[0]!r}{_PASS}")
@@ -116,6 +125,11 @@ def check_text(name: str, text: str, *, longest: int, unusual: bool) -> None:
         raise Refused(f"{name} has letters that run from right to left{_PASS}")
     if any(unicodedata.category(letter) == "So" for letter in text):
         raise Refused(f"{name} has emoji or symbols{_PASS}")
+
+
+def _is_unseen(letter: str) -> bool:
+    category = unicodedata.category(letter)
+    return category in _UNSEEN or (category == "Cn" and ord(letter) not in _IDEOGRAPHS)
 
 
 _PASS = "; if it is right, set writes.roster.unusual_text to send"

@@ -65,7 +65,7 @@ def read_rows(
         try:
             rows.append(_row(row, fields, school_id, reading))
         except Refused as reason:
-            bad.append(RefusedRow(row.line, _key(row, fields), str(reason)))
+            bad.append(RefusedRow(row.line, _key(row, fields, reading), str(reason)))
     twice = _twice(rows, bad)
     bad += [RefusedRow(row.line, row.outer_id, twice[row.line]) for row in rows if row.line in twice]
     return [row for row in rows if row.line not in twice], bad
@@ -82,9 +82,7 @@ def _fields(
     }
     found: dict[str, RosterField] = {}
     for column in columns:
-        field_name = reading.columns.get(column) or HEADERS.get(column) or column
-        if field_name not in known and field_name.lower() in known:
-            field_name = field_name.lower()
+        field_name = field_of(column, reading.columns, known)
         if field_name not in known:
             raise TableError(
                 f"{name}: nobody knows the column {column!r}{nearest(field_name, known)}. Name it as a "
@@ -103,6 +101,13 @@ def _fields(
     return found
 
 
+def field_of(column: str, told: Mapping[str, str], known: Collection[str] = STANDARD) -> str:
+    """The name of the field that a column is meant for, whether there is one of that name or not. told: by
+    campus.yaml, the field by the column."""
+    name = told.get(column) or HEADERS.get(column) or column
+    return name.lower() if name not in known and name.lower() in known else name
+
+
 def _row(row: TableRow, fields: Mapping[str, RosterField], school_id: int, reading: Reading) -> RosterRow:
     values: dict[str, Any] = {
         name: value_of(STANDARD[name], str(value), reading.values.get(name, {}))
@@ -111,11 +116,12 @@ def _row(row: TableRow, fields: Mapping[str, RosterField], school_id: int, readi
     for column, spec in fields.items():
         text = row.cells[column]
         if not text:
-            if reading.empty == "clear" and spec.name not in values:
+            # A choice is one of a few values, and none is not among them.
+            if reading.empty == "clear" and spec.kind != "choice" and spec.name not in values:
                 values[spec.name] = None
             continue
         if spec.kind == "text":
-            check_text(spec.name, text, longest=reading.longest_text, unusual=reading.unusual_text == "send")
+            _check(spec.name, text, reading)
         values[spec.name] = value_of(spec, text, reading.values.get(spec.name, {}))
     if not values.get("outer_id"):
         raise Refused("outer_id is missing: by it a row is known again")
@@ -134,8 +140,18 @@ def _row(row: TableRow, fields: Mapping[str, RosterField], school_id: int, readi
     )
 
 
-def _key(row: TableRow, fields: Mapping[str, RosterField]) -> str:
-    return next((row.cells[column] for column, spec in fields.items() if spec.name == "outer_id"), "")
+def _check(name: str, text: str, reading: Reading) -> None:
+    check_text(name, text, longest=reading.longest_text, unusual=reading.unusual_text == "send")
+
+
+def _key(row: TableRow, fields: Mapping[str, RosterField], reading: Reading) -> str:
+    """The outer_id of a row; empty where it has none, or one by which nobody can tell who is meant."""
+    key = next((row.cells[column] for column, spec in fields.items() if spec.name == "outer_id"), "")
+    try:
+        _check("outer_id", key, reading)
+    except Refused:
+        return ""
+    return key
 
 
 def _twice(rows: Sequence[RosterRow], bad: Sequence[RefusedRow]) -> dict[int, str]:
