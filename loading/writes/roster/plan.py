@@ -118,12 +118,13 @@ def make_plan(
     """Compare a roster with the platform. refused: rows that could not be read. about: the plan's own
     fields."""
     known, turned_away = _Known(people), list(refused)
+    students = {row.outer_id: row for row in rows if row.values["role"] == STUDENT}
     steps: list[Step] = []
     deleted: list[Step]
     unchanged = 0
     for row in rows:
         try:
-            step = _step(row, known, fields, rows, wishes)
+            step = _step(row, known, fields, students, wishes)
         except Refused as reason:
             turned_away.append(RefusedRow(row.line, row.outer_id, str(reason)))
         else:
@@ -152,6 +153,8 @@ def make_plan(
     )
 
 
+#: What of the standard fields only they have.
+OF_GUARDIANS = ("student_id", STUDENT_OUTER_ID)
 #: Who is archived has left already.
 ARCHIVED = 2
 NEEDED: Mapping[int, tuple[str, ...]] = {
@@ -165,14 +168,14 @@ def _step(
     row: RosterRow,
     known: _Known,
     fields: Mapping[tuple[str, int], UserField],
-    rows: Sequence[RosterRow],
+    students: Mapping[str, RosterRow],
     wishes: Wishes,
 ) -> list[Step]:
-    """The step of one row; none: the platform has it so. Raises Refused."""
+    """The step of one row; none: the platform has it so. students: the roster's. Raises Refused."""
     role = row.values["role"]
-    _check_custom(row, fields)
+    _check_role(row, fields)
     values = {name: value for name, value in row.values.items() if name not in (*SECRET, STUDENT_OUTER_ID)}
-    student = _student(row, known, rows)
+    student = _student(row, known, students, wishes)
     if isinstance(student, int):
         values["student_id"] = student
     person = _person(row, known, wishes)
@@ -232,7 +235,10 @@ def _person(row: RosterRow, known: _Known, wishes: Wishes) -> Person | None:
     if not others:
         return None
     [other, *more] = others
-    if other["outer_id"] or more:
+    if more:
+        ids = ", ".join(str(one["id"]) for one in others)
+        raise Refused(f"{len(others)} users of the platform have its usin: {ids}. Mend that there first")
+    if other["outer_id"]:
         raise Refused(f"its usin is that of user {other['id']}, who has the outer_id {other['outer_id']!r}")
     if not wishes.link_by_usin:
         raise Refused(
@@ -247,7 +253,11 @@ def _check_usin(row: RosterRow, known: _Known, person: Person | None) -> None:
             raise Refused(f"its usin is that of user {other['id']}")
 
 
-def _check_custom(row: RosterRow, fields: Mapping[tuple[str, int], UserField]) -> None:
+def _check_role(row: RosterRow, fields: Mapping[tuple[str, int], UserField]) -> None:
+    """Whether the row has only what those of its role have. Raises Refused."""
+    for name in OF_GUARDIANS if row.values["role"] != GUARDIAN else ():
+        if row.values.get(name):
+            raise Refused(f"{name} is no field of this role")
     for name, value in row.custom.items():
         one = fields.get((name, row.values["role"]))
         if one is None and value:
@@ -256,17 +266,26 @@ def _check_custom(row: RosterRow, fields: Mapping[tuple[str, int], UserField]) -
             raise Refused(f"{name} is {value!r}; there are {', '.join(one.options)}")
 
 
-def _student(row: RosterRow, known: _Known, rows: Sequence[RosterRow]) -> int | str | None:
-    """A guardian's student: his id, or his outer_id where the roster creates him too."""
+def _student(
+    row: RosterRow, known: _Known, students: Mapping[str, RosterRow], wishes: Wishes
+) -> int | str | None:
+    """A guardian's student: his id, or his outer_id where the roster creates him too. Raises Refused."""
     wanted = row.values.get(STUDENT_OUTER_ID)
     if not wanted:
         return None
-    found = known.by_outer_id.get(wanted, [])
+    found = [one for one in known.by_outer_id.get(wanted, []) if one["role"] == STUDENT]
+    if len(found) > 1:
+        raise Refused(f"{len(found)} students of the platform have the outer_id {wanted!r}")
     if found:
         return int(found[0]["id"])
-    if any(each.outer_id == wanted and each.values["role"] == STUDENT for each in rows):
-        return str(wanted)
-    raise Refused(f"there is no student with the outer_id {wanted!r}")
+    if wanted not in students:
+        raise Refused(f"there is no student with the outer_id {wanted!r}")
+    try:
+        # He may be there without an outer_id, which he gets by this plan.
+        person = _person(students[wanted], known, wishes)
+    except Refused as reason:
+        raise Refused(f"its student {wanted} is refused: {reason}") from None
+    return str(wanted) if person is None else int(person["id"])
 
 
 def _deletions(
@@ -308,6 +327,12 @@ class PlanError(Exception):
     """A plan that cannot be used; the message says why and what to do."""
 
 
+class _Versioned(msgspec.Struct):
+    """What plans of all versions have."""
+
+    version: int
+
+
 def save_plan(plan: Plan, path: Path) -> None:
     """Write a plan, for this user alone. A digest of it shows whether it was edited."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -324,14 +349,14 @@ def load_plan(path: Path) -> Plan:
         content, told = bytes(held["plan"]), msgspec.json.decode(held["digest"], type=str)
         if digest(content) != told:
             raise PlanError(f"{path} was edited: make a new plan, of a roster that says what is meant")
-        plan = msgspec.json.decode(content, type=Plan)
+        version = msgspec.json.decode(content, type=_Versioned).version
+        if version != VERSION:
+            raise PlanError(f"{path} is a plan of another version of campus: make a new one")
+        return msgspec.json.decode(content, type=Plan)
     except OSError as error:
         raise PlanError(f"{path} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, msgspec.ValidationError, KeyError, UnicodeDecodeError):
         raise PlanError(f"{path} is no plan: campus roster plan makes one") from None
-    if plan.version != VERSION:
-        raise PlanError(f"{path} is a plan of another version of campus: make a new one")
-    return plan
 
 
 def digest(content: bytes) -> str:
