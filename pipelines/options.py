@@ -364,6 +364,10 @@ class WriteOptions(Section):
     settling: float = Field(
         1, ge=0, description="Seconds before a look at whether a write happened whose answer was lost"
     )
+    whole_lessons: bool = Field(
+        False,
+        description="Send all marks of a lesson, as the platform forgets those that a request leaves out",
+    )
     roster: RosterOptions = Field(RosterOptions(), description="How a roster is read and carried out")
 
 

@@ -1,7 +1,8 @@
 """The columns and words of the files that people keep: theirs, and what they stand for."""
 
+import re
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import date, datetime
 
 from campus.selections import nearest
 from loading.writes.table_file import TableError, TableFile, TableRow
@@ -52,10 +53,28 @@ def needs(rows_have: Collection[str], *alternatives: Collection[str], name: str)
             raise TableError(f"{name}: the column {' or '.join(one)} is missing")
 
 
-def moment_of(text: str) -> datetime | None:
-    """A date and time as people and platforms write it, without a zone; None: it is none."""
+_DAY = r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})日?"
+_TIME = r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?"
+
+
+def day_of(text: str) -> date | None:
+    """A day as people write it: 2025-06-03, 2025/6/3, 2025.6.3, 2025年6月3日; None: it is none.
+
+    A spreadsheet's day has midnight besides."""
+    parts = re.fullmatch(rf"{_DAY}(?:[ T]00:00:00)?", text.strip())
     try:
-        moment = datetime.fromisoformat(text.replace("/", "-"))
+        return date(*map(int, parts.groups())) if parts else None
     except ValueError:
         return None
-    return moment if moment.tzinfo is None and len(text) > len("YYYY-MM-DD") else None
+
+
+def moment_of(text: str) -> datetime | None:
+    """A day and a time as people and platforms write them, without a zone; None: it is none."""
+    parts = re.fullmatch(rf"{_DAY}[ T]{_TIME}", text.strip())
+    if parts is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in parts.groups())
+    try:
+        return datetime(year, month, day, hour, minute, second)
+    except ValueError:
+        return None

@@ -3,7 +3,8 @@
 The interface marks one lesson a request, and shows what it has of one. So each lesson is asked for first,
 written only where the file says something else, and asked for again. It does not say whether the students
 that a request leaves out keep their marks: where one has lost his, the lesson is sent again with all marks,
-and so are the lessons after it.
+and so are the lessons after it. The marks of students who left the class cannot be sent, nor those that may
+only be read; that they are lost is told.
 """
 
 import asyncio
@@ -17,14 +18,14 @@ from campus.attendance.calendar import Session
 from campus.attendance.requests import ask_session, records_in
 from campus.attendance.semester import Semester
 from campus.http.client import Client
-from campus.http.errors import CampusError
+from campus.http.errors import CampusError, Refused
 from campus.http.events import Tally
 from campus.writes.operations import MARK_LESSON, Write
 from campus.writes.writer import Written
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import AttendanceSettings, timeline_of
 from loading.tables import TABLES
-from loading.writes.headers import needs, renamed
+from loading.writes.headers import day_of, needs, renamed
 from loading.writes.outcomes import RowOutcome, failed
 from loading.writes.table_file import TableError, TableFile, TableRow
 from warehouse.lake.delta import Lake
@@ -161,12 +162,14 @@ def _add(planned: Planned, row: TableRow, known: Known) -> None:
 
 @dataclass
 class Marking:
-    """Writes lessons. `whole`: a request says all marks of a lesson; found out on the way."""
+    """Writes lessons. `whole`: a request says all marks of a lesson; found out on the way, where the settings
+    do not say so. `lost`: marks that the platform forgot and that could not be sent again."""
 
     client: Client
     send: Send
     known: Known
     whole: bool = False
+    lost: list[str] = field(default_factory=list)
 
     async def carry_out(
         self, lessons: Mapping[Session, Mapping[int, Mark]], *, dry: bool
@@ -183,14 +186,23 @@ class Marking:
 
     async def _lesson(self, session: Session, marks: Mapping[int, Mark], *, dry: bool) -> list[RowOutcome]:
         try:
-            before = await self._ask(session)
-            news = {student: mark for student, mark in marks.items() if before.get(student) != mark.result}
-            if not news or dry:
-                after = {student: mark.result for student, mark in marks.items()}
-            else:
-                after = await self._write(session, marks, before)
+            return await self._carry_out(session, marks, dry=dry)
+        except Refused as refusal:
+            # One mark that the platform does not take costs the request: it may be that of one who has left.
+            staying = {student: mark for student, mark in marks.items() if self._is_in(session, student)}
+            if len(staying) in (0, len(marks)):
+                return _failed(session, marks, refusal)
+            leaving = {student: mark for student, mark in marks.items() if student not in staying}
+            return _failed(session, leaving, refusal) + await self._lesson(session, staying, dry=dry)
         except CampusError as error:
-            return [failed(mark.line, key_of(session, student), error) for student, mark in marks.items()]
+            return _failed(session, marks, error)
+
+    async def _carry_out(self, session: Session, marks: Mapping[int, Mark], *, dry: bool) -> list[RowOutcome]:
+        before = await self._ask(session)
+        if dry or all(before.get(student) == mark.result for student, mark in marks.items()):
+            after = {student: mark.result for student, mark in marks.items()}
+        else:
+            after = await self._write(session, marks, before)
         return [
             self._outcome(session, student, mark, before.get(student), after.get(student), dry=dry)
             for student, mark in marks.items()
@@ -215,18 +227,33 @@ class Marking:
     ) -> dict[int, str]:
         """Write a lesson; what the platform shows of it then."""
         said = {student: mark.result for student, mark in marks.items()}
-        left_out = {one: mark for one, mark in before.items() if one not in said}
-        await self._put(session, marks, {**left_out, **said} if self.whole else said)
+        others = {student: mark for student, mark in before.items() if student not in said}
+        whole = {**self._sendable(session, others), **said}
+        await self._put(session, marks, whole if self.whole else said)
         after = await self._ask(session)
-        if not self.whole and left_out.keys() - after.keys():
+        if not self.whole and others.keys() - after.keys():
             self.whole = True
-            await self._put(session, marks, {**left_out, **said})
+            await self._put(session, marks, whole)
             after = await self._ask(session)
+        self.lost += [key_of(session, student) for student in sorted(others.keys() - after.keys())]
         return after
+
+    def _sendable(self, session: Session, marks: Mapping[int, str]) -> dict[int, str]:
+        """Those of some marks that the interface takes: of students of the class, and not only to be read."""
+        return {
+            student: result
+            for student, result in marks.items()
+            if result in RESULTS and self._is_in(session, student)
+        }
+
+    def _is_in(self, session: Session, student: int) -> bool:
+        """Whether a student is in the class still."""
+        members = self.known.semester_of(session).members
+        return members.get(student, {}).get(session.class_id) == date.max
 
     async def _put(self, session: Session, marks: Mapping[int, Mark], said: Mapping[int, str]) -> None:
         content: list[dict[str, Any]] = [
-            {"rid": student, "result": result} for student, result in said.items() if result in RESULTS
+            {"rid": student, "result": result} for student, result in said.items()
         ]
         params: dict[str, str | int] = {"checked_at": session.day.isoformat(), "lesson": session.lesson}
         school_id = self.known.semester_of(session).school_id
@@ -239,6 +266,10 @@ class Marking:
         detail = await ask_session(self.client, semester, session, Tally())
         rows = records_in(semester, session, detail).rows
         return {row.student_id: row.status for row in rows if row.student_id and row.status}
+
+
+def _failed(session: Session, marks: Mapping[int, Mark], error: CampusError) -> list[RowOutcome]:
+    return [failed(mark.line, key_of(session, student), error) for student, mark in marks.items()]
 
 
 def key_of(session: Session, student: int) -> str:
@@ -257,10 +288,10 @@ def _key(row: TableRow) -> str:
 
 
 def _day(row: Mapping[str, str]) -> date:
-    try:
-        return date.fromisoformat(row["date"].replace("/", "-"))
-    except ValueError:
-        raise Refusal(f"date is {row['date']!r}; expected YYYY-MM-DD") from None
+    day = day_of(row["date"])
+    if day is None:
+        raise Refusal(f"date is {row['date']!r}; expected YYYY-MM-DD")
+    return day
 
 
 def _whole(row: Mapping[str, str], name: str) -> int:

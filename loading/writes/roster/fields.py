@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
+from loading.writes.headers import day_of
+
 STUDENT, TEACHER, GUARDIAN = 1, 2, 8
 #: Sent when a user is made, and never compared, planned or recorded: nobody can read a password, and national
 #: id numbers are not kept.
@@ -99,13 +101,10 @@ def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
 
 
 def _day(name: str, text: str) -> str:
-    parts = re.fullmatch(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})日?", text)
-    try:
-        if parts is None:
-            raise ValueError
-        return date(*map(int, parts.groups())).isoformat()
-    except ValueError:
-        raise Refused(f"{name} is {text!r}; expected YYYY-MM-DD") from None
+    day = day_of(text)
+    if day is None:
+        raise Refused(f"{name} is {text!r}; expected YYYY-MM-DD")
+    return day.isoformat()
 
 
 def check_text(name: str, text: str, *, longest: int, unusual: bool) -> None:

@@ -10,11 +10,16 @@ from loading.writes.outbox import opened
 from loading.writes.outcomes import RowOutcome
 from loading.writes.reread import cause_of_writing, reread_sessions, sessions_of_swipes
 from loading.writes.table_file import TableFile, read_table
-from pipelines.cli.display import console
+from pipelines.cli.display import complain, console
 from pipelines.cli.writing.bench import Bench, Done, run_writing
 from pipelines.settings import Settings
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import batched
+
+FORGETS = (
+    "The platform forgets the marks that a request leaves out: they were sent again. Set "
+    "writes.whole_lessons to true in campus.yaml, so that every request has all marks of its lesson."
+)
 
 
 def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: bool, build: bool) -> int:
@@ -24,7 +29,8 @@ def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: b
         runtime, desk = bench.runtime, bench.desk
         known = Known(runtime.lake, bench.school_id, runtime.attendance)
         planned = plan_marks(read_table(file), known, str(file))
-        marking = Marking(desk.client, desk.write, known)
+        told = settings.options.writes.whole_lessons
+        marking = Marking(desk.client, desk.write, known, told)
         outcomes = [*planned.refused, *await marking.carry_out(planned.lessons, dry=dry)]
         lines = {one.line for one in outcomes if one.outcome in ("written", "unconfirmed")}
         written = {
@@ -34,6 +40,10 @@ def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: b
         }
         with batched(runtime.lake):
             loaded = await reread_sessions(runtime, desk.client, cause_of_writing(), bench.school_id, written)
+        if marking.whole and not told:
+            console.print(FORGETS, soft_wrap=True)
+        for one in marking.lost:
+            complain(f"{one}: the platform forgot this mark, and takes it from nobody again")
         return Done(outcomes, loaded)
 
     return run_writing(

@@ -1,0 +1,287 @@
+"""The commands that write marks, swipes, cards, displays and fields: on the platform, in the lake."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from world import EARLY, World, world
+
+from campus.contracts.v1_people import UserField
+from loading.writes.bindings import Binding
+from pipelines.cli.writing.attendance import run_attendance, run_live_swipe, run_swipes
+from pipelines.cli.writing.bindings import run_bind, run_field, run_fields, run_list, run_unbind
+from pipelines.options import WriteOptions
+from pipelines.settings import Settings, SettingsError
+
+SCHOOL = 101
+# A Monday's lesson.
+CLASS, ROOM, DAY, LESSON, BEGINS = 1010100001, 905001, "2025-03-03", 3, "10:00:30"
+NO_ANSWER = {"kind": "status", "status": 503, "method": "POST"}
+PASSWORD = "123456"
+
+Home = Callable[[], Path]
+
+
+@contextmanager
+def town(home: Path, **readings: Any) -> Iterator[World]:
+    """A school that was loaded once, and may be written to."""
+    with world(home, datasets=False, today=EARLY, **readings) as made:
+        assert made.load(select=None).problems == []
+        yield made
+
+
+@pytest.fixture(scope="module")
+def school(new_home: Home) -> Iterator[World]:
+    with town(new_home()) as made:
+        yield made
+
+
+def writing(world: World) -> Settings:
+    """Settings that allow writes and lose no time."""
+    options = world.settings.options.model_copy(update={"writes": WriteOptions(settling=0)})
+    return world.settings.model_copy(update={"allow_writes": True, "options": options})
+
+
+def marks(world: World) -> dict[int, str]:
+    """The marks of the lesson by student, as the platform itself has them."""
+    rows = (one["row"] for one in world.platform.rows("attendance_records", SCHOOL) if not one["trashed"])
+    asked = (CLASS, DAY, LESSON)
+    return {
+        row["student_id"]: row["status"]
+        for row in rows
+        if (row["class_id"], row["checked_at"], row["lesson"]) == asked
+    }
+
+
+def held_marks(world: World) -> dict[int, str]:
+    """The same, as the lake has them."""
+    rows = world.held("attendance_records")
+    asked = (CLASS, DAY, LESSON)
+    return {
+        row["student_id"]: row["status"]
+        for row in rows
+        if (row["class_id"], str(row["checked_at"]), row["lesson"]) == asked
+    }
+
+
+def records(world: World) -> list[dict[str, Any]]:
+    """The record of writes, the oldest first."""
+    return sorted(world.log("writes"), key=lambda row: row["asked_at"])
+
+
+def file_of(tmp_path: Path, columns: str, *rows: str, name: str = "rows.csv") -> Path:
+    path = tmp_path / name
+    path.write_text("\n".join([columns, *rows]), encoding="utf-8")
+    return path
+
+
+def marks_file(tmp_path: Path, said: Mapping[int, str], name: str = "marks.csv") -> Path:
+    lines = [f"{CLASS},2025/3/3,{LESSON},{student},{result}" for student, result in said.items()]
+    return file_of(tmp_path, "class_id,date,lesson,rid,result", *lines, name=name)
+
+
+def write_marks(world: World, file: Path, *, dry: bool = False) -> int:
+    return run_attendance(writing(world), file, SCHOOL, dry=dry, build=False)
+
+
+def test_nothing_is_written_where_it_is_not_allowed(school: World, tmp_path: Path) -> None:
+    file = marks_file(tmp_path, {next(iter(marks(school))): "absent"})
+    before = marks(school)
+    with pytest.raises(SettingsError, match="CAMPUS_ALLOW_WRITES is not true"):
+        run_attendance(school.settings, file, SCHOOL, dry=False, build=False)
+    assert marks(school) == before
+
+
+def test_marks_are_written_read_again_and_written_once(
+    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = marks(school)
+    one, other, *_ = before
+    said = {one: "absent", other: "迟到", 9: "absent"}
+    file = marks_file(tmp_path, said)
+
+    assert write_marks(school, file, dry=True) == 1
+    assert marks(school) == before
+    assert "normal -> absent" in capsys.readouterr().out
+
+    assert write_marks(school, file) == 1
+    wanted = {**before, one: "absent", other: "lated"}
+    assert marks(school) == held_marks(school) == wanted
+    told = capsys.readouterr()
+    assert "1 refused, 2 written." in told.out
+    assert "line 4: " in told.err and "student 9 is not in class" in told.err
+
+    requests = len(records(school))
+    assert write_marks(school, file) == 1
+    assert "1 refused, 2 unchanged." in capsys.readouterr().out
+    assert len(records(school)) == requests
+    last = records(school)[-1]
+    assert (last["operation"], last["outcome"], last["status"]) == ("mark_lesson", "done", 204)
+    assert last["asked_by"].startswith("campus attendance write of ")
+
+
+def test_an_answer_that_is_lost_after_the_write_marks_the_lesson_all_the_same(
+    school: World, tmp_path: Path
+) -> None:
+    student = list(marks(school))[5]
+    school.platform.set_faults({"kind": "reset", "method": "PUT", "times": 1})
+    try:
+        assert write_marks(school, marks_file(tmp_path, {student: "early_left"})) == 0
+    finally:
+        school.platform.set_faults()
+    assert marks(school)[student] == held_marks(school)[student] == "early_left"
+
+
+def test_a_student_who_has_left_costs_the_others_nothing(
+    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    members = {row["student_id"] for row in school.held("v1_class_students") if row["class_id"] == CLASS}
+    [gone] = marks(school).keys() - members
+    student = min(members)
+    result = "absent" if marks(school)[student] != "absent" else "lated"
+    assert write_marks(school, marks_file(tmp_path, {gone: "early_left", student: result})) == 1
+    assert marks(school)[student] == held_marks(school)[student] == result
+    assert f"student {gone}: refused: {gone} is no student of the class" in capsys.readouterr().err
+
+
+def test_a_platform_that_forgets_the_others_gets_all_marks_of_a_lesson(
+    new_home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with town(new_home(), unmentioned_marks="lost") as made:
+        # The platform takes no mark of a student who has left the class.
+        before = marks(made)
+        members = {row["student_id"] for row in made.held("v1_class_students") if row["class_id"] == CLASS}
+        # Marks of students who have left the class since cannot be sent again.
+        gone = before.keys() - members
+        one, other, *_ = members & before.keys()
+        wanted = {student: mark for student, mark in before.items() if student in members}
+
+        assert write_marks(made, marks_file(tmp_path, {one: "absent"}, "a.csv")) == 0
+        wanted[one] = "absent"
+        assert marks(made) == held_marks(made) == wanted
+        told = capsys.readouterr()
+        assert "Set writes.whole_lessons" in told.out
+        assert told.err.count("the platform forgot this mark") == len(gone) > 0
+
+        assert write_marks(made, marks_file(tmp_path, {other: "lated"}, "b.csv")) == 0
+        wanted[other] = "lated"
+        assert marks(made) == held_marks(made) == wanted
+
+
+def test_swipes_wait_while_the_platform_is_away_and_are_sent_once_it_is_back(
+    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    student = next(student for student, mark in marks(school).items() if mark == "absent")
+    columns = "classroom_id,rid,created_at"
+    lines = [f"{ROOM},{student},{DAY} {BEGINS}", f"{ROOM},8,{DAY} {BEGINS}", f"{ROOM},,{DAY} {BEGINS}"]
+    file = file_of(tmp_path, columns, *lines)
+
+    school.platform.set_faults(NO_ANSWER)
+    try:
+        assert run_swipes(writing(school), file, SCHOOL, dry=False, build=False) == 1
+    finally:
+        school.platform.set_faults()
+    told = capsys.readouterr()
+    assert "1 refused, 2 waiting." in told.out
+    assert "What waits is kept: campus swipes send sends it." in told.err
+    assert marks(school)[student] == "absent"
+
+    assert run_swipes(writing(school), None, SCHOOL, dry=False, build=False) == 1
+    told = capsys.readouterr()
+    assert "1 refused, 1 written." in told.out
+    # The platform's own words for a person whom it does not know in this room.
+    assert "rid 8: refused: 当前教室没有您的课程" in told.err
+    assert marks(school)[student] == held_marks(school)[student] == "normal"
+
+    requests = len(records(school))
+    # A second time only the rejected one is sent.
+    assert run_swipes(writing(school), file, SCHOOL, dry=False, build=False) == 1
+    assert "1 of 2 swipes were handed over before." in capsys.readouterr().out
+    assert len(records(school)) == requests + 1
+
+
+def test_a_live_swipe_shows_what_the_platform_says(school: World, capsys: pytest.CaptureFixture[str]) -> None:
+    student = next(iter(marks(school)))
+    assert run_live_swipe(writing(school), SCHOOL, 1, student, "") == 1
+    assert "invalid: 当前教室没有您的课程" in capsys.readouterr().out
+    assert run_live_swipe(writing(school), SCHOOL, ROOM, None, "nobody's") == 1
+    assert "404" in capsys.readouterr().err
+
+
+def test_a_card_is_bound_once_shown_and_unbound(school: World, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = writing(school)
+    pupils = [one["row"] for one in school.platform.rows("v1_users", SCHOOL) if one["row"]["role"] == 1]
+    usin, another = pupils[0]["usin"], pupils[1]["usin"]
+
+    def bind(to: str, password: str = PASSWORD) -> int:
+        return run_bind(
+            settings, "cards", [Binding(0, "new-card", to, password)], None, SCHOOL, dry=False, build=False
+        )
+
+    def states() -> dict[str, str]:
+        return {row["card_id"]: row["state"] for row in school.held("cards")}
+
+    assert bind(usin, "wrong") == 1
+    assert "用户名或密码错误" in capsys.readouterr().err
+    # The answer is lost after the card was bound: a look finds it.
+    school.platform.set_faults({"kind": "reset", "method": "POST", "path": "*/cards", "times": 1})
+    try:
+        assert bind(usin) == 0
+    finally:
+        school.platform.set_faults()
+    assert records(school)[-1]["outcome"] == "found"
+    assert bind(usin) == 0
+    assert "1 unchanged" in capsys.readouterr().out
+    assert bind(another) == 1
+    assert f"bound to {usin}: unbind it first" in capsys.readouterr().err
+    assert states() == {"new-card": "bound"}
+
+    assert run_list(settings, "cards", SCHOOL, personal=False) == 0
+    shown = capsys.readouterr().out
+    assert "new-card" in shown and usin not in shown
+    assert run_unbind(settings, "cards", ["new-card"], None, SCHOOL, dry=False, build=False) == 0
+    assert run_unbind(settings, "cards", ["new-card"], None, SCHOOL, dry=False, build=False) == 0
+    assert "1 unchanged" in capsys.readouterr().out
+    assert states() == {"new-card": "unbound"}
+    assert not [file for file in school.home.rglob("*") if file.is_file() and _has(file, PASSWORD)]
+
+
+def _has(file: Path, text: str) -> bool:
+    return f'"{text}"'.encode() in file.read_bytes()
+
+
+def test_displays_are_bound_from_a_file(
+    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = file_of(tmp_path, "device_id,classroom_id", f"AA:01,{ROOM}", "AA:02,room", "AA:03,")
+    assert run_bind(writing(school), "devices", [], file, SCHOOL, dry=False, build=False) == 1
+    told = capsys.readouterr()
+    assert "2 refused, 1 written." in told.out
+    assert "line 3: AA:02: refused: classroom_id is 'room'; expected a number" in told.err
+    assert "AA:01" in {row["device_id"] for row in school.held("devices")}
+    # A night reads what was bound here too.
+    assert school.load(select='key:"raw/devices"').problems == []
+    assert "AA:01" in {row["device_id"] for row in school.held("devices")}
+
+
+def test_a_field_is_made_changed_and_removed(school: World, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = writing(school)
+
+    def put(*options: str) -> int:
+        field = UserField(name="bus", role=1, label="校车", type=2, options=list(options))
+        return run_field(settings, field, "", SCHOOL, dry=False, build=False)
+
+    def held() -> list[list[str]]:
+        return [row["options"] for row in school.held("user_fields") if row["name"] == "bus"]
+
+    assert put("1号") == 0
+    assert put("1号", "2号") == 0
+    assert put("1号", "2号") == 0
+    assert "1 unchanged" in capsys.readouterr().out
+    assert held() == [["1号", "2号"]]
+    assert run_fields(settings, SCHOOL) == 0
+    assert "1号, 2号" in capsys.readouterr().out
+    assert run_field(settings, None, "bus", SCHOOL, dry=False, build=False) == 0
+    assert held() == []
