@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from campus.http.errors import CampusError, Halt, Unconfirmed
+from campus.http.errors import CampusError, Halt, Transient, Unconfirmed
 from campus.writes.operations import CHANGE_USER, CREATE_USER, DELETE_USER, Write
 from campus.writes.writer import Look, Written
 from loading.writes.outcomes import RowOutcome, failed
@@ -95,20 +95,28 @@ class Applier:
             )
 
     async def _carry_out(self, step: Step) -> RowOutcome:
-        found = await self.people.find(step.outer_id, step.role)
+        try:
+            found = await self._look_up(step)
+        except Transient as error:
+            # It is a question that was lost: nothing has been sent.
+            return RowOutcome(step.line, step.outer_id, "waiting", str(error))
         if len(found) > 1:
             ids = ", ".join(str(one["id"]) for one in found)
             return self._refused(step, f"{len(found)} users have this outer_id now: {ids}")
         person = found[0] if found else None
         if step.action == "create":
             return await self._create(step, person)
-        if person is None and step.links_usin:
-            # A user who is to get this outer_id has none to be found by.
-            linked = await self.people.find(step.links_usin, step.role, by="usin")
-            person = linked[0] if len(linked) == 1 else None
         if step.action == "delete":
             return await self._delete(step, person)
         return await self._change(step, person)
+
+    async def _look_up(self, step: Step) -> list[Person]:
+        found = await self.people.find(step.outer_id, step.role)
+        if found or not step.links_usin:
+            return found
+        # A user who is to get this outer_id has none to be found by.
+        linked = await self.people.find(step.links_usin, step.role, by="usin")
+        return linked if len(linked) == 1 else []
 
     async def _create(self, step: Step, person: Person | None) -> RowOutcome:
         after = self._with_student(step)
@@ -117,10 +125,10 @@ class Applier:
             if _has(person, after):
                 return RowOutcome(step.line, step.outer_id, "unchanged", "made before")
             return self._refused(step, f"user {person['id']} has this outer_id by now; {HAVE_MOVED}")
-        if step.student and "student_id" not in after:
-            return self._refused(step, f"the student {step.student} could not be made")
         if self.dry:
             return RowOutcome(step.line, step.outer_id, "waiting", "create")
+        if step.student and "student_id" not in after:
+            return self._refused(step, f"the student {step.student} could not be made")
 
         async def look() -> Person | None:
             there = await self.people.find(step.outer_id, step.role, fresh=True)
