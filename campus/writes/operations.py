@@ -6,7 +6,7 @@ from typing import Any
 from campus.registry.v1 import OF_CLASSES, OF_USERS
 
 #: What no message quotes, and no record keeps.
-PASSWORD = "password"
+SECRET_FIELDS = ("password", "idcard")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,8 @@ class Write:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The passwords in it."""
+        """The passwords and national id numbers in it."""
         rows = self.content if isinstance(self.content, list) else [self.content]
-        return tuple(str(row[PASSWORD]) for row in rows if isinstance(row, dict) and row.get(PASSWORD))
+        return tuple(
+            str(row[name]) for row in rows if isinstance(row, dict) for name in SECRET_FIELDS if row.get(name)
+        )

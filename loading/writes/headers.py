@@ -42,7 +42,8 @@ def renamed(table: TableFile, known: Collection[str], name: str) -> list[TableRo
     if len({*fields.values()}) < len(fields):
         raise TableError(f"{name}: two columns mean the same: {', '.join(fields)}")
     return [
-        TableRow(row.line, {fields[column]: cell for column, cell in row.cells.items()}) for row in table.rows
+        TableRow(row.line, {fields[column]: cell for column, cell in row.cells.items()}, row.problem)
+        for row in table.rows
     ]
 
 

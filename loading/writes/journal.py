@@ -6,7 +6,6 @@ recorded as interrupted, and nobody knows whether it happened until somebody loo
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -14,6 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from campus.decoding.redaction import redacted
 from campus.http.errors import CampusError, Halt, Transient, Unconfirmed
@@ -181,7 +182,7 @@ def _storable(content: Any) -> str | None:
     """JSON without passwords and national id numbers."""
     if content is None:
         return None
-    return redacted(json.dumps(content, ensure_ascii=False).encode()).decode()
+    return redacted(msgspec.json.encode(content)).decode()
 
 
 def _filed(row: dict[str, Any]) -> dict[str, Any]:

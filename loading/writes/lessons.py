@@ -138,6 +138,8 @@ def plan_marks(table: TableFile, known: Known, name: str) -> Planned:
     planned = Planned()
     for row in rows:
         try:
+            if row.problem:
+                raise Refusal(row.problem)
             _add(planned, row, known)
         except Refusal as refusal:
             planned.refused.append(RowOutcome(row.line, _key(row), "refused", str(refusal)))

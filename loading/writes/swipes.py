@@ -36,7 +36,7 @@ def plan_swipes(table: TableFile, school_id: int, name: str) -> tuple[list[Swipe
     needs(columns, ("classroom_id",), ("rid", "usin"), ("created_at",), name=name)
     swipes, refused = [], []
     for row in rows:
-        problem = _problem(row.cells)
+        problem = row.problem or _problem(row.cells)
         if problem:
             refused.append(RowOutcome(row.line, f"line {row.line}", "refused", problem))
         else:

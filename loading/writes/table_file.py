@@ -5,6 +5,7 @@ import datetime as dt
 import io
 import unicodedata
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,26 @@ from openpyxl.utils.exceptions import InvalidFileException  # type: ignore[impor
 ENCODINGS = ("utf-8-sig", "gb18030")
 #: The separators of such files; the first line tells which.
 SEPARATORS = ",;\t"
+#: What a spreadsheet shows in place of a value that it could not find or calculate.
+ERRORS = frozenset(
+    {"#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#GETTING_DATA"}
+)
+#: What the libraries raise for a file that is not what its ending says, or was damaged on the way. The parser
+#: of XML raises a SyntaxError.
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    InvalidFileException,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    SyntaxError,
+    RuntimeError,
+    pa.ArrowException,
+    csv.Error,
+)
 
 
 class TableError(Exception):
@@ -28,10 +49,12 @@ class TableError(Exception):
 @dataclass(frozen=True, slots=True)
 class TableRow:
     """A row: the line of the file that it is on (the header is on line 1), and its cells by column name, as
-    text without space around it. An empty cell is ""."""
+    text without space around it. An empty cell is "". `problem`: why it makes no sense as it is; empty: none
+    is known."""
 
     line: int
     cells: Mapping[str, str]
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +76,7 @@ def read_table(path: Path) -> TableFile:
         return table_of(reader(path), str(path))
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, InvalidFileException, KeyError, pa.ArrowInvalid, csv.Error):
+    except DAMAGED:
         raise TableError(f"{path} is damaged, or no {path.suffix} file: save it again") from None
 
 
@@ -78,13 +101,20 @@ def table_of(lines: Iterator[tuple[int, Sequence[Any]]], name: str) -> TableFile
         if any(texts[len(columns) :]):
             raise TableError(f"{name}, line {line}: more cells than the first line has names")
         if any(texts):
-            rows.append(TableRow(line, dict(zip(columns, texts + [""] * len(columns), strict=False))))
+            found = dict(zip(columns, texts + [""] * len(columns), strict=False))
+            rows.append(TableRow(line, found, _problem(found)))
     return TableFile(tuple(columns), tuple(rows))
 
 
+def _problem(cells: Mapping[str, str]) -> str:
+    wrong = [f"{column} is {cell}" for column, cell in cells.items() if cell in ERRORS]
+    return f"{', '.join(wrong)}: the spreadsheet has an error there" if wrong else ""
+
+
 def cell_text(value: Any) -> str:
-    """A cell as text: a whole number without a decimal point, a date as YYYY-MM-DD, a moment with seconds."""
-    if value is None:
+    """A cell as text: a whole number without a decimal point, a date as YYYY-MM-DD, a moment with seconds.
+    What is no number (NaN) is how tables of numbers have an empty cell."""
+    if value is None or value != value:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -23,7 +23,8 @@ from campus.writes.operations import (
 )
 from campus.writes.writer import Writer, Written
 
-PERSON = {"outer_id": "a-1", "usin": "1", "name": "甲", "password": "pa55-wörd"}
+NUMBER = "11010519491231002X"
+PERSON = {"outer_id": "a-1", "usin": "1", "name": "甲", "password": "pa55-wörd", "idcard": NUMBER}
 
 
 def in_turn(*scripts: bytes) -> Script:
@@ -172,14 +173,14 @@ def test_form_fields_are_a_form_and_json_for_a_platform_that_takes_no_form() -> 
     run(test())
 
 
-def test_a_refusal_tells_the_platforms_words_without_the_password() -> None:
+def test_a_refusal_tells_the_platforms_words_without_secrets() -> None:
     async def test() -> None:
-        said = answer({"errors": [f"{PERSON['password']} is too short", "usin is taken"]}, 422)
+        said = answer({"errors": [f"{PERSON['password']} is too short", f"idcard {NUMBER} is taken"]}, 422)
         async with Looked(on_write=lambda _: said) as platform:
             with pytest.raises(Refused) as caught:
                 await written(platform, creation())
-        assert (caught.value.status, caught.value.said) == (422, "*** is too short; usin is taken")
-        assert PERSON["password"] not in str(caught.value)
+        assert (caught.value.status, caught.value.said) == (422, "*** is too short; idcard *** is taken")
+        assert PERSON["password"] not in str(caught.value) and NUMBER not in str(caught.value)
 
     run(test())
 

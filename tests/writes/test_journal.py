@@ -2,11 +2,13 @@
 
 import asyncio
 import sqlite3
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from campus.contracts.v1_people import UserField
 from campus.http.errors import Halt, Refused, Transient, Unconfirmed
 from campus.writes.operations import CHANGE_USER, CREATE_USER, Write
 from campus.writes.writer import Written
@@ -57,13 +59,27 @@ def test_a_write_is_recorded_with_who_asked_and_what_was_answered(tmp_path: Path
         "target": "",
         "source": "roster.csv",
         "row": "line 7",
-        "sent": '{"outer_id": "a-1", "name": "甲"}',
+        "sent": '{"outer_id":"a-1","name":"甲"}',
         "asked_by": "campus roster apply of alice on host",
         "outcome": "done",
         "status": 201,
-        "answer": '{"id": 9, "name": "甲"}',
+        "answer": '{"id":9,"name":"甲"}',
         "_month": f"{asked_at:%Y-%m}",
     }
+
+
+@pytest.mark.parametrize(
+    ("found", "answer"),
+    [
+        ({"entered_at": date(2025, 9, 1)}, '{"entered_at":"2025-09-01"}'),
+        (UserField(name="bus", role=1, label="校车", type=1, options=None), '"name":"bus"'),
+    ],
+)
+def test_what_a_look_found_is_recorded_with_its_dates_and_fields(
+    tmp_path: Path, found: Any, answer: str
+) -> None:
+    row = carried_out(tmp_path, Lake(f"{tmp_path}/lake"), creation(), Written(0, found))
+    assert row["outcome"] == "found" and answer in row["answer"]
 
 
 def test_neither_passwords_nor_id_numbers_are_kept_anywhere(tmp_path: Path) -> None:

@@ -111,6 +111,7 @@ def test_a_password_may_be_of_any_letters_and_no_reason_tells_one(password: str)
         [refused] = read(pupil(1, password=bad))[1]
         assert "Zx9" not in refused.reason
         assert refused.reason.startswith("password has")
+        assert "U+" not in refused.reason
 
 
 def test_rows_that_share_an_outer_id_or_a_usin_are_all_refused() -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import datetime as dt
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,34 @@ def test_a_parquet_file(tmp_path: Path) -> None:
         (2, {"usin": "007", "day": "2026-11-23", "n": "1"}),
         (3, {"usin": "", "day": "", "n": "2"}),
     ]
+
+
+def test_a_cell_in_which_a_spreadsheet_has_an_error_is_told_with_its_row(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (("usin", "name"), ("1", "#N/A"), ("2", "#REF"), ("3", "甲")):
+        book.active.append(row)
+    book.save(tmp_path / "r.xlsx")
+    problems = [row.problem for row in read_table(tmp_path / "r.xlsx").rows]
+    assert problems == ["name is #N/A: the spreadsheet has an error there", "", ""]
+
+
+def test_what_is_no_number_is_an_empty_cell(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"usin": ["1", "2"], "n": [float("nan"), 7.0]}), tmp_path / "r.parquet")
+    assert read(tmp_path / "r.parquet") == [(2, {"usin": "1", "n": ""}), (3, {"usin": "2", "n": "7"})]
+
+
+@pytest.mark.parametrize("cut", [1, 40, 10_000])
+@pytest.mark.parametrize("part", ["xl/worksheets/sheet1.xml", "xl/workbook.xml", "[Content_Types].xml"])
+def test_an_xlsx_with_a_part_that_is_cut_off_is_told(tmp_path: Path, part: str, cut: int) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["usin"])
+    book.save(tmp_path / "whole.xlsx")
+    with zipfile.ZipFile(tmp_path / "whole.xlsx") as whole, zipfile.ZipFile(tmp_path / "r.xlsx", "w") as torn:
+        for name in whole.namelist():
+            content = whole.read(name)
+            torn.writestr(name, content[:-cut] if name == part else content)
+    with pytest.raises(TableError, match=r"is damaged, or no \.xlsx file"):
+        read_table(tmp_path / "r.xlsx")
 
 
 @given(st.lists(st.lists(st.text("aé王,;\t\"' \n", max_size=5), min_size=2, max_size=2), max_size=5))

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
+from campus.writes.operations import SECRET_FIELDS
 from loading.writes.headers import day_of
 
 STUDENT, TEACHER, GUARDIAN = 1, 2, 8
 #: Sent when a user is made, and never compared, planned or recorded: nobody can read a password, and national
 #: id numbers are not kept.
-SECRET = ("password", "idcard")
+SECRET = SECRET_FIELDS
 #: Written by a person or a machine to be guessed by nobody, and shown to nobody: any letters may be right.
 OF_ANY_LETTERS = ("password",)
 #: Ours: the student of a guardian by his own outer_id.
@@ -115,7 +116,8 @@ def check_text(name: str, text: str, *, longest: int, unusual: bool) -> None:
         )
     for letter in text:
         if _is_unseen(letter):
-            raise Refused(f"{name} has a character that nobody sees, U+{ord(letter):04X}")
+            which = "" if name in SECRET else f", U+{ord(letter):04X}"
+            raise Refused(f"{name} has a character that nobody sees{which}")
     if unusual or name in OF_ANY_LETTERS:
         return
     if (_FORMULA_FOR_A_NAME if name == "name" else _FORMULA).match(text):

@@ -63,6 +63,8 @@ def read_rows(
     bad: list[RefusedRow] = []
     for row in table.rows:
         try:
+            if row.problem:
+                raise Refused(row.problem)
             rows.append(_row(row, fields, school_id, reading))
         except Refused as reason:
             bad.append(RefusedRow(row.line, _key(row, fields, reading), str(reason)))
