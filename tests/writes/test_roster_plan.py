@@ -218,6 +218,9 @@ PEOPLE = [person(number) for number in range(1, 101)]
 ROSTER = [pupil(number) for number in range(1, 101)]
 
 
+PHONES = [row | {"phone": ""} for row in ROSTER[:-1]]
+
+
 def test_who_is_gone_stays_where_nobody_says_delete() -> None:
     made = plan(ROSTER[:-1], PEOPLE)
     assert [one.outer_id for one in made.gone] == ["new-100"]
@@ -269,10 +272,40 @@ def test_whose_row_is_refused_is_not_gone() -> None:
 
 @pytest.mark.parametrize("outer_id", ["", "new-100\u200b", "=new-100"])
 def test_nobody_is_deleted_beside_a_row_that_may_be_his(outer_id: str) -> None:
-    made = plan([*ROSTER[:-1], pupil(100, outer_id=outer_id)], PEOPLE, delete=True)
+    made = plan([*ROSTER[:-1], pupil(100, outer_id=outer_id, usin="N500")], PEOPLE, delete=True)
     assert len(made.gone) == 1
     assert made.of("delete") == []
-    assert made.notes[0].startswith("Nobody is deleted: rows without an outer_id")
+    assert made.notes[0].startswith("Nobody is deleted: 1 refused rows whose outer_id or usin")
+    assert made.notes[0].endswith("Mend them first: line 101.")
+
+
+@pytest.mark.parametrize("bad", [{}, {"name": ""}, {"role": "nobody"}, {"outer_id": ""}])
+def test_who_is_named_by_his_number_is_not_gone(bad: dict[str, str]) -> None:
+    """His outer_id is another now, and his row is refused."""
+    made = plan([*ROSTER[:-1], pupil(100, **{"outer_id": "reissued", **bad})], PEOPLE, delete=True)
+    assert (len(made.refused), made.gone, made.steps) == (1, (), ())
+
+
+def test_nobody_is_deleted_beside_a_new_outer_id_without_a_number() -> None:
+    rows = [{name: row[name] for name in ("outer_id", "role", "phone")} for row in PHONES]
+    assert len(plan(rows, PEOPLE, delete=True).of("delete")) == 1
+    made = plan([*rows, {"outer_id": "reissued", "role": "学生", "phone": ""}], PEOPLE, delete=True)
+    assert (len(made.gone), made.of("delete")) == (1, [])
+    assert made.notes[0].endswith("Mend them first: line 101.")
+
+
+def test_a_refused_row_of_a_number_that_nobody_has_deletes_as_ever() -> None:
+    rows = [*ROSTER[:-1], pupil(500, name="")]
+    assert [step.id for step in plan(rows, PEOPLE, delete=True).of("delete")] == [100]
+
+
+def test_secrets_of_who_is_there_are_not_sent_and_it_is_told() -> None:
+    rows = [pupil(1, password="p1"), pupil(2, password="p2"), pupil(3, password="p3", name="")]
+    made = plan(rows, [person(1), person(3)])
+    [step] = made.steps
+    assert (step.outer_id, step.secret) == ("new-2", ("password",))
+    [note] = made.notes
+    assert note.startswith("password and idcard of 1 users stay as they are")
 
 
 def test_neither_of_two_users_of_one_outer_id_is_deleted() -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -21,12 +21,13 @@ from loading.writes.roster.fields import (
     same,
 )
 from loading.writes.roster.people import Person
-from loading.writes.roster.rows import RefusedRow, RosterRow
+from loading.writes.roster.rows import RefusedRow, RosterRow, turned_away
 
 VERSION = 1
 Action = Literal["create", "change", "delete"]
 #: What a deletion is checked against before it is carried out.
 TOLD_OF_DELETED = ("usin", "name", "role", "status")
+LINES_SHOWN = 10
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,10 +59,12 @@ class Gone(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a roster means for one school. `source`: the file, or the table of the warehouse; `sha256`: of the
-    file, empty for a table. `people`: users of the platform. `notes`: for the person who reads it."""
+    """What a roster means for one school of the platform at `base_url`. `source`: the file, or the table of
+    the warehouse; `sha256`: of the file, empty for a table. `people`: users of the platform. `notes`: for the
+    person who reads it."""
 
     version: int = VERSION
+    base_url: str = ""
     school_id: int
     made_at: str
     source: str
@@ -117,39 +120,60 @@ def make_plan(
 ) -> Plan:
     """Compare a roster with the platform. refused: rows that could not be read. about: the plan's own
     fields."""
-    known, turned_away = _Known(people), list(refused)
+    known, bad = _Known(people), list(refused)
     students = {row.outer_id: row for row in rows if row.values["role"] == STUDENT}
     steps: list[Step] = []
-    deleted: list[Step]
     unchanged = 0
     for row in rows:
         try:
             step = _step(row, known, fields, students, wishes)
         except Refused as reason:
-            turned_away.append(RefusedRow(row.line, row.outer_id, str(reason)))
+            bad.append(turned_away(row, str(reason)))
         else:
             steps += step
             unchanged += not step
-    roles = {row.values["role"] for row in rows}
-    managed = [
-        one for one in people if one["outer_id"] and one["role"] in roles and one["status"] != ARCHIVED
-    ]
-    listed = {row.outer_id for row in rows} | {row.key for row in refused}
-    gone = [one for one in managed if one["outer_id"] not in listed]
-    if any(not row.key for row in refused) and wishes.delete and gone:
-        deleted = []
-        notes = ["Nobody is deleted: rows without an outer_id may be those of who seems gone."]
-    else:
-        deleted, notes = _deletions(gone, len(managed), wishes, known)
+    managed = _managed(people, {row.values["role"] for row in rows})
+    gone = _missing(managed, rows, refused)
+    deleted, notes = _deletions(gone, len(managed), bad, wishes, known)
     return Plan(
         rows=len(rows) + len(refused),
         people=len(people),
         unchanged=unchanged,
         steps=(*steps, *deleted),
         gone=tuple(_gone(one) for one in gone),
-        refused=tuple(sorted(turned_away, key=lambda row: row.line)),
-        notes=tuple(notes),
+        refused=tuple(sorted(bad, key=lambda row: row.line)),
+        notes=(*notes, *_unsent_secrets(rows, steps, bad)),
         **about,
+    )
+
+
+def _managed(people: Sequence[Person], roles: Collection[int]) -> list[Person]:
+    """The users whom such a roster is about."""
+    return [one for one in people if one["outer_id"] and one["role"] in roles and one["status"] != ARCHIVED]
+
+
+def _missing(
+    managed: Sequence[Person], rows: Sequence[RosterRow], refused: Sequence[RefusedRow]
+) -> list[Person]:
+    """Those whom no row names, refused ones included: neither by outer_id nor, where that is another now, by
+    usin."""
+    outer_ids = {row.outer_id for row in rows} | {row.key for row in refused}
+    usins = {row.values.get("usin") for row in rows} | {row.usin for row in refused}
+    usins -= {None, ""}
+    return [one for one in managed if one["outer_id"] not in outer_ids and one["usin"] not in usins]
+
+
+def _unsent_secrets(
+    rows: Sequence[RosterRow], steps: Sequence[Step], bad: Sequence[RefusedRow]
+) -> tuple[str, ...]:
+    """Says so where the roster has passwords or id numbers of users who are there already."""
+    sent = {step.line for step in steps if step.action == "create"} | {row.line for row in bad}
+    left = [row for row in rows if row.line not in sent and any(row.values.get(name) for name in SECRET)]
+    if not left:
+        return ()
+    return (
+        f"{' and '.join(SECRET)} of {len(left)} users stay as they are: nobody can read them to compare, and "
+        f"they are sent only for a user who is made.",
     )
 
 
@@ -289,12 +313,19 @@ def _student(
 
 
 def _deletions(
-    gone: Sequence[Person], managed: int, wishes: Wishes, known: _Known
+    gone: Sequence[Person], managed: int, bad: Sequence[RefusedRow], wishes: Wishes, known: _Known
 ) -> tuple[list[Step], list[str]]:
     if not gone:
         return [], []
     if not wishes.delete:
         return [], [f"{len(gone)} who are not in the roster stay as they are; --delete would delete them."]
+    nameless = [row for row in bad if _may_be_anybody(row, known)]
+    if nameless:
+        lines = ", ".join(str(row.line) for row in nameless[:LINES_SHOWN])
+        return [], [
+            f"Nobody is deleted: {len(nameless)} refused rows whose outer_id or usin is missing, and whose "
+            f"other one the platform does not know, may be of who seems gone. Mend them first: line {lines}."
+        ]
     if len(gone) > max(wishes.handful, wishes.max_deleted * managed):
         return [], [
             f"Nobody is deleted: {len(gone)} of {managed} are not in the roster, more than the share of "
@@ -313,6 +344,13 @@ def _deletions(
         if len(known.by_outer_id[one["outer_id"]]) == 1
     ]
     return steps, []
+
+
+def _may_be_anybody(row: RefusedRow, known: _Known) -> bool:
+    """Whether nobody can tell whom of the platform's users a refused row is about, if any. Who has an
+    outer_id and a number of which the platform has neither is new."""
+    told = row.key in known.by_outer_id or row.usin in known.by_usin
+    return not told and not (row.key and row.usin)
 
 
 def _gone(one: Person) -> Gone:

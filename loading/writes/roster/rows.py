@@ -45,11 +45,12 @@ class RosterRow:
 
 
 class RefusedRow(msgspec.Struct, frozen=True):
-    """A row that will not be written. `key`: its outer_id as far as it has one."""
+    """A row that will not be written. `key`: its outer_id, `usin`: its number, as far as it has them."""
 
     line: int
     key: str
     reason: str
+    usin: str = ""
 
 
 def read_rows(
@@ -67,10 +68,16 @@ def read_rows(
                 raise Refused(row.problem)
             rows.append(_row(row, fields, school_id, reading))
         except Refused as reason:
-            bad.append(RefusedRow(row.line, _key(row, fields, reading), str(reason)))
+            key, usin = (_named(row, name, fields, reading) for name in ("outer_id", "usin"))
+            bad.append(RefusedRow(row.line, key, str(reason), usin))
     twice = _twice(rows, bad)
-    bad += [RefusedRow(row.line, row.outer_id, twice[row.line]) for row in rows if row.line in twice]
+    bad += [turned_away(row, twice[row.line]) for row in rows if row.line in twice]
     return [row for row in rows if row.line not in twice], bad
+
+
+def turned_away(row: RosterRow, reason: str) -> RefusedRow:
+    """A row that could be read, and is refused."""
+    return RefusedRow(row.line, row.outer_id, reason, row.values.get("usin") or "")
 
 
 def _fields(
@@ -146,14 +153,14 @@ def _check(name: str, text: str, reading: Reading) -> None:
     check_text(name, text, longest=reading.longest_text, unusual=reading.unusual_text == "send")
 
 
-def _key(row: TableRow, fields: Mapping[str, RosterField], reading: Reading) -> str:
-    """The outer_id of a row; empty where it has none, or one by which nobody can tell who is meant."""
-    key = next((row.cells[column] for column, spec in fields.items() if spec.name == "outer_id"), "")
+def _named(row: TableRow, name: str, fields: Mapping[str, RosterField], reading: Reading) -> str:
+    """The outer_id or usin of a row; empty where it has none, or one that does not tell who is meant."""
+    text = next((row.cells[column] for column, spec in fields.items() if spec.name == name), "")
     try:
-        _check("outer_id", key, reading)
+        _check(name, text, reading)
     except Refused:
         return ""
-    return key
+    return text
 
 
 def _twice(rows: Sequence[RosterRow], bad: Sequence[RefusedRow]) -> dict[int, str]:
