@@ -13,8 +13,10 @@ from pathlib import Path
 
 import polars
 import pytest
+from click.testing import CliRunner
 from rosters import SCHOOL, Town, pupil
 
+from pipelines.cli.main import main
 from simulator.process import RunningSimulator, running
 from warehouse.lake.log_tables import WRITES
 
@@ -29,7 +31,7 @@ CONFIG = "writes:\n  settling: 0.05\n  roster:\n    columns: {初始密码: pass
 
 
 class Place:
-    """A home, and its commands as processes."""
+    """A home, and its commands."""
 
     def __init__(self, folder: Path, platform: RunningSimulator) -> None:
         self.home, self.roster = folder / "home", folder / "roster.csv"
@@ -56,11 +58,10 @@ class Place:
         )
 
     def run(self, *words: str) -> tuple[int, str]:
-        """The exit status of a command, and what it said."""
-        with self.start(*words) as process:
-            said, _ = process.communicate(timeout=120)
-        self.said += said
-        return process.returncode, said
+        """The exit status of a command in this process, and what it said."""
+        done = CliRunner().invoke(main, ["roster", *words], env=self._environment)
+        self.said += done.output
+        return done.exit_code, done.output
 
     def killed(self, platform: RunningSimulator, *words: str) -> None:
         """Run a command, and kill it once the platform has made some people."""
