@@ -56,6 +56,7 @@ class Writer:
         Raises Unconfirmed where nobody can tell whether it happened, and the errors of `Client.get`. By
         Transient and Halt a write that is not repeatable did not happen; of others they say nothing."""
         tally = Tally()
+        lost: Unconfirmed | None = None
         for attempt in range(1, self.client.config.max_attempts + 1):
             try:
                 answer = await self._adapted(write, tally)
@@ -64,6 +65,12 @@ class Writer:
                 if write.operation.method == "DELETE" and tally.retries:
                     return Written(404, None)
                 raise
+            except Refused:
+                # Perhaps for what an attempt before it did, but only after the look: its number is taken.
+                found = await _seen(look, lost) if look is not None and lost is not None else None
+                if found is None:
+                    raise
+                return Written(0, found)
             except Unconfirmed as error:
                 lost = error
             else:
@@ -71,12 +78,10 @@ class Writer:
             if look is None:
                 raise lost
             await asyncio.sleep(self._pause(attempt))
-            try:
-                found = await look()
-            except (CampusError, Halt) as error:
-                raise Unconfirmed(f"{lost.message} A look at it failed: {error}", lost.advice) from None
+            found = await _seen(look, lost)
             if found is not None:
                 return Written(0, found)
+        assert lost is not None
         raise lost
 
     def _pause(self, attempt: int) -> float:
@@ -118,6 +123,14 @@ class Writer:
         if operation.in_form and not self._form_as_json:
             return Body(FORM, urlencode(write.content).encode(), write.secrets)
         return Body(JSON, msgspec.json.encode(write.content), write.secrets)
+
+
+async def _seen(look: Look, lost: Unconfirmed) -> Any | None:
+    """What a look shows. Raises Unconfirmed where it cannot be had."""
+    try:
+        return await look()
+    except (CampusError, Halt) as error:
+        raise Unconfirmed(f"{lost.message} A look at it failed: {error}", lost.advice) from None
 
 
 def _parsed(body: bytes) -> Any:

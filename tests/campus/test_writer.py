@@ -91,6 +91,39 @@ def test_a_creation_that_did_not_happen_is_sent_again() -> None:
     run(test())
 
 
+@pytest.mark.parametrize("found", [{"id": 9}, None])
+def test_a_refusal_after_a_lost_answer_is_looked_at(found: Any) -> None:
+    """The first attempt may have happened after the look, and its number is taken since."""
+
+    async def test() -> None:
+        seen = iter([None, found])
+
+        async def look() -> Any:
+            return next(seen)
+
+        script = in_turn(RESET, answer({"message": "usin is taken"}, 422))
+        async with Looked(on_write=script) as platform, Client(platform.config()) as client:
+            writing = Writer(client, settling=0.0).write(creation(), look)
+            if found:
+                assert await writing == Written(0, found)
+            else:
+                with pytest.raises(Refused, match="usin is taken"):
+                    await writing
+        assert len(platform.writes) == 2
+
+    run(test())
+
+
+def test_a_refusal_of_the_first_attempt_is_believed() -> None:
+    async def test() -> None:
+        async with Looked(on_write=lambda _: answer({}, 422)) as platform:
+            with pytest.raises(Refused):
+                await written(platform, creation(), found={"id": 9})
+        assert platform.looks == 0
+
+    run(test())
+
+
 def test_what_the_platform_has_certainly_not_done_is_sent_again_without_a_look() -> None:
     async def test() -> None:
         script = in_turn(answer({}, 429), answer({}, 401), answer({"id": 9}, 201))
