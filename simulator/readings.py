@@ -472,6 +472,10 @@ class Readings:
         "refused",
         text="A second user with an outer_id that another has: made, or refused as a usin is.",
     )
+    usin_twice: str = _reading("refused", "taken", text="A second user with a usin that another has.")
+    deaf_user_field: str = _reading(
+        "none", "email", "phone", text="A field of users that callers may send, and that stays as it is."
+    )
     taken: str = _reading("422", "409", text="The status for a usin that another user has.")
     longest_text: int = option(255, "The greatest length of a user's texts.")
     four_byte_text: str = _reading(

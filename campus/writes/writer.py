@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from campus.http.client import Answer, Client, segment
-from campus.http.errors import CampusError, Halt, NotFound, Refused, Unconfirmed
+from campus.http.errors import CampusError, Halt, NotFound, Refused, Transient, Unconfirmed
 from campus.http.events import Tally
 from campus.http.request import Body
 from campus.http.retry import backoff
@@ -32,10 +32,12 @@ WRONG_METHOD, WRONG_FORM = 405, 415
 class Written:
     """That a write happened. `status`: of the answer; 0: the answer was lost, and a look has shown it.
 
-    value: the answer's JSON, or what the look found; None where there was none."""
+    value: the answer's JSON, or what the look found; None where there was none. lost: there was no answer to
+    an attempt, which the platform may carry out even now, though another one happened."""
 
     status: int
     value: Any
+    lost: bool = False
 
 
 class Writer:
@@ -55,8 +57,7 @@ class Writer:
 
         Raises Unconfirmed where nobody can tell whether it happened, and the errors of `Client.get`. By
         Transient and Halt a write that is not repeatable did not happen; of others they say nothing."""
-        tally = Tally()
-        lost: Unconfirmed | None = None
+        tally, lost = Tally(), None
         for attempt in range(1, self.client.config.max_attempts + 1):
             try:
                 answer = await self._adapted(write, tally)
@@ -65,24 +66,35 @@ class Writer:
                 if write.operation.method == "DELETE" and tally.retries:
                     return Written(404, None)
                 raise
-            except Refused:
-                # Perhaps for what an attempt before it did, but only after the look: its number is taken.
-                found = await _seen(look, lost) if look is not None and lost is not None else None
-                if found is None:
-                    raise
-                return Written(0, found)
             except Unconfirmed as error:
                 lost = error
+            except (Transient, Halt) as error:
+                if lost is None:
+                    raise
+                raise Unconfirmed(f"{lost.message} Then: {error}", lost.advice) from None
+            except Refused:
+                # Our own first attempt may be why.
+                found = await self._found(look, lost) if look and lost else None
+                if found is None:
+                    raise
+                return Written(0, found, lost=True)
             else:
-                return Written(answer.status, answer.value)
+                return Written(answer.status, answer.value, lost=lost is not None)
             if look is None:
                 raise lost
             await asyncio.sleep(self._pause(attempt))
-            found = await _seen(look, lost)
+            found = await self._found(look, lost)
             if found is not None:
-                return Written(0, found)
+                return Written(0, found, lost=True)
         assert lost is not None
         raise lost
+
+    async def _found(self, look: Look, lost: Unconfirmed) -> Any | None:
+        """What a look shows. Raises Unconfirmed where it fails."""
+        try:
+            return await look()
+        except (CampusError, Halt) as error:
+            raise Unconfirmed(f"{lost.message} A look at it failed: {error}", lost.advice) from None
 
     def _pause(self, attempt: int) -> float:
         return self._settling * 2.0 ** (attempt - 1) + backoff(1, self.client.config.backoff_base, 1.0)
@@ -123,14 +135,6 @@ class Writer:
         if operation.in_form and not self._form_as_json:
             return Body(FORM, urlencode(write.content).encode(), write.secrets)
         return Body(JSON, msgspec.json.encode(write.content), write.secrets)
-
-
-async def _seen(look: Look, lost: Unconfirmed) -> Any | None:
-    """What a look shows. Raises Unconfirmed where it cannot be had."""
-    try:
-        return await look()
-    except (CampusError, Halt) as error:
-        raise Unconfirmed(f"{lost.message} A look at it failed: {error}", lost.advice) from None
 
 
 def _parsed(body: bytes) -> Any:

@@ -75,7 +75,7 @@ def test_a_write_says_what_where_and_for_which_school() -> None:
 def test_a_creation_whose_answer_is_lost_is_looked_for_and_not_sent_again(lost: bytes) -> None:
     async def test() -> None:
         async with Looked(on_write=lambda _: lost) as platform:
-            assert await written(platform, creation(), found={"id": 9}) == Written(0, {"id": 9})
+            assert await written(platform, creation(), found={"id": 9}) == Written(0, {"id": 9}, lost=True)
         assert len(platform.writes) == platform.looks == 1
 
     run(test())
@@ -85,7 +85,7 @@ def test_a_creation_that_did_not_happen_is_sent_again() -> None:
     async def test() -> None:
         script = in_turn(RESET, answer({}, 504), answer({"id": 9}, 201))
         async with Looked(on_write=script) as platform:
-            assert await written(platform, creation()) == Written(201, {"id": 9})
+            assert await written(platform, creation()) == Written(201, {"id": 9}, lost=True)
         assert (len(platform.writes), platform.looks) == (3, 2)
 
     run(test())
@@ -105,7 +105,7 @@ def test_a_refusal_after_a_lost_answer_is_looked_at(found: Any) -> None:
         async with Looked(on_write=script) as platform, Client(platform.config()) as client:
             writing = Writer(client, settling=0.0).write(creation(), look)
             if found:
-                assert await writing == Written(0, found)
+                assert await writing == Written(0, found, lost=True)
             else:
                 with pytest.raises(Refused, match="usin is taken"):
                     await writing
@@ -120,6 +120,16 @@ def test_a_refusal_of_the_first_attempt_is_believed() -> None:
             with pytest.raises(Refused):
                 await written(platform, creation(), found={"id": 9})
         assert platform.looks == 0
+
+    run(test())
+
+
+def test_a_platform_that_goes_away_after_a_lost_answer_leaves_the_write_unconfirmed() -> None:
+    async def test() -> None:
+        script = in_turn(answer({}, 504), answer({}, 429))
+        async with Looked(on_write=script) as platform:
+            with pytest.raises(Unconfirmed, match=r"504.*Then: .*429"):
+                await written(platform, creation(), max_attempts=2)
 
     run(test())
 

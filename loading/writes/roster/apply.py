@@ -8,34 +8,46 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from campus.http.errors import CampusError, Halt, Transient, Unconfirmed
+from campus.http.errors import CampusError, Forbidden, Halt, Transient, Unauthorized, Unconfirmed
 from campus.writes.operations import CHANGE_USER, CREATE_USER, DELETE_USER, Write
 from campus.writes.writer import Look, Written
-from loading.writes.outcomes import RowOutcome, failed
-from loading.writes.roster.fields import GUARDIAN, same
+from loading.writes.outcomes import Outcome, RowOutcome
+from loading.writes.roster.fields import GUARDIAN, STUDENT, same
 from loading.writes.roster.people import People, Person
-from loading.writes.roster.plan import ARCHIVED, Plan, Step
+from loading.writes.roster.plan import ARCHIVED, FEW, Plan, Step
 
 #: Sends one write with its record and a look.
 Send = Callable[[Write, str, Look | None], Awaitable[Written]]
-#: So many refusals never stop a plan, whatever their share.
-FEW = 10
 HAVE_MOVED = "nothing was written; make a new plan"
+MAY_WRITE = "Writing may need a scope of its own: see writes.scopes of campus.yaml."
 
 
 @dataclass
 class Applied:
-    """What became of the steps. `stopped`: why the rest was left; empty: nothing was."""
+    """What became of the steps. `stopped`: why the rest was left; empty: nothing was. `away`: the platform
+    answers nothing more. `concerned`: those who may not be as they were before the plan, by an earlier run of
+    it too."""
 
     outcomes: list[RowOutcome] = field(default_factory=list)
     stopped: str = ""
-    written: set[int] = field(default_factory=set)
+    away: bool = False
+    concerned: list[Step] = field(default_factory=list)
+
+
+class _Ended(Exception):
+    """How a row ended whose write was not carried out as meant."""
+
+    def __init__(self, outcome: Outcome, words: str) -> None:
+        super().__init__(words)
+        self.outcome = outcome
+        self.words = words
 
 
 @dataclass
 class Applier:
     """Carries out one plan. secrets: values of secret fields by the line of the roster. max_refused: the
-    share of refusals from which on the rest is left. at_a_time: rows side by side. done: is told of each."""
+    share of refusals from which on the rest is left. at_a_time: rows side by side. settling: seconds before
+    the last look at those of whom an answer was lost. done: is told of each."""
 
     plan: Plan
     people: People
@@ -44,9 +56,12 @@ class Applier:
     max_refused: float = 0.05
     at_a_time: int = 16
     dry: bool = False
+    settling: float = 0.0
     done: Callable[[RowOutcome], None] = lambda _: None
     _applied: Applied = field(default_factory=Applied)
     _created: dict[str, int] = field(default_factory=dict)
+    # Those who may be made twice, or after all: by the line of the roster.
+    _doubtful: dict[int, Step] = field(default_factory=dict)
     _refusals: int = 0
 
     async def apply(self) -> Applied:
@@ -61,48 +76,56 @@ class Applier:
             waiting = iter(group)
             workers = min(self.at_a_time, len(group))
             await asyncio.gather(*(self._work(waiting) for _ in range(workers)))
-            for step in waiting:
-                self._note(RowOutcome(step.line, step.outer_id, "waiting", "not begun"))
+        if self._doubtful and not self._applied.away:
+            await self._look_again()
         return self._applied
 
     async def _work(self, waiting: Iterable[Step]) -> None:
         for step in waiting:
             if self._applied.stopped:
-                self._note(RowOutcome(step.line, step.outer_id, "waiting", "not begun"))
+                self._note(step, _told(step, "waiting", "not begun"))
                 continue
             try:
                 outcome = await self._carry_out(step)
-            except CampusError as error:
-                outcome = failed(step.line, step.outer_id, error)
-            except Halt as halt:
-                self._applied.stopped = self._applied.stopped or str(halt)
-                outcome = RowOutcome(step.line, step.outer_id, "waiting", "not begun")
-            self._note(outcome)
+            except _Ended as ended:
+                outcome = _told(step, ended.outcome, ended.words)
+            except (CampusError, Halt) as error:
+                # Of a question: nothing has been sent.
+                self._stop_at(error)
+                outcome = _told(step, "waiting", f"nothing was sent: {error}")
+            self._note(step, outcome)
             self._heed(outcome)
 
-    def _note(self, outcome: RowOutcome) -> None:
+    def _note(self, step: Step, outcome: RowOutcome) -> None:
         self._applied.outcomes.append(outcome)
+        if outcome.outcome in ("written", "unchanged", "unconfirmed"):
+            self._applied.concerned.append(step)
         self.done(outcome)
+
+    def _stop_at(self, error: Exception) -> None:
+        """Stop where what met one row would meet all."""
+        if isinstance(error, Halt):
+            self._applied.away = True
+            self._stop(str(error))
+        elif isinstance(error, (Forbidden, Unauthorized)):
+            self._stop(f"{error} {MAY_WRITE}")
+
+    def _stop(self, words: str) -> None:
+        self._applied.stopped = self._applied.stopped or words
 
     def _heed(self, outcome: RowOutcome) -> None:
         """Stop where too much is refused."""
         self._refusals += outcome.outcome == "refused"
-        most = max(FEW, self.max_refused * len(self.plan.steps))
-        if self._refusals > most and not self._applied.stopped:
-            self._applied.stopped = (
+        if self._refusals > max(FEW, self.max_refused * len(self.plan.steps)):
+            self._stop(
                 f"{self._refusals} of {len(self._applied.outcomes)} rows were refused, more than the share "
                 f"of {self.max_refused:.0%} that passes (writes.roster.max_refused_share)"
             )
 
     async def _carry_out(self, step: Step) -> RowOutcome:
-        try:
-            found = await self._look_up(step)
-        except Transient as error:
-            # It is a question that was lost: nothing has been sent.
-            return RowOutcome(step.line, step.outer_id, "waiting", str(error))
+        found = await self._look_up(step)
         if len(found) > 1:
-            ids = ", ".join(str(one["id"]) for one in found)
-            return self._refused(step, f"{len(found)} users have this outer_id now: {ids}")
+            return _told(step, "refused", f"{len(found)} users have this outer_id now: {_ids(found)}")
         person = found[0] if found else None
         if step.action == "create":
             return await self._create(step, person)
@@ -119,72 +142,129 @@ class Applier:
         return linked if len(linked) == 1 else []
 
     async def _create(self, step: Step, person: Person | None) -> RowOutcome:
-        after = self._with_student(step)
         if person is not None:
             self._created[step.outer_id] = person["id"]
+        elif self.dry:
+            return _told(step, "waiting", "create")
+        after = await self._with_student(step)
+        if person is not None:
             if _has(person, after):
-                return RowOutcome(step.line, step.outer_id, "unchanged", "made before")
-            return self._refused(step, f"user {person['id']} has this outer_id by now; {HAVE_MOVED}")
-        if self.dry:
-            return RowOutcome(step.line, step.outer_id, "waiting", "create")
+                return _told(step, "unchanged", "made before")
+            return _told(step, "refused", f"user {person['id']} has this outer_id by now; {HAVE_MOVED}")
         if step.student and "student_id" not in after:
-            return self._refused(step, f"the student {step.student} could not be made")
+            return _told(step, "refused", f"the student {step.student} could not be made")
 
         async def look() -> Person | None:
             there = await self.people.find(step.outer_id, step.role, fresh=True)
             return there[0] if there else None
 
         content = {**after, **self.secrets.get(step.line, {})}
-        write = Write(CREATE_USER, self.plan.school_id, content=content)
-        written = await self.send(write, _row(step), look)
-        if isinstance(written.value, dict) and isinstance(written.value.get("id"), int):
-            self._created[step.outer_id] = written.value["id"]
-        if not written.status:
-            # The answer was lost: what if the platform had carried it out twice?
-            there = await self.people.find(step.outer_id, step.role, fresh=True)
-            if len(there) > 1:
-                ids = ", ".join(str(one["id"]) for one in there)
-                raise Unconfirmed(f"{len(there)} users have this outer_id now: {ids}.", "Delete one there.")
-        return self._written(step, "created")
+        written = await self._send(Write(CREATE_USER, self.plan.school_id, content=content), step, look)
+        shown = self.people.shown(written.value)
+        if "id" in shown:
+            self._created[step.outer_id] = shown["id"]
+        if written.lost:
+            self._doubtful[step.line] = step
+        kept = await self._kept(step, after, shown)
+        return _told(step, "written", "created" + (f"; the platform does not take {kept}" if kept else ""))
 
     async def _change(self, step: Step, person: Person | None) -> RowOutcome:
         if person is None or person["id"] != step.id:
-            return self._refused(step, f"user {step.id} has not this outer_id any more; {HAVE_MOVED}")
+            return _told(step, "refused", f"user {step.id} has not this outer_id any more; {HAVE_MOVED}")
         if _has(person, step.after):
-            return RowOutcome(step.line, step.outer_id, "unchanged", "changed before")
+            return _told(step, "unchanged", "changed before")
         moved = [name for name, value in step.before.items() if not same(person.get(name), value)]
         moved = [name for name in moved if not same(person.get(name), step.after[name])]
         if moved:
-            return self._refused(
-                step, f"{', '.join(moved)} changed on the platform since the plan; {HAVE_MOVED}"
+            return _told(
+                step, "refused", f"{', '.join(moved)} changed on the platform since the plan; {HAVE_MOVED}"
             )
         if self.dry:
-            return RowOutcome(step.line, step.outer_id, "waiting", f"change {', '.join(step.after)}")
+            return _told(step, "waiting", f"change {', '.join(step.after)}")
         write = Write(CHANGE_USER, self.plan.school_id, step.id, content=dict(step.after))
-        await self.send(write, _row(step), None)
-        return self._written(step, f"changed {', '.join(step.after)}")
+        written = await self._send(write, step)
+        kept = await self._kept(step, step.after, self.people.shown(written.value))
+        if kept:
+            return _told(step, "refused", f"it was sent, and the platform does not take {kept}")
+        return _told(step, "written", f"changed {', '.join(step.after)}")
 
     async def _delete(self, step: Step, person: Person | None) -> RowOutcome:
         left = person is not None and person["status"] == ARCHIVED != step.before["status"]
         if person is None or (left and person["id"] == step.id):
-            return RowOutcome(step.line, step.outer_id, "unchanged", "deleted before")
+            return _told(step, "unchanged", "deleted before")
         if person["id"] != step.id or not _has(person, step.before):
-            return self._refused(step, f"user {person['id']} changed since the plan; {HAVE_MOVED}")
+            return _told(step, "refused", f"user {person['id']} changed since the plan; {HAVE_MOVED}")
         if self.dry:
-            return RowOutcome(step.line, step.outer_id, "waiting", "delete")
-        await self.send(Write(DELETE_USER, self.plan.school_id, step.id), _row(step), None)
-        return self._written(step, "deleted")
+            return _told(step, "waiting", "delete")
+        await self._send(Write(DELETE_USER, self.plan.school_id, step.id), step)
+        return _told(step, "written", "deleted")
 
-    def _with_student(self, step: Step) -> dict[str, Any]:
+    async def _with_student(self, step: Step) -> dict[str, Any]:
+        """What a user is made with; of a guardian with the student's id, if there is that student by now."""
+        if step.student and step.student not in self._created:
+            found = await self.people.find(step.student, STUDENT, fresh=True)
+            if len(found) == 1:
+                self._created[step.student] = found[0]["id"]
         student = self._created.get(step.student)
         return dict(step.after) if student is None else {**step.after, "student_id": student}
 
-    def _written(self, step: Step, words: str) -> RowOutcome:
-        self._applied.written.add(step.line)
-        return RowOutcome(step.line, step.outer_id, "written", words)
+    async def _send(self, write: Write, step: Step, look: Look | None = None) -> Written:
+        """Send it. Raises _Ended."""
+        try:
+            return await self.send(write, _row(step), look)
+        except (CampusError, Halt) as error:
+            self._stop_at(error)
+            said = (isinstance(error, CampusError) and error.said) or str(error)
+            if isinstance(error, Unconfirmed) and look is not None:
+                self._doubtful[step.line] = step
+            if isinstance(error, (Transient, Halt)) and not write.operation.repeatable:
+                raise _Ended("waiting", f"nothing was written: {said}") from None
+            if isinstance(error, (Unconfirmed, Transient, Halt)):
+                raise _Ended("unconfirmed", said) from None
+            raise _Ended("refused", said) from None
 
-    def _refused(self, step: Step, words: str) -> RowOutcome:
-        return RowOutcome(step.line, step.outer_id, "refused", words)
+    async def _kept(self, step: Step, sent: Mapping[str, Any], shown: Person) -> str:
+        """The fields of what was sent that the platform did not take, in words; empty: none, or it shows
+        none. An answer may be older than the write, so that a look has the last word."""
+        if all(same(shown[name], value) for name, value in sent.items() if name in shown):
+            return ""
+        try:
+            there = await self.people.find(str(sent.get("outer_id", step.outer_id)), step.role, fresh=True)
+        except (CampusError, Halt):
+            there = []
+        now = there[0] if len(there) == 1 else shown
+        return ", ".join(name for name, value in sent.items() if name in now and not same(now[name], value))
+
+    async def _look_again(self) -> None:
+        """Look once more at those of whom an answer was lost: what the platform did late shows by now."""
+        await asyncio.sleep(self.settling)
+        places = asyncio.Semaphore(self.at_a_time)
+        outcomes = {one.line: one for one in self._applied.outcomes}
+
+        async def look(step: Step) -> None:
+            async with places:
+                try:
+                    there = await self.people.find(step.outer_id, step.role, fresh=True)
+                except (CampusError, Halt):
+                    return
+            if len(there) > 1:
+                words = f"{len(there)} users have this outer_id now: {_ids(there)}. Delete one there."
+                outcomes[step.line] = _told(step, "unconfirmed", words)
+            elif there and outcomes[step.line].outcome == "unconfirmed":
+                outcomes[step.line] = _told(step, "written", "created")
+
+        await asyncio.gather(*map(look, self._doubtful.values()))
+        self._applied.outcomes = [
+            outcomes[one.line] if one.line in self._doubtful else one for one in self._applied.outcomes
+        ]
+
+
+def _told(step: Step, outcome: Outcome, words: str) -> RowOutcome:
+    return RowOutcome(step.line, step.outer_id, outcome, words)
+
+
+def _ids(people: Sequence[Person]) -> str:
+    return ", ".join(str(one["id"]) for one in people)
 
 
 def _has(person: Person, values: Mapping[str, Any]) -> bool:
@@ -193,11 +273,6 @@ def _has(person: Person, values: Mapping[str, Any]) -> bool:
 
 def _row(step: Step) -> str:
     return f"line {step.line}" if step.line else f"outer_id {step.outer_id}"
-
-
-def refused_share(plan: Plan) -> float:
-    """The share of a roster's rows that are refused."""
-    return len(plan.refused) / plan.rows if plan.rows else 0.0
 
 
 def secrets_of(lines: Mapping[int, Mapping[str, str]], steps: Sequence[Step]) -> dict[int, dict[str, str]]:

@@ -1,10 +1,15 @@
 """The users of a school as the platform has them: all in one reading, or one by outer_id."""
 
 import asyncio
-from collections.abc import Mapping
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
+
+import msgspec
 
 from campus.contracts.fields import fields
 from campus.contracts.v1_people import GUARDIAN, UserField
@@ -15,7 +20,7 @@ from campus.extract.custom_fields import CustomField, with_custom_fields
 from campus.extract.requests import Unit, Where
 from campus.extract.slice import read
 from campus.http.client import Client
-from campus.http.errors import UnexpectedAnswer
+from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.paging import V1_NAMES
 from campus.registry import RESOURCES, ResourceSpec
@@ -23,6 +28,9 @@ from campus.registry import RESOURCES, ResourceSpec
 USERS = RESOURCES["v1_users"]
 #: Archived and disabled.
 HIDDEN_STATUSES = tuple(value for _, value in USERS.archived)
+
+#: Seconds for which a reading of everybody serves.
+STALE = 300.0
 
 #: A user's values by the interface's names.
 Person = Mapping[str, Any]
@@ -36,9 +44,14 @@ class People:
     school_id: int
     fields: Mapping[tuple[str, int], UserField]
     _spec: ResourceSpec = field(init=False)
-    # Of a platform that ignores the filter, and sends everybody whomever one asks for.
-    _everybody: list[Person] | None = None
+    #: Whether the platform ignores a filter, and sends others than one asks for.
+    ignores: bool = False
+    # Then one reading serves all who asked before it began; when that was, by the monotonic clock.
+    _read_at: float = -math.inf
+    _everybody: Mapping[tuple[str, str], list[Person]] = field(default_factory=dict)
+    _tried: bool = False
     _hides: bool | None = None
+    _first: asyncio.Lock = field(default_factory=asyncio.Lock)
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
@@ -63,21 +76,32 @@ class People:
         self, value: str, role: int, by: Literal["outer_id", "usin"] = "outer_id", *, fresh: bool = False
     ) -> list[Person]:
         """The users with this outer_id: more than one where the platform lets that be. fresh: as they are
-        now, also where the platform ignores the filter; else of that one reading serves for all.
+        now, also where the platform ignores the filter; else one reading of it serves for a while.
 
         Raises CampusError."""
-        if self._everybody is None:
+        asked_at = time.monotonic()
+        if not self._tried:
+            # The first shows whether the filter is ignored; the others need not all be sent everybody.
+            async with self._first:
+                return await self._found(value, role, by, asked_at, fresh=fresh)
+        return await self._found(value, role, by, asked_at, fresh=fresh)
+
+    async def _found(self, value: str, role: int, by: str, asked_at: float, *, fresh: bool) -> list[Person]:
+        if not self.ignores:
             found = await self._asked({by: value}, role)
+            self._tried = True
             # Whoever is archived or disabled may be in no list that does not ask for him.
-            if not found and self._everybody is None and await self._hides_some():
+            if not found and not self.ignores and await self._hides_some():
                 for status in HIDDEN_STATUSES:
                     found = found or await self._asked({by: value, "status": status}, role)
-            if self._everybody is None:
+            if not self.ignores:
                 return found
         async with self._one_at_a_time:
-            if fresh or not self._everybody:
-                self._everybody = await self.everybody()
-        return [one for one in self._everybody if one[by] == value]
+            if self._read_at < (asked_at if fresh else asked_at - STALE):
+                began = time.monotonic()
+                self._everybody = _by_names(await self.everybody())
+                self._read_at = began
+        return self._everybody.get((by, value), [])
 
     async def _asked(self, filters: Mapping[str, str], role: int) -> list[Person]:
         """What the platform answers to a filter, without those that it was not asked for."""
@@ -86,9 +110,17 @@ class People:
         gathered, _ = await read_pages(self.client, self._spec, self.school_id, unit, Tally())
         rows = _rows_of(gathered, self._spec)
         own = [row for row in rows if all(str(row[name]) == value for name, value in filters.items())]
-        if len(own) < len(rows):
-            self._everybody = self._everybody or []
+        self.ignores = self.ignores or len(own) < len(rows)
         return own
+
+    def shown(self, answer: Any) -> Person:
+        """The values of a user that a write's answer shows, or that a look has found; none: of no user."""
+        try:
+            [row] = page_of(self._spec, msgspec.json.encode([answer])).rows
+        except (TornBody, UnexpectedAnswer, ValueError):
+            return {}
+        known = [(each.name, each.wire) for each in fields(self._spec.contract)]
+        return {wire: getattr(row, name) for name, wire in known if wire in answer}
 
     async def _hides_some(self) -> bool:
         """Whether users are left out of lists that do not ask for their status: asked once, of the first user
@@ -111,6 +143,15 @@ class People:
         if first is None:
             return False
         return all(one["id"] != first.id for one in await self._asked({"usin": first.usin}, first.role))
+
+
+def _by_names(people: Iterable[Person]) -> Mapping[tuple[str, str], list[Person]]:
+    found: dict[tuple[str, str], list[Person]] = defaultdict(list)
+    for person in people:
+        for name in ("outer_id", "usin"):
+            if person[name]:
+                found[name, person[name]].append(person)
+    return dict(found)
 
 
 class _Rows(Collector):

@@ -28,6 +28,8 @@ Action = Literal["create", "change", "delete"]
 #: What a deletion is checked against before it is carried out.
 TOLD_OF_DELETED = ("usin", "name", "role", "status")
 LINES_SHOWN = 10
+#: So many refusals never stop a plan, whatever their share.
+FEW = 10
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

@@ -167,9 +167,8 @@ def _check_day(name: str, text: object) -> None:
 
 def _check_unique(platform: Platform, school_id: int, sent: Values, held: Values) -> None:
     readings = platform.readings
-    names = ["usin"] if sent.get("usin") else []
-    if readings.outer_id_twice == "refused" and sent.get("outer_id"):
-        names.append("outer_id")
+    told = {"usin": readings.usin_twice, "outer_id": readings.outer_id_twice}
+    names = [name for name, reading in told.items() if reading == "refused" and sent.get(name)]
     for row in platform.store.rows("reflections", school_id) if names else ():
         if row.deleted_at is None and row.key != held.get("id"):
             for name in names:
@@ -187,7 +186,7 @@ def _with_known(platform: Platform, school_id: int, sent: Values, role: int) -> 
     for name, field in fields.items():
         if sent.get(name) and field.get("options") and sent[name] not in field["options"]:
             raise Problem(422, f"{name} must be one of its options")
-    known = {*TEXTS, *NUMBERS, "gender", "entered_at", *fields}
+    known = {*TEXTS, *NUMBERS, "gender", "entered_at", *fields} - {platform.readings.deaf_user_field}
     return {name: value for name, value in sent.items() if name in known}
 
 
