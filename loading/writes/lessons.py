@@ -1,32 +1,19 @@
-"""Marks of lessons, from a file to the platform: who was there, and who was not.
+"""Marks of lessons in a file: of which lesson and student each row is, by what the lake knows."""
 
-The interface marks one lesson a request, and shows what it has of one. So each lesson is asked for first,
-written only where the file says something else, and asked for again. It does not say whether the students
-that a request leaves out keep their marks: where one has lost his, the lesson is sent again with all marks,
-and so are the lessons after it. The marks of students who left the class cannot be sent, nor those that may
-only be read; that they are lost is told.
-"""
-
-import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 
 from campus.attendance.calendar import Session
-from campus.attendance.requests import ask_session, records_in
 from campus.attendance.semester import Semester
-from campus.http.client import Client
-from campus.http.errors import CampusError, Refused
-from campus.http.events import Tally
-from campus.writes.operations import MARK_LESSON, Write
+from campus.writes.operations import Write
 from campus.writes.writer import Written
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import AttendanceSettings, timeline_of
 from loading.tables import TABLES
 from loading.writes.headers import day_of, needs, renamed
-from loading.writes.outcomes import RowOutcome, failed
+from loading.writes.outcomes import RowOutcome
 from loading.writes.table_file import TableError, TableFile, TableRow
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
@@ -49,9 +36,9 @@ Send = Callable[[Write, str], Awaitable[Written]]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a line of the file says of one student."""
+    """What the file says of one student, on one line, or on several alike."""
 
-    line: int
+    lines: tuple[int, ...]
     result: str
 
 
@@ -84,6 +71,7 @@ class Known:
             raise TableError(
                 f"the classes of school {school_id} are not known yet: run campus sync --school {school_id}"
             )
+        self.school_id = school_id
         self._semester_of = {row["id"]: int(row["_semester_id"]) for row in rows}
         self._by_code: dict[str, list[int]] = defaultdict(list)
         for row in rows:
@@ -105,6 +93,8 @@ class Known:
 
     def semester_of(self, session: Session) -> Semester:
         """The semester of a lesson. Raises Refusal where the lesson lies outside of it, or is to come."""
+        if session.class_id not in self._semester_of:
+            raise Refusal(f"there is no class {session.class_id}")
         semester = self.semesters.get(self._semester_of[session.class_id])
         if semester is None:
             raise Refusal(f"the semester of class {session.class_id} has no dates")
@@ -136,17 +126,28 @@ def plan_marks(table: TableFile, known: Known, name: str) -> Planned:
     columns = rows[0].cells if rows else dict.fromkeys(FIELDS, "")
     needs(columns, ("class_id", "csin"), ("date",), ("lesson",), ("rid", "usin"), ("result",), name=name)
     planned = Planned()
+    said: dict[tuple[Session, int], list[tuple[int, str]]] = defaultdict(list)
     for row in rows:
         try:
-            if row.problem:
-                raise Refusal(row.problem)
-            _add(planned, row, known)
+            session, student, result = _meant(row, known)
+            said[session, student].append((row.line, result))
         except Refusal as refusal:
             planned.refused.append(RowOutcome(row.line, _key(row), "refused", str(refusal)))
+    for (session, student), rows_of in said.items():
+        lines = tuple(line for line, _ in rows_of)
+        if len({result for _, result in rows_of}) == 1:
+            planned.lessons[session][student] = Mark(lines, rows_of[0][1])
+            continue
+        told = f"lines {', '.join(map(str, lines))} contradict each other"
+        key = key_of(session, student)
+        planned.refused += [RowOutcome(line, key, "refused", told) for line in lines]
     return planned
 
 
-def _add(planned: Planned, row: TableRow, known: Known) -> None:
+def _meant(row: TableRow, known: Known) -> tuple[Session, int, str]:
+    """The lesson, the student and the result of a row. Raises Refusal."""
+    if row.problem:
+        raise Refusal(row.problem)
     class_id = known.class_of(row.cells)
     session = Session(class_id, _day(row.cells), _whole(row.cells, "lesson"))
     if session.lesson < 1:
@@ -156,122 +157,7 @@ def _add(planned: Planned, row: TableRow, known: Known) -> None:
     result = RESULTS.get(said) or RESULTS.get(said.lower())
     if result is None:
         raise Refusal(f"result is {said!r}; there are normal, absent, lated and early_left")
-    before = planned.lessons[session].get(student)
-    if before and before.result != result:
-        raise Refusal(f"line {before.line} says {before.result} of the same student and lesson")
-    planned.lessons[session].setdefault(student, Mark(row.line, result))
-
-
-@dataclass
-class Marking:
-    """Writes lessons. `whole`: a request says all marks of a lesson; found out on the way, where the settings
-    do not say so. `lost`: marks that the platform forgot and that could not be sent again."""
-
-    client: Client
-    send: Send
-    known: Known
-    whole: bool = False
-    lost: list[str] = field(default_factory=list)
-
-    async def carry_out(
-        self, lessons: Mapping[Session, Mapping[int, Mark]], *, dry: bool
-    ) -> list[RowOutcome]:
-        """Write the lessons that are not on the platform as the file says. dry: ask, and write nothing."""
-        if not lessons:
-            return []
-        first, *others = lessons.items()
-        # The first one shows whether the marks that a request leaves out stay.
-        outcomes = await self._lesson(*first, dry=dry)
-        for found in await asyncio.gather(*(self._lesson(*one, dry=dry) for one in others)):
-            outcomes += found
-        return outcomes
-
-    async def _lesson(self, session: Session, marks: Mapping[int, Mark], *, dry: bool) -> list[RowOutcome]:
-        try:
-            return await self._carry_out(session, marks, dry=dry)
-        except Refused as refusal:
-            # One mark that the platform does not take costs the request: it may be that of one who has left.
-            staying = {student: mark for student, mark in marks.items() if self._is_in(session, student)}
-            if len(staying) in (0, len(marks)):
-                return _failed(session, marks, refusal)
-            leaving = {student: mark for student, mark in marks.items() if student not in staying}
-            return _failed(session, leaving, refusal) + await self._lesson(session, staying, dry=dry)
-        except CampusError as error:
-            return _failed(session, marks, error)
-
-    async def _carry_out(self, session: Session, marks: Mapping[int, Mark], *, dry: bool) -> list[RowOutcome]:
-        before = await self._ask(session)
-        if dry or all(before.get(student) == mark.result for student, mark in marks.items()):
-            after = {student: mark.result for student, mark in marks.items()}
-        else:
-            after = await self._write(session, marks, before)
-        return [
-            self._outcome(session, student, mark, before.get(student), after.get(student), dry=dry)
-            for student, mark in marks.items()
-        ]
-
-    def _outcome(
-        self, session: Session, student: int, mark: Mark, before: str | None, after: str | None, *, dry: bool
-    ) -> RowOutcome:
-        key = key_of(session, student)
-        if before == mark.result:
-            return RowOutcome(mark.line, key, "unchanged")
-        step = f"{before or 'no mark'} -> {mark.result}"
-        if dry:
-            return RowOutcome(mark.line, key, "waiting", step)
-        if after != mark.result:
-            shown = f"the platform took it, and shows {after or 'no mark'}"
-            return RowOutcome(mark.line, key, "refused", shown)
-        return RowOutcome(mark.line, key, "written", step)
-
-    async def _write(
-        self, session: Session, marks: Mapping[int, Mark], before: Mapping[int, str]
-    ) -> dict[int, str]:
-        """Write a lesson; what the platform shows of it then."""
-        said = {student: mark.result for student, mark in marks.items()}
-        others = {student: mark for student, mark in before.items() if student not in said}
-        whole = {**self._sendable(session, others), **said}
-        await self._put(session, marks, whole if self.whole else said)
-        after = await self._ask(session)
-        if not self.whole and others.keys() - after.keys():
-            self.whole = True
-            await self._put(session, marks, whole)
-            after = await self._ask(session)
-        self.lost += [key_of(session, student) for student in sorted(others.keys() - after.keys())]
-        return after
-
-    def _sendable(self, session: Session, marks: Mapping[int, str]) -> dict[int, str]:
-        """Those of some marks that the interface takes: of students of the class, and not only to be read."""
-        return {
-            student: result
-            for student, result in marks.items()
-            if result in RESULTS and self._is_in(session, student)
-        }
-
-    def _is_in(self, session: Session, student: int) -> bool:
-        """Whether a student is in the class still."""
-        members = self.known.semester_of(session).members
-        return members.get(student, {}).get(session.class_id) == date.max
-
-    async def _put(self, session: Session, marks: Mapping[int, Mark], said: Mapping[int, str]) -> None:
-        content: list[dict[str, Any]] = [
-            {"rid": student, "result": result} for student, result in said.items()
-        ]
-        params: dict[str, str | int] = {"checked_at": session.day.isoformat(), "lesson": session.lesson}
-        school_id = self.known.semester_of(session).school_id
-        lines = in_lines([mark.line for mark in marks.values()])
-        await self.send(Write(MARK_LESSON, school_id, session.class_id, params, content), lines)
-
-    async def _ask(self, session: Session) -> dict[int, str]:
-        """The marks of a lesson by student."""
-        semester = self.known.semester_of(session)
-        detail = await ask_session(self.client, semester, session, Tally())
-        rows = records_in(semester, session, detail).rows
-        return {row.student_id: row.status for row in rows if row.student_id and row.status}
-
-
-def _failed(session: Session, marks: Mapping[int, Mark], error: CampusError) -> list[RowOutcome]:
-    return [failed(mark.line, key_of(session, student), error) for student, mark in marks.items()]
+    return session, student, result
 
 
 def key_of(session: Session, student: int) -> str:

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from world import EARLY, World, world
 
+from campus.attendance.requests import ask_session
 from campus.contracts.v1_people import UserField
+from campus.http.errors import Halt, Transient
 from loading.writes.bindings import Binding
+from loading.writes.marking import Marking
 from pipelines.cli.writing.attendance import run_attendance, run_live_swipe, run_swipes
 from pipelines.cli.writing.bindings import run_bind, run_field, run_fields, run_list, run_unbind
 from pipelines.options import WriteOptions
@@ -137,43 +141,144 @@ def test_an_answer_that_is_lost_after_the_write_marks_the_lesson_all_the_same(
 def test_a_student_who_has_left_costs_the_others_nothing(
     school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    members = {row["student_id"] for row in school.held("v1_class_students") if row["class_id"] == CLASS}
-    [gone] = marks(school).keys() - members
-    student = min(members)
+    [gone] = marks(school).keys() - members(school)
+    student = min(members(school))
     result = "absent" if marks(school)[student] != "absent" else "lated"
     assert write_marks(school, marks_file(tmp_path, {gone: "early_left", student: result})) == 1
     assert marks(school)[student] == held_marks(school)[student] == result
     assert f"student {gone}: refused: {gone} is no student of the class" in capsys.readouterr().err
 
 
-def test_a_platform_that_forgets_the_others_gets_all_marks_of_a_lesson(
-    new_home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_of_rows_that_contradict_each_other_none_is_written_and_equal_ones_all_have_an_outcome(
+    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    one, other, *_ = sorted(members(school) & marks(school).keys())
+    before = marks(school)
+    result = "absent" if before[other] != "absent" else "lated"
+    said = [(one, "absent"), (other, result), (one, "lated"), (other, result)]
+    lines = [f"{CLASS},{DAY},{LESSON},{student},{mark}" for student, mark in said]
+    assert write_marks(school, file_of(tmp_path, "class_id,date,lesson,rid,result", *lines)) == 1
+    told = capsys.readouterr()
+    assert told.err.count("lines 2, 4 contradict each other") == 2
+    assert "2 refused, 2 written." in told.out
+    assert marks(school) == {**before, other: result}
+
+
+def members(world: World) -> set[int]:
+    """The students of the class, by the lake."""
+    return {row["student_id"] for row in world.held("v1_class_students") if row["class_id"] == CLASS}
+
+
+@pytest.fixture(scope="module")
+def forgetful(new_home: Home) -> Iterator[World]:
+    """A platform that forgets the marks that a request leaves out."""
     with town(new_home(), unmentioned_marks="lost") as made:
-        # The platform takes no mark of a student who has left the class.
-        before = marks(made)
-        members = {row["student_id"] for row in made.held("v1_class_students") if row["class_id"] == CLASS}
-        # Marks of students who have left the class since cannot be sent again.
-        gone = before.keys() - members
-        one, other, *_ = members & before.keys()
-        wanted = {student: mark for student, mark in before.items() if student in members}
+        yield made
 
-        assert write_marks(made, marks_file(tmp_path, {one: "absent"}, "a.csv")) == 0
-        wanted[one] = "absent"
-        assert marks(made) == held_marks(made) == wanted
-        told = capsys.readouterr()
-        assert "Set writes.whole_lessons" in told.out
-        assert told.err.count("the platform forgot this mark") == len(gone) > 0
 
-        assert write_marks(made, marks_file(tmp_path, {other: "lated"}, "b.csv")) == 0
-        wanted[other] = "lated"
-        assert marks(made) == held_marks(made) == wanted
+def test_a_platform_that_forgets_the_others_gets_all_marks_of_a_lesson(
+    forgetful: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = forgetful
+    before = marks(made)
+    # The platform takes no mark of a student who has left the class since.
+    gone = before.keys() - members(made)
+    one, other, *_ = sorted(members(made) & before.keys())
+    wanted = {student: mark for student, mark in before.items() if student not in gone}
+
+    assert write_marks(made, marks_file(tmp_path, {one: "absent"}, "a.csv")) == 0
+    wanted[one] = "absent"
+    assert marks(made) == held_marks(made) == wanted
+    told = capsys.readouterr()
+    assert "Set writes.whole_lessons" in told.out
+    assert told.err.count("the platform forgot this mark") == len(gone) > 0
+
+    assert write_marks(made, marks_file(tmp_path, {other: "lated"}, "b.csv")) == 0
+    wanted[other] = "lated"
+    assert marks(made) == held_marks(made) == wanted
+
+
+class Killed(BaseException):
+    """What ends a process without a word."""
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) -> None:
+    """Lessons can be asked for so many times, and then not."""
+    asked = count(1)
+
+    async def ask(*about: Any) -> Any:
+        if next(asked) > number:
+            raise error
+        return await ask_session(*about)
+
+    monkeypatch.setattr("loading.writes.marking.ask_session", ask)
+
+
+@pytest.mark.parametrize("error", [Transient("away"), Halt("gone"), Killed()], ids=["away", "gone", "killed"])
+def test_marks_that_were_forgotten_when_the_reading_failed_are_sent_again_by_the_next_run(
+    forgetful: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], error: BaseException
+) -> None:
+    before = marks(forgetful)
+    one = min(before)
+    result = "early_left" if before[one] != "early_left" else "lated"
+    file = marks_file(tmp_path, {one: result})
+    with pytest.MonkeyPatch.context() as patch:
+        failing(patch, 1, error)
+        if isinstance(error, Killed):
+            with pytest.raises(Killed):
+                write_marks(forgetful, file)
+        else:
+            assert write_marks(forgetful, file) == 1
+            assert "unconfirmed: it was sent, and not seen since" in capsys.readouterr().err
+    assert marks(forgetful) == {one: result}
+
+    assert write_marks(forgetful, file) == 0
+    assert marks(forgetful) == held_marks(forgetful) == {**before, one: result}
+    requests = len(records(forgetful))
+    assert write_marks(forgetful, file) == 0
+    assert len(records(forgetful)) == requests
+
+
+def test_one_whose_leaving_we_have_not_read_yet_costs_the_others_no_mark(
+    forgetful: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = marks(forgetful)
+    one = min(before)
+    result = "normal" if before[one] != "normal" else "lated"
+    sendable = Marking._sendable
+
+    def with_a_stranger(self: Marking, session: Any, some: Mapping[int, str]) -> dict[int, str]:
+        found = sendable(self, session, some)
+        return {**dict(list(found.items())[:2]), 8: "normal", **found} if found else found
+
+    monkeypatch.setattr(Marking, "_sendable", with_a_stranger)
+    assert write_marks(forgetful, marks_file(tmp_path, {one: result})) == 0
+    assert marks(forgetful) == {**before, one: result}
+
+
+def test_what_a_platform_that_goes_away_has_taken_is_in_the_results(
+    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = min(members(school) & marks(school).keys())
+    result = "early_left" if marks(school)[one] != "early_left" else "lated"
+    days = [DAY, "2025-02-24"]
+    lines = [f"{CLASS},{day},{LESSON},{one},{result}" for day in days]
+    file = file_of(tmp_path, "class_id,date,lesson,rid,result", *lines)
+    failing(monkeypatch, 2, Halt("the platform is away", outage=True))
+    assert write_marks(school, file) == 1
+    told = capsys.readouterr()
+    assert "1 waiting, 1 written." in told.out
+    assert "stopped: the platform is away" in told.err
+    results = max((school.home / "plans").glob("attendance-*.result.csv"))
+    assert ",written," in results.read_text() and ",waiting," in results.read_text()
 
 
 def test_swipes_wait_while_the_platform_is_away_and_are_sent_once_it_is_back(
     school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    student = next(student for student, mark in marks(school).items() if mark == "absent")
+    student = min(members(school) & marks(school).keys())
+    write_marks(school, marks_file(tmp_path, {student: "absent"}))
+    capsys.readouterr()
     columns = "classroom_id,rid,created_at"
     lines = [f"{ROOM},{student},{DAY} {BEGINS}", f"{ROOM},8,{DAY} {BEGINS}", f"{ROOM},,{DAY} {BEGINS}"]
     file = file_of(tmp_path, columns, *lines)

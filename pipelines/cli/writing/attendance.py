@@ -3,13 +3,16 @@
 from pathlib import Path
 
 from campus.http.errors import CampusError, Halt
+from loading.commit import Loaded
 from loading.writes import swipes as offline
-from loading.writes.lessons import Known, Marking, plan_marks
+from loading.writes.lessons import Known, plan_marks
 from loading.writes.live import swipe
+from loading.writes.marking import Marking
 from loading.writes.outbox import opened
 from loading.writes.outcomes import RowOutcome
 from loading.writes.reread import cause_of_writing, reread_sessions, sessions_of_swipes
 from loading.writes.table_file import TableFile, read_table
+from loading.writes.unfinished import opened as unfinished_lessons
 from pipelines.cli.display import complain, console
 from pipelines.cli.writing.bench import Bench, Done, run_writing
 from pipelines.settings import Settings
@@ -30,21 +33,20 @@ def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: b
         known = Known(runtime.lake, bench.school_id, runtime.attendance)
         planned = plan_marks(read_table(file), known, str(file))
         told = settings.options.writes.whole_lessons
-        marking = Marking(desk.client, desk.write, known, told)
-        outcomes = [*planned.refused, *await marking.carry_out(planned.lessons, dry=dry)]
-        lines = {one.line for one in outcomes if one.outcome in ("written", "unconfirmed")}
-        written = {
-            session
-            for session, marks in planned.lessons.items()
-            if lines & {mark.line for mark in marks.values()}
-        }
-        with batched(runtime.lake):
-            loaded = await reread_sessions(runtime, desk.client, cause_of_writing(), bench.school_id, written)
+        with unfinished_lessons(bench.settings.home) as unfinished:
+            marking = Marking(desk.client, desk.write, known, unfinished, told)
+            outcomes = [*planned.refused, *await marking.carry_out(planned.lessons, dry=dry)]
         if marking.whole and not told:
             console.print(FORGETS, soft_wrap=True)
         for one in marking.lost:
             complain(f"{one}: the platform forgot this mark, and takes it from nobody again")
-        return Done(outcomes, loaded)
+
+        async def reread() -> list[Loaded]:
+            return await reread_sessions(
+                runtime, desk.client, cause_of_writing(), bench.school_id, marking.sent
+            )
+
+        return Done(outcomes, problem=marking.stopped, reread=None if marking.stopped else reread)
 
     return run_writing(
         settings,

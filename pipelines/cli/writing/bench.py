@@ -1,7 +1,7 @@
 """What all commands that write share: the school, the platform, the record, and how their end is told."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvloop
@@ -21,6 +21,7 @@ from pipelines.resources import open_runtime
 from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_writes
 from pipelines.writes.desk import Desk, errand_of, open_desk
 from warehouse.lake.delta import Lake
+from warehouse.load.log_writer import batched
 
 #: Rows that are told one by one.
 SHOWN = 20
@@ -39,11 +40,13 @@ class Bench:
 
 @dataclass(frozen=True)
 class Done:
-    """What a command did. `loaded`: what was read again of what was written. `problem`: why it stopped."""
+    """What a command did. `loaded`: what was read again of what was written; `reread`: reads it again, after
+    the outcomes are on disk. `problem`: why it stopped."""
 
     outcomes: Sequence[RowOutcome]
     loaded: Sequence[Loaded] = ()
     problem: str = ""
+    reread: Callable[[], Awaitable[Sequence[Loaded]]] | None = None
 
 
 def run_writing(
@@ -70,7 +73,9 @@ def run_writing(
         try:
             with progress() as listener, open_runtime(settings, listener) as runtime:
                 errand = errand_of(tags, source)
-                done = uvloop.run(_at_desk(settings, runtime, errand, school_id, work, dry=dry))
+                done = uvloop.run(
+                    _at_desk(settings, runtime, errand, school_id, work, dry=dry, results=results)
+                )
         except (TableError, PlanError) as error:
             complain(error)
             return USAGE
@@ -93,9 +98,25 @@ async def _at_desk(
     work: Callable[[Bench], Awaitable[Done]],
     *,
     dry: bool,
+    results: Path | None,
 ) -> Done:
     async with open_desk(settings, runtime, errand, dry=dry) as desk:
-        return await work(Bench(settings, runtime, desk, school_id, dry))
+        done = await work(Bench(settings, runtime, desk, school_id, dry))
+        if results is not None and done.outcomes and not dry:
+            # On disk before anything more is asked of a platform that may be away by now.
+            write_outcomes(results, done.outcomes)
+        return await _read_again(runtime, done)
+
+
+async def _read_again(runtime: Runtime, done: Done) -> Done:
+    """Read again what was written, as far as the platform lets us."""
+    if done.reread is None:
+        return done
+    try:
+        with batched(runtime.lake):
+            return replace(done, loaded=await done.reread())
+    except (CampusError, Halt) as error:
+        return replace(done, problem=f"what was written could not be read again: {error}")
 
 
 def tell(done: Done, *, dry: bool, results: Path | None) -> int:
@@ -117,7 +138,6 @@ def tell(done: Done, *, dry: bool, results: Path | None) -> int:
     if done.problem:
         complain(f"stopped: {done.problem}")
     if results is not None and done.outcomes and not dry:
-        write_outcomes(results, done.outcomes)
         console.print(f"What became of each row: {results}", markup=False, soft_wrap=True)
     bad = counts["refused"] or counts["unconfirmed"] or done.problem
     return int(bool(bad or (counts["waiting"] and not dry)))
