@@ -250,14 +250,12 @@ def test_a_write_that_happens_after_the_look_makes_nobody_twice(town: Town) -> N
 
 
 KINDS: list[Mapping[str, Any]] = [
-    {},
+    {"user_change": "PATCH", "taken": "409"},
     {"ignored": ["outer_id"]},
     {"ignored": ["outer_id", "usin", "status"]},
     {"archived": "by_status"},
-    {"archived": "by_id"},
+    {"archived": "by_id", "user_change": "PUT", "created_user": "200"},
     {"left_users": "archived"},
-    {"user_change": "PUT", "created_user": "200"},
-    {"user_change": "PATCH", "taken": "409"},
 ]
 
 

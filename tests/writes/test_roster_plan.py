@@ -206,6 +206,12 @@ def test_a_guardian_is_refused_with_his_student() -> None:
     assert made.refused[0].reason.startswith("its student new-1 is refused: its usin is that of user 1")
 
 
+def test_a_guardian_does_not_get_a_teacher_for_a_student() -> None:
+    made = plan([guardian("new-1"), pupil(1)], [person(1, role=TEACHER)])
+    assert made.steps == ()
+    assert "its student new-1 is refused: user 1 has the role 2" in made.refused[0].reason
+
+
 def test_a_guardian_who_is_there_already_waits_for_another_run() -> None:
     there = person(50, name="家长", role=GUARDIAN, graduates_in=None, guardian_role=1)
     made = plan([guardian("new-1"), pupil(1)], [there])

@@ -222,8 +222,6 @@ def _step(
                 student=student if isinstance(student, str) else "",
             )
         ]
-    if person["role"] != role:
-        raise Refused(f"user {person['id']} has the role {person['role']}: a role is not changed")
     news = {name: value for name, value in values.items() if not same(person.get(name), value)}
     if isinstance(student, str):
         raise Refused(
@@ -250,7 +248,15 @@ def _step(
 
 
 def _person(row: RosterRow, known: _Known, wishes: Wishes) -> Person | None:
-    """The user of a row; None: there is none yet. Raises Refused where nobody can tell."""
+    """The user of a row; None: there is none yet. Raises Refused where nobody can tell, or he has another
+    role."""
+    person = _named(row, known, wishes)
+    if person is not None and person["role"] != row.values["role"]:
+        raise Refused(f"user {person['id']} has the role {person['role']}: a role is not changed")
+    return person
+
+
+def _named(row: RosterRow, known: _Known, wishes: Wishes) -> Person | None:
     found = known.by_outer_id.get(row.outer_id, [])
     if len(found) > 1:
         ids = ", ".join(str(one["id"]) for one in found)
