@@ -26,6 +26,7 @@ from pipelines.notices.automation import morning_definitions
 from pipelines.pushes.automation import push_definitions
 from pipelines.resources import build_of, campus_resource
 from pipelines.settings import Settings, load_settings
+from pipelines.writes.automation import writes_definitions
 from warehouse.publish.dbt_project import compiled
 
 DISCOVERY, BASE_DATA, V1, PUBLISH = "discovery", "base_data", "v1", "publish"
@@ -123,7 +124,9 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     exports = export_definitions(settings)
     pushes = push_definitions(settings, BASE_DATA, publish)
     morning = morning_definitions(settings)
-    return dg.Definitions.merge(load_definitions(settings, runtime), publication, exports, pushes, morning)
+    writes = writes_definitions(settings)
+    loads = load_definitions(settings, runtime)
+    return dg.Definitions.merge(loads, publication, exports, pushes, morning, writes)
 
 
 @dg.definitions

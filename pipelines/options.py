@@ -2,6 +2,7 @@
 
 import datetime as dt
 from itertools import combinations
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -352,6 +353,22 @@ class RosterOptions(Section):
         return defaults
 
 
+class InboxOptions(Section):
+    """A folder in which files for the platform arrive."""
+
+    folder: Path | None = Field(
+        None, description="Where they arrive, below <school id>/rosters; null: nobody looks"
+    )
+    apply: bool = Field(False, description="Whether plans under the guards are carried out without a person")
+    delete: bool = Field(False, description="Whether plans delete who is not in the roster")
+    link_by_usin: bool = Field(
+        False, description="Whether users without an outer_id get that of the row with their usin"
+    )
+    max_changed_share: float = Field(
+        0.2, ge=0, le=1, description="Share of the users that a plan may make or change without a person"
+    )
+
+
 class WriteOptions(Section):
     """How the platform is written to, where CAMPUS_ALLOW_WRITES lets us."""
 
@@ -369,6 +386,8 @@ class WriteOptions(Section):
         description="Send all marks of a lesson, as the platform forgets those that a request leaves out",
     )
     roster: RosterOptions = Field(RosterOptions(), description="How a roster is read and carried out")
+    inbox: InboxOptions = Field(InboxOptions(), description="A folder in which rosters arrive")
+    keep_plans: int = Field(90, ge=1, description="Days for which plans and results of writes are kept")
 
 
 class MailOptions(Section):

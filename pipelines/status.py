@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from assets.drift_checks import in_lines
@@ -15,8 +16,11 @@ from campus.registry import ATTENDANCE, BASE_DATA, REPORT_METADATA, SCHOOLS, V1_
 from loading.names import school_names
 from loading.outage import NOTE, is_refused, known_since
 from loading.pushes.inbox import inbox_path, opened
+from loading.writes.outbox import opened as outbox_opened
+from loading.writes.outbox import outbox_path
 from pipelines.settings import Settings
 from pipelines.writers import living
+from pipelines.writes.plans import notes as roster_notes
 from warehouse.age import Age, age_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT
@@ -151,6 +155,16 @@ def _missed_by_pushes(settings: Settings) -> list[str]:
     return [f"Pushes announced {changed - missed} of {changed} rows that changed in {PUSH_DAYS} days."]
 
 
+def _swipes_waiting(home: Path) -> Iterable[str]:
+    if outbox_path(home).exists():
+        with outbox_opened(home) as outbox:
+            for school_id, count in outbox.schools_waiting().items():
+                yield (
+                    f"{count:,} swipes wait to be sent to school {school_id}: "
+                    f"campus swipes send --school {school_id}."
+                )
+
+
 def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) -> Iterable[str]:
     if settings.base_url and known_since(settings.home / NOTE, settings.base_url, math.inf) is not None:
         yield "The platform answered nothing when it was last asked: campus doctor asks it again."
@@ -175,6 +189,8 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
         )
     if any(each.quarantined for each in schools):
         yield "Rows wait in quarantine: campus quarantine list; once mended, campus quarantine replay."
+    yield from (note.words for note in roster_notes(settings.home))
+    yield from _swipes_waiting(settings.home)
     problem = last_problem(settings.home)
     if problem:
         yield f"The last build was not published, and campus.duckdb is an older one: {problem}"

@@ -22,6 +22,7 @@ from loading.writes.table_file import READERS, TableError, TableFile, read_table
 from pipelines.settings import Settings
 from pipelines.writes.desk import Desk
 from pipelines.writes.plan_sheets import write_plan_sheets
+from pipelines.writes.plans import FOLDER, waits_no_more
 from warehouse.identifiers import relation
 from warehouse.load.load_log import now
 
@@ -75,7 +76,7 @@ async def plan_roster(
 
 def plan_path(settings: Settings, school_id: int, made_at: datetime) -> Path:
     """Where a plan is kept."""
-    return settings.home / "plans" / f"roster-{school_id}-{made_at:%Y%m%d-%H%M%S}.json"
+    return settings.home / FOLDER / f"roster-{school_id}-{made_at:%Y%m%d-%H%M%S}.json"
 
 
 async def apply_roster(
@@ -97,6 +98,8 @@ async def apply_roster(
         dry,
     )
     applied = await applier.apply()
+    if not (dry or applied.stopped):
+        waits_no_more(settings.home, plan, path)
     if not any(one.outcome in ("written", "unconfirmed") for one in applied.outcomes):
         return applied, []
     loader = Loader(runtime, desk.client, cause_of_writing(), {})

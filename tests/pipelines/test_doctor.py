@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from campus.registry import BASE_DATA, RESOURCES, V1_DATA
 from pipelines.cli.doctor import needed_scopes, run_doctor
-from pipelines.options import Options
+from pipelines.options import InboxOptions, Options, WriteOptions
 from pipelines.settings import Settings
 from simulator.process import running
 
@@ -227,3 +228,29 @@ def test_what_is_read_by_pages_is_told_with_its_reason_and_so_are_types_that_nob
     ):
         assert words in output
     assert "legacy_points does not understand id_egt" in output
+
+
+def test_what_a_write_needs_is_told_and_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    granted = [*every_scope(), "attendance.write"]
+    with running(schools=1, students=12, semesters=1, write_scopes="own", scopes=granted) as platform:
+        settings = settings_for(
+            tmp_path / "home", platform.base_url, platform.client_id, platform.client_secret
+        )
+        run_doctor(settings)
+        assert "CAMPUS_ALLOW_WRITES is not true. A write needs that" in capsys.readouterr().out
+
+        def told(**writes: Any) -> str:
+            options = Options(writes=WriteOptions(**writes))
+            run_doctor(settings.model_copy(update={"allow_writes": True, "options": options}))
+            return " ".join(capsys.readouterr().out.split())
+
+        assert "as writes.scopes of campus.yaml names none" in told()
+        assert "Writes are allowed, with the scopes attendance.write." in told(scopes=("attendance.write",))
+        inbox = InboxOptions(folder=tmp_path / "none")
+        said = told(scopes=("user.write", "attendance.write"), inbox=inbox)
+        assert "the platform refuses the scope user.write, which writes.scopes" in said
+        assert f"{tmp_path / 'none'} is not there (writes.inbox.folder of campus.yaml)" in said
+        assert {entry["method"] for entry in platform.log()} == {"GET", "POST"}
+        assert {entry["path"] for entry in platform.log() if entry["method"] == "POST"} == {
+            "/api/v3/oauth/tokens"
+        }

@@ -11,6 +11,7 @@ from pipelines.cli.display import console
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
+from pipelines.cli.doctor.writes import examine_inbox, examine_writes
 from pipelines.of_schools import alike, named
 from pipelines.resources import open_platform
 from pipelines.settings import Settings, SettingsError, check_home, needs_platform
@@ -57,7 +58,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
         async with Client(config, needed_scopes(settings)) as client:
             async for finding in _examine_platform(client, settings):
                 yield finding
-    for finding in examine_pushes(settings):
+    for finding in (*examine_inbox(settings), *examine_pushes(settings)):
         yield finding
     for line in _drift(settings):
         yield Finding(
@@ -92,6 +93,8 @@ async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator
         yield finding
     if not client.health.down:
         yield _skew(client.clock_skew)
+        for school_id in schools[:1]:
+            yield await examine_writes(client.config, settings, school_id)
 
 
 def _together(found: Sequence[tuple[int, Finding]], schools: Collection[int]) -> Iterator[Finding]:

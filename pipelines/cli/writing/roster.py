@@ -6,6 +6,7 @@ from loading.writes.roster.plan import Plan, PlanError, load_plan
 from pipelines.cli.display import USAGE, complain, console, show
 from pipelines.cli.writing.bench import Bench, Done, run_writing
 from pipelines.settings import Settings
+from pipelines.writes.plans import prune
 from pipelines.writes.rosters import apply_roster, plan_roster
 
 #: Rows of each kind that the terminal shows.
@@ -27,6 +28,7 @@ def run_plan(
         made = await plan_roster(
             settings, bench.desk, bench.school_id, source, delete=delete, link_by_usin=link_by_usin
         )
+        prune(settings.home, settings.options.writes.keep_plans)
         _show(made.plan, personal=personal)
         workbook = made.path.with_suffix(".xlsx")
         console.print(f"The plan, to be looked at: {workbook}", markup=False, soft_wrap=True)

@@ -1,0 +1,244 @@
+"""Rosters that arrive in a folder: planned once, whole, and applied where campus.yaml lets them be."""
+
+import csv
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+from world import EARLY, World, world
+
+from pipelines.definitions import build_definitions
+from pipelines.launches import LAUNCHER_TAG
+from pipelines.options import InboxOptions, RosterOptions, WriteOptions
+from pipelines.settings import Settings
+from pipelines.status import status_of
+from pipelines.writes.automation import AGAIN_TAG, APPLY_ROSTER, PLAN_ROSTER, ROSTER, ROSTER_PLAN
+from pipelines.writes.inbox import (
+    AGAIN_AFTER,
+    AGAIN_WITHIN,
+    ROSTERS,
+    Memory,
+    arrived,
+    cursor_of,
+    memory_of,
+    to_read,
+)
+
+SCHOOL = 101
+COLUMNS = ["outer_id", "usin", "name", "graduates_in", "role"]
+
+
+def put(
+    folder: Path, name: str, at: int, text: str = "a", *, school: str = "101", kind: str = "rosters"
+) -> Path:
+    """A file in the inbox, of this time in seconds."""
+    file = folder / school / kind / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    os.utime(file, (at, at))
+    return file
+
+
+def names(folder: Path, memory: Memory, *, again: bool = False, now: float = 0.0) -> list[str]:
+    """The files that a look asks runs for."""
+    due = to_read(arrived(folder, ROSTERS, None), memory, lambda _: again, now)
+    return [Path(one.path).name for one in due]
+
+
+def test_a_file_is_read_once_it_has_stopped_growing(tmp_path: Path) -> None:
+    memory = Memory()
+    put(tmp_path, "r.csv", 1, "a")
+    assert names(tmp_path, memory) == []
+    put(tmp_path, "r.csv", 2, "ab")
+    assert names(tmp_path, memory) == []
+    assert names(tmp_path, memory) == ["r.csv"]
+    assert names(tmp_path, memory) == []
+    # The same name with other content is another file.
+    put(tmp_path, "r.csv", 3, "abc")
+    assert [names(tmp_path, memory), names(tmp_path, memory)] == [[], ["r.csv"]]
+
+
+def test_only_the_newest_roster_of_a_school_is_ever_read(tmp_path: Path) -> None:
+    memory = Memory()
+    put(tmp_path, "new.csv", 9)
+    put(tmp_path, "old.csv", 1)
+    put(tmp_path, "other.xlsx", 5, school="102")
+    names(tmp_path, memory)
+    assert names(tmp_path, memory) == ["new.csv", "other.xlsx"]
+    assert names(tmp_path, memory) == []
+
+
+def test_a_share_that_goes_and_comes_back_shows_nothing_new(tmp_path: Path) -> None:
+    memory = Memory()
+    file = put(tmp_path, "r.csv", 1)
+    names(tmp_path, memory)
+    assert names(tmp_path, memory) == ["r.csv"]
+    file.unlink()
+    assert names(tmp_path, memory) == []
+    put(tmp_path, "r.csv", 1)
+    memory = memory_of(cursor_of(memory))
+    assert [names(tmp_path, memory), names(tmp_path, memory)] == [[], []]
+
+
+def test_what_is_no_table_or_of_no_school_is_left_alone(tmp_path: Path) -> None:
+    for name in (".hidden.csv", "~$open.xlsx", "r.csv.part", "note.pdf"):
+        put(tmp_path, name, 1)
+    put(tmp_path, "r.csv", 1, school="notes")
+    put(tmp_path, "r.csv", 1, kind="plans")
+    put(tmp_path, "r.csv", 1, school="102")
+    assert [one.school_id for one in arrived(tmp_path, ROSTERS, None)] == [102]
+    assert arrived(tmp_path, ROSTERS, [101]) == []
+
+
+def test_a_file_is_tried_again_for_a_day_where_the_platform_was_away(tmp_path: Path) -> None:
+    memory = Memory()
+    put(tmp_path, "r.csv", 1)
+    names(tmp_path, memory)
+    assert names(tmp_path, memory) == ["r.csv"]
+    assert names(tmp_path, memory, again=True, now=AGAIN_AFTER - 1) == []
+    assert names(tmp_path, memory, again=False, now=AGAIN_AFTER) == []
+    assert names(tmp_path, memory, again=True, now=AGAIN_AFTER) == ["r.csv"]
+    assert names(tmp_path, memory, again=True, now=AGAIN_WITHIN) == []
+
+
+@pytest.fixture(scope="module")
+def town(new_home: Callable[[], Path]) -> Iterator[World]:
+    with world(new_home(), datasets=False, today=EARLY) as made:
+        assert made.load(select='group:"base_data" or group:"v1"').problems == []
+        yield made
+
+
+def settings_of(town: World, folder: Path, **inbox: Any) -> Settings:
+    writes = WriteOptions(settling=0, roster=RosterOptions(), inbox=InboxOptions(folder=folder, **inbox))
+    options = town.settings.options.model_copy(update={"writes": writes})
+    return town.settings.model_copy(update={"allow_writes": True, "options": options})
+
+
+def looked(town: World, settings: Settings) -> list[dg.RunRequest]:
+    """What the sensor asks for once a file has come to rest."""
+    sensor = build_definitions(settings).resolve_sensor_def("rosters_that_arrive")
+    context = dg.build_sensor_context(instance=town.instance, cursor=None)
+    sensor.evaluate_tick(context)
+    return list(sensor.evaluate_tick(context).run_requests or [])
+
+
+def ran(town: World, settings: Settings, request: dg.RunRequest) -> dg.ExecuteInProcessResult:
+    """The run that was asked for, whatever becomes of it."""
+    job = build_definitions(settings).resolve_job_def(PLAN_ROSTER)
+    tags = {**request.tags, LAUNCHER_TAG: "the sensor rosters_that_arrive"}
+    return job.execute_in_process(
+        run_config=request.run_config, instance=town.instance, tags=tags, raise_on_error=False
+    )
+
+
+def told(run: dg.ExecuteInProcessResult, asset: dg.AssetKey) -> dict[str, Any]:
+    """What a run tells of a plan, or of what became of it; empty: nothing."""
+    events = [event.materialization for event in run.all_events if event.is_step_materialization]
+    found = [event for event in events if event.asset_key == asset]
+    return {name: value.value for name, value in found[-1].metadata.items()} if found else {}
+
+
+def waiting(settings: Settings) -> list[str]:
+    """What `campus status` says of rosters that there is to do."""
+    return [line for line in status_of(settings).to_do if "roster" in line]
+
+
+def failure_of(run: dg.ExecuteInProcessResult) -> str:
+    """What a run that has failed says."""
+    [failed] = [event for event in run.all_events if event.is_step_failure]
+    return str(failed.step_failure_data.user_failure_data.description)
+
+
+def roster(town: World, folder: Path, *, at: int, new: int = 0, renamed: int = 0) -> Path:
+    """The school's own users as a roster, with so many new ones and so many who have another name."""
+    users = [one["row"] for one in town.platform.rows("v1_users", SCHOOL) if not one["trashed"]]
+    pupils = [one for one in users if one["role"] == 1]
+    for one in pupils:
+        if not one["outer_id"]:
+            town.platform.update("v1_users", one["id"], outer_id=f"P{one['id']}")
+    rows = [
+        [one["outer_id"] or f"P{one['id']}", one["usin"], one["name"], one["graduates_in"]] for one in pupils
+    ]
+    for row in rows[:renamed]:
+        row[2] += "新"
+    rows += [[f"N{at}-{number}", f"N{at}{number:03}", f"新生{number}", 2027] for number in range(new)]
+    file = put(folder, f"r{at}.csv", at)
+    with file.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows(
+            [["outer_id", "usin", "name", "graduates_in", "role"], *[[*r, "学生"] for r in rows]]
+        )
+    os.utime(file, (at, at))
+    return file
+
+
+def test_a_plan_waits_for_a_person_who_applies_it_in_the_ui(town: World, tmp_path: Path) -> None:
+    settings = settings_of(town, tmp_path)
+    roster(town, tmp_path, at=10, new=2, renamed=1)
+    [request] = looked(town, settings)
+    run = ran(town, settings, request)
+    assert run.success
+    plan = told(run, ROSTER_PLAN)
+    assert (plan["to be created"], plan["to be changed"], plan["refused"]) == (2, 1, 0)
+    assert told(run, ROSTER) == {}
+    assert Path(plan["workbook"]).exists()
+    [to_do] = waiting(settings)
+    assert "The plan of the roster r10.csv of school 101 waits (1 to change, 2 to create)" in to_do
+
+    job = build_definitions(settings).resolve_job_def(APPLY_ROSTER)
+    config = {"ops": {APPLY_ROSTER: {"config": {"plan": plan["plan"]}}}}
+    applied = job.execute_in_process(
+        run_config=config, instance=town.instance, tags={LAUNCHER_TAG: "a person in the UI"}
+    )
+    assert told(applied, ROSTER)["written"] == 3
+    assert [row["asked_by"] for row in town.log("writes")] == ["a person in the UI"] * 3
+    assert "N10-1" in {row["outer_id"] for row in town.held("v1_users")}
+    assert waiting(settings) == []
+
+
+def test_a_plan_under_the_guards_is_applied_by_itself(town: World, tmp_path: Path) -> None:
+    settings = settings_of(town, tmp_path, apply=True)
+    roster(town, tmp_path, at=20, new=1)
+    [request] = looked(town, settings)
+    run = ran(town, settings, request)
+    assert told(run, ROSTER)["written"] == 1
+    assert "N20-0" in {row["outer_id"] for row in town.held("v1_users")}
+
+
+def test_a_plan_that_changes_too_much_waits(town: World, tmp_path: Path) -> None:
+    settings = settings_of(town, tmp_path, apply=True)
+    roster(town, tmp_path, at=30, new=40)
+    [request] = looked(town, settings)
+    run = ran(town, settings, request)
+    assert run.success
+    assert told(run, ROSTER_PLAN)["to be created"] == 40
+    assert told(run, ROSTER) == {}
+
+
+def test_a_file_that_cannot_be_read_is_told_and_not_tried_again(town: World, tmp_path: Path) -> None:
+    settings = settings_of(town, tmp_path)
+    put(tmp_path, "r.csv", 40, "Matrikel\n1\n")
+    [request] = looked(town, settings)
+    run = ran(town, settings, request)
+    assert not run.success
+    assert "nobody knows the column 'Matrikel'" in failure_of(run)
+    assert AGAIN_TAG not in run.dagster_run.tags
+    [to_do] = waiting(settings)
+    assert to_do.startswith("Mend the roster r.csv of school 101: ")
+
+
+def test_a_platform_that_is_away_is_asked_again(town: World, tmp_path: Path) -> None:
+    settings = settings_of(town, tmp_path)
+    roster(town, tmp_path, at=50, new=1)
+    [request] = looked(town, settings)
+    town.platform.set_faults({"kind": "status", "status": 503})
+    try:
+        run = ran(town, settings, request)
+    finally:
+        town.platform.set_faults()
+    assert not run.success
+    assert "503" in failure_of(run)
+    [record] = town.instance.get_runs(dg.RunsFilter(run_ids=[run.run_id]))
+    assert AGAIN_TAG in record.tags
