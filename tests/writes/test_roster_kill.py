@@ -24,8 +24,12 @@ CAMPUS = Path(sys.executable).with_name("campus")
 MANY = 150
 #: So many are made when the command is killed.
 MADE = 40
-#: The platform takes its time, so that requests are under way whenever the command is killed.
-SLOW = {"kind": "slow", "seconds": 0.05, "method": "POST", "path": "/api/v1/reflections"}
+PATH = "/api/v1/reflections"
+#: After these the platform makes people still and is long in saying so: requests are under way at the kill.
+SLOW = (
+    {"kind": "slow", "seconds": 0.01, "method": "POST", "path": PATH, "times": MADE},
+    {"kind": "slow", "seconds": 20.0, "method": "POST", "path": PATH},
+)
 PASSWORD, ID_NUMBER = "Zx9-secret-{}", "1101051949123100{:02}"
 CONFIG = "writes:\n  settling: 0.05\n  roster:\n    columns: {初始密码: password}\n"
 
@@ -80,7 +84,7 @@ class Place:
 
 
 def posts(platform: RunningSimulator) -> int:
-    return sum(entry["method"] == "POST" and entry["path"] == SLOW["path"] for entry in platform.log())
+    return sum(entry["method"] == "POST" and entry["path"] == PATH for entry in platform.log())
 
 
 def write_roster(path: Path) -> None:
@@ -102,9 +106,10 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Town, Place
         write_roster(place.roster)
         status, said = place.run("plan", str(place.roster), "--school", str(SCHOOL), "--personal")
         assert status == 0, said
-        platform.set_faults(SLOW)
+        platform.set_faults(*SLOW)
         platform.clear_log()
         place.killed(platform, "apply", place.plan, "--no-build")
+        platform.set_faults()
         yield Town(platform, place.home), place
 
 
