@@ -1,128 +1,187 @@
 """A plan as a workbook for the person who decides: what would be created, changed, deleted, and refused."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import xlsxwriter
+from xlsxwriter.worksheet import Worksheet
 
-from loading.writes.roster.plan import Plan
+from exports.sheets import Language, Words
+from exports.styles import CELL, DEFAULTS, WIDEST, Styles, height_of, paper_for, set_page, text_width
+from loading.writes.roster.fields import STANDARD
+from loading.writes.roster.plan import Plan, Step
 
-WORDS = {1: "student", 2: "teacher", 8: "guardian"}
+ROLES = {1: Words("student", "学生"), 2: Words("teacher", "教师"), 8: Words("guardian", "家长")}
 #: Columns that a created row shows first.
 FIRST = ("usin", "name", "graduates_in", "gender", "phone", "email", "status")
+LINE, ID, ROLE = Words("line", "行"), Words("platform id", "平台ID"), Words("role", "角色")
+YES, NO = Words("yes", "是"), Words("no", "否")
+#: Nothing of a roster is ever a formula, a link or a number.
+AS_IT_IS = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+NARROWEST = 6
+TITLE = {"bold": True, "font_size": 14}
 
 
-def write_plan_sheets(plan: Plan, path: Path) -> None:
-    """Write the workbook. Every cell is text or a number: nothing of a roster is ever a formula."""
+@dataclass(frozen=True)
+class Table:
+    """A sheet: its name, the labels of its columns, and its rows."""
+
+    name: Words
+    columns: Sequence[Words]
+    rows: Sequence[Sequence[Any]]
+
+
+def write_plan_sheets(plan: Plan, path: Path, language: Language) -> None:
+    """Write the workbook, for this user alone."""
     path.touch(mode=0o600)
-    with xlsxwriter.Workbook(
-        path, {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-    ) as book:
-        style = book.add_format(
-            {"bold": True, "bg_color": "#E8EEF4", "border": 1, "text_wrap": True, "valign": "top"}
+    with xlsxwriter.Workbook(path, {**AS_IT_IS, **DEFAULTS}) as book:
+        styles = Styles(book)
+        tables = [_created(plan), _changed(plan), _gone(plan), _refused(plan)]
+        _write_summary(
+            book.add_worksheet(Words("summary", "概览").in_language(language)), plan, styles, language
         )
-        plain = book.add_format({"text_wrap": True, "valign": "top"})
-        title = book.add_format({"bold": True, "font_size": 14})
-        summary = book.add_worksheet("Summary")
-        summary.set_column(0, 0, 34)
-        summary.set_column(1, 1, 80, plain)
-        summary.write_string(0, 0, f"Plan for school {plan.school_id}", title)
-        for number, (name, value) in enumerate(_summary(plan), 2):
-            summary.write_string(number, 0, name)
-            summary.write(number, 1, value, plain)
-        made = plan.of("create")
-        names = [name for name in FIRST if any(name in step.after for step in made)]
-        names += sorted({name for step in made for name in step.after} - {*names, "outer_id", "role"})
-        _sheet(
-            book,
-            "Created",
-            ("line", "outer_id", "role", *names, "set, and not shown"),
-            (
-                (
-                    step.line,
-                    step.outer_id,
-                    WORDS[step.role],
-                    *(step.after.get(name) for name in names),
-                    ", ".join(step.secret),
-                )
-                for step in made
-            ),
-            style,
-        )
-        _sheet(
-            book,
-            "Changed",
-            ("line", "outer_id", "role", "platform id", "field", "before", "after"),
-            (
-                (step.line, step.outer_id, WORDS[step.role], step.id, name, step.before.get(name), after)
-                for step in plan.of("change")
-                for name, after in step.after.items()
-            ),
-            style,
-        )
-        deleted = {step.id for step in plan.of("delete")}
-        _sheet(
-            book,
-            "Gone",
-            ("platform id", "outer_id", "role", "usin", "name", "will be deleted"),
-            (
-                (
-                    one.id,
-                    one.outer_id,
-                    WORDS.get(one.role, one.role),
-                    one.usin,
-                    one.name,
-                    "yes" if one.id in deleted else "no",
-                )
-                for one in plan.gone
-            ),
-            style,
-        )
-        _sheet(
-            book,
-            "Refused",
-            ("line", "outer_id", "reason"),
-            ((one.line, one.key, one.reason) for one in plan.refused),
-            style,
-        )
+        for table in tables:
+            _write_table(book.add_worksheet(table.name.in_language(language)), table, plan, styles, language)
 
 
-def _summary(plan: Plan) -> list[tuple[str, str | int]]:
+def _field(name: str) -> Words:
+    """What a column of a field is called."""
+    standard = STANDARD.get(name)
+    return Words(name, f"{standard.headers[0]} {name}" if standard and standard.headers else name)
+
+
+def _value(name: str, value: Any) -> Any:
+    """A value as people say it: a choice in Chinese is a word."""
+    standard = STANDARD.get(name)
+    words = standard.words if standard else {}
+    word = next((word for word, code in words.items() if code == value and word != str(value)), None)
+    return value if word is None else Words(str(value), word)
+
+
+def _role(role: int) -> Words:
+    return ROLES.get(role, Words(str(role), str(role)))
+
+
+def _created(plan: Plan) -> Table:
+    steps = plan.of("create")
+    named = {name for step in steps for name in step.after}
+    fields = [*(name for name in FIRST if name in named), *sorted(named - {*FIRST, "outer_id", "role"})]
+    hidden = Words("set, and not shown", "已设置，不显示")
+    columns = (LINE, _field("outer_id"), ROLE, *map(_field, fields), hidden)
+
+    def row(step: Step) -> tuple[Any, ...]:
+        values = (_value(name, step.after.get(name)) for name in fields)
+        return (step.line, step.outer_id, _role(step.role), *values, ", ".join(step.secret))
+
+    return Table(Words("to create", "将新建"), columns, [row(step) for step in steps])
+
+
+def _changed(plan: Plan) -> Table:
+    before, after = Words("before", "变更前"), Words("after", "变更后")
+    columns = (LINE, _field("outer_id"), ROLE, ID, Words("field", "字段"), before, after)
+    rows = [
+        (
+            *(step.line, step.outer_id, _role(step.role), step.id, _field(name)),
+            *(_value(name, step.before.get(name)), _value(name, value)),
+        )
+        for step in plan.of("change")
+        for name, value in step.after.items()
+    ]
+    return Table(Words("to change", "将变更"), columns, rows)
+
+
+def _gone(plan: Plan) -> Table:
+    deleted = {step.id for step in plan.of("delete")}
+    columns = (ID, _field("outer_id"), ROLE, _field("usin"), _field("name"), Words("to delete", "将删除"))
+    rows = [
+        (one.id, one.outer_id, _role(one.role), one.usin, one.name, YES if one.id in deleted else NO)
+        for one in plan.gone
+    ]
+    return Table(Words("gone", "名册中没有"), columns, rows)
+
+
+def _refused(plan: Plan) -> Table:
+    columns = (LINE, _field("outer_id"), Words("reason", "原因"))
+    rows = [(one.line, one.key, one.reason) for one in plan.refused]
+    return Table(Words("refused", "被拒绝"), columns, rows)
+
+
+def _summary(plan: Plan) -> list[tuple[Words, str | int | Words]]:
+    apply = Words(
+        "campus roster apply, with this workbook or the .json of the same name.",
+        "campus roster apply，后面写本工作簿或同名的 .json 文件。",
+    )
+    no_edit = Words(
+        "To edit this workbook changes nothing: what is applied is the .json of the same name.",
+        "修改本工作簿不起作用：执行的是同名的 .json 文件。",
+    )
     return [
-        ("made at (China time)", plan.made_at),
-        ("of", plan.source),
-        ("rows of the roster", plan.rows),
-        ("users on the platform", plan.people),
-        ("to be created", len(plan.of("create"))),
-        ("to be changed", len(plan.of("change"))),
-        ("as they are already", plan.unchanged),
-        ("gone from the roster", len(plan.gone)),
-        ("of these to be deleted", len(plan.of("delete"))),
-        ("refused rows", len(plan.refused)),
-        *(("note", note) for note in plan.notes),
-        ("how to go on", "campus roster apply with this file, or with the .json of the same name"),
-        ("mind", "To edit this workbook changes nothing: what is applied is the .json of the same name."),
+        (Words("made at (China time)", "生成时间"), plan.made_at),
+        (Words("made of", "来源"), plan.source),
+        (Words("rows of the roster", "名册行数"), plan.rows),
+        (Words("users on the platform", "平台用户数"), plan.people),
+        (Words("to be created", "将新建"), len(plan.of("create"))),
+        (Words("to be changed", "将变更"), len(plan.of("change"))),
+        (Words("as they are already", "无需变更"), plan.unchanged),
+        (Words("gone from the roster", "名册中没有"), len(plan.gone)),
+        (Words("of these to be deleted", "其中将删除"), len(plan.of("delete"))),
+        (Words("refused rows", "被拒绝的行"), len(plan.refused)),
+        *((Words("mind", "注意"), note) for note in plan.notes),
+        (Words("to carry it out", "如何执行"), apply),
+        (Words("mind", "注意"), no_edit),
     ]
 
 
-def _sheet(book: Any, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], style: Any) -> None:
-    sheet = book.add_worksheet(name)
-    sheet.write_row(0, 0, columns, style)
+def _write_summary(sheet: Worksheet, plan: Plan, styles: Styles, language: Language) -> None:
+    title = Words(f"Plan for school {plan.school_id}", f"学校 {plan.school_id} 的名册计划").in_language(
+        language
+    )
+    rows = [(label.in_language(language), _cell(value, language)) for label, value in _summary(plan)]
+    widths = (max(text_width(label) for label, _ in rows) + 2, WIDEST)
+    set_page(sheet, title, paper_for(widths))
+    for column, width in enumerate(widths):
+        sheet.set_column(column, column, width)
+    sheet.write_string(0, 0, title, styles.of(**TITLE))
+    for number, (label, value) in enumerate(rows, 2):
+        sheet.set_row(number, height_of(str(value), WIDEST) + 4)
+        sheet.write_string(number, 0, label, styles.of(**CELL))
+        sheet.write(number, 1, value, styles.of(**CELL, align="left", text_wrap=True))
+
+
+def _write_table(sheet: Worksheet, table: Table, plan: Plan, styles: Styles, language: Language) -> None:
+    labels = [label.in_language(language) for label in table.columns]
+    rows = [[_cell(value, language) for value in row] for row in table.rows]
+    widths = [_width(cells) for cells in zip(labels, *rows, strict=True)]
+    set_page(sheet, f"{table.name.in_language(language)}: {plan.school_id}", paper_for(widths))
     sheet.freeze_panes(1, 0)
-    sheet.set_landscape()
-    sheet.set_paper(9)
-    sheet.fit_to_pages(1, 0)
     sheet.repeat_rows(0)
-    last = 0
-    for last, row in enumerate(rows, 1):
+    for column, (label, width) in enumerate(zip(labels, widths, strict=True)):
+        sheet.set_column(column, column, width)
+        sheet.write_string(0, column, label, styles.heading())
+    for number, row in enumerate(rows, 1):
+        heights = (height_of(str(cell), width) for cell, width in zip(row, widths, strict=True))
+        sheet.set_row(number, max(heights) + 4)
         for column, value in enumerate(row):
-            if isinstance(value, int) and not isinstance(value, bool):
-                sheet.write_number(last, column, value)
-            elif value is not None:
-                sheet.write_string(last, column, str(value))
-    sheet.set_column(0, len(columns) - 1, 16)
-    if "reason" in columns:
-        sheet.set_column(len(columns) - 1, len(columns) - 1, 90)
-    if last:
-        sheet.autofilter(0, 0, last, len(columns) - 1)
+            _write(sheet, number, column, value, styles)
+    if rows:
+        sheet.autofilter(0, 0, len(rows), len(labels) - 1)
+
+
+def _width(cells: Sequence[Any]) -> float:
+    """Characters of a column, with room for the arrow of its filter."""
+    widest = max(text_width("" if cell is None else str(cell)) for cell in cells)
+    return min(max(widest, text_width(str(cells[0])) + 3, NARROWEST) + 1, WIDEST)
+
+
+def _cell(value: Any, language: Language) -> Any:
+    return value.in_language(language) if isinstance(value, Words) else value
+
+
+def _write(sheet: Worksheet, row: int, column: int, value: Any, styles: Styles) -> None:
+    look = styles.of(**CELL, align="left", text_wrap=True)
+    if isinstance(value, int) and not isinstance(value, bool):
+        sheet.write_number(row, column, value, look)
+    else:
+        sheet.write_string(row, column, "" if value is None else str(value), look)

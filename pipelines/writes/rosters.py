@@ -70,7 +70,7 @@ async def plan_roster(
     )
     path = plan_path(settings, school_id, made_at)
     save_plan(plan, path)
-    write_plan_sheets(plan, path.with_suffix(".xlsx"))
+    write_plan_sheets(plan, path.with_suffix(".xlsx"), settings.options.exports.language)
     return Planned(plan, path)
 
 
