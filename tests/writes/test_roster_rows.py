@@ -1,6 +1,7 @@
 """What is read of a roster, and which rows of it are refused, with what reason."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,8 +12,9 @@ from rosters import SCHOOL, pupil, table
 
 from loading.writes.roster.fields import STANDARD
 from loading.writes.roster.rows import Reading, RefusedRow, RosterRow, read_rows
-from loading.writes.table_file import TableError, TableFile, TableRow
+from loading.writes.table_file import TableError, TableFile, TableRow, read_table
 
+SAMPLE = Path(__file__).parents[2] / "docs" / "roster.csv"
 CUSTOM = {"dormRoom", "boarding"}
 Read = tuple[list[RosterRow], list[RefusedRow]]
 
@@ -274,3 +276,11 @@ def test_any_row_is_either_read_or_refused(changes: list[dict[str, str]], empty:
     for name in ("outer_id", "usin"):
         held = [row.values[name] for row in good]
         assert len(held) == len(set(held))
+
+
+def test_the_sample_of_the_docs_is_a_roster() -> None:
+    rows, bad = read_rows(read_table(SAMPLE), SCHOOL, set(), Reading(), "the sample")
+    assert bad == []
+    assert [row.values["role"] for row in rows] == [1, 1, 2, 8]
+    assert rows[0].values["entered_at"] == "2026-09-01"
+    assert rows[3].values["student_outer_id"] == rows[0].outer_id
