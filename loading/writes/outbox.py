@@ -35,7 +35,8 @@ CREATE TABLE IF NOT EXISTS swipe (
     ended_at REAL,
     UNIQUE (school_id, classroom_id, person, value, created_at)
 );
-CREATE INDEX IF NOT EXISTS waiting ON swipe (school_id, created_at, seq) WHERE state = 'waiting';
+CREATE INDEX IF NOT EXISTS waiting_of_room ON swipe (school_id, classroom_id, created_at, seq)
+    WHERE state = 'waiting';
 """
 COLUMNS = "seq, school_id, classroom_id, person, value, created_at, source, line"
 
@@ -43,7 +44,7 @@ COLUMNS = "seq, school_id, classroom_id, person, value, created_at, source, line
 @dataclass(frozen=True, slots=True)
 class Swipe:
     """A card held to a reader. `person`: rid or usin, and `value` which. `created_at`: the platform's wall
-    clock, YYYY-MM-DD HH:MM:SS. `source` and `line`: the file that it came from. `seq`: its place; 0: none."""
+    clock, YYYY-MM-DD HH:MM:SS. `source` and `line`: its handover. `seq`: its place; 0: none."""
 
     seq: int
     school_id: int
@@ -76,29 +77,48 @@ class Outbox:
         """Close the file."""
         self._connection.close()
 
-    def add(self, swipes: Iterable[Swipe]) -> int:
-        """Keep swipes, on disk when this returns; how many were not there before. One that was rejected waits
-        again."""
+    def add(self, swipes: Iterable[Swipe]) -> list[Swipe]:
+        """Keep swipes, on disk when this returns; those that the platform has already. One that was rejected
+        waits again."""
+        sent = []
         with self._connection as transaction:
-            before = transaction.total_changes
-            transaction.executemany(
-                "INSERT INTO swipe (school_id, classroom_id, person, value, created_at, source, line)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET state = 'waiting', words = '',"
-                " source = excluded.source, line = excluded.line WHERE state = 'rejected'",
-                [
-                    (one.school_id, one.classroom_id, one.person, one.value, one.created_at, *_from(one))
-                    for one in swipes
-                ],
-            )
-            return transaction.total_changes - before
+            for one in swipes:
+                added = transaction.execute(
+                    "INSERT INTO swipe (school_id, classroom_id, person, value, created_at, source, line)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET state = 'waiting', words = '',"
+                    " source = excluded.source, line = excluded.line WHERE state <> 'sent'",
+                    (
+                        one.school_id,
+                        one.classroom_id,
+                        one.person,
+                        one.value,
+                        one.created_at,
+                        one.source,
+                        one.line,
+                    ),
+                )
+                if not added.rowcount:
+                    sent.append(one)
+        return sent
 
-    def waiting(self, school_id: int, most: int) -> list[Swipe]:
-        """The swipes of a school that wait, in the order of their moments: `most` of them, those of one
-        moment together or not."""
+    def rooms(self, school_id: int) -> list[int]:
+        """The classrooms of a school of which swipes wait, that of the oldest first."""
         rows = self._connection.execute(
-            f"SELECT {COLUMNS} FROM swipe WHERE state = 'waiting' AND school_id = ?"
-            " ORDER BY created_at, seq LIMIT ?",
-            (school_id, most),
+            "SELECT classroom_id FROM swipe WHERE state = 'waiting' AND school_id = ?"
+            " GROUP BY 1 ORDER BY min(created_at), 1",
+            (school_id,),
+        )
+        return [room for (room,) in rows]
+
+    def waiting(
+        self, school_id: int, most: int, classroom_id: int, after: Swipe | None = None
+    ) -> list[Swipe]:
+        """The swipes of a classroom that wait, in the order of their moments: `most` of them (-1: all), those
+        after this one alone."""
+        rows = self._connection.execute(
+            f"SELECT {COLUMNS} FROM swipe WHERE state = 'waiting' AND school_id = ? AND classroom_id = ?"
+            " AND (created_at, seq) > (?, ?) ORDER BY created_at, seq LIMIT ?",
+            (school_id, classroom_id, *((after.created_at, after.seq) if after else ("", 0)), most),
         )
         return [Swipe(*row) for row in rows]
 
@@ -114,13 +134,6 @@ class Outbox:
                 "UPDATE swipe SET state = ?, words = ?, ended_at = ? WHERE seq = ?",
                 [(state, words, time.time(), swipe.seq) for swipe, state, words in ended],
             )
-
-    def states(self, source: str) -> list[tuple[Swipe, State, str]]:
-        """The swipes of a file, with what became of them."""
-        rows = self._connection.execute(
-            f"SELECT {COLUMNS}, state, words FROM swipe WHERE source = ? ORDER BY line", (source,)
-        )
-        return [(Swipe(*row[:-2]), row[-2], row[-1]) for row in rows]
 
     def prune(self) -> None:
         """Forget what ended a month ago."""
@@ -140,7 +153,3 @@ def opened(home: Path) -> Iterator[Outbox]:
     """The outbox of a home, made where it is missing."""
     with closing(Outbox(outbox_path(home))) as outbox:
         yield outbox
-
-
-def _from(swipe: Swipe) -> tuple[str, int]:
-    return swipe.source, swipe.line

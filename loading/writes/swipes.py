@@ -2,16 +2,15 @@
 
 The interface lets the same swipes be sent again ("the last submission wins"), so each is sent at least once.
 The answer has one result a record. A batch that is refused as a whole is halved until the records stand alone
-that the platform does not take.
+that the platform does not take; so is one at which it fails again and again.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from campus.http.errors import NotFound, Refused
+from campus.http.errors import NotFound, Refused, Transient
 from campus.writes.operations import SEND_SWIPES, Write
 from loading.writes.headers import moment_of, needs, renamed
 from loading.writes.lessons import Send
@@ -22,6 +21,8 @@ from loading.writes.table_file import TableFile, TableRow
 FIELDS = ("classroom_id", "rid", "usin", "created_at")
 #: Records a request; the interface names no limit.
 BATCH = 200
+#: Requests in a row that fail until a room is left for this run; one bad record of a batch makes 8.
+HOPELESS = 12
 #: Results that say that the platform has the swipe: those of a swipe, and the statuses of attendance, since
 #: the interface calls each "an attendance result". The others that it names are finished and invalid.
 RECORDED = frozenset({"success", "exists", "lated", "normal", "absent", "early_left", "absent_from_duty"})
@@ -29,19 +30,28 @@ MOMENT = "%Y-%m-%d %H:%M:%S"
 OUTCOMES: Mapping[State, Outcome] = {"waiting": "waiting", "sent": "written", "rejected": "refused"}
 
 
-def plan_swipes(table: TableFile, school_id: int, name: str) -> tuple[list[Swipe], list[RowOutcome]]:
-    """The swipes of a file, and the rows that are refused. Raises TableError for columns without sense."""
+def plan_swipes(
+    table: TableFile, school_id: int, name: str, handover: str
+) -> tuple[list[Swipe], list[RowOutcome]]:
+    """The swipes of a file, and the rows that are refused or the same as another. name: of the file.
+    handover: what this one is known by.
+
+    Raises TableError for columns without sense."""
     rows = renamed(table, FIELDS, name)
     columns = rows[0].cells if rows else dict.fromkeys(FIELDS, "")
     needs(columns, ("classroom_id",), ("rid", "usin"), ("created_at",), name=name)
-    swipes, refused = [], []
+    swipes: dict[str, Swipe] = {}
+    others = []
     for row in rows:
         problem = row.problem or _problem(row.cells)
         if problem:
-            refused.append(RowOutcome(row.line, f"line {row.line}", "refused", problem))
-        else:
-            swipes.append(_swipe(row, school_id, name))
-    return swipes, refused
+            others.append(RowOutcome(row.line, f"line {row.line}", "refused", problem))
+            continue
+        swipe = _swipe(row, school_id, handover)
+        first = swipes.setdefault(swipe.key, swipe)
+        if first is not swipe:
+            others.append(RowOutcome(row.line, swipe.key, "unchanged", f"line {first.line} is the same"))
+    return list(swipes.values()), others
 
 
 def _problem(cells: Mapping[str, str]) -> str:
@@ -57,71 +67,114 @@ def _problem(cells: Mapping[str, str]) -> str:
     return ""
 
 
-def _swipe(row: TableRow, school_id: int, name: str) -> Swipe:
+def _swipe(row: TableRow, school_id: int, handover: str) -> Swipe:
     cells = row.cells
     person = "rid" if cells.get("rid") else "usin"
     moment = moment_of(cells["created_at"])
     assert moment is not None
     return Swipe(
-        0, school_id, int(cells["classroom_id"]), person, cells[person], f"{moment:{MOMENT}}", name, row.line
+        0,
+        school_id,
+        int(cells["classroom_id"]),
+        person,
+        cells[person],
+        f"{moment:{MOMENT}}",
+        handover,
+        row.line,
     )
 
 
 @dataclass
 class Sent:
-    """What sending came to. `classes`: those that the platform named, each with the day; `rooms`: rooms and
-    days of swipes that it took without naming a class."""
+    """What sending came to. `ended`: what became of those that the platform took or refused. `classes`:
+    those that it named, each with the day; `rooms`: rooms and days of swipes that it took without naming a
+    class. `trouble`: why others wait still; empty: none do."""
 
-    sent: int = 0
-    rejected: int = 0
+    ended: list[tuple[Swipe, State, str]] = field(default_factory=list)
     classes: set[tuple[int, date]] = field(default_factory=set)
     rooms: set[tuple[int, date]] = field(default_factory=set)
+    trouble: str = ""
 
 
 async def send_waiting(outbox: Outbox, school_id: int, send: Send, found: Sent) -> None:
-    """Send what waits of a school, in the order of its moments, a batch a classroom. found: grows with what
-    the platform has taken, so that it is known whatever ends the sending.
+    """Send what waits of a school, room by room, each in the order of its moments. found: grows with what the
+    platform has taken, so that it is known whatever ends the sending.
 
-    Raises the errors of `Writer.write` where the platform takes nothing now."""
-    while swipes := outbox.waiting(school_id, BATCH):
-        by_room: dict[int, list[Swipe]] = defaultdict(list)
-        for swipe in swipes:
-            by_room[swipe.classroom_id].append(swipe)
-        for room, batch in by_room.items():
-            await _send_batch(outbox, room, batch, send, found)
+    A room where the platform fails costs the others nothing: it comes once more after them, in halves, since
+    a single record may be why. Raises the errors of `Writer.write` where the platform takes nothing now."""
+    rooms = [_Room(outbox, school_id, room, send, found) for room in outbox.rooms(school_id)]
+    failed = [room for room in rooms if not await room.send_all()]
+    for room in failed:
+        await room.send_all(halving=True)
 
 
-async def _send_batch(outbox: Outbox, room: int, batch: Sequence[Swipe], send: Send, found: Sent) -> None:
-    write = Write(SEND_SWIPES, batch[0].school_id, room, content=[swipe.record for swipe in batch])
-    try:
-        written = await send(write, f"swipes {batch[0].seq} to {batch[-1].seq}")
-    except (NotFound, Refused) as error:
-        if isinstance(error, Refused) and len(batch) > 1:
-            half = len(batch) // 2
-            await _send_batch(outbox, room, batch[:half], send, found)
-            await _send_batch(outbox, room, batch[half:], send, found)
-            return
-        words = error.said or error.message
-        outbox.end([(swipe, "rejected", words) for swipe in batch])
-        found.rejected += len(batch)
-        return
-    results = written.value if isinstance(written.value, list) else []
-    if len(results) != len(batch):
-        # It took the request, and nobody can tell which result is whose.
-        results = [None] * len(batch)
-    ended = [(swipe, *_fate(result)) for swipe, result in zip(batch, results, strict=True)]
-    outbox.end(ended)
-    for (swipe, state, _), result in zip(ended, results, strict=True):
-        if state == "rejected":
-            found.rejected += 1
-            continue
-        found.sent += 1
-        day = date.fromisoformat(swipe.created_at[:10])
-        class_id = _class_of(result)
-        if class_id is None:
-            found.rooms.add((room, day))
-        else:
-            found.classes.add((class_id, day))
+@dataclass
+class _Room:
+    """Sends what waits of one room. `failures`: requests in a row that failed."""
+
+    outbox: Outbox
+    school_id: int
+    id: int
+    send: Send
+    found: Sent
+    failures: int = 0
+
+    async def send_all(self, *, halving: bool = False) -> bool:
+        """Send all that waits; whether the platform answered to all. halving: a batch that fails is halved,
+        and what follows it is sent."""
+        after: Swipe | None = None
+        while batch := self.outbox.waiting(self.school_id, BATCH, self.id, after):
+            after = batch[-1]
+            answered = await self._send(batch, halving=halving)
+            if not answered and (not halving or self.failures >= HOPELESS):
+                return False
+        return True
+
+    async def _send(self, batch: Sequence[Swipe], *, halving: bool) -> bool:
+        write = Write(SEND_SWIPES, self.school_id, self.id, content=[swipe.record for swipe in batch])
+        try:
+            written = await self.send(write, f"swipes {batch[0].seq} to {batch[-1].seq}")
+        except (NotFound, Refused) as error:
+            # Not found may mean the room, or one student.
+            self.failures = 0
+            if len(batch) > 1:
+                return await self._halved(batch, halving=halving)
+            self._end([(batch[0], "rejected", error.said or error.message)])
+            return True
+        except Transient as error:
+            self.failures += 1
+            self.found.trouble = self.found.trouble or str(error)
+            if halving and len(batch) > 1 and self.failures < HOPELESS:
+                return await self._halved(batch, halving=True)
+            return False
+        self.failures = 0
+        self._took(batch, written.value)
+        return True
+
+    async def _halved(self, batch: Sequence[Swipe], *, halving: bool) -> bool:
+        half = len(batch) // 2
+        answered = await self._send(batch[:half], halving=halving)
+        if not answered and (not halving or self.failures >= HOPELESS):
+            return False
+        return await self._send(batch[half:], halving=halving) and answered
+
+    def _took(self, batch: Sequence[Swipe], value: Any) -> None:
+        results = value if isinstance(value, list) else []
+        if len(results) != len(batch):
+            # It took the request, and nobody can tell which result is whose.
+            results = [None] * len(batch)
+        ended = [(swipe, *_fate(result)) for swipe, result in zip(batch, results, strict=True)]
+        self._end(ended)
+        for (swipe, state, _), result in zip(ended, results, strict=True):
+            day, class_id = date.fromisoformat(swipe.created_at[:10]), _class_of(result)
+            if state == "sent" and class_id is None:
+                self.found.rooms.add((self.id, day))
+            elif state == "sent" and class_id is not None:
+                self.found.classes.add((class_id, day))
+
+    def _end(self, ended: Sequence[tuple[Swipe, State, str]]) -> None:
+        self.outbox.end(ended)
+        self.found.ended += ended
 
 
 def _fate(result: Any) -> tuple[State, str]:
@@ -139,9 +192,17 @@ def _class_of(result: Any) -> int | None:
     return class_id if isinstance(class_id, int) else None
 
 
-def outcomes_of(outbox: Outbox, source: str) -> list[RowOutcome]:
-    """What became of the swipes of a file."""
+def outcomes_of(outbox: Outbox, school_id: int, found: Sent, handover: str) -> list[RowOutcome]:
+    """What became of the swipes that were sent, and those that wait still. handover: the one whose lines are
+    told; those of others are told by name."""
+    waiting: list[tuple[Swipe, State, str]] = [
+        (swipe, "waiting", "")
+        for room in outbox.rooms(school_id)
+        for swipe in outbox.waiting(school_id, -1, room)
+    ]
     return [
         RowOutcome(swipe.line, swipe.key, OUTCOMES[state], words)
-        for swipe, state, words in outbox.states(source)
+        if swipe.source == handover
+        else RowOutcome(0, f"{swipe.key} (line {swipe.line} of {swipe.source})", OUTCOMES[state], words)
+        for swipe, state, words in [*found.ended, *waiting]
     ]

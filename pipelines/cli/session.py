@@ -2,6 +2,7 @@
 
 import getpass
 import signal
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
@@ -38,11 +39,20 @@ def session(settings: Settings, command: str, *, alone: bool = True) -> Iterator
         try:
             yield {
                 PROCESS_TAG: writer.name,
-                LAUNCHER_TAG: f"{command} of {getpass.getuser()} on {writer.host}",
+                LAUNCHER_TAG: _launcher(command, writer.host),
             }
         except KeyboardInterrupt:
             cancel_runs(instance, writer)
             raise
+
+
+def looking(command: str) -> Mapping[str, str]:
+    """The tags of a command that writes nothing in the home, and runs beside whoever does."""
+    return {LAUNCHER_TAG: _launcher(command, socket.gethostname())}
+
+
+def _launcher(command: str, host: str) -> str:
+    return f"{command} of {getpass.getuser()} on {host}"
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """What a command or a run writes to the platform with: client, journal, and on whose behalf."""
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from campus.http.client import Client
@@ -16,15 +16,16 @@ from pipelines.settings import Settings, needs_writes
 
 @dataclass(frozen=True)
 class Desk:
-    """Carries out writes one by one, each with its record."""
+    """Carries out writes one by one, each with its record; none where it has no journal."""
 
     client: Client
     errand: Errand
     _writer: Writer
-    _journal: Journal
+    _journal: Journal | None
 
     async def write(self, write: Write, row: str = "", look: Look | None = None) -> Written:
         """See `recorded`."""
+        assert self._journal is not None
         return await recorded(self._writer, self._journal, self.errand, write, row, look)
 
 
@@ -41,7 +42,8 @@ async def open_desk(
     options = settings.options.writes
     # Tokens of their own, so that those for reading stay without the scopes for writing.
     config = replace(runtime.client, extra_scopes=(*runtime.client.extra_scopes, *options.scopes))
-    with opened(settings.home, runtime.lake) as journal:
+    # The journal is one process's at a time; who writes nothing waits for nobody.
+    with nullcontext() if dry else opened(settings.home, runtime.lake) as journal:
         async with Client(config, (OF_USERS, OF_CLASSES), runtime.listener) as client:
             writer = Writer(client, settling=options.settling, form_as_json=options.form_as_json)
             yield Desk(client, errand, writer, journal)

@@ -13,11 +13,14 @@ from campus.attendance.requests import ask_session
 from campus.contracts.v1_people import UserField
 from campus.http.errors import Halt, Transient
 from loading.writes.bindings import Binding
+from loading.writes.journal import opened
 from loading.writes.marking import Marking
 from pipelines.cli.writing.attendance import run_attendance, run_live_swipe, run_swipes
 from pipelines.cli.writing.bindings import run_bind, run_field, run_fields, run_list, run_unbind
 from pipelines.options import WriteOptions
 from pipelines.settings import Settings, SettingsError
+from pipelines.writers import Busy
+from pipelines.writers import writing as writer
 
 SCHOOL = 101
 # A Monday's lesson.
@@ -297,14 +300,39 @@ def test_swipes_wait_while_the_platform_is_away_and_are_sent_once_it_is_back(
     told = capsys.readouterr()
     assert "1 refused, 1 written." in told.out
     # The platform's own words for a person whom it does not know in this room.
-    assert "rid 8: refused: 当前教室没有您的课程" in told.err
+    assert "rid 8 (line 3 of rows.csv of " in told.err and "refused: 当前教室没有您的课程" in told.err
     assert marks(school)[student] == held_marks(school)[student] == "normal"
 
     requests = len(records(school))
     # A second time only the rejected one is sent.
     assert run_swipes(writing(school), file, SCHOOL, dry=False, build=False) == 1
-    assert "1 of 2 swipes were handed over before." in capsys.readouterr().out
+    assert "2 refused, 1 unchanged." in capsys.readouterr().out
     assert len(records(school)) == requests + 1
+
+
+def test_while_another_command_writes_swipes_are_kept_and_what_only_shows_runs(
+    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.cli.session.PATIENCE", 0.0)
+    settings = writing(school)
+    file = file_of(tmp_path, "classroom_id,rid,created_at", f"{ROOM},9,{DAY} {BEGINS}")
+    with (
+        writer(settings, "campus sync", alone=True, patience=0.0, tell=print),
+        opened(school.home, school.lake),
+    ):
+        assert run_swipes(settings, file, SCHOOL, dry=False, build=False) == 1
+        told = capsys.readouterr()
+        assert "1 waiting." in told.out
+        assert "campus sync" in told.err and "What waits is kept" in told.err
+        assert run_swipes(settings, file, SCHOOL, dry=True, build=False) == 0
+        assert run_list(settings, "devices", SCHOOL, personal=False) == 0
+        assert run_fields(settings, SCHOOL) == 0
+        with pytest.raises(Busy):
+            run_unbind(settings, "devices", ["none"], None, SCHOOL, dry=False, build=False)
+        assert run_unbind(settings, "devices", ["none"], None, SCHOOL, dry=True, build=False) == 0
+    capsys.readouterr()
+    assert run_swipes(settings, None, SCHOOL, dry=False, build=False) == 1
+    assert "1 refused." in capsys.readouterr().out
 
 
 def test_a_live_swipe_shows_what_the_platform_says(school: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """What all commands that write share: the school, the platform, the record, and how their end is told."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from loading.writes.outcomes import RowOutcome, counted, write_outcomes
 from loading.writes.roster.plan import PlanError
 from loading.writes.table_file import TableError
 from pipelines.cli.display import USAGE, complain, console, progress
-from pipelines.cli.session import session
+from pipelines.cli.session import looking, session
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_writes
 from pipelines.writes.desk import Desk, errand_of, open_desk
@@ -69,7 +70,8 @@ def run_writing(
         needs_writes(settings)
     claim_home(settings)
     school_id = the_school(settings, school)
-    with session(settings, command) as tags:
+    # What shows alone waits for nobody.
+    with nullcontext(looking(command)) if dry else session(settings, command) as tags:
         try:
             with progress() as listener, open_runtime(settings, listener) as runtime:
                 errand = errand_of(tags, source)
