@@ -120,6 +120,7 @@ def _summary(plan: Plan) -> list[tuple[Words, str | int | Words]]:
     return [
         (Words("made at (China time)", "生成时间"), plan.made_at),
         (Words("made of", "来源"), plan.source),
+        (Words("for the platform", "平台"), plan.base_url),
         (Words("rows of the roster", "名册行数"), plan.rows),
         (Words("users on the platform", "平台用户数"), plan.people),
         (Words("to be created", "将新建"), len(plan.of("create"))),

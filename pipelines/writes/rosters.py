@@ -6,17 +6,27 @@ from pathlib import Path
 
 import duckdb
 
-from campus.registry import RESOURCES
-from loading.chain import load_school
+from campus.http.errors import CampusError, Halt
 from loading.commit import Loaded
 from loading.runtime import Runtime
 from loading.slice_loader import Loader
 from loading.writes.fields import FieldWriter
+from loading.writes.outcomes import write_outcomes
 from loading.writes.reread import cause_of_writing
 from loading.writes.roster.apply import Applied, Applier, secrets_of
 from loading.writes.roster.fields import SECRET
 from loading.writes.roster.people import People
-from loading.writes.roster.plan import Plan, PlanError, Wishes, digest, load_plan, make_plan, save_plan
+from loading.writes.roster.plan import (
+    FEW,
+    Plan,
+    PlanError,
+    Wishes,
+    digest,
+    load_plan,
+    make_plan,
+    save_plan,
+)
+from loading.writes.roster.reread import reread_users
 from loading.writes.roster.rows import field_of, read_rows
 from loading.writes.table_file import READERS, TableError, TableFile, read_table, table_of
 from pipelines.settings import Settings
@@ -26,8 +36,8 @@ from pipelines.writes.plans import FOLDER, waits_no_more
 from warehouse.identifiers import relation
 from warehouse.load.load_log import now
 
-#: What shows the people that a roster is about, in the order of loading.
-SHOWN_IN = ("reflections", "students", "teachers", "user_fields", "v1_users")
+#: Times the pause before a look that whatever a platform does late is given before the last look.
+LAST_LOOK = 5
 
 
 @dataclass(frozen=True)
@@ -63,6 +73,7 @@ async def plan_roster(
         await people.everybody(),
         fields,
         wishes,
+        base_url=settings.base_url or "",
         school_id=school_id,
         made_at=f"{made_at:%Y-%m-%d %H:%M:%S}",
         source=source,
@@ -80,31 +91,64 @@ def plan_path(settings: Settings, school_id: int, made_at: datetime) -> Path:
 
 
 async def apply_roster(
-    settings: Settings, runtime: Runtime, desk: Desk, path: Path, *, dry: bool
+    settings: Settings, runtime: Runtime, desk: Desk, path: Path, *, dry: bool, despite_refused: bool = False
 ) -> tuple[Applied, list[Loaded]]:
-    """Carry out the plan of a file, and read again what it was about.
+    """Carry out the plan of a file, and read again what it was about. What became of each row is in a file
+    beside the plan. despite_refused: however many rows of the roster are refused.
 
-    Raises PlanError where the plan, or its roster, is not what it was."""
+    Raises PlanError where the plan, or its roster, is not what it was, and CampusError and Halt where nothing
+    was begun."""
     plan = load_plan(path)
+    options = settings.options.writes
+    _check(settings, plan, path, despite_refused=despite_refused)
     secrets = _secrets(settings, plan)
     fields = await FieldWriter(desk.client, desk.write, plan.school_id).fields()
+    people = People(desk.client, plan.school_id, fields)
     applier = Applier(
         plan,
-        People(desk.client, plan.school_id, fields),
+        people,
         desk.write,
         secrets,
-        settings.options.writes.roster.max_refused_share,
+        options.roster.max_refused_share,
         runtime.client.concurrency,
         dry,
+        LAST_LOOK * options.settling,
     )
     applied = await applier.apply()
-    if not (dry or applied.stopped):
+    if dry:
+        return applied, []
+    write_outcomes(results_path(path), applied.outcomes)
+    if not applied.stopped:
         waits_no_more(settings.home, plan, path)
-    if not any(one.outcome in ("written", "unconfirmed") for one in applied.outcomes):
+    if applied.away or not applied.concerned:
         return applied, []
     loader = Loader(runtime, desk.client, cause_of_writing(), {})
-    specs = [RESOURCES[name] for name in SHOWN_IN]
-    return applied, [one async for one in load_school(loader, plan.school_id, [], specs)]
+    try:
+        return applied, await reread_users(loader, people, plan.school_id, applied.concerned)
+    except (CampusError, Halt) as error:
+        applied.stopped = applied.stopped or f"what was written could not be read again: {error}"
+        return applied, []
+
+
+def results_path(path: Path) -> Path:
+    """Where what became of each row of a plan is written."""
+    return path.with_suffix(".result.csv")
+
+
+def _check(settings: Settings, plan: Plan, path: Path, *, despite_refused: bool) -> None:
+    """Whether a plan may be carried out here. Raises PlanError."""
+    if plan.base_url != settings.base_url:
+        raise PlanError(
+            f"{path} is a plan for the platform {plan.base_url}, and this home is of {settings.base_url}: "
+            f"make a new plan"
+        )
+    share = settings.options.writes.roster.max_refused_share
+    if len(plan.refused) > max(FEW, share * plan.rows) and not despite_refused:
+        raise PlanError(
+            f"{len(plan.refused)} of {plan.rows} rows of the roster are refused, more than the share of "
+            f"{share:.0%} that passes (writes.roster.max_refused_share): is it the right file? "
+            f"--despite-refused applies the others"
+        )
 
 
 def _read(settings: Settings, source: str) -> tuple[TableFile, str]:

@@ -38,12 +38,13 @@ Person = Mapping[str, Any]
 
 @dataclass
 class People:
-    """The users of one school. `fields`: its custom fields."""
+    """The users of one school. `fields`: its custom fields; spec: the resource with these, where they are not
+    to be as the platform has them now."""
 
     client: Client
     school_id: int
     fields: Mapping[tuple[str, int], UserField]
-    _spec: ResourceSpec = field(init=False)
+    spec: ResourceSpec = USERS
     #: Whether the platform ignores a filter, and sends others than one asks for.
     ignores: bool = False
     # Then one reading serves all who asked before it began; when that was, by the monotonic clock.
@@ -55,14 +56,15 @@ class People:
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        custom = [CustomField(one.name, one.label, one.options) for one in self.fields.values()]
-        self._spec = with_custom_fields(USERS, custom, keep_id_numbers=False)
+        if self.spec is USERS:
+            custom = [CustomField(one.name, one.label, one.options) for one in self.fields.values()]
+            self.spec = with_custom_fields(USERS, custom, keep_id_numbers=False)
 
     async def everybody(self) -> list[Person]:
         """All users, whatever their role and status. Raises CampusError, also where some may be missing."""
         found: list[Person] = []
-        collector = _Rows(self._spec, found)
-        await read(self.client, self._spec, Where(self.school_id), collector)
+        collector = _Rows(self.spec, found)
+        await read(self.client, self.spec, Where(self.school_id), collector)
         account = collector.account
         if account.failed or account.bad or not account.complete:
             why = "; ".join((*account.failed.values(), *(bad.reason for bad in account.bad), *account.notes))
@@ -88,14 +90,10 @@ class People:
 
     async def _found(self, value: str, role: int, by: str, asked_at: float, *, fresh: bool) -> list[Person]:
         if not self.ignores:
-            found = await self._asked({by: value}, role)
+            found = await self.gathered(value, role, by)
             self._tried = True
-            # Whoever is archived or disabled may be in no list that does not ask for him.
-            if not found and not self.ignores and await self._hides_some():
-                for status in HIDDEN_STATUSES:
-                    found = found or await self._asked({by: value, "status": status}, role)
             if not self.ignores:
-                return found
+                return _rows_of(found, self.spec)
         async with self._one_at_a_time:
             if self._read_at < (asked_at if fresh else asked_at - STALE):
                 began = time.monotonic()
@@ -103,23 +101,40 @@ class People:
                 self._read_at = began
         return self._everybody.get((by, value), [])
 
-    async def _asked(self, filters: Mapping[str, str], role: int) -> list[Person]:
+    async def gathered(self, value: str, role: int, by: str = "outer_id") -> Gathered:
+        """What the platform answers to a question for one user, as it is read into the lake. Where it
+        `ignores` that, archived and disabled users may be missing. Raises CampusError."""
+        found = await self._asked({by: value}, role)
+        # Whoever is archived or disabled may be in no list that does not ask for him.
+        if not found.rows and not self.ignores and await self._hides_some():
+            for status in HIDDEN_STATUSES:
+                found = found if found.rows else await self._asked({by: value, "status": status}, role)
+        return found
+
+    async def _asked(self, filters: Mapping[str, str], role: int) -> Gathered:
         """What the platform answers to a filter, without those that it was not asked for."""
         params = {**filters, **({"role": str(GUARDIAN)} if role == GUARDIAN else {})}
         unit = Unit(USERS.path, params, grave=False)
-        gathered, _ = await read_pages(self.client, self._spec, self.school_id, unit, Tally())
-        rows = _rows_of(gathered, self._spec)
-        own = [row for row in rows if all(str(row[name]) == value for name, value in filters.items())]
-        self.ignores = self.ignores or len(own) < len(rows)
-        return own
+        gathered, _ = await read_pages(self.client, self.spec, self.school_id, unit, Tally())
+        own = [
+            number
+            for number, row in enumerate(gathered.rows)
+            if all(str(getattr(row, name)) == value for name, value in filters.items())
+        ]
+        if len(own) < len(gathered.rows):
+            self.ignores = True
+            gathered.rows = [gathered.rows[number] for number in own]
+            gathered.extras = [gathered.extras[number] for number in own]
+            gathered.trashed = [gathered.trashed[number] for number in own]
+        return gathered
 
     def shown(self, answer: Any) -> Person:
         """The values of a user that a write's answer shows, or that a look has found; none: of no user."""
         try:
-            [row] = page_of(self._spec, msgspec.json.encode([answer])).rows
+            [row] = page_of(self.spec, msgspec.json.encode([answer])).rows
         except (TornBody, UnexpectedAnswer, ValueError):
             return {}
-        known = [(each.name, each.wire) for each in fields(self._spec.contract)]
+        known = [(each.name, each.wire) for each in fields(self.spec.contract)]
         return {wire: getattr(row, name) for name, wire in known if wire in answer}
 
     async def _hides_some(self) -> bool:
@@ -137,12 +152,12 @@ class People:
             {"status": status, names.page: 1, names.per_page: 1},
             school_id=self.school_id,
             scope=USERS.scopes,
-            parse=partial(page_of, self._spec),
+            parse=partial(page_of, self.spec),
         )
         first = next((row for row in answer.value.rows if str(row.status) == status and row.usin), None)
         if first is None:
             return False
-        return all(one["id"] != first.id for one in await self._asked({"usin": first.usin}, first.role))
+        return all(one.id != first.id for one in (await self._asked({"usin": first.usin}, first.role)).rows)
 
 
 def _by_names(people: Iterable[Person]) -> Mapping[tuple[str, str], list[Person]]:

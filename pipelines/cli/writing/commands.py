@@ -53,14 +53,17 @@ def plan_roster(source: str, school: int | None, delete: bool, link_by_usin: boo
 
 @roster.command("apply", epilog=example("roster apply data/plans/roster-101-20261123-081500.json"))
 @click.argument("plan", type=FILE)
+@click.option(
+    "--despite-refused", is_flag=True, help="Apply it however many rows of the roster the plan refuses."
+)
 @_DRY
 @_BUILD
-def apply_roster(plan: Path, dry: bool, build: bool) -> None:
+def apply_roster(plan: Path, dry: bool, build: bool, despite_refused: bool) -> None:
     """Carry out a plan, and nothing else; run it again where it was interrupted."""
     settings = load_settings()
     from pipelines.cli.writing.roster import run_apply
 
-    sys.exit(run_apply(settings, plan, dry=dry, build=build))
+    sys.exit(run_apply(settings, plan, dry=dry, build=build, despite_refused=despite_refused))
 
 
 @click.group(cls=Group, epilog=example("attendance write marks.csv --school 101"))

@@ -7,7 +7,7 @@ from pipelines.cli.display import USAGE, complain, console, show
 from pipelines.cli.writing.bench import Bench, Done, run_writing
 from pipelines.settings import Settings
 from pipelines.writes.plans import prune
-from pipelines.writes.rosters import apply_roster, plan_roster
+from pipelines.writes.rosters import apply_roster, plan_roster, results_path
 
 #: Rows of each kind that the terminal shows.
 SHOWN = 10
@@ -44,7 +44,9 @@ def run_plan(
     return status or int(any(refused))
 
 
-def run_apply(settings: Settings, path: Path, *, dry: bool, build: bool) -> int:
+def run_apply(
+    settings: Settings, path: Path, *, dry: bool, build: bool, despite_refused: bool = False
+) -> int:
     """Carry out a plan. The exit status."""
     try:
         plan = load_plan(path)
@@ -53,7 +55,9 @@ def run_apply(settings: Settings, path: Path, *, dry: bool, build: bool) -> int:
         return USAGE
 
     async def work(bench: Bench) -> Done:
-        applied, loaded = await apply_roster(settings, bench.runtime, bench.desk, path, dry=dry)
+        applied, loaded = await apply_roster(
+            settings, bench.runtime, bench.desk, path, dry=dry, despite_refused=despite_refused
+        )
         return Done(applied.outcomes, loaded, applied.stopped)
 
     return run_writing(
@@ -64,7 +68,7 @@ def run_apply(settings: Settings, path: Path, *, dry: bool, build: bool) -> int:
         work,
         dry=dry,
         build=build,
-        results=path.with_suffix(".result.csv"),
+        results=results_path(path),
     )
 
 
