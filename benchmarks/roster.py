@@ -1,0 +1,159 @@
+"""A roster of which little has changed: planned, applied, and read again, against the simulator.
+
+    .venv/bin/python -m benchmarks.roster [--rows 10000] [--changed 0.01]
+
+Everybody is loaded before. Each step is a process of its own, so that its memory is its own; seconds are
+those of the step without the start of the process. Requests are those that the simulator answered, without
+tokens.
+"""
+
+import argparse
+import asyncio
+import csv
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from campus.registry import RESOURCES
+from loading.chain import load_school
+from loading.runtime import Runtime
+from loading.slice_loader import Loader
+from loading.writes.journal import Errand
+from loading.writes.outcomes import counted
+from loading.writes.reread import cause_of_writing
+from pipelines.resources import open_runtime
+from pipelines.settings import Settings, load_settings
+from pipelines.writes.desk import open_desk
+from pipelines.writes.rosters import apply_roster, plan_roster
+from simulator.process import RunningSimulator, running
+
+SCHOOL = 101
+#: What shows the people that a roster is about.
+SHOWN_IN = ("reflections", "students", "teachers", "user_fields", "v1_users")
+COLUMNS = ("outer_id", "usin", "name", "role", "graduates_in", "phone")
+#: Of the simulator's students about so many have an outer_id.
+SHARE_WITH_OUTER_ID = 0.65
+
+
+def main() -> None:
+    """Measure and print a table."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--rows", type=int, default=10_000)
+    arguments.add_argument("--changed", type=float, default=0.01)
+    arguments.add_argument("--child", nargs=2, metavar=("STEP", "FILE"), help=argparse.SUPPRESS)
+    options = arguments.parse_args()
+    if options.child:
+        print(json.dumps(asyncio.run(step(*options.child))))
+        return
+    students = int(options.rows / SHARE_WITH_OUTER_ID)
+    with (
+        running(schools=1, students=students, semesters=1) as platform,
+        tempfile.TemporaryDirectory() as home,
+    ):
+        roster = Path(home) / "roster.csv"
+        rows, changes = write_roster(platform, roster, options.rows, options.changed)
+        _child(platform, home, "load", str(roster))
+        print(f"{rows} rows, {changes} of them changed; {len(_people(platform))} users")
+        print(f"{'':6}{'s':>8}{'CPU s':>8}{'rows/s':>9}{'requests':>10}{'a change':>10}{'peak MB':>9}")
+        for name in ("plan", "apply"):
+            platform.clear_log()
+            found = _child(platform, home, name, str(roster))
+            kinds = Counter(map(_kind, platform.log()))
+            del kinds["token"]
+            requests = sum(kinds.values())
+            print(
+                f"{name:6}{found['seconds']:8.1f}{found['cpu']:8.1f}{rows / found['seconds']:9.0f}"
+                f"{requests:10}{requests / changes:10.1f}{found['peak_mb']:9.0f}"
+            )
+            print("      ", ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
+            print("      ", found["told"])
+
+
+def write_roster(platform: RunningSimulator, path: Path, most: int, share: float) -> tuple[int, int]:
+    """A roster of students who are there, some of whom have another phone; how many rows, and how many of
+    those."""
+    people = [one for one in _people(platform) if one["outer_id"] and one["role"] == 1][:most]
+    rows = [{name: one[name] for name in COLUMNS} for one in people]
+    changed = rows[:: round(1 / share)]
+    for row in changed:
+        row["phone"] = "13800000000"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+    return len(rows), len(changed)
+
+
+async def step(name: str, file: str) -> dict[str, Any]:
+    """Do one step in this process, and measure it."""
+    settings = load_settings()
+    with open_runtime(settings) as runtime:
+        started, cpu = time.monotonic(), time.process_time()
+        told = await STEPS[name](settings, runtime, file)
+        seconds, cpu = time.monotonic() - started, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"seconds": seconds, "cpu": cpu, "peak_mb": peak, "told": told}
+
+
+async def _load(settings: Settings, runtime: Runtime, file: str) -> str:
+    async with open_desk(settings, runtime, Errand("benchmark", file), dry=True) as desk:
+        loader = Loader(runtime, desk.client, cause_of_writing(), {})
+        specs = [RESOURCES[name] for name in SHOWN_IN]
+        return ", ".join([one.status async for one in load_school(loader, SCHOOL, [], specs)])
+
+
+async def _plan(settings: Settings, runtime: Runtime, file: str) -> str:
+    async with open_desk(settings, runtime, Errand("benchmark", file), dry=True) as desk:
+        made = await plan_roster(settings, desk, SCHOOL, file, delete=False, link_by_usin=False)
+    return f"{len(made.plan.steps)} steps, {len(made.plan.refused)} refused"
+
+
+async def _apply(settings: Settings, runtime: Runtime, file: str) -> str:
+    [path] = (settings.home / "plans").glob("*.json")
+    async with open_desk(settings, runtime, Errand("benchmark", path.stem)) as desk:
+        applied, loaded = await apply_roster(settings, runtime, desk, path, dry=False)
+    read = ", ".join(f"{one.spec.name} {one.status}" for one in loaded)
+    return f"{dict(counted(applied.outcomes))} {applied.stopped}; read again: {read}"
+
+
+STEPS = {"load": _load, "plan": _plan, "apply": _apply}
+
+
+def _child(platform: RunningSimulator, home: str, name: str, file: str) -> dict[str, Any]:
+    environment = {
+        **os.environ,
+        "CAMPUS_HOME": home,
+        "CAMPUS_BASE_URL": platform.base_url,
+        "CAMPUS_CLIENT_ID": platform.client_id,
+        "CAMPUS_CLIENT_SECRET": platform.client_secret,
+        "CAMPUS_ALLOW_WRITES": "true",
+    }
+    command = [sys.executable, "-m", "benchmarks.roster", "--child", name, file]
+    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def _people(platform: RunningSimulator) -> list[dict[str, Any]]:
+    return [one["row"] for one in platform.rows("v1_users", SCHOOL) if not one["trashed"]]
+
+
+def _kind(entry: dict[str, Any]) -> str:
+    """What a request was for."""
+    if entry["path"].endswith("/tokens"):
+        return "token"
+    if entry["path"].startswith("/api/v3/"):
+        return "lists of v3"
+    if "outer_id" in entry["query"]:
+        return "looks at one user"
+    return f"{entry['method']} {'lists of users' if entry['method'] == 'GET' else 'of a user'}"
+
+
+if __name__ == "__main__":
+    main()
