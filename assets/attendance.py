@@ -4,7 +4,7 @@ A night or a sync reads what is due: weeks that were never loaded, and of the ot
 trailing window. Weeks that a person asks for, and all weeks of a full load, are read whole.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from datetime import date, datetime
 
 import dagster as dg
@@ -12,7 +12,15 @@ import uvloop
 
 from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
 from assets.partitions import ATTENDANCE_WEEKS, asked_for
-from assets.resource_assets import asset_key, loaded_whole, raise_failed, raw_asset, record, whole_spec
+from assets.resource_assets import (
+    StepContext,
+    asset_key,
+    loaded_whole,
+    raise_failed,
+    raw_asset,
+    record,
+    whole_spec,
+)
 from campus.attendance.calendar import Calendar
 from campus.http.client import Client
 from campus.http.errors import Halt
@@ -49,26 +57,33 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
     pool="platform",
 )
 def attendance(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
-    """Load the weeks of the run; both tables, since one answer holds the rows of both."""
+    """Load the weeks of the run."""
+    yield from load_attendance(context, context.partition_keys, context.selected_asset_keys)
+
+
+def load_attendance(
+    context: StepContext, keys: Sequence[str], assets: Collection[dg.AssetKey]
+) -> Iterator[dg.AssetCheckResult]:
+    """Load teaching weeks; both tables, since one answer holds the rows of both."""
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     with batched(runtime.lake):
-        loaded, halts = uvloop.run(_load_all(context, runtime, cause))
+        loaded, halts = uvloop.run(_load_all(context, runtime, cause, keys))
     began = tell_drift(runtime, cause, sources_of(loaded))
     for spec in ATTENDANCE:
         asset = asset_key(spec.name)
-        if asset in context.selected_asset_keys:
+        if asset in assets:
             yield loaded_whole(asset, (one for one in loaded if one.spec is spec))
             yield no_drift(asset, [one for one in began if one.resource == spec.name])
     raise_failed(context, loaded, halts=halts)
 
 
 async def _load_all(
-    context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause
+    context: StepContext, runtime: Runtime, cause: Cause, keys: Sequence[str]
 ) -> tuple[list[Loaded], list[Halt]]:
     loaded: list[Loaded] = []
     halts: list[Halt] = []
-    asked = asked_for(context.partition_keys, weeks_by_school)
+    asked = asked_for(keys, weeks_by_school)
     done = committed(runtime.lake, cause.sync_id, asked)
     async with connected(runtime, [spec.scopes for spec in ATTENDANCE]) as client:
         for school_id, semesters in asked.items():

@@ -6,7 +6,7 @@ run's cause has committed is not asked for again.
 
 import asyncio
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
@@ -15,7 +15,7 @@ import uvloop
 from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
 from assets.freshness import NIGHTLY
 from assets.partitions import DATASET_SEGMENTS, asked_for
-from assets.resource_assets import loaded_whole, materialized, raise_failed, whole_spec
+from assets.resource_assets import StepContext, loaded_whole, materialized, raise_failed, whole_spec
 from campus.datasets.selection import SelectionError
 from campus.http.client import Client
 from campus.http.errors import Halt
@@ -66,24 +66,31 @@ class Job:
 )
 def dataset_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
     """Load the segments of the run."""
+    yield from load_datasets(context, context.partition_keys, context.selected_asset_keys)
+
+
+def load_datasets(
+    context: StepContext, keys: Sequence[str], _assets: Collection[dg.AssetKey]
+) -> Iterator[dg.AssetCheckResult]:
+    """Load segments of datasets."""
     runtime = told(context.resources.campus, context.log)
     cause = cause_of(context.run.run_id, context.run.tags)
     with batched(runtime.lake):
-        loaded, problems, halts = uvloop.run(_load_all(context, runtime, cause))
+        loaded, problems, halts = uvloop.run(_load_all(context, runtime, cause, keys))
     yield loaded_whole(RECORDS, loaded, problems)
     yield no_drift(RECORDS, tell_drift(runtime, cause, sources_of(loaded)))
     raise_failed(context, loaded, problems, halts)
 
 
 async def _load_all(
-    context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause
+    context: StepContext, runtime: Runtime, cause: Cause, keys: Sequence[str]
 ) -> tuple[list[Loaded], list[str], list[Halt]]:
     """The outcome of each segment, in words why others could not be asked for, and why schools, or all of
     them, were read no further."""
     loaded: dict[Job, Loaded] = {}
     halts: list[Halt] = []
     async with connected(runtime, [DATASETS.scopes]) as client:
-        jobs, problems = _jobs(runtime, client, cause, list(context.partition_keys))
+        jobs, problems = _jobs(runtime, client, cause, keys)
         total = Counter(job.loader for job in jobs)
         ended: dict[DatasetLoader, list[Loaded]] = defaultdict(list)
         # Segments whose empty answers were believed before the platform was caught saying so wrongly.
@@ -114,7 +121,9 @@ async def _load_all(
     return list(loaded.values()), problems, halts
 
 
-def _jobs(runtime: Runtime, client: Client, cause: Cause, keys: list[str]) -> tuple[deque[Job], list[str]]:
+def _jobs(
+    runtime: Runtime, client: Client, cause: Cause, keys: Sequence[str]
+) -> tuple[deque[Job], list[str]]:
     """The segments to load, and in words why some cannot be asked for."""
     jobs: deque[Job] = deque()
     problems: list[str] = []
@@ -168,7 +177,7 @@ def _loader(
     return DatasetLoader(runtime, client, cause, plan, asked, segments, mine, commits, last)
 
 
-def record(context: dg.AssetExecutionContext, one: LoadedSegment) -> None:
+def record(context: StepContext, one: LoadedSegment) -> None:
     """Tell Dagster the outcome of a segment, as soon as it is committed."""
     loaded = one.loaded
     partition = segment_key(loaded.slice.school_id, one.table, one.segment)

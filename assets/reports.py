@@ -4,7 +4,7 @@ with every combination of its matrix."""
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import dagster as dg
 import uvloop
@@ -13,6 +13,7 @@ from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
 from assets.freshness import NIGHTLY
 from assets.partitions import REPORT_RESULTS, asked_for
 from assets.resource_assets import (
+    StepContext,
     asset_key,
     described,
     loaded_whole,
@@ -71,14 +72,21 @@ RESULTS_AT_A_TIME = 4
     pool="platform",
 )
 def report_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
-    """Load the results of the run; both tables, since one answer holds the rows of both."""
+    """Load the results of the run."""
+    yield from load_reports(context, context.partition_keys, context.selected_asset_keys)
+
+
+def load_reports(
+    context: StepContext, keys: Sequence[str], assets: Collection[dg.AssetKey]
+) -> Iterator[dg.AssetCheckResult]:
+    """Load results of reports; both tables, since one answer holds the rows of both."""
     runtime = told(context.resources.campus, context.log)
     run = _Run(context, runtime)
     cause = cause_of(context.run.run_id, context.run.tags)
     with batched(runtime.lake):
-        uvloop.run(run.load(cause))
+        uvloop.run(run.load(cause, keys))
     began = tell_drift(runtime, cause, sources_of(run.loaded))
-    for asset in sorted(context.selected_asset_keys):
+    for asset in sorted(assets):
         mine = (one for one in run.loaded if (one.spec is REPORT_FIELDS) == (asset == FIELDS))
         yield loaded_whole(asset, mine, run.problems)
         yield no_drift(
@@ -91,18 +99,18 @@ class _Run:
     """What one run loads: the outcome of each slice, what is wrong with whole reports, and why schools, or
     all of them, were read no further."""
 
-    def __init__(self, context: dg.AssetExecutionContext, runtime: Runtime) -> None:
+    def __init__(self, context: StepContext, runtime: Runtime) -> None:
         self._context, self._runtime = context, runtime
         self._places = asyncio.Semaphore(RESULTS_AT_A_TIME)
         self.loaded: list[Loaded] = []
         self.problems: list[str] = []
         self.halts: list[Halt] = []
 
-    async def load(self, cause: Cause) -> None:
-        """Load the results of the run's partitions, report by report."""
+    async def load(self, cause: Cause, keys: Sequence[str]) -> None:
+        """Load the results of these partitions, report by report."""
         due: dict[tuple[int, str], list[Result]] = defaultdict(list)
         runtime = self._runtime
-        asked = asked_for(self._context.partition_keys, results_of)
+        asked = asked_for(keys, results_of)
         done = committed(runtime.lake, cause.sync_id, {result.school_id for result in asked})
         async with connected(runtime, [REPORT_FIELDS.scopes]) as client:
             loader = ReportLoader(runtime, client, cause, done)

@@ -5,7 +5,7 @@ is noted while the others go on. What loaded is recorded partition by partition 
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 import dagster as dg
@@ -34,6 +34,17 @@ LOADED_WHOLE = "loaded_whole"
 # On a run that ended as nothing more could be read of the platform.
 HALTED_TAG = "campus/halted"
 
+#: What a load tells Dagster its outcome by: a step of assets, or one of a school's night.
+StepContext = dg.AssetExecutionContext | dg.OpExecutionContext
+#: Loads partitions of some assets, these keys of these assets; gives what its checks found, and ends with
+#: dagster.Failure where a slice has failed.
+LoadStep = Callable[[StepContext, Sequence[str], Collection[dg.AssetKey]], Iterator[dg.AssetCheckResult]]
+
+
+def is_halted(tags: Mapping[str, str]) -> bool:
+    """Whether a run has ended as nothing more could be read of the platform."""
+    return tags.get(HALTED_TAG) == "true"
+
 
 def asset_key(name: str) -> dg.AssetKey:
     """The asset of a raw table; dbt's sources have the same key."""
@@ -41,9 +52,13 @@ def asset_key(name: str) -> dg.AssetKey:
 
 
 def resource_assets(
-    name: str, group: str, specs: Sequence[ResourceSpec], partitions: dg.PartitionsDefinition
+    name: str,
+    group: str,
+    specs: Sequence[ResourceSpec],
+    partitions: dg.PartitionsDefinition,
+    load_step: LoadStep,
 ) -> dg.AssetsDefinition:
-    """The assets of some resources, loaded together for any schools and semesters."""
+    """The assets of some resources, loaded together by `load_step` for any schools and semesters."""
 
     @dg.multi_asset(
         name=name,
@@ -55,28 +70,37 @@ def resource_assets(
         pool="platform",
     )
     def load(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        runtime = told(context.resources.campus, context.log)
-        cause = cause_of(context.run.run_id, context.run.tags)
-        names = {key.path[-1] for key in context.selected_asset_keys}
-        selected = [spec for spec in specs if spec.name in names]
-        with batched(runtime.lake):
-            loaded, halts = uvloop.run(_load_all(context, runtime, cause, selected))
-        try:
-            measure_misses(runtime, cause, loaded)
-        except sqlite3.Error as error:
-            context.log.warning(f"what pushes have missed was not measured, as the inbox is damaged: {error}")
-        began = tell_drift(runtime, cause, sources_of(loaded))
-        for spec in selected:
-            asset = asset_key(spec.name)
-            yield loaded_whole(asset, (one for one in loaded if one.spec.name == spec.name))
-            yield no_drift(asset, [one for one in began if one.resource == spec.name])
-        raise_failed(context, loaded, halts=halts)
+        yield from load_step(context, context.partition_keys, context.selected_asset_keys)
 
     return load
 
 
+def load_resources(
+    specs: Sequence[ResourceSpec],
+    context: StepContext,
+    keys: Sequence[str],
+    assets: Collection[dg.AssetKey],
+) -> Iterator[dg.AssetCheckResult]:
+    """Load semesters of schools: those of `specs` that are among the assets."""
+    runtime = told(context.resources.campus, context.log)
+    cause = cause_of(context.run.run_id, context.run.tags)
+    selected = [spec for spec in specs if asset_key(spec.name) in assets]
+    with batched(runtime.lake):
+        loaded, halts = uvloop.run(_load_all(context, runtime, cause, keys, selected))
+    try:
+        measure_misses(runtime, cause, loaded)
+    except sqlite3.Error as error:
+        context.log.warning(f"what pushes have missed was not measured, as the inbox is damaged: {error}")
+    began = tell_drift(runtime, cause, sources_of(loaded))
+    for spec in selected:
+        asset = asset_key(spec.name)
+        yield loaded_whole(asset, (one for one in loaded if one.spec.name == spec.name))
+        yield no_drift(asset, [one for one in began if one.resource == spec.name])
+    raise_failed(context, loaded, halts=halts)
+
+
 def raise_failed(
-    context: dg.AssetExecutionContext,
+    context: StepContext,
     loaded: Sequence[Loaded] = (),
     problems: Sequence[str] = (),
     halts: Sequence[Halt] = (),
@@ -132,12 +156,16 @@ def _of_resource(spec: ResourceSpec) -> dict[str, object]:
 
 
 async def _load_all(
-    context: dg.AssetExecutionContext, runtime: Runtime, cause: Cause, selected: Sequence[ResourceSpec]
+    context: StepContext,
+    runtime: Runtime,
+    cause: Cause,
+    keys: Sequence[str],
+    selected: Sequence[ResourceSpec],
 ) -> tuple[list[Loaded], list[Halt]]:
     """The outcome of each slice, and why schools, or all of them, were read no further."""
     loaded: list[Loaded] = []
     halts: list[Halt] = []
-    asked = asked_for(context.partition_keys, semesters_by_school)
+    asked = asked_for(keys, semesters_by_school)
     done = committed(runtime.lake, cause.sync_id, asked)
     scopes = [spec.scopes for spec in selected if spec.scopes]
     async with connected(runtime, scopes) as client:
@@ -155,7 +183,7 @@ async def _load_all(
 
 
 def record(
-    context: dg.AssetExecutionContext,
+    context: StepContext,
     one: Loaded,
     semesters: Sequence[int] = (),
     more: Mapping[str, str | int] | None = None,
@@ -167,7 +195,7 @@ def record(
 
 
 def materialized(
-    context: dg.AssetExecutionContext,
+    context: StepContext,
     one: Loaded,
     asset: dg.AssetKey,
     partitions: Iterable[str],

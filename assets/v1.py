@@ -1,7 +1,10 @@
 """The v1 generation but for attendance: classes, users, timetables, transcripts, devices and cards."""
 
+from functools import partial
+
 from assets.partitions import V1_SEMESTERS
-from assets.resource_assets import resource_assets
+from assets.resource_assets import load_resources, resource_assets
 from campus.registry import V1_DATA
 
-v1_data = resource_assets("load_v1_data", "v1", V1_DATA, V1_SEMESTERS)
+load_v1_data = partial(load_resources, V1_DATA)
+v1_data = resource_assets("load_v1_data", "v1", V1_DATA, V1_SEMESTERS, load_v1_data)

@@ -51,6 +51,23 @@ def test_a_step_can_have_checks_of_what_it_reads() -> None:
     assert [spec.asset_key for spec in step.check_specs] == [dg.AssetKey("read")], LOOK
 
 
+def test_a_step_of_no_asset_can_tell_what_a_check_found() -> None:
+    key = dg.AssetCheckKey(dg.AssetKey("any"), "whole")
+
+    @dg.op
+    def step(context: dg.OpExecutionContext) -> None:
+        found = dg.AssetCheckEvaluation(asset_key=key.asset_key, check_name=key.name, passed=True)
+        _holder().tell_check(context, found)
+
+    @dg.job
+    def job() -> None:
+        step()
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert job.execute_in_process(instance=instance).success
+        assert instance.event_log_storage.get_asset_check_execution_history(key, limit=1), LOOK
+
+
 def test_no_process_imports_dbt() -> None:
     code = "import sys, pipelines.definitions, pipelines.cli.commands; print('dbt' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
