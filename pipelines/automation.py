@@ -1,6 +1,7 @@
-"""What runs by itself: the nightly discovery, one load a school after it, one publication after the loads."""
+"""What runs by itself: the nightly discovery, one run a school after it, one publication after the loads."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -10,28 +11,44 @@ import duckdb
 
 from assets.dagster_private import AssetJob
 from assets.models import NOTHING_CHANGED, is_published, note_unchanged
-from assets.partitions import ATTENDANCE_WEEKS, SCHOOL_SEMESTERS, V1_SEMESTERS
-from assets.resource_assets import HALTED_TAG, asset_key
-from loading.attendance.weeks import weeks_to_ask
-from loading.discovery.semesters import OF_V1, OF_V3
-from loading.partition_keys import partition_key, school_of
-from loading.runtime import FULL_TAG, SYNC_ID_TAG
+from assets.partitions import SCHOOL_SEMESTERS, V1_SEMESTERS
+from assets.resource_assets import is_halted
+from loading.partition_keys import NO_SCHOOL, keys_by_school, partition_key, school_of
+from loading.runtime import FULL_TAG, SYNC_ID_TAG, cause_of
 from loading.tables import TABLES
-from pipelines.due import RANGE_START, due_keys, of_schools, school_ranges, school_tags
+from pipelines.due import due_keys, groups_of, night_tags
 from pipelines.interrupted import UNFINISHED, close_gone_runs
 from pipelines.launches import is_of_a_command
+from pipelines.nights.loads import LOADS, Load
+from pipelines.nights.school_night import SCHOOL_NIGHT, night_config
 from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
+from pipelines.writers import living
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
-from warehouse.load.load_log import held_back, holds_a_load, last_load, retired
+from warehouse.load.load_log import held_back, holds_a_load, last_loads, retired
 from warehouse.load.log_writer import standing_rows
 from warehouse.publish.build import models_version
 from warehouse.publish.publish import made_by
 
-# On the run that discovers: whether the loads after it read older semesters too.
-EVERY_SEMESTER_TAG = "campus/every_semester"
-OF_A_COMMAND = "A command has run it, and runs what follows itself."
+# On the run that discovers: whether the loads after it read older semesters too; and its own id once all of
+# them have been asked for, since one that is executed again has the tags of the one before.
+EVERY_SEMESTER_TAG, ALL_ASKED_TAG = "campus/every_semester", "campus/all_asked"
+ENDS = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
+#: Each request is a run that the daemon makes before it asks any other sensor.
+SCHOOLS_A_TICK = 25
+#: Discoveries that are looked at for the last one that no command has launched.
+LATEST = 10
+#: In a cursor and a run's key, and what stands for a school once all are asked for.
+SEAM, EVERYBODY = "|", "all"
+#: Seconds for which a publication waits for the loads after a discovery to be asked for: their sensor may
+#: have been turned off.
+ASKED_WITHIN = 3600.0
+#: The loads of semesters, and the table that lists them.
+SEMESTERS: dict[dg.DynamicPartitionsDefinition, str] = {
+    SCHOOL_SEMESTERS: "semesters",
+    V1_SEMESTERS: "v1_semesters",
+}
 
 
 def nightly(settings: Settings, discovery: AssetJob) -> dg.ScheduleDefinition:
@@ -55,160 +72,149 @@ def nightly(settings: Settings, discovery: AssetJob) -> dg.ScheduleDefinition:
     return schedule
 
 
-def loads_after_discovery(
-    settings: Settings,
-    discovery: AssetJob,
-    base_data: AssetJob,
-    v1: AssetJob,
-    whole: Sequence[tuple[AssetJob, dg.DynamicPartitionsDefinition]],
-    status: dg.DagsterRunStatus,
-) -> dg.SensorDefinition:
+def loads_after_discovery(settings: Settings, discovery: str) -> dg.SensorDefinition:
     """The sensor that asks for the loads of each school once discovery has ended. Also when it has failed:
-    that one school cannot be read is no reason to leave out the others. `whole`: what has no semesters, and
-    is asked for with all of its partitions."""
-    by_semester = (
-        (base_data, OF_V3, SCHOOL_SEMESTERS, "semesters"),
-        (v1, OF_V1, V1_SEMESTERS, "v1_semesters"),
-    )
+    that one school cannot be read is no reason to leave out the others.
 
-    @dg.run_status_sensor(
-        name=f"loads_after_discovery_{status.value.lower()}",
-        run_status=status,
-        monitored_jobs=[discovery],
-        request_jobs=[base_data, v1, *(job for job, _ in whole)],
+    Its cursor is the discovery and the last school that was asked for."""
+
+    @dg.sensor(
+        name="loads_after_discovery",
+        job_name=SCHOOL_NIGHT,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        minimum_interval_seconds=30,
-        description="The loads of each school: its current semester, on one night a week every semester, its "
-        "datasets and its reports.",
+        minimum_interval_seconds=10,
+        description="One run a school: its current semester, on one night a week every semester, its "
+        f"attendance, its datasets and its reports. At most {SCHOOLS_A_TICK} schools at a time.",
     )
-    def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
-        instance, run = context.instance, context.dagster_run
-        if is_of_a_command(run.tags):
-            yield dg.SkipReason(OF_A_COMMAND)
+    def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
+        instance = context.instance
+        run = last_discovery(instance, discovery)
+        asked, _, last = (context.cursor or "").partition(SEAM)
+        if context.cursor is None:
+            # What ended before this sensor was ever asked has been seen to.
+            context.update_cursor(f"{run.run_id if run else ''}{SEAM}{EVERYBODY}")
+            yield dg.SkipReason("The loads follow the next discovery.")
             return
-        if HALTED_TAG in run.tags:
+        if run is None or (run.run_id == asked and last == EVERYBODY):
+            yield dg.SkipReason("All loads of the last discovery are asked for.")
+            return
+        if is_halted(run.tags):
+            context.update_cursor(f"{run.run_id}{SEAM}{EVERYBODY}")
             yield dg.SkipReason("The discovery has ended as nothing more could be read of the platform.")
             return
-        every_semester = run.tags.get(EVERY_SEMESTER_TAG, "false")
-        # Once a week in full: neither a change that moves no updated_at nor a mark that is very late shows
-        # otherwise.
-        tags = {SYNC_ID_TAG: run.tags.get(SYNC_ID_TAG, run.run_id), FULL_TAG: every_semester}
-        lake = Lake(str(settings.lake_root))
-        for job, specs, partitions, table in by_semester:
-            keys = instance.get_dynamic_partitions(partitions.name or "")
-            mine, current = of_schools(keys, settings.school_ids), current_keys(lake, table)
-            loaded = [instance.get_materialized_partitions(asset_key(spec.name)) for spec in specs]
-            # A semester that comes back after it was retired is as good as new, and rows in quarantine may
-            # have been mended, or be readable to this version.
-            tables = {spec.name for spec in specs}
-            everywhere = set.intersection(*loaded) - retired(lake, tables) - held_back(lake, tables)
-            wanted = due_keys(mine, current, everywhere, every_semester=every_semester == "true")
-            yield from _requests(lake, run.run_id, job, keys, wanted, tags)
-        for job, partitions in whole:
-            keys = instance.get_dynamic_partitions(partitions.name or "")
-            yield from _requests(lake, run.run_id, job, keys, of_schools(keys, settings.school_ids), tags)
+        after = int(last) if run.run_id == asked else NO_SCHOOL
+        schools = [each for each in _schools(instance, settings) if each > after]
+        if not schools:
+            # Not with the last requests: they are runs only once this sensor is asked again.
+            instance.add_run_tags(run.run_id, {ALL_ASKED_TAG: run.run_id})
+            context.update_cursor(f"{run.run_id}{SEAM}{EVERYBODY}")
+            yield dg.SkipReason("All loads of the discovery are asked for.")
+            return
+        together = settings.options.runs.schools_per_run
+        now_asked = schools[: SCHOOLS_A_TICK // together * together]
+        yield from _requests(instance, settings, run, now_asked)
+        context.update_cursor(f"{run.run_id}{SEAM}{now_asked[-1]}")
 
     return sensor
 
 
-def attendance_after_classes(
-    settings: Settings, base_data: AssetJob, v1: AssetJob, attendance: AssetJob, status: dg.DagsterRunStatus
-) -> dg.SensorDefinition:
-    """The sensor that asks for a school's attendance once its classes and students are loaded, which the
-    questions name. Also when that has failed: what the lake holds of them is good enough to ask with."""
-    before = (base_data.name, v1.name)
-
-    @dg.run_status_sensor(
-        name=f"attendance_after_classes_{status.value.lower()}",
-        run_status=status,
-        monitored_jobs=[base_data, v1],
-        request_jobs=[attendance],
-        default_status=dg.DefaultSensorStatus.RUNNING,
-        minimum_interval_seconds=15,
-        description="The attendance of each school: weeks never loaded and the trailing window, on one night "
-        "a week all of it.",
+def last_discovery(instance: dg.DagsterInstance, discovery: str) -> dg.DagsterRun | None:
+    """The last discovery that has ended; a command runs what follows its own ones itself."""
+    ended = dg.RunsFilter(job_name=discovery, statuses=ENDS)
+    return next(
+        (run for run in instance.get_runs(ended, limit=LATEST) if not is_of_a_command(run.tags)), None
     )
-    def sensor(context: dg.RunStatusSensorContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
-        instance, tags = context.instance, context.dagster_run.tags
-        sync_id, start = tags.get(SYNC_ID_TAG), tags.get(RANGE_START)
-        if is_of_a_command(tags):
-            yield dg.SkipReason(OF_A_COMMAND)
-            return
-        if sync_id is None or start is None:
-            yield dg.SkipReason("Not a night's load: who asks for classes alone gets them alone.")
-            return
-        school_id = school_of(start)
-        runs = [
-            run
-            for run in instance.get_runs(dg.RunsFilter(tags={SYNC_ID_TAG: sync_id}))
-            if run.job_name in before and school_of(run.tags.get(RANGE_START, start)) == school_id
-        ]
-        if {run.job_name for run in runs} != set(before) or any(run.status in UNFINISHED for run in runs):
-            yield dg.SkipReason(f"School {school_id} is still being loaded.")
-            return
-        if all(HALTED_TAG in run.tags for run in runs):
-            yield dg.SkipReason("Nothing more could be read of the platform.")
-            return
-        keys = instance.get_dynamic_partitions(ATTENDANCE_WEEKS.name or "")
-        full = tags.get(FULL_TAG, "false")
-        lake = Lake(str(settings.lake_root))
-        wanted = weeks_to_ask(
-            lake,
-            attendance_settings(settings),
-            of_schools(keys, [school_id]),
-            full=full == "true",
-        )
-        yield from _requests(lake, sync_id, attendance, keys, wanted, {SYNC_ID_TAG: sync_id, FULL_TAG: full})
 
-    return sensor
+
+def _schools(instance: dg.DagsterInstance, settings: Settings) -> list[int]:
+    """The schools that there is anything to load of."""
+    keys = (key for load in LOADS for key in load.keys(instance, settings.school_ids))
+    return sorted({school_of(key) for key in keys} - {NO_SCHOOL})
 
 
 def _requests(
-    lake: Lake,
-    asked_by: str,
-    job: AssetJob,
-    keys: Sequence[str],
-    wanted: Iterable[str],
-    tags: Mapping[str, str],
+    instance: dg.DagsterInstance, settings: Settings, discovery: dg.DagsterRun, schools: Sequence[int]
 ) -> Iterator[dg.RunRequest]:
-    """One run a school of the job, as far as the wanted ones of its partition keys stand together.
-    `asked_by`: what none of these runs is asked for twice by."""
-    for stretch in school_ranges(keys, wanted):
+    every_semester = discovery.tags.get(EVERY_SEMESTER_TAG, "false")
+    # Once a week in full: neither a change that moves no updated_at nor a mark that is very late shows
+    # otherwise.
+    cause = discovery.tags.get(SYNC_ID_TAG, discovery.run_id)
+    tags = {SYNC_ID_TAG: cause, FULL_TAG: every_semester}
+    lake = Lake(str(settings.lake_root))
+    due = {
+        load.job: keys_by_school(
+            _due_semesters(instance, lake, load, schools, every_semester=every_semester == "true")
+        )
+        for load in LOADS
+        if load.partitions in SEMESTERS
+    }
+    for group in groups_of(schools, settings.options.runs.schools_per_run):
+        partitions = {job: [key for each in group for key in keys.get(each, ())] for job, keys in due.items()}
         yield dg.RunRequest(
-            run_key=f"{asked_by}|{job.name}|{stretch.start}",
-            job_name=job.name,
-            tags={**stretch.tags, **school_tags(lake, stretch.school_id), **tags},
+            run_key=f"{discovery.run_id}{SEAM}{group[0]}",
+            run_config=night_config(partitions),
+            tags={**night_tags(lake, group), **tags},
         )
 
 
-def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefinition:
-    """The sensor that asks for one publication when the lake is newer than the published file, or the models
-    are other ones, and no run is under way: after a night, a backfill, or a single asset, whether all of it
-    succeeded or not, and after an upgrade."""
+def _due_semesters(
+    instance: dg.DagsterInstance, lake: Lake, load: Load, schools: Sequence[int], *, every_semester: bool
+) -> list[str]:
+    """The semesters that a night loads of these schools."""
+    keys = load.keys(instance, schools)
+    if every_semester:
+        return keys
+    loaded = [instance.get_materialized_partitions(key) for key in load.assets.keys]
+    # A semester that comes back after it was retired is as good as new, and rows in quarantine may have been
+    # mended, or be readable to this version.
+    tables = {key.path[-1] for key in load.assets.keys}
+    everywhere = set.intersection(*loaded) - retired(lake, tables) - held_back(lake, tables)
+    return due_keys(keys, current_keys(lake, SEMESTERS[load.partitions]), everywhere)
+
+
+def publish_after_loads(settings: Settings, discovery: str, publish: AssetJob) -> dg.SensorDefinition:
+    """The sensor that asks for one publication when loads have ended that the published file lacks, or the
+    models are other ones: after a night, a backfill, or a single asset, whether all of it succeeded or not,
+    and after an upgrade. All runs of a cause are waited for. Nothing is published in the middle of a night,
+    but a backfill, which may take days, holds up nothing else."""
 
     @dg.sensor(
         name="publish_after_loads",
         job=publish,
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=60,
-        description="Build and publish the warehouse once the loads have ended.",
+        description="Build and publish the warehouse once the loads of a night, or of another cause, have "
+        "ended.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        for job in close_gone_runs(context.instance, settings):
+        instance = context.instance
+        for job in close_gone_runs(instance, settings):
             context.log.warning(f"{job}: a run whose process is gone was closed.")
-        if context.instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED), limit=1):
-            return dg.SkipReason("A run is under way.")
+        if instance.get_run_records(dg.RunsFilter(job_name=publish.name, statuses=UNFINISHED), limit=1):
+            return dg.SkipReason("A publication is under way.")
+        if any(writer.alone for writer in living(settings)):
+            return dg.SkipReason("A command is under way, which publishes itself.")
+        # Before the lake is looked at: what ends meanwhile is left to the next look.
+        runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
+        of_nights = [run for run in runs if run.job_name in (discovery, SCHOOL_NIGHT)]
+        if of_nights or is_being_asked_for(instance, discovery):
+            return dg.SkipReason("A night is under way.")
+        under_way = {cause_of(run.run_id, run.tags).sync_id for run in runs}
         lake = Lake(str(settings.lake_root))
-        last = last_load(lake)
-        if last is None or not holds_a_load(lake):
+        if not holds_a_load(lake):
             return dg.SkipReason("Nothing has been loaded yet.")
-        loaded, _ = last
+        ended = {cause: at for cause, at in last_loads(lake).items() if cause not in under_way}
         models = models_version(settings.home)
+        same_models = made_by(settings.published) == models
+        if same_models:
+            ended = _lacking(settings.published, ended)
+        if not ended:
+            return dg.SkipReason(
+                "The loads under way are waited for." if under_way else "The published file has all loads."
+            )
         # The key keeps a publication whose checks fail from being tried again before anything is new.
-        key = f"loaded-{loaded.isoformat()}-{models}"
-        if made_by(settings.published) == models:
-            if _loaded_until(settings.published) == loaded:
-                return dg.SkipReason("The published file has all that is loaded.")
+        key = f"loaded-{max(ended.values()).isoformat()}-{models}"
+        if same_models:
             if context.cursor == key:
                 return dg.SkipReason(NOTHING_CHANGED)
             standings = standing_rows(lake)
@@ -219,6 +225,15 @@ def publish_after_loads(settings: Settings, publish: AssetJob) -> dg.SensorDefin
         return dg.RunRequest(run_key=key)
 
     return sensor
+
+
+def is_being_asked_for(instance: dg.DagsterInstance, discovery: str) -> bool:
+    """Whether loads are still to be asked for that follow the last discovery."""
+    last = last_discovery(instance, discovery)
+    if last is None or last.tags.get(ALL_ASKED_TAG) == last.run_id or is_halted(last.tags):
+        return False
+    [record] = instance.get_run_records(dg.RunsFilter(run_ids=[last.run_id]))
+    return time.time() - (record.end_time or 0) < ASKED_WITHIN
 
 
 def current_keys(lake: Lake, table: str) -> set[str]:
@@ -235,10 +250,11 @@ def current_keys(lake: Lake, table: str) -> set[str]:
     return {partition_key(school_id, semester_id) for school_id, semester_id in latest.items()}
 
 
-def _loaded_until(file: Path) -> datetime | None:
-    """When the last of the loads ended that a published file holds."""
+def _lacking(file: Path, loads: Mapping[str, datetime]) -> dict[str, datetime]:
+    """Those of the loads, by their cause, that a published file does not have."""
     with closing(duckdb.connect(str(file), read_only=True)) as connection:
-        until: list[tuple[datetime | None]] = connection.execute(
-            "SELECT max(finished_at) FROM quality.load_log"
+        held: list[tuple[str, datetime]] = connection.execute(
+            "SELECT sync_id, max(finished_at) FROM quality.load_log GROUP BY sync_id"
         ).fetchall()
-    return until[0][0]
+    published = dict(held)
+    return {cause: at for cause, at in loads.items() if cause not in published or published[cause] < at}

@@ -1,27 +1,15 @@
 """All that Dagster knows of the project."""
 
-from dataclasses import dataclass
-
 import dagster as dg
 
-from assets.attendance import attendance
-from assets.base_data import base_data
-from assets.datasets import dataset_records
 from assets.maintenance import lake_maintenance
 from assets.models import model_assets
-from assets.partitions import (
-    ATTENDANCE_WEEKS,
-    DATASET_SEGMENTS,
-    REPORT_RESULTS,
-    SCHOOL_SEMESTERS,
-    V1_SEMESTERS,
-)
-from assets.reports import report_records
 from assets.schools import discovery
-from assets.v1 import v1_data
 from loading.runtime import Runtime
-from pipelines.automation import attendance_after_classes, loads_after_discovery, nightly, publish_after_loads
+from pipelines.automation import loads_after_discovery, nightly, publish_after_loads
 from pipelines.export_automation import export_definitions
+from pipelines.nights.loads import BASE_DATA, LOADS
+from pipelines.nights.school_night import SCHOOL_NIGHT, school_night
 from pipelines.notices.automation import morning_definitions
 from pipelines.pushes.automation import push_definitions
 from pipelines.resources import build_of, campus_resource
@@ -29,50 +17,7 @@ from pipelines.settings import Settings, load_settings
 from pipelines.writes.automation import writes_definitions
 from warehouse.publish.dbt_project import compiled
 
-DISCOVERY, BASE_DATA, V1, PUBLISH = "discovery", "base_data", "v1", "publish"
-ATTENDANCE, DATASETS, REPORTS = "attendance", "datasets", "reports"
-ENDS = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE)
-
-
-@dataclass(frozen=True)
-class Load:
-    """A job that loads any partitions of some assets."""
-
-    job: str
-    assets: dg.AssetsDefinition
-    partitions: dg.DynamicPartitionsDefinition
-    description: str
-
-
-#: In the order in which a sync runs them.
-LOADS = (
-    Load(
-        BASE_DATA,
-        base_data,
-        SCHOOL_SEMESTERS,
-        "Semesters through grades in the recommended order, for any schools and semesters.",
-    ),
-    Load(
-        V1,
-        v1_data,
-        V1_SEMESTERS,
-        "The v1 generation: users, classes, timetables, transcripts and devices, for any schools and "
-        "semesters.",
-    ),
-    Load(
-        ATTENDANCE,
-        attendance,
-        ATTENDANCE_WEEKS,
-        "Any teaching weeks of attendance, by whichever way takes fewer requests.",
-    ),
-    Load(
-        DATASETS,
-        dataset_records,
-        DATASET_SEGMENTS,
-        "Any segments of any datasets: in full, or what changed where that can be told.",
-    ),
-    Load(REPORTS, report_records, REPORT_RESULTS, "Any results of the reports that settings name."),
-)
+DISCOVERY, PUBLISH = "discovery", "publish"
 
 
 def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
@@ -84,23 +29,16 @@ def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.D
         description="Find the schools, their semesters, datasets and reports: the partitions of all that "
         "follows.",
     )
-    jobs = {
-        load.job: dg.define_asset_job(
-            load.job, dg.AssetSelection.assets(load.assets), description=load.description
-        )
+    jobs = [
+        dg.define_asset_job(load.job, dg.AssetSelection.assets(load.assets), description=load.description)
         for load in LOADS
-    }
-    base, v1 = jobs[BASE_DATA], jobs[V1]
-    nightly_whole = [(jobs[load.job], load.partitions) for load in LOADS if load.job in (DATASETS, REPORTS)]
+    ]
     campus = dg.ResourceDefinition.hardcoded_resource(runtime) if runtime else campus_resource(settings)
     return dg.Definitions(
         assets=[discovery, *(load.assets for load in LOADS)],
-        jobs=[finding, *jobs.values()],
+        jobs=[finding, school_night(), *jobs],
         schedules=[nightly(settings, finding)],
-        sensors=[
-            *(loads_after_discovery(settings, finding, base, v1, nightly_whole, end) for end in ENDS),
-            *(attendance_after_classes(settings, base, v1, jobs[ATTENDANCE], end) for end in ENDS),
-        ],
+        sensors=[loads_after_discovery(settings, finding.name)],
         resources={"campus": campus},
         executor=dg.in_process_executor,
     )
@@ -119,10 +57,10 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
         description="Build the models from the lake as it is, check them, and publish campus.duckdb.",
     )
     publication = dg.Definitions(
-        assets=models, jobs=[publish], sensors=[publish_after_loads(settings, publish)]
+        assets=models, jobs=[publish], sensors=[publish_after_loads(settings, DISCOVERY, publish)]
     )
     exports = export_definitions(settings)
-    pushes = push_definitions(settings, BASE_DATA, publish)
+    pushes = push_definitions(settings, (SCHOOL_NIGHT, BASE_DATA), publish)
     morning = morning_definitions(settings)
     writes = writes_definitions(settings)
     loads = load_definitions(settings, runtime)

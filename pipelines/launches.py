@@ -5,12 +5,15 @@ from typing import Any
 
 import dagster as dg
 
+from assets.resource_assets import HALTED_TAG
 from pipelines.interrupted import PROCESS_TAG
 
 LAUNCHER_TAG = "campus/launched_by"
 #: How the tag begins where a command has launched the run. Nothing follows such a run by itself: the command
 #: does what does.
 COMMAND = "campus "
+#: What is true of one run alone.
+OF_ONE_RUN = (PROCESS_TAG, HALTED_TAG)
 A_PERSON = "a person in the UI"
 
 
@@ -27,8 +30,8 @@ class NamedLaunches(dg.QueuedRunCoordinator):
 
 def launch_tags(tags: Mapping[str, str]) -> dict[str, str]:
     """The tags of a run that is launched now, by those that Dagster gave it. One that is executed again has
-    the tags of the one before, whose process is not its own."""
-    return {LAUNCHER_TAG: _launcher(tags)} | ({PROCESS_TAG: ""} if PROCESS_TAG in tags else {})
+    the tags of the one before, whose process and end are not its own."""
+    return {LAUNCHER_TAG: _launcher(tags)} | {name: "" for name in OF_ONE_RUN if name in tags}
 
 
 def is_of_a_command(tags: Mapping[str, str]) -> bool:

@@ -259,6 +259,12 @@ class ScheduleOptions(Section):
     )
 
 
+class RunOptions(Section):
+    """How much of a night is one run of Dagster."""
+
+    schools_per_run: int = Field(1, ge=1, le=25, description="Schools that one run loads, one by one")
+
+
 class SemesterPair(Section):
     """A semester of v1, and which of v3 it is."""
 
@@ -429,6 +435,7 @@ class Options(Section):
     publish: PublishOptions = PublishOptions()
     exports: ExportOptions = ExportOptions()
     schedule: ScheduleOptions = ScheduleOptions()
+    runs: RunOptions = RunOptions()
     pushes: PushOptions = PushOptions()
     writes: WriteOptions = WriteOptions()
     notify: NotifyOptions = NotifyOptions()

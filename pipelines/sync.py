@@ -1,4 +1,4 @@
-"""The nightly job without a daemon: the same Dagster jobs, one after the other, in this process."""
+"""A night without a daemon: the same Dagster jobs, one after the other, in this process."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,17 +9,20 @@ import dagster as dg
 
 from assets.dagster_private import show_on_timeline
 from assets.models import PUBLISHED
-from assets.resource_assets import HALTED_TAG
-from loading.attendance.weeks import weeks_to_ask
+from assets.resource_assets import is_halted
+from loading.partition_keys import NO_SCHOOL, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
-from pipelines.definitions import ATTENDANCE, DISCOVERY, LOADS, PUBLISH
-from pipelines.due import of_schools, school_ranges, school_tags
+from pipelines.definitions import DISCOVERY, PUBLISH
+from pipelines.due import groups_of, night_tags
 from pipelines.launches import LAUNCHER_TAG
+from pipelines.nights.loads import LOADS
+from pipelines.nights.school_night import ASKED, SCHOOL_NIGHT, night_config
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import batched
 
 # The run's own words reach the terminal as events and failures; Dagster's log of it is in the UI.
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+NOT_STARTED = "the run did not start; see the run in the Dagster UI"
 
 
 class SelectionError(Exception):
@@ -28,8 +31,9 @@ class SelectionError(Exception):
 
 @dataclass(frozen=True)
 class JobEnd:
-    """How one run ended. `problem`: None, or why it failed in words. `published`: there is a new file.
-    `halted`: nothing more can be read of the platform; `full`: nor written to the disk."""
+    """How a run ended, or a step of a school's night. `problem`: None, or why it failed in words.
+    `published`: there is a new file. `halted`: nothing more can be read of the platform; `full`: nor written
+    to the disk."""
 
     job: str
     run_id: str
@@ -48,44 +52,41 @@ def load(
     schools: Sequence[int] = (),
     selection: str | None = None,
     full: bool = False,
+    schools_per_run: int = 1,
     tags: Mapping[str, str] | None = None,
 ) -> Iterator[JobEnd]:
-    """Discover, then load school by school; yields how each run ended, whatever became of it. The first run
+    """Discover, then load school by school; yields how each load ended, whatever became of it. The first one
     that finds the platform out of reach, or its credentials refused, is the last.
 
     `runtime`: what the definitions' assets run with. `sync_id`: names the cause in quality.load_log.
     `schools`: only the partitions of these. `selection`: only these assets, in Dagster's selection syntax.
-    `full`: read everything again. `tags`: of the runs, besides.
+    `full`: read everything again. `schools_per_run`: so many schools are one run. `tags`: of the runs,
+    besides.
     Raises SelectionError."""
     selected = None if selection is None else _select(definitions, selection)
     tags = {**(tags or {}), SYNC_ID_TAG: sync_id, FULL_TAG: str(full).lower()}
+    config = night_config({}, selected)
     # Ctrl-C ends up here too, so that it loses nothing of what is committed.
     with batched(runtime.lake):
-        found = _execute(definitions, instance, DISCOVERY, tags)
+        found = _ended(DISCOVERY, _execute(definitions, instance, DISCOVERY, tags), instance)
         yield found
         if found.halted:
             return
-        for each in LOADS:
-            mine = None if selected is None else selected & each.assets.keys
-            if mine is not None and not mine:
-                continue
-            keys = instance.get_dynamic_partitions(each.partitions.name or "")
-            wanted = of_schools(keys, schools)
-            if each.job == ATTENDANCE:
-                wanted = weeks_to_ask(runtime.lake, runtime.attendance, wanted, full=full)
-            for stretch in school_ranges(keys, wanted):
-                of_school = school_tags(runtime.lake, stretch.school_id)
-                end = _execute(definitions, instance, each.job, tags | stretch.tags | of_school, mine)
-                yield end
-                if end.halted:
-                    return
+        loads = [load for load in LOADS if selected is None or selected & load.assets.keys]
+        keys = (key for load in loads for key in load.keys(instance, schools))
+        for group in groups_of({school_of(key) for key in keys} - {NO_SCHOOL}, schools_per_run):
+            of_night = tags | night_tags(runtime.lake, group)
+            result = _execute(definitions, instance, SCHOOL_NIGHT, of_night, config)
+            yield from (ends := _ends_of_steps(result, instance))
+            if any(end.halted for end in ends):
+                return
 
 
 def build(
     definitions: dg.Definitions, instance: dg.DagsterInstance, tags: Mapping[str, str] | None = None
 ) -> JobEnd:
     """Build the models from the lake as it is, and publish where anything has changed."""
-    return _execute(definitions, instance, PUBLISH, tags or {})
+    return _ended(PUBLISH, _execute(definitions, instance, PUBLISH, tags or {}), instance)
 
 
 def new_sync_id() -> str:
@@ -98,13 +99,12 @@ def _execute(
     instance: dg.DagsterInstance,
     name: str,
     tags: Mapping[str, str],
-    selected: set[dg.AssetKey] | None = None,
-) -> JobEnd:
+    config: Mapping[str, Any] | None = None,
+) -> dg.ExecuteInProcessResult:
     def run() -> dg.ExecuteInProcessResult:
         return definitions.resolve_job_def(name).execute_in_process(
-            run_config=QUIET,
+            run_config={**QUIET, **(config or {})},
             instance=instance,
-            asset_selection=None if selected is None else list(selected),
             tags=tags,
             raise_on_error=False,
         )
@@ -112,12 +112,37 @@ def _execute(
     result = _interruptible(run)
     if LAUNCHER_TAG in tags:
         show_on_timeline(instance, result.run_id)
-    published = any(event.asset_key == PUBLISHED for event in result.get_asset_materialization_events())
+    return result
+
+
+def _ended(name: str, result: dg.ExecuteInProcessResult, instance: dg.DagsterInstance) -> JobEnd:
+    """How a run of one step ended."""
     if result.success:
-        return JobEnd(name, result.run_id, None, published)
-    ended = instance.get_run_by_id(result.run_id)
-    halted = ended is not None and HALTED_TAG in ended.tags
-    return JobEnd(name, result.run_id, _problem(result), published, halted)
+        events = result.get_asset_materialization_events()
+        return JobEnd(name, result.run_id, None, any(event.asset_key == PUBLISHED for event in events))
+    problem = next(iter(_problems(result).values()), NOT_STARTED)
+    return JobEnd(name, result.run_id, problem, halted=_was_halted(result, instance))
+
+
+def _ends_of_steps(result: dg.ExecuteInProcessResult, instance: dg.DagsterInstance) -> list[JobEnd]:
+    """How each step of a school's night ended that had anything to load."""
+    problems = _problems(result)
+    if not result.success and not problems:
+        return [JobEnd(SCHOOL_NIGHT, result.run_id, NOT_STARTED)]
+    asked = {
+        event.step_key
+        for event in result.all_events
+        if event.is_successful_output and event.step_output_data.metadata[ASKED].value
+    }
+    jobs = [load.job for load in LOADS if load.job in asked or load.job in problems]
+    # The steps after the one that was halted have asked for nothing.
+    halted = jobs[-1] if _was_halted(result, instance) else None
+    return [JobEnd(job, result.run_id, problems.get(job), halted=job == halted) for job in jobs]
+
+
+def _was_halted(result: dg.ExecuteInProcessResult, instance: dg.DagsterInstance) -> bool:
+    run = instance.get_run_by_id(result.run_id)
+    return run is not None and is_halted(run.tags)
 
 
 def _interruptible(run: Callable[[], dg.ExecuteInProcessResult]) -> dg.ExecuteInProcessResult:
@@ -139,13 +164,15 @@ def _select(definitions: dg.Definitions, selection: str) -> set[dg.AssetKey]:
     return set(named & loadable)
 
 
-def _problem(result: dg.ExecuteInProcessResult) -> str:
-    """What went wrong, as the asset itself worded it; otherwise the error's first line."""
+def _problems(result: dg.ExecuteInProcessResult) -> dict[str, str]:
+    """What went wrong in each step that failed, as the asset itself worded it; otherwise the error's first
+    line."""
+    found: dict[str, str] = {}
     for event in result.all_events:
         data: Any = event.event_specific_data
         if event.is_step_failure:
             failure = data.user_failure_data
             # Dagster wraps what an asset raises; the cause is what happened.
             error = data.error.cause or data.error
-            return str(failure.description if failure else error.message.strip())
-    return "the run did not start; see the run in the Dagster UI"
+            found[event.step_key or ""] = str(failure.description if failure else error.message.strip())
+    return found

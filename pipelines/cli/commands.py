@@ -111,6 +111,7 @@ def run_load(
                 schools=schools,
                 selection=selection,
                 full=full,
+                schools_per_run=settings.options.runs.schools_per_run,
                 tags=tags,
             ):
                 end = _with_disk(end, settings)

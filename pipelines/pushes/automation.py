@@ -2,6 +2,7 @@
 reads what they name, and one that has the warehouse published after it."""
 
 import time
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
@@ -11,12 +12,11 @@ from assets.dagster_private import AssetJob
 from assets.run_retention import ENDED
 from campus.registry import BASE_DATA
 from loading.outage import connected
-from loading.partition_keys import NO_SCHOOL
 from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, inbox_path, opened
 from loading.pushes.names import resources_named
 from loading.runtime import Runtime, told
-from pipelines.due import school_in
+from pipelines.due import schools_in
 from pipelines.export_automation import EXPORTS
 from pipelines.interrupted import UNFINISHED
 from pipelines.settings import Settings
@@ -32,22 +32,22 @@ PRIORITY = {"dagster/priority": "10"}
 RUNS_KEPT, RUNS_DELETED_AT_A_TIME = timedelta(days=7), 50
 
 
-def push_definitions(settings: Settings, base_data: str, publish: AssetJob) -> dg.Definitions:
-    """The job that drains the inbox, what starts it, and the publication after it. `base_data`: the name of
-    the job that loads what pushes name."""
-    job = drain_job(settings, base_data)
-    drain = drain_after_pushes(settings, base_data)
+def push_definitions(settings: Settings, loads: Sequence[str], publish: AssetJob) -> dg.Definitions:
+    """The job that drains the inbox, what starts it, and the publication after it. `loads`: the names of the
+    jobs that load what pushes name."""
+    job = drain_job(settings, loads)
+    drain = drain_after_pushes(settings, loads)
     return dg.Definitions(jobs=[job], sensors=[drain, publish_after_pushes(job, publish)])
 
 
-def drain_job(settings: Settings, base_data: str) -> dg.JobDefinition:
+def drain_job(settings: Settings, loads: Sequence[str]) -> dg.JobDefinition:
     """The job that reads what the events in the inbox name."""
 
     @dg.op(name="drain_inbox", pool="platform", required_resource_keys={"campus"})
     def drain_inbox(context: dg.OpExecutionContext) -> None:
         runtime = told(context.resources.campus, context.log)
         with opened(settings.home) as inbox:
-            moved = uvloop.run(_drain(context, base_data, runtime, inbox))
+            moved = uvloop.run(_drain(context, loads, runtime, inbox))
             inbox.prune(settings.options.pushes.keep_days)
         if moved:
             context.instance.add_run_tags(context.run_id, {NEWS_TAG: "true"})
@@ -64,7 +64,7 @@ def drain_job(settings: Settings, base_data: str) -> dg.JobDefinition:
     return pushes
 
 
-def drain_after_pushes(settings: Settings, base_data: str) -> dg.SensorDefinition:
+def drain_after_pushes(settings: Settings, loads: Sequence[str]) -> dg.SensorDefinition:
     """The sensor that asks for a drain when pushed events wait."""
 
     @dg.sensor(
@@ -87,7 +87,7 @@ def drain_after_pushes(settings: Settings, base_data: str) -> dg.SensorDefinitio
         mine = dg.RunsFilter(job_name=PUSHES, statuses=UNFINISHED)
         if context.instance.get_run_records(mine, limit=1):
             return dg.SkipReason("The inbox is being drained.")
-        if set(schools) <= _being_loaded(context.instance, base_data):
+        if set(schools) <= _being_loaded(context.instance, loads, schools):
             return dg.SkipReason("The schools of the events are being loaded.")
         return dg.RunRequest(tags=PRIORITY)
 
@@ -120,12 +120,13 @@ def publish_after_pushes(job: dg.JobDefinition, publish: AssetJob) -> dg.SensorD
     return sensor
 
 
-async def _drain(context: dg.OpExecutionContext, base_data: str, runtime: Runtime, inbox: Inbox) -> int:
+async def _drain(context: dg.OpExecutionContext, loads: Sequence[str], runtime: Runtime, inbox: Inbox) -> int:
     """Drain school by school until nothing is due; how many rows changed."""
     moved, ends = 0, time.monotonic() + LONGEST
     async with connected(runtime, [spec.scopes for spec in BASE_DATA]) as client:
         while time.monotonic() < ends:
-            schools = set(inbox.schools_due()) - _being_loaded(context.instance, base_data)
+            due = inbox.schools_due()
+            schools = set(due) - _being_loaded(context.instance, loads, due)
             if not schools:
                 break
             for school_id in sorted(schools):
@@ -134,11 +135,16 @@ async def _drain(context: dg.OpExecutionContext, base_data: str, runtime: Runtim
     return moved
 
 
-def _being_loaded(instance: dg.DagsterInstance, base_data: str) -> set[int]:
+def _being_loaded(instance: dg.DagsterInstance, loads: Sequence[str], schools: Collection[int]) -> set[int]:
     """The schools that a run is loading now. What it has read of them may be older than a push, and what it
-    commits would take the place of what a drain reads meanwhile: the events wait for its end."""
-    loads = dg.RunsFilter(job_name=base_data, statuses=[dg.DagsterRunStatus.STARTED])
-    return {school_in(run.tags) for run in instance.get_runs(loads)} - {NO_SCHOOL}
+    commits would take the place of what a drain reads meanwhile: the events wait for its end. A run that
+    names no school loads all."""
+    under_way = [
+        run
+        for job in loads
+        for run in instance.get_runs(dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.STARTED]))
+    ]
+    return {school_id for run in under_way for school_id in schools_in(run.tags) or schools}
 
 
 def _forget_old_runs(instance: dg.DagsterInstance) -> None:

@@ -18,8 +18,9 @@ from assets.resource_assets import asset_key
 from campus.decoding.definition import columns_of
 from loading.datasets.tables import definitions_of, planned_tables
 from loading.runtime import SYNC_ID_TAG
-from pipelines.definitions import DATASETS, load_definitions
+from pipelines.definitions import load_definitions
 from pipelines.due import RANGE_END, RANGE_START
+from pipelines.nights.loads import DATASETS
 from pipelines.options import DatasetOptions
 from pipelines.resources import open_runtime
 from pipelines.sync import JobEnd

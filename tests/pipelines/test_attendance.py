@@ -16,8 +16,9 @@ from campus.registry import ATTENDANCE as ATTENDANCE_RESOURCES
 from campus.registry import RESOURCES
 from loading.attendance import loader as attendance_loading
 from loading.partition_keys import week_key
-from pipelines.definitions import ATTENDANCE, load_definitions
-from pipelines.due import PartitionRange
+from pipelines.definitions import load_definitions
+from pipelines.due import RANGE_END, RANGE_START
+from pipelines.nights.loads import ATTENDANCE
 from pipelines.options import AttendanceOptions
 from pipelines.resources import open_runtime
 
@@ -98,7 +99,7 @@ def backfill(world: World, first: int, last: int) -> dg.ExecuteInProcessResult:
     keys = [week_key(SCHOOL, SEMESTER, week) for week in (first, last)]
     with open_runtime(world.settings) as runtime:
         job = load_definitions(world.settings, runtime).resolve_job_def(ATTENDANCE)
-        tags = PartitionRange(SCHOOL, *keys).tags
+        tags = dict(zip((RANGE_START, RANGE_END), keys, strict=True))
         return job.execute_in_process(instance=world.instance, tags=tags, raise_on_error=False)
 
 
@@ -267,7 +268,8 @@ def test_a_run_that_is_cut_off_is_gone_on_with(school: World) -> None:
     assert not result.success and len(committed) == 6
     with open_runtime(school.settings) as runtime:
         job = load_definitions(school.settings, runtime).resolve_job_def(ATTENDANCE)
-        tags = PartitionRange(SCHOOL, *(week_key(SCHOOL, SEMESTER, week) for week in (1, 13))).tags
+        first, last = (week_key(SCHOOL, SEMESTER, week) for week in (1, 13))
+        tags = {RANGE_START: first, RANGE_END: last}
         again = job.execute_in_process(
             instance=school.instance, tags=tags | {"dagster/root_run_id": result.run_id}
         )

@@ -9,33 +9,25 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
+from night_ticks import Tick, cause_of_tick, tick
 from world import World, publications
 
 from assets.datasets import RECORDS
 from assets.drift_checks import NO_DRIFT
 from assets.models import PUBLISHED
-from assets.partitions import DATASET_SEGMENTS
 from assets.reports import RECORDS as REPORT_RECORDS
 from assets.resource_assets import LOADED_WHOLE, asset_key
 from campus.registry import ATTENDANCE as ATTENDANCE_RESOURCES
 from campus.registry import BASE_DATA as BASE_RESOURCES
 from campus.registry import DATASET_METADATA, REPORT_METADATA, SCHOOLS, V1_DATA
-from loading.partition_keys import week_key
+from loading.partition_keys import school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG
 from loading.tables import TABLES
 from pipelines.automation import EVERY_SEMESTER_TAG
-from pipelines.definitions import (
-    ATTENDANCE,
-    BASE_DATA,
-    DATASETS,
-    DISCOVERY,
-    PUBLISH,
-    REPORTS,
-    V1,
-    build_definitions,
-    load_definitions,
-)
-from pipelines.due import SCHOOL_TAG, PartitionRange, school_of
+from pipelines.definitions import DISCOVERY, PUBLISH, build_definitions
+from pipelines.due import SCHOOL_TAG
+from pipelines.nights.loads import ATTENDANCE, BASE_DATA, DATASETS, REPORTS, V1
+from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.notices.automation import STATUS
 from warehouse.lake.log_tables import QUARANTINE, RETIRED
 from warehouse.lake.tables import Slice
@@ -62,7 +54,7 @@ def test_the_definitions_that_dagster_loads_are_whole(definitions: dg.Definition
     dg.Definitions.validate_loadable(definitions)
     repository = definitions.get_repository_def()
     jobs = (DISCOVERY, BASE_DATA, V1, ATTENDANCE, DATASETS, REPORTS, PUBLISH)
-    assert set(jobs) <= set(repository.job_names)
+    assert {*jobs, SCHOOL_NIGHT} <= set(repository.job_names)
     assert all(job.description for job in (repository.get_job(name) for name in jobs))
 
 
@@ -115,49 +107,32 @@ def test_the_schedule_runs_at_two_in_shanghai_and_names_the_night(
     assert request.tags[EVERY_SEMESTER_TAG] == "true", "a Sunday"
 
 
-def requested_loads(
-    world: World, ended: dg.ExecuteInProcessResult, *, weekly: bool, job: str = BASE_DATA
-) -> list[tuple[str, str]]:
-    """The ranges that the sensor asks for once a discovery has ended."""
-    definitions = load_definitions(world.settings)
-    sensor = definitions.resolve_sensor_def(
-        f"loads_after_discovery_{'success' if ended.success else 'failure'}"
-    )
-    event = next(event for event in reversed(ended.all_events) if event.is_job_event)
-    context = dg.build_run_status_sensor_context(
-        sensor.name,
-        dagster_event=event,
-        dagster_instance=world.instance,
-        dagster_run=ended.dagster_run.with_tags(
-            {**ended.dagster_run.tags, EVERY_SEMESTER_TAG: str(weekly).lower()}
-        ),
-    )
-    assert isinstance(sensor, dg.RunStatusSensorDefinition)
-    requests = list(sensor(context))
-    assert len({request.run_key for request in requests}) == len(requests)
-    assert {request.tags[SYNC_ID_TAG] for request in requests} == {ended.dagster_run.tags[SYNC_ID_TAG]}
-    return [
-        tuple(value for name, value in request.tags.items() if "range" in name)
-        for request in requests
-        if request.job_name == job
-    ]
+def after_discovery(world: World, *, weekly: bool = False) -> Tick:
+    """What is asked for once a discovery has ended."""
+    found = world.discover()
+    world.instance.add_run_tags(found.run_id, {EVERY_SEMESTER_TAG: str(weekly).lower()})
+    asked = tick(world.settings, world.instance)
+    assert cause_of_tick(asked) == found.dagster_run.tags[SYNC_ID_TAG]
+    assert {one.tags[FULL_TAG] for one in asked.requests} == {str(weekly).lower()}
+    return asked
 
 
-@pytest.mark.parametrize("job", [BASE_DATA, V1])
-def test_a_first_night_loads_every_semester_in_one_run_a_school(district: World, job: str) -> None:
-    found = district.discover()
-    first, second = district.partitions[:2], district.partitions[2:]
-    whole = [(first[0], first[1]), (second[0], second[1])]
-    assert requested_loads(district, found, weekly=False, job=job) == whole
+def test_a_first_night_loads_every_semester_in_one_run_a_school(district: World) -> None:
+    asked = after_discovery(district)
+    assert asked.schools == [101, 102] and len({one.run_key for one in asked.requests}) == 2
+    for job in (BASE_DATA, V1):
+        assert asked.partitions(job) == [district.partitions[:2], district.partitions[2:]]
+    names = [entry["row"]["name"] for entry in district.platform.rows("schools", 0)]
+    assert [one.tags[SCHOOL_TAG] for one in asked.requests] == [f"101 {names[0]}", f"102 {names[1]}"]
 
 
 def test_later_nights_load_the_current_semester_and_once_a_week_all(district: World) -> None:
     assert district.load(select='group:"base_data" or group:"v1"').problems == []
-    found = district.discover()
-    current = [(key, key) for key in district.partitions[1::2]]
+    current = [[key] for key in district.partitions[1::2]]
+    weekly = after_discovery(district, weekly=True)
     for job in (BASE_DATA, V1):
-        assert requested_loads(district, found, weekly=False, job=job) == current
-        assert len(requested_loads(district, found, weekly=True, job=job)) == 2
+        assert after_discovery(district).partitions(job) == current
+        assert weekly.partitions(job) == [district.partitions[:2], district.partitions[2:]]
 
 
 def test_a_semester_that_was_retired_and_is_back_is_loaded_by_night(district: World) -> None:
@@ -165,10 +140,9 @@ def test_a_semester_that_was_retired_and_is_back_is_loaded_by_night(district: Wo
     slice = Slice.of(_school_id=school_of(older), _semester_id=int(older.split(":")[1]))
     entry = {"sync_id": "night", "started_at": now(), "status": RETIRED, "complete": True}
     record_load(district.lake, TABLES["classes"], slice, entry)
-    assert requested_loads(district, district.discover(), weekly=False)[0] == (older, current)
+    assert after_discovery(district).partitions(BASE_DATA)[0] == [older, current]
     assert district.load().problems == []
-    ranges = [(key, key) for key in (current, others[1])]
-    assert requested_loads(district, district.discover(), weekly=False) == ranges
+    assert after_discovery(district).partitions(BASE_DATA) == [[current], [others[1]]]
 
 
 def test_a_semester_with_rows_in_quarantine_is_loaded_again_by_night(district: World) -> None:
@@ -184,70 +158,17 @@ def test_a_semester_with_rows_in_quarantine_is_loaded_again_by_night(district: W
     }
     rows = pa.Table.from_pylist([row], schema=QUARANTINE.lake_schema)
     write_deltalake(district.lake.open(QUARANTINE), rows, mode="append")
-    assert requested_loads(district, district.discover(), weekly=False)[0] == (older, current)
+    assert after_discovery(district).partitions(BASE_DATA)[0] == [older, current]
     assert district.load().problems == []
     assert district.log("quarantine") == []
-    ranges = [(key, key) for key in (current, others[1])]
-    assert requested_loads(district, district.discover(), weekly=False) == ranges
-
-
-def test_every_night_loads_the_datasets_of_each_school_in_one_run(district: World) -> None:
-    keys = district.instance.get_dynamic_partitions(DATASET_SEGMENTS.name or "")
-    schools = [[key for key in keys if key.startswith(f"{school_id}:")] for school_id in (101, 102)]
-    found = requested_loads(district, district.discover(), weekly=False, job=DATASETS)
-    assert found == [(school[0], school[-1]) for school in schools]
-
-
-def requested_weeks(world: World, run: dg.DagsterRun, event: dg.DagsterEvent) -> list[dict[str, str]]:
-    """The tags of the runs of attendance that are asked for once `run`, of classes, has ended."""
-    sensor = load_definitions(world.settings).resolve_sensor_def("attendance_after_classes_success")
-    context = dg.build_run_status_sensor_context(
-        sensor.name, dagster_event=event, dagster_instance=world.instance, dagster_run=run
-    )
-    assert isinstance(sensor, dg.RunStatusSensorDefinition)
-    requests = [one for one in sensor(context) if isinstance(one, dg.RunRequest)]
-    assert all(request.job_name == ATTENDANCE for request in requests)
-    return [dict(request.tags) for request in requests]
-
-
-def test_attendance_is_asked_for_once_the_classes_of_its_school_are_loaded(district: World) -> None:
-    assert district.load(select='key:"raw/v1_semesters" or key:"raw/timetable_days"').problems == []
-    definitions = load_definitions(district.settings)
-    event = next(event for event in district.discover().all_events if event.is_job_event)
-    night = {SYNC_ID_TAG: "a night", FULL_TAG: "false"}
-
-    def run(job: str, key: str, status: dg.DagsterRunStatus, tags: dict[str, str] = night) -> dg.DagsterRun:
-        return district.instance.create_run_for_job(
-            definitions.resolve_job_def(job),
-            status=status,
-            tags=tags | PartitionRange(school_of(key), key, key).tags,
-        )
-
-    base = run(BASE_DATA, "101:10101", dg.DagsterRunStatus.SUCCESS)
-    assert requested_weeks(district, base, event) == [], "the v1 generation is still to come"
-    under_way = run(V1, "101:10101", dg.DagsterRunStatus.STARTED)
-    run(V1, "102:10201", dg.DagsterRunStatus.SUCCESS)
-    assert requested_weeks(district, base, event) == []
-    district.instance.report_run_failed(under_way)
-    first, last = week_key(101, 10101, 1), week_key(101, 10102, 13)
-    [school] = [entry["row"]["name"] for entry in district.platform.rows("schools", 0) if entry["key"] == 101]
-    weeks = PartitionRange(101, first, last).tags | {SCHOOL_TAG: f"101 {school}"}
-    assert requested_weeks(district, base, event) == [night | weeks], "what has begun and was never loaded"
-
-    by_hand = run(V1, "101:10101", dg.DagsterRunStatus.SUCCESS, {})
-    assert requested_weeks(district, by_hand, event) == []
-    sunday = {SYNC_ID_TAG: "a Sunday", FULL_TAG: "true"}
-    run(BASE_DATA, "101:10101", dg.DagsterRunStatus.SUCCESS, sunday)
-    ended = run(V1, "101:10101", dg.DagsterRunStatus.SUCCESS, sunday)
-    assert requested_weeks(district, ended, event) == [sunday | weeks]
+    assert after_discovery(district).partitions(BASE_DATA) == [[current], [others[1]]]
 
 
 def test_a_failed_discovery_holds_no_school_back(district: World) -> None:
     district.platform.set_faults({"kind": "status", "status": 403, "path": "/api/v3/system/semesters"})
-    failed = district.discover()
+    asked = after_discovery(district)
     district.platform.set_faults()
-    assert not failed.success
-    assert len(requested_loads(district, failed, weekly=False)) == 2
+    assert asked.schools == [101, 102]
 
 
 def test_a_publication_is_asked_for_once_the_loads_have_ended(
@@ -256,6 +177,10 @@ def test_a_publication_is_asked_for_once_the_loads_have_ended(
     def asked() -> list[str | None]:
         return publications(definitions, district.instance)
 
+    assert asked() == [], "the loads after a discovery are still to be asked for"
+    assert tick(
+        district.settings, district.instance, tick(district.settings, district.instance).cursor
+    ).skipped
     assert len(asked()) == 1 and asked() == asked(), "one run for a key, however often it is asked for"
     under_way = district.instance.create_run_for_job(
         definitions.resolve_job_def(PUBLISH), status=dg.DagsterRunStatus.STARTED

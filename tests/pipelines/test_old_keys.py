@@ -19,7 +19,7 @@ from campus.registry import BASE_DATA
 from loading.runtime import SYNC_ID_TAG
 from pipelines import definitions
 from pipelines.definitions import load_definitions
-from pipelines.due import PartitionRange
+from pipelines.due import RANGE_END, RANGE_START
 from pipelines.options import ReportOptions
 from pipelines.resources import open_runtime
 from warehouse.lake.delta import Lake, scan
@@ -189,7 +189,7 @@ def test_a_partition_that_is_asked_for_by_its_old_key_says_what_to_do(home: Worl
 def asked_by_hand(world: World, key: str) -> str:
     """Why a run of one partition fails."""
     with open_runtime(world.settings) as runtime:
-        tags = {SYNC_ID_TAG: "by hand", **PartitionRange(101, key, key).tags}
+        tags = {SYNC_ID_TAG: "by hand", RANGE_START: key, RANGE_END: key}
         job = load_definitions(world.settings, runtime).resolve_job_def(definitions.BASE_DATA)
         run = job.execute_in_process(instance=world.instance, tags=tags, raise_on_error=False)
     [failure] = [event for event in run.all_events if event.is_step_failure]

@@ -12,17 +12,20 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from pydantic import SecretStr
+from night_ticks import carry_out, ended_discovery, tick
 from world import World, publications, settings_for
 
-from assets.dagster_private import show_on_timeline
-from assets.resource_assets import HALTED_TAG
+from assets.partitions import ATTENDANCE_WEEKS, PARTITIONS, SCHOOL_SEMESTERS
+from assets.resource_assets import HALTED_TAG, is_halted
 from loading.outage import KNOWN_FOR, NOTE, known_since
-from pipelines.automation import OF_A_COMMAND
+from loading.partition_keys import week_key
 from pipelines.cli.verdict import verdict
-from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
-from pipelines.launches import LAUNCHER_TAG
-from pipelines.status import status_of
+from pipelines.definitions import DISCOVERY, build_definitions
+from pipelines.due import night_tags
+from pipelines.launches import LAUNCHER_TAG, launch_tags
+from pipelines.nights.loads import BASE_DATA
+from pipelines.nights.school_night import night_config
+from pipelines.settings import Settings
 from pipelines.sync import JobEnd
 from simulator.process import RunningSimulator
 
@@ -62,49 +65,30 @@ def test_the_next_run_knows_and_no_load_is_asked_for(alone: World) -> None:
 
     run = alone.instance.get_run_by_id(end.run_id)
     assert run is not None and run.tags[HALTED_TAG] == "true"
-    sensor = load_definitions(alone.settings).resolve_sensor_def("loads_after_discovery_failure")
-    entries = alone.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_FAILURE)
-    event = next(entry.dagster_event for entry in entries if entry.dagster_event)
-    context = dg.build_run_status_sensor_context(
-        sensor.name, dagster_event=event, dagster_instance=alone.instance, dagster_run=run
-    )
-    assert isinstance(sensor, dg.RunStatusSensorDefinition)
-    assert [type(one) for one in sensor(context)] == [dg.SkipReason]
+    asked = tick(alone.settings, alone.instance)
+    assert asked.skipped is not None and asked.skipped.startswith("The discovery has ended as nothing more")
+    assert tick(alone.settings, alone.instance, asked.cursor).requests == []
 
 
-def test_no_load_is_asked_for_after_the_discovery_of_a_command(alone: World) -> None:
-    @dg.job(name=DISCOVERY)
-    def job() -> None: ...
-
-    tags = {LAUNCHER_TAG: "campus sync of somebody"}
-    ended = job.execute_in_process(instance=alone.instance, tags=tags)
-    show_on_timeline(alone.instance, ended.run_id)
+def test_a_platform_that_goes_away_ends_the_night_of_a_school_with_one_step(alone: World) -> None:
+    for kind in PARTITIONS:
+        keys = [week_key(101, 20, 1)] if kind is ATTENDANCE_WEEKS else ["101:20"]
+        alone.instance.add_dynamic_partitions(kind.name or "", keys)
+    night = dg.RunRequest(run_config=night_config({}), tags=night_tags(alone.lake, [101]))
+    ended = carry_out(alone, night)
+    assert [event.step_key for event in ended.all_events if event.is_step_failure] == [BASE_DATA]
     run = alone.instance.get_run_by_id(ended.run_id)
-    assert run is not None and run.remote_job_origin is not None and run.status.value == "SUCCESS"
-    sensor = load_definitions(alone.settings).resolve_sensor_def("loads_after_discovery_success")
-    context = dg.build_run_status_sensor_context(
-        sensor.name,
-        dagster_event=ended.get_run_success_event(),
-        dagster_instance=alone.instance,
-        dagster_run=run,
-    )
-    assert isinstance(sensor, dg.RunStatusSensorDefinition)
-    assert [str(one.skip_message) for one in sensor(context)] == [OF_A_COMMAND]
+    assert run is not None and is_halted(run.tags)
+    # Somebody who has it executed again, once the platform answers, gives it the same tags.
+    assert not is_halted({**run.tags, **launch_tags({**run.tags, "dagster/parent_run_id": run.run_id})})
 
 
-def test_a_secret_that_is_wrong_is_something_to_do_until_it_is_mended(
-    make_world: Callable[..., World],
-) -> None:
-    """No slice is asked for, so that no failure of one says so."""
-    world = make_world(datasets=False, students=6)
-    end = world.load(client_secret=SecretStr("wrong")).ends[0]
-    assert end.halted and end.problem and "status 401" in end.problem
-    assert "CAMPUS_CLIENT_SECRET" in " ".join(status_of(world.settings).to_do)
-    assert known_since(world.home / NOTE, world.platform.base_url) is None, "it is asked with all patience"
-    # Runs are made by settings as they are shown, which is without secrets.
-    world.opened.clear()
-    assert world.load().problems == []
-    assert "CAMPUS_CLIENT_SECRET" not in " ".join(status_of(world.settings).to_do)
+def test_no_load_is_asked_for_after_the_discovery_of_a_command(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.add_dynamic_partitions(SCHOOL_SEMESTERS.name or "", ["101:20"])
+        ended_discovery(instance, {LAUNCHER_TAG: "campus sync of somebody"})
+        assert tick(settings, instance).requests == []
 
 
 def test_a_note_that_is_old_or_of_another_platform_says_nothing(alone: World) -> None:

@@ -162,7 +162,7 @@ def test_a_night_that_found_nothing_new_asks_for_no_publication(
 ) -> None:
     monkeypatch.setenv("DAGSTER_HOME", str(published.home / "dagster"))
     later = now() + timedelta(hours=1)
-    monkeypatch.setattr(automation, "last_load", lambda _lake: (later, "night"))
+    monkeypatch.setattr(automation, "last_loads", lambda _lake: {"night": later})
     with open_instance(published.settings) as instance:
         assert publications(build_definitions(published.settings), instance) == []
         with monkeypatch.context() as patch:

@@ -21,11 +21,14 @@ from loading.pushes import inbox as inboxes
 from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, opened
 from loading.pushes.names import PushSettings
-from pipelines.definitions import BASE_DATA as BASE_DATA_JOB
+from pipelines.due import SCHOOLS_TAG
+from pipelines.nights.loads import BASE_DATA as BASE_DATA_JOB
+from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.pushes.automation import PUSHES, push_definitions
 from pipelines.resources import open_runtime
 
 SCHOOL = 101
+LOADS = (SCHOOL_NIGHT, BASE_DATA_JOB)
 
 
 @pytest.fixture(scope="module")
@@ -353,8 +356,7 @@ def test_a_school_that_was_never_loaded_is_told_so(world: World) -> None:
 def _ticks(world: World) -> dg.RunRequest | dg.SkipReason:
     [sensor] = [
         each
-        for each in push_definitions(world.settings, BASE_DATA_JOB, dg.define_asset_job("publish")).sensors
-        or ()
+        for each in push_definitions(world.settings, LOADS, dg.define_asset_job("publish")).sensors or ()
         if each.name == "drain_after_pushes"
     ]
     assert isinstance(sensor, dg.SensorDefinition)
@@ -367,10 +369,20 @@ def test_the_sensor_asks_for_a_drain_when_events_wait_and_no_run_is_in_the_way(w
     assert isinstance(_ticks(world), dg.SkipReason)
     push(world, "students", ("updated", [some(world, "students")["key"]]))
     assert isinstance(_ticks(world), dg.RunRequest)
-    job = dg.GraphDefinition(name=BASE_DATA_JOB).to_job()
-    tags = {"dagster/asset_partition_range_start": f"{SCHOOL}:10101"}
-    run = world.instance.create_run_for_job(job, tags=tags, status=dg.DagsterRunStatus.STARTED)
-    assert _ticks(world) == dg.SkipReason("The schools of the events are being loaded.")
+    for job, tags in (
+        (BASE_DATA_JOB, {"dagster/asset_partition_range_start": f"{SCHOOL}:10101"}),
+        (SCHOOL_NIGHT, {SCHOOLS_TAG: f"99,{SCHOOL}"}),
+        (SCHOOL_NIGHT, {}),
+    ):
+        loads = dg.GraphDefinition(name=job).to_job()
+        run = world.instance.create_run_for_job(loads, tags=tags, status=dg.DagsterRunStatus.STARTED)
+        assert _ticks(world) == dg.SkipReason("The schools of the events are being loaded.")
+        world.instance.delete_run(run.run_id)
+    another = dg.GraphDefinition(name=SCHOOL_NIGHT).to_job()
+    run = world.instance.create_run_for_job(
+        another, tags={SCHOOLS_TAG: "99"}, status=dg.DagsterRunStatus.STARTED
+    )
+    assert isinstance(_ticks(world), dg.RunRequest)
     world.instance.delete_run(run.run_id)
     run = world.instance.create_run_for_job(
         dg.GraphDefinition(name=PUSHES).to_job(), status=dg.DagsterRunStatus.STARTED

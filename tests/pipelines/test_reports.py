@@ -22,8 +22,6 @@ from campus.http.config import ClientConfig
 from campus.registry import REPORT_METADATA
 from loading.reports.tables import Result, held_tables, result_tables
 from loading.tables import TABLES
-from pipelines.definitions import DISCOVERY, REPORTS, load_definitions
-from pipelines.due import RANGE_END, RANGE_START
 from pipelines.options import Options
 from pipelines.status import status_of
 from warehouse.publish.fill import build_raw
@@ -296,22 +294,3 @@ def test_a_retry_asks_only_for_what_was_not_committed(reports: Reports) -> None:
     platform.clear_log()
     assert reports.sync(text, sync_id="night").problems == []
     assert [one["path"] for one in platform.log() if one["path"].endswith("/records")] == [records]
-
-
-def test_a_night_loads_the_results_of_each_school_in_one_run(reports: Reports) -> None:
-    definitions = load_definitions(reports.world.settings)
-    sensor = definitions.resolve_sensor_def("loads_after_discovery_success")
-    run = reports.world.instance.get_runs(dg.RunsFilter(job_name=DISCOVERY), limit=1)[0]
-    [*_, event] = reports.world.instance.all_logs(run.run_id, of_type=dg.DagsterEventType.RUN_SUCCESS)
-    context = dg.build_run_status_sensor_context(
-        sensor.name,
-        dagster_event=event.get_dagster_event(),
-        dagster_instance=reports.world.instance,
-        dagster_run=run,
-    )
-    assert isinstance(sensor, dg.RunStatusSensorDefinition)
-    requests = [one for one in sensor(context) if one.job_name == REPORTS]
-    assert sorted((one.tags[RANGE_START], one.tags[RANGE_END]) for one in requests) == [
-        ("101:certificates:521", "101:attendance_days:551"),
-        ("102:certificates:521", "102:certificates:521"),
-    ]

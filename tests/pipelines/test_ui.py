@@ -132,7 +132,7 @@ def test_an_asset_says_what_it_is_and_what_was_loaded(operator: Operator) -> Non
 
 def test_the_runs_of_the_command_line_are_there(operator: Operator) -> None:
     operator.page.open(f"{operator.url}/runs")
-    operator.page.shows("discovery", "base_data", "campus/sync_id: sync-1", "Success")
+    operator.page.shows("discovery", "school_night", "campus/sync_id: sync-1", "Success")
 
 
 def test_a_backfill_launched_by_clicking_is_one_run(operator: Operator) -> None:

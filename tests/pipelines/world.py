@@ -80,9 +80,13 @@ class World:
 
     def discover(self) -> dg.ExecuteInProcessResult:
         """Run the discovery as Dagster would, whatever becomes of it."""
-        job = self._opened(self.settings, accept_vanished=False)[1].resolve_job_def(DISCOVERY)
+        job = self.opened_as_is()[1].resolve_job_def(DISCOVERY)
         tags = {SYNC_ID_TAG: f"night-{next(self.numbers)}"}
         return job.execute_in_process(instance=self.instance, tags=tags, raise_on_error=False)
+
+    def opened_as_is(self) -> tuple[Runtime, dg.Definitions]:
+        """What loads run with by the world's own settings."""
+        return self._opened(self.settings, accept_vanished=False)
 
     def _opened(self, settings: Settings, accept_vanished: bool) -> tuple[Runtime, dg.Definitions]:
         """What loads run with. Made once for the same settings: a third of a small load is to make it."""

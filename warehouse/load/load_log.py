@@ -190,6 +190,15 @@ def last_load(lake: Lake) -> tuple[datetime, str] | None:
     return max(((row["finished_at"], row["sync_id"]) for row in standing_rows(lake)), default=None)
 
 
+def last_loads(lake: Lake) -> dict[str, datetime]:
+    """By cause, when the last load of a slice ended that no other cause has loaded since."""
+    last: dict[str, datetime] = {}
+    for row in standing_rows(lake):
+        cause, ended = row["sync_id"], row["finished_at"]
+        last[cause] = max(ended, last.get(cause, ended))
+    return last
+
+
 def holds_a_load(lake: Lake) -> bool:
     """Whether any slice was ever read and committed, or confirmed to be as it is held."""
     if any(row["complete_at"] is not None for row in standing_rows(lake)):

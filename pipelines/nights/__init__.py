@@ -1,0 +1,1 @@
+"""A night: the loads of each school in one run, and what asks for them."""

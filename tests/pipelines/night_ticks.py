@@ -1,0 +1,78 @@
+"""Ticks of the sensor that asks for the loads of a night, and the runs that it asks for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import dagster as dg
+from world import World
+
+from assets.dagster_private import show_on_timeline
+from loading.runtime import SYNC_ID_TAG
+from pipelines.automation import SEAM, loads_after_discovery
+from pipelines.definitions import DISCOVERY
+from pipelines.due import SCHOOLS_TAG
+from pipelines.nights.school_night import SCHOOL_NIGHT
+from pipelines.settings import Settings
+
+#: Where the sensor stands that has looked once, before anything was discovered.
+LOOKED = f"{SEAM}all"
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What one look of the sensor gives."""
+
+    requests: Sequence[dg.RunRequest]
+    skipped: str | None
+    cursor: str | None
+
+    @property
+    def schools(self) -> list[int]:
+        """The schools that are asked for."""
+        return [int(each) for one in self.requests for each in one.tags[SCHOOLS_TAG].split(",")]
+
+    def partitions(self, job: str) -> list[list[str]]:
+        """Which partitions of a load each run is asked for."""
+        return [one.run_config["ops"][job]["config"]["partitions"] for one in self.requests]
+
+
+def tick(settings: Settings, instance: dg.DagsterInstance, cursor: str | None = LOOKED) -> Tick:
+    """Let the sensor look, standing at this cursor."""
+    sensor = loads_after_discovery(settings, DISCOVERY)
+    found = sensor.evaluate_tick(dg.build_sensor_context(instance=instance, cursor=cursor))
+    return Tick(found.run_requests or [], found.skip_message, found.cursor)
+
+
+def ended_discovery(
+    instance: dg.DagsterInstance, tags: Mapping[str, str] | None = None, *, failed: bool = False
+) -> dg.DagsterRun:
+    """A discovery that has ended, and has found nothing."""
+
+    @dg.op
+    def found() -> None:
+        if failed:
+            raise dg.Failure("as it happens")
+
+    @dg.job(name=DISCOVERY)
+    def job() -> None:
+        found()
+
+    run_id = job.execute_in_process(instance=instance, tags=tags, raise_on_error=False).run_id
+    show_on_timeline(instance, run_id)
+    run = instance.get_run_by_id(run_id)
+    assert run is not None
+    return run
+
+
+def carry_out(world: World, request: dg.RunRequest) -> dg.ExecuteInProcessResult:
+    """Make the run that is asked for, as Dagster's daemon would."""
+    _, definitions = world.opened_as_is()
+    return definitions.resolve_job_def(SCHOOL_NIGHT).execute_in_process(
+        run_config=request.run_config, tags=request.tags, instance=world.instance, raise_on_error=False
+    )
+
+
+def cause_of_tick(found: Tick) -> str:
+    """The one cause of all that is asked for."""
+    [cause] = {one.tags[SYNC_ID_TAG] for one in found.requests}
+    return cause
