@@ -12,10 +12,17 @@ from world import EARLY, World, world
 
 from pipelines.definitions import build_definitions
 from pipelines.launches import LAUNCHER_TAG
-from pipelines.options import InboxOptions, RosterOptions, WriteOptions
+from pipelines.options import InboxOptions, Options, RosterOptions, WriteOptions
 from pipelines.settings import Settings
 from pipelines.status import status_of
-from pipelines.writes.automation import AGAIN_TAG, APPLY_ROSTER, PLAN_ROSTER, ROSTER, ROSTER_PLAN
+from pipelines.writes.automation import (
+    AGAIN_TAG,
+    APPLY_ROSTER,
+    PLAN_ROSTER,
+    ROSTER,
+    ROSTER_PLAN,
+    writes_definitions,
+)
 from pipelines.writes.inbox import (
     AGAIN_AFTER,
     AGAIN_WITHIN,
@@ -46,6 +53,14 @@ def names(folder: Path, memory: Memory, *, again: bool = False, now: float = 0.0
     """The files that a look asks runs for."""
     due = to_read(arrived(folder, ROSTERS, None), memory, lambda _: again, now)
     return [Path(one.path).name for one in due]
+
+
+def test_dagster_loads_the_jobs_that_write_beside_each_other(tmp_path: Path) -> None:
+    options = Options(writes=WriteOptions(inbox=InboxOptions(folder=tmp_path)))
+    settings = Settings(home=tmp_path, options=options, allow_writes=True)
+    resources = {"campus": dg.ResourceDefinition.none_resource()}
+    found = dg.Definitions.merge(writes_definitions(settings), dg.Definitions(resources=resources))
+    dg.Definitions.validate_loadable(found)
 
 
 def test_a_file_is_read_once_it_has_stopped_growing(tmp_path: Path) -> None:
