@@ -4,8 +4,9 @@ Nothing of the platform lists cards or devices. Which ones there are the setting
 was bound here.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -22,7 +23,9 @@ from campus.writes.operations import (
     Write,
 )
 from campus.writes.writer import Look, Written
+from loading.writes.headers import needs, renamed
 from loading.writes.outcomes import RowOutcome, failed
+from loading.writes.table_file import TableFile
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import WRITES
 
@@ -44,6 +47,11 @@ class Kind:
     to: str
     holder: Callable[[Mapping[str, Any]], str]
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The columns of a file."""
+        return (f"{self.word}_id", self.to, *(("password",) if self.resource == "cards" else ()))
+
 
 def _number(profile: Mapping[str, Any]) -> str:
     """The student number of a card's profile, which may be inside another object."""
@@ -61,12 +69,14 @@ KINDS = {kind.resource: kind for kind in (CARDS, DEVICES)}
 @dataclass(frozen=True, slots=True)
 class Binding:
     """What is to be bound: `id` to the student or classroom `to`. `line`: of the file; 0: of the command.
-    `password`: of the student, for cards."""
+    `password`: of the student, for cards. `problem`: why its row makes no sense; empty: none is known.
+    Of what is unbound `to` says to what it is bound; empty: to anything."""
 
     line: int
     id: str
-    to: str
-    password: str | None = None
+    to: str = ""
+    password: str | None = field(default=None, repr=False)
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,11 +128,12 @@ class Binder:
             write = Write(kind.bind, self.school_id, binding.id, content=content)
             await self.send(write, _row(binding.line), bound)
         except CampusError as error:
-            return failed(binding.line, binding.id, error)
+            return failed(binding.line, binding.id, error, sent=False)
         return RowOutcome(binding.line, binding.id, "written", f"bound to {binding.to}")
 
-    async def unbind(self, line: int, id: str) -> RowOutcome:
-        """Unbind one, unless it is not bound."""
+    async def unbind(self, binding: Binding) -> RowOutcome:
+        """Unbind one, unless it is not bound; or bound to another than the binding says, which is refused."""
+        line, id = binding.line, binding.id
 
         async def unbound() -> bool | None:
             return True if await self.look(id) is None else None
@@ -131,18 +142,60 @@ class Binder:
             before = await self.look(id)
             if before is None:
                 return RowOutcome(line, id, "unchanged", "it is not bound")
+            if binding.to and self.kind.holder(before) != binding.to:
+                words = (
+                    f"the {self.kind.word} is bound to {self.kind.holder(before) or 'another'}: it stays so"
+                )
+                return RowOutcome(line, id, "refused", words)
             if self.dry:
                 return RowOutcome(line, id, "waiting", f"unbind from {self.kind.holder(before)}")
             await self.send(Write(self.kind.unbind, self.school_id, id), _row(line), unbound)
         except CampusError as error:
-            return failed(line, id, error)
+            return failed(line, id, error, sent=False)
         return RowOutcome(line, id, "written", f"unbound from {self.kind.holder(before)}")
 
 
-def problem_of(kind: Kind, binding: Binding) -> str:
+def bindings_of(table: TableFile, kind: Kind, name: str, *, unbind: bool = False) -> list[Binding]:
+    """The rows of a file. name: of it. unbind: it says what is to be unbound, for which the ids suffice.
+
+    Raises TableError for columns without sense."""
+    rows = renamed(table, kind.fields, name)
+    columns = rows[0].cells if rows else dict.fromkeys(kind.fields, "")
+    id, *others = kind.fields
+    needs(columns, (id,), *((each,) for each in others if not unbind), name=name)
+    return [
+        Binding(row.line, row.cells[id], row.cells.get(kind.to, ""), row.cells.get("password"), row.problem)
+        for row in rows
+    ]
+
+
+def sound(
+    kind: Kind, asked: Sequence[Binding], *, unbind: bool = False
+) -> tuple[list[Binding], list[RowOutcome]]:
+    """Those that make sense, and the others with the reason: of two rows of one card nobody knows which is
+    meant."""
+    lines: dict[str, list[int]] = defaultdict(list)
+    for one in asked:
+        lines[one.id].append(one.line)
+    good, refused = [], []
+    for one in asked:
+        problem = one.problem or problem_of(kind, one, unbind=unbind)
+        if not problem and len(lines[one.id]) > 1:
+            told = ", ".join(map(str, lines[one.id]))
+            problem = f"lines {told} have the same {kind.word}_id"
+        if problem:
+            refused.append(RowOutcome(one.line, one.id or f"line {one.line}", "refused", problem))
+        else:
+            good.append(one)
+    return good, refused
+
+
+def problem_of(kind: Kind, binding: Binding, *, unbind: bool = False) -> str:
     """Why a binding makes no sense; empty: it does."""
     if not binding.id:
         return f"{kind.word}_id is missing"
+    if unbind:
+        return ""
     if kind is CARDS and len(binding.id.encode()) > LONGEST_CARD:
         return f"card_id has {len(binding.id.encode())} bytes; the interface takes {LONGEST_CARD}"
     if not binding.to:

@@ -42,40 +42,39 @@ class FieldWriter:
         return {(field.name, field.role): field for field in found}
 
     async def put(self, field: UserField) -> RowOutcome:
-        """Make a field as it is given, or change the one of its name and role."""
-        content: dict[str, Any] = {
-            "name": field.name,
-            "label": field.label,
-            "role": field.role,
-            "type": field.type,
-            **({"options": field.options} if field.type == CHOICE else {}),
-        }
+        """Make a field as it is given, or change the one of its name and role. One whose type is not given
+        keeps its type and its options; a new one is a text."""
+        sent = False
 
         async def there() -> UserField | None:
             return (await self.fields()).get((field.name, field.role))
 
         try:
             before = await there()
+            content = _content(field, before)
             if before is not None and _same(before, content):
                 return RowOutcome(0, field.name, "unchanged")
             if self.dry:
                 return RowOutcome(0, field.name, "waiting", "change it" if before else "make it")
             operation, id = (CREATE_FIELD, None) if before is None else (CHANGE_FIELD, field.name)
+            sent = operation.repeatable
             await self.send(Write(operation, self.school_id, id, content=content), "", there)
         except CampusError as error:
-            return failed(0, field.name, error)
+            return failed(0, field.name, error, sent=sent)
         return RowOutcome(0, field.name, "written", "made" if before is None else "changed")
 
     async def remove(self, name: str) -> RowOutcome:
         """Remove the fields of a name, whatever their roles: the interface names no role for it."""
+        sent = False
         try:
             if not [one for one, _ in await self.fields() if one == name]:
                 return RowOutcome(0, name, "unchanged", "there is no such field")
             if self.dry:
                 return RowOutcome(0, name, "waiting", "remove it, and all its values")
+            sent = True
             await self._delete(DELETE_FIELD, name)
         except CampusError as error:
-            return failed(0, name, error)
+            return failed(0, name, error, sent=sent)
         return RowOutcome(0, name, "written", "removed")
 
     async def _delete(self, operation: Operation, name: str) -> None:
@@ -83,6 +82,18 @@ class FieldWriter:
             return True if name not in {one for one, _ in await self.fields()} else None
 
         await self.send(Write(operation, self.school_id, name), "", gone)
+
+
+def _content(field: UserField, before: UserField | None) -> dict[str, Any]:
+    """What is sent of a field. before: as it is."""
+    type_, options = field.type, field.options
+    if type_ is None:
+        type_, options = (TEXT, None) if before is None else (before.type or TEXT, before.options)
+    content = {"name": field.name, "label": field.label, "role": field.role, "type": type_}
+    if type_ == CHOICE:
+        return {**content, "options": options}
+    # A change says nothing of what it leaves out.
+    return {**content, "options": []} if before is not None and before.options else content
 
 
 def _same(field: UserField, content: Mapping[str, Any]) -> bool:

@@ -24,10 +24,14 @@ class RowOutcome:
     words: str = ""
 
 
-def failed(line: int, key: str, error: CampusError) -> RowOutcome:
-    """The outcome of a row whose write raised."""
+def failed(line: int, key: str, error: CampusError, *, sent: bool) -> RowOutcome:
+    """The outcome of a row whose write, or a question before it, raised. sent: something that may be repeated
+    was sent, so that Transient may mean that it happened."""
+    words = error.said or str(error)
+    if isinstance(error, Transient) and not sent:
+        return RowOutcome(line, key, "waiting", f"nothing was written: {words}")
     unknown = isinstance(error, Unconfirmed | Transient)
-    return RowOutcome(line, key, "unconfirmed" if unknown else "refused", error.said or str(error))
+    return RowOutcome(line, key, "unconfirmed" if unknown else "refused", words)
 
 
 def counted(outcomes: Iterable[RowOutcome]) -> Counter[str]:

@@ -12,7 +12,7 @@ from world import EARLY, World, world
 from campus.attendance.requests import ask_session
 from campus.contracts.v1_people import UserField
 from campus.http.errors import Halt, Transient
-from loading.writes.bindings import Binding
+from loading.writes.bindings import Binder, Binding
 from loading.writes.journal import opened
 from loading.writes.marking import Marking
 from pipelines.cli.writing.attendance import run_attendance, run_live_swipe, run_swipes
@@ -397,6 +397,90 @@ def test_displays_are_bound_from_a_file(
     # A night reads what was bound here too.
     assert school.load(select='key:"raw/devices"').problems == []
     assert "AA:01" in {row["device_id"] for row in school.held("devices")}
+
+
+def test_a_file_unbinds_what_it_names_and_only_from_whom_it_says(
+    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unbind(columns: str, *rows: str) -> int:
+        file = file_of(tmp_path, columns, *rows)
+        return run_unbind(writing(school), "devices", [], file, SCHOOL, dry=False, build=False)
+
+    ids = ("BB:01", "BB:02", "BB:03")
+    bound = [Binding(0, id, str(ROOM)) for id in ids]
+    assert run_bind(writing(school), "devices", bound, None, SCHOOL, dry=False, build=False) == 0
+
+    assert unbind("classroom_id", str(ROOM)) == 2
+    assert "the column device_id is missing" in capsys.readouterr().err
+    rows = [
+        f"BB:01,{ROOM}",
+        f"BB:02,{ROOM + 1}",
+        f",{ROOM}",
+        f"BB:03,{ROOM}",
+        f"BB:03,{ROOM}",
+        f"#N/A,{ROOM}",
+    ]
+    assert unbind("device_id,classroom_id", *rows) == 1
+    told = capsys.readouterr()
+    assert "5 refused, 1 written." in told.out
+    assert f"line 3: BB:02: refused: the device is bound to {ROOM}: it stays so" in told.err
+    assert "line 4: line 4: refused: device_id is missing" in told.err
+    assert told.err.count("lines 5, 6 have the same device_id") == 2
+    assert "line 7: #N/A: refused: device_id is #N/A" in told.err
+    assert unbind("device_id", "BB:02", "BB:03") == 0
+    held = {row["device_id"]: row["state"] for row in school.held("devices")}
+    assert {held[id] for id in ids} == {"unbound"}
+
+
+def test_of_two_rows_of_one_display_neither_is_bound(
+    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = file_of(tmp_path, "device_id,classroom_id", f"CC:01,{ROOM}", f"CC:01,{ROOM + 1}", f"CC:02,{ROOM}")
+    assert run_bind(writing(school), "devices", [], file, SCHOOL, dry=False, build=False) == 1
+    told = capsys.readouterr()
+    assert told.err.count("lines 2, 3 have the same device_id") == 2
+    assert "2 refused, 1 written." in told.out
+
+
+def test_a_platform_that_goes_away_costs_no_result_of_what_was_bound(
+    school: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bind = Binder.bind
+
+    async def once(self: Binder, binding: Binding) -> Any:
+        if binding.id != "DD:01":
+            raise Halt("the platform is away", outage=True)
+        return await bind(self, binding)
+
+    monkeypatch.setattr(Binder, "bind", once)
+    file = file_of(tmp_path, "device_id,classroom_id", f"DD:01,{ROOM}", f"DD:02,{ROOM}")
+    assert run_bind(writing(school), "devices", [], file, SCHOOL, dry=False, build=False) == 1
+    told = capsys.readouterr()
+    assert "1 waiting, 1 written." in told.out and "stopped: the platform is away" in told.err
+    results = max((school.home / "plans").glob("devices-bind-*.result.csv"))
+    assert "DD:01,written" in results.read_text() and "DD:02,waiting" in results.read_text()
+
+
+def test_a_field_keeps_its_options_until_others_are_given(
+    school: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = writing(school)
+
+    def put(**more: Any) -> int:
+        field = UserField(name="house", role=1, **more)
+        return run_field(settings, field, "", SCHOOL, dry=False, build=False)
+
+    def held() -> list[tuple[Any, ...]]:
+        rows = [row for row in school.held("user_fields") if row["name"] == "house"]
+        return [(row["label"], row["type"], row["options"] or None) for row in rows]
+
+    assert put(label="楼") == 0
+    assert held() == [("楼", 1, None)]
+    assert put(label="楼", type=2, options=["东", "西"]) == 0
+    assert put(label="宿舍") == 0
+    assert held() == [("宿舍", 2, ["东", "西"])]
+    assert put(label="宿舍", type=1) == 0
+    assert held() == [("宿舍", 1, None)]
 
 
 def test_a_field_is_made_changed_and_removed(school: World, capsys: pytest.CaptureFixture[str]) -> None:

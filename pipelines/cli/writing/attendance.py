@@ -17,7 +17,7 @@ from loading.writes.roster.plan import digest
 from loading.writes.table_file import TableError, TableFile, read_table
 from loading.writes.unfinished import opened as unfinished_lessons
 from pipelines.cli.display import USAGE, complain, console
-from pipelines.cli.writing.bench import Bench, Done, run_writing, tell, the_school
+from pipelines.cli.writing.bench import Bench, Done, results_path, run_writing, tell, the_school
 from pipelines.settings import Settings, claim_home, needs_writes
 from pipelines.writers import Busy
 from warehouse.load.load_log import now
@@ -60,7 +60,7 @@ def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: b
         work,
         dry=dry,
         build=build,
-        results=_results(settings, "attendance"),
+        results=results_path(settings, "attendance"),
     )
 
 
@@ -99,7 +99,7 @@ def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry
             work,
             dry=dry,
             build=build,
-            results=_results(settings, "swipes"),
+            results=results_path(settings, "swipes"),
         )
     except Busy as busy:
         with opened(settings.home) as outbox:
@@ -151,7 +151,3 @@ def run_live_swipe(
         settings, "campus swipes now", "a live swipe", school, work, dry=False, build=False, quiet=True
     )
     return max([status, *ends])
-
-
-def _results(settings: Settings, what: str) -> Path:
-    return settings.home / "plans" / f"{what}-{now():%Y%m%d-%H%M%S}.result.csv"

@@ -22,6 +22,7 @@ from pipelines.resources import open_runtime
 from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_writes
 from pipelines.writes.desk import Desk, errand_of, open_desk
 from warehouse.lake.delta import Lake
+from warehouse.load.load_log import now
 from warehouse.load.log_writer import batched
 
 #: Rows that are told one by one.
@@ -143,6 +144,11 @@ def tell(done: Done, *, dry: bool, results: Path | None) -> int:
         console.print(f"What became of each row: {results}", markup=False, soft_wrap=True)
     bad = counts["refused"] or counts["unconfirmed"] or done.problem
     return int(bool(bad or (counts["waiting"] and not dry)))
+
+
+def results_path(settings: Settings, what: str) -> Path:
+    """Where what became of each row is written."""
+    return settings.home / "plans" / f"{what}-{now():%Y%m%d-%H%M%S}.result.csv"
 
 
 def the_school(settings: Settings, school: int | None) -> int:

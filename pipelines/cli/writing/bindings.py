@@ -1,24 +1,23 @@
 """`campus cards|devices bind|unbind|list` and `campus fields`."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from campus.contracts.v1_people import UserField
-from campus.http.errors import CampusError
+from campus.http.errors import Halt
 from campus.registry import RESOURCES
 from loading.chain import load_school
+from loading.commit import Loaded
 from loading.slice_loader import Loader
-from loading.writes.bindings import CARDS, KINDS, Binder, Binding, Kind, bound_here, problem_of
+from loading.writes.bindings import CARDS, KINDS, Binder, Binding, Kind, bindings_of, bound_here, sound
 from loading.writes.fields import FieldWriter
-from loading.writes.headers import needs, renamed
 from loading.writes.outcomes import RowOutcome
 from loading.writes.reread import cause_of_writing, reread_bindings
 from loading.writes.table_file import read_table
 from pipelines.cli.display import console, show
-from pipelines.cli.writing.bench import Bench, Done, run_writing
+from pipelines.cli.writing.bench import Bench, Done, results_path, run_writing
 from pipelines.settings import Settings
-from warehouse.load.log_writer import batched
 
 
 def run_bind(
@@ -35,16 +34,11 @@ def run_bind(
     kind = KINDS[resource]
 
     async def work(bench: Bench) -> Done:
-        asked = [*bindings, *(_of_file(file, kind) if file else [])]
-        problems = {one: problem_of(kind, one) for one in asked}
-        refused = [RowOutcome(one.line, one.id, "refused", why) for one, why in problems.items() if why]
-        binder = _binder(bench, kind)
-        good = [one for one in asked if not problems[one]]
-        outcomes = await asyncio.gather(*(binder.bind(one) for one in good))
-        return await _reread(bench, kind, [*refused, *outcomes])
+        asked = [*bindings, *(bindings_of(read_table(file), kind, str(file)) if file else [])]
+        good, refused = sound(kind, asked)
+        return await _carry_out(bench, kind, good, _binder(bench, kind).bind, refused)
 
-    source = str(file) if file else "the command"
-    return run_writing(settings, f"campus {resource} bind", source, school, work, dry=dry, build=build)
+    return _run(settings, f"campus {resource} bind", file, school, work, dry=dry, build=build)
 
 
 def run_unbind(
@@ -61,16 +55,35 @@ def run_unbind(
     kind = KINDS[resource]
 
     async def work(bench: Bench) -> Done:
-        asked = [(0, each) for each in ids]
+        asked = [Binding(0, each) for each in dict.fromkeys(ids)]
         if file:
-            rows = renamed(read_table(file), _fields(kind), str(file))
-            asked += [(row.line, row.cells.get(f"{kind.word}_id", "")) for row in rows]
-        binder = _binder(bench, kind)
-        outcomes = await asyncio.gather(*(binder.unbind(line, id) for line, id in asked if id))
-        return await _reread(bench, kind, list(outcomes))
+            asked += bindings_of(read_table(file), kind, str(file), unbind=True)
+        good, refused = sound(kind, asked, unbind=True)
+        return await _carry_out(bench, kind, good, _binder(bench, kind).unbind, refused)
 
-    source = str(file) if file else "the command"
-    return run_writing(settings, f"campus {resource} unbind", source, school, work, dry=dry, build=build)
+    return _run(settings, f"campus {resource} unbind", file, school, work, dry=dry, build=build)
+
+
+def _run(
+    settings: Settings,
+    command: str,
+    file: Path | None,
+    school: int | None,
+    work: Callable[[Bench], Awaitable[Done]],
+    *,
+    dry: bool,
+    build: bool,
+) -> int:
+    return run_writing(
+        settings,
+        command,
+        str(file) if file else "the command",
+        school,
+        work,
+        dry=dry,
+        build=build,
+        results=results_path(settings, command.removeprefix("campus ").replace(" ", "-")) if file else None,
+    )
 
 
 def run_list(settings: Settings, resource: str, school: int | None, *, personal: bool) -> int:
@@ -111,11 +124,13 @@ def run_field(
         outcome = await (writer.put(field) if field else writer.remove(removed))
         if outcome.outcome not in ("written", "unconfirmed"):
             return Done([outcome])
-        runtime = bench.runtime
-        loader = Loader(runtime, bench.desk.client, cause_of_writing(), {})
-        specs = [RESOURCES["user_fields"], RESOURCES["v1_users"]]
-        with batched(runtime.lake):
-            return Done([outcome], [one async for one in load_school(loader, bench.school_id, [], specs)])
+
+        async def reread() -> list[Loaded]:
+            loader = Loader(bench.runtime, bench.desk.client, cause_of_writing(), {})
+            specs = [RESOURCES["user_fields"], RESOURCES["v1_users"]]
+            return [one async for one in load_school(loader, bench.school_id, [], specs)]
+
+        return Done([outcome], reread=reread)
 
     command = "campus fields set" if field else "campus fields remove"
     return run_writing(settings, command, "the command", school, work, dry=dry, build=build)
@@ -145,35 +160,31 @@ def _binder(bench: Bench, kind: Kind) -> Binder:
     return Binder(bench.desk.client, bench.desk.write, kind, bench.school_id, bench.dry)
 
 
-async def _reread(bench: Bench, kind: Kind, outcomes: Sequence[RowOutcome]) -> Done:
-    ids = {one.key for one in outcomes if one.outcome in ("written", "unconfirmed")}
-    if not ids:
-        return Done(outcomes)
-    runtime = bench.runtime
-    try:
-        with batched(runtime.lake):
-            loaded = await reread_bindings(
-                runtime, bench.desk.client, cause_of_writing(), bench.school_id, kind.resource, ids
-            )
-    except CampusError as error:
-        return Done(outcomes, problem=f"what was written could not be read again: {error}")
-    return Done(outcomes, loaded)
+async def _carry_out(
+    bench: Bench,
+    kind: Kind,
+    bindings: Sequence[Binding],
+    one: Callable[[Binding], Awaitable[RowOutcome]],
+    refused: Sequence[RowOutcome],
+) -> Done:
+    """Bind or unbind them side by side, and read again what may have been written."""
+    stopped: list[str] = []
 
+    async def unless_stopped(binding: Binding) -> RowOutcome:
+        if not stopped:
+            try:
+                return await one(binding)
+            except Halt as halt:
+                stopped.append(str(halt))
+        return RowOutcome(binding.line, binding.id, "waiting", "nothing was written")
 
-def _fields(kind: Kind) -> tuple[str, ...]:
-    return (f"{kind.word}_id", kind.to, *(("password",) if kind is CARDS else ()))
+    outcomes = [*refused, *await asyncio.gather(*map(unless_stopped, bindings))]
+    ids = {each.key for each in outcomes if each.outcome in ("written", "unconfirmed")}
 
+    async def reread() -> list[Loaded]:
+        runtime, client = bench.runtime, bench.desk.client
+        return await reread_bindings(runtime, client, cause_of_writing(), bench.school_id, kind.resource, ids)
 
-def _of_file(file: Path, kind: Kind) -> list[Binding]:
-    rows = renamed(read_table(file), _fields(kind), str(file))
-    columns = rows[0].cells if rows else dict.fromkeys(_fields(kind), "")
-    needs(columns, *((each,) for each in _fields(kind)), name=str(file))
-    return [
-        Binding(
-            row.line,
-            row.cells[f"{kind.word}_id"],
-            row.cells[kind.to],
-            row.cells["password"] if kind is CARDS else None,
-        )
-        for row in rows
-    ]
+    if stopped:
+        return Done(outcomes, problem=stopped[0])
+    return Done(outcomes, reread=reread if ids else None)

@@ -225,13 +225,15 @@ def list_fields(school: int | None) -> None:
 @click.argument("name")
 @click.option("--role", type=click.Choice(["student", "teacher"]), required=True, help="Whose it is.")
 @click.option("--label", required=True, help="What people read.")
-@click.option("--option", "options", multiple=True, help="A value to choose; repeatable. None: any text.")
+@click.option("--option", "options", multiple=True, help="A value to choose; repeatable. None: as it is.")
+@click.option("--text", is_flag=True, help="Any text, as a new field without options is.")
 @_writing
 def set_field(
     name: str,
     role: str,
     label: str,
     options: tuple[str, ...],
+    text: bool,
     school: int | None,
     dry: bool,
     build: bool,
@@ -239,6 +241,8 @@ def set_field(
     """Make the field NAME (letters and digits), or change the one of this name and role."""
     if not (name.isascii() and name.isalnum()):
         raise click.UsageError("NAME has letters and digits only")
+    if text and options:
+        raise click.UsageError("give --option or --text")
     settings = load_settings()
     from campus.contracts.v1_people import UserField
     from pipelines.cli.writing.bindings import run_field
@@ -247,7 +251,7 @@ def set_field(
         name=name,
         role=1 if role == "student" else 2,
         label=label,
-        type=2 if options else 1,
+        type=2 if options else (1 if text else None),
         options=list(options) or None,
     )
     sys.exit(run_field(settings, field, "", school, dry=dry, build=build))
