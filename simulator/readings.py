@@ -467,6 +467,11 @@ class Readings:
     )
     created_user: str = _reading("201", "200", text="The status for a user who was made.")
     user_change: str = _reading("both", "PATCH", "PUT", text="The method that changes a user.")
+    user_put: str = _reading(
+        "partial",
+        "whole",
+        text="What PUT does to fields of a user that it leaves out: keeps, or empties them.",
+    )
     outer_id_twice: str = _reading(
         "taken",
         "refused",

@@ -69,13 +69,16 @@ UNBIND_DEVICE = Operation(
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write as it is meant. `id`: of the path. `content`: what is sent as JSON or as form fields."""
+    """One write as it is meant. `id`: of the path. `content`: what is sent as JSON or as form fields.
+    `whole`: what is sent instead where the platform takes another method alone, which may empty what it
+    leaves out."""
 
     operation: Operation
     school_id: int
     id: str | int | None = None
     params: dict[str, str | int] = field(default_factory=dict)
     content: Any = field(default=None, repr=False)
+    whole: Any = field(default=None, repr=False)
 
     @property
     def secrets(self) -> tuple[str, ...]:

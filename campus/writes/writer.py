@@ -121,7 +121,7 @@ class Writer:
             method,
             path,
             write.params,
-            self._body(operation, write),
+            self._body(operation, write, method),
             school_id=write.school_id,
             scope=operation.scopes,
             parse=_parsed,
@@ -129,12 +129,15 @@ class Writer:
             tally=tally,
         )
 
-    def _body(self, operation: Operation, write: Write) -> Body | None:
-        if write.content is None:
+    def _body(self, operation: Operation, write: Write, method: str) -> Body | None:
+        content = write.content
+        if method == operation.otherwise and write.whole is not None:
+            content = write.whole
+        if content is None:
             return None
         if operation.in_form and not self._form_as_json:
-            return Body(FORM, urlencode(write.content).encode(), write.secrets)
-        return Body(JSON, msgspec.json.encode(write.content), write.secrets)
+            return Body(FORM, urlencode(content).encode(), write.secrets)
+        return Body(JSON, msgspec.json.encode(content), write.secrets)
 
 
 def _parsed(body: bytes) -> Any:

@@ -202,6 +202,19 @@ def test_a_platform_without_patch_is_sent_put_from_then_on() -> None:
     run(test())
 
 
+def test_a_put_sends_all_that_is_known_where_it_may_empty_what_it_leaves_out() -> None:
+    async def test() -> None:
+        def by_method(request: Request) -> bytes:
+            return answer({}, 405) if request.method == "PATCH" else answer({"id": 7})
+
+        whole = {"name": "乙", "phone": "1"}
+        async with Looked(on_write=by_method) as platform, Client(platform.config()) as client:
+            await Writer(client).write(Write(CHANGE_USER, 101, 7, content={"name": "乙"}, whole=whole))
+        assert [json.loads(sent.body) for sent in platform.writes] == [{"name": "乙"}, whole]
+
+    run(test())
+
+
 def test_form_fields_are_a_form_and_json_for_a_platform_that_takes_no_form() -> None:
     async def test() -> None:
         def by_kind(request: Request) -> bytes:

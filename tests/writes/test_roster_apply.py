@@ -1,5 +1,6 @@
 """A plan carried out on a running platform: that and nothing else, whatever kind of platform it is."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -314,3 +315,32 @@ def test_secrets_are_sent_and_stand_nowhere(town: Town) -> None:
     assert password not in repr(row)
     assert number not in repr(row)
     assert journal_path(town.home).exists()
+
+
+def test_a_put_that_empties_what_it_leaves_out_changes_what_was_planned_alone(tmp_path: Path) -> None:
+    with running(schools=1, students=12, user_change="PUT", user_put="whole") as platform:
+        town = Town(platform, tmp_path)
+        rich = {
+            "phone": "13800000000",
+            "email": "a@school.example",
+            "entered_at": "2025-09-01",
+            "gender": "男",
+        }
+        made(town, people(range(3), **rich))
+        before = [one(town, number) for number in range(3)]
+        assert fates(town.apply(town.plan(people(range(3), **{**rich, "phone": "139"})))) == {"written": 3}
+        assert [one(town, number) for number in range(3)] == [{**each, "phone": "139"} for each in before]
+
+
+def test_a_change_that_empties_other_fields_ends_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loading.writes.roster.people.People.sendable", lambda self, person: {})
+    with running(schools=1, students=12, user_change="PUT", user_put="whole") as platform:
+        town = Town(platform, tmp_path)
+        teachers = people(range(2), role="教师", graduates_in="", email="a@school.example")
+        made(town, teachers)
+        applied = town.apply(town.plan([{**each, "name": "新名"} for each in teachers]), at_a_time=1)
+        assert fates(applied) == {"written": 1, "waiting": 1}
+        assert re.search("emptied .*email.* there, of which the plan says nothing", applied.stopped)
+        assert town.true("new-1")[0]["email"] == "a@school.example"

@@ -33,6 +33,9 @@ class OneUser:
     def shown(self, answer: Any) -> Any:
         return answer or {}
 
+    def sendable(self, person: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(person)
+
 
 CREATE = Step(
     action="create", line=2, outer_id="a", role=1, after={"outer_id": "a", "usin": "1", "phone": "138"}

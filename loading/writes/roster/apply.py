@@ -63,6 +63,7 @@ class Applier:
     # Those who may be made twice, or after all: by the line of the roster.
     _doubtful: dict[int, Step] = field(default_factory=dict)
     _refusals: int = 0
+    _changed: bool = False
 
     async def apply(self) -> Applied:
         """Carry out all steps: users first, then guardians, whose students may be among them, then
@@ -181,9 +182,13 @@ class Applier:
             )
         if self.dry:
             return _told(step, "waiting", f"change {', '.join(step.after)}")
-        write = Write(CHANGE_USER, self.plan.school_id, step.id, content=dict(step.after))
+        whole = {**self.people.sendable(person), **step.after}
+        write = Write(CHANGE_USER, self.plan.school_id, step.id, content=dict(step.after), whole=whole)
         written = await self._send(write, step)
-        kept = await self._kept(step, step.after, self.people.shown(written.value))
+        shown = self.people.shown(written.value)
+        kept = await self._kept(step, step.after, shown)
+        if emptied := await self._emptied(step, person, shown):
+            self._stop(f"a change of user {step.id} emptied {emptied} there, of which the plan says nothing")
         if kept:
             return _told(step, "refused", f"it was sent, and the platform does not take {kept}")
         return _told(step, "written", f"changed {', '.join(step.after)}")
@@ -234,6 +239,25 @@ class Applier:
             there = []
         now = there[0] if len(there) == 1 else shown
         return ", ".join(name for name, value in sent.items() if name in now and not same(now[name], value))
+
+    async def _emptied(self, step: Step, before: Person, shown: Person) -> str:
+        """The fields that a change has emptied though it is not about them, in words. The first change is
+        looked at, and any whose answer shows such a field."""
+
+        def empty(now: Person) -> str:
+            others = (name for name in now if name in before and name not in step.after)
+            return ", ".join(one for one in others if same(now[one], None) and not same(before[one], None))
+
+        if self._changed and not empty(shown):
+            return ""
+        self._changed = True
+        try:
+            there = await self.people.find(
+                str(step.after.get("outer_id", step.outer_id)), step.role, fresh=True
+            )
+        except (CampusError, Halt):
+            there = []
+        return empty(there[0] if len(there) == 1 else shown)
 
     async def _look_again(self) -> None:
         """Look once more at those of whom an answer was lost: what the platform did late shows by now."""

@@ -24,6 +24,7 @@ from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.paging import V1_NAMES
 from campus.registry import RESOURCES, ResourceSpec
+from loading.writes.roster.fields import SECRET, STANDARD
 
 USERS = RESOURCES["v1_users"]
 #: Archived and disabled.
@@ -136,6 +137,15 @@ class People:
             return {}
         known = [(each.name, each.wire) for each in fields(self.spec.contract)]
         return {wire: getattr(row, name) for name, wire in known if wire in answer}
+
+    def sendable(self, person: Person) -> dict[str, Any]:
+        """What may be sent of a user as he is."""
+        custom = {name for name, _ in self.fields}
+        return {
+            name: value
+            for name, value in person.items()
+            if (name in STANDARD and name not in SECRET and value is not None) or (name in custom and value)
+        }
 
     async def _hides_some(self) -> bool:
         """Whether users are left out of lists that do not ask for their status: asked once, of the first user

@@ -75,7 +75,11 @@ def change(platform: Platform, request: Request) -> Response:
     """Other values for some fields of a user."""
     school_id = request.school_id
     row = _user(platform, request)
-    sent = _checked(platform, school_id, object_of(request), row.values)
+    given = object_of(request)
+    if request.method == "PUT" and platform.readings.user_put == "whole":
+        custom = {name: "" for _, name, _, _ in users.FIELDS}
+        given = {**OWN, **custom, "phone": None, "outer_id": None, **given}
+    sent = _checked(platform, school_id, given, row.values)
     store, shared = platform.store, _shared(sent)
     role = row.values["role"]
     store.update("reflections", row.key, shared)
