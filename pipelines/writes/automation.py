@@ -28,6 +28,10 @@ FILE_TAG, AGAIN_TAG = "campus/file", "campus/again"
 PRIORITY = {"dagster/priority": "10"}
 #: What the UI shows the counts of: a plan, and what became of it, each by school.
 ROSTER_PLAN, ROSTER = dg.AssetKey(["writes", "roster_plan"]), dg.AssetKey(["writes", "roster"])
+ASSETS = (
+    dg.AssetSpec(ROSTER_PLAN, group_name="writes", description="The plan of the last roster that arrived."),
+    dg.AssetSpec(ROSTER, group_name="writes", description="What became of the rows of the last plan."),
+)
 LOOK_AGAIN = "Whether some rows were written nobody knows: run apply_roster again, which looks first."
 JOBS = {ROSTERS: PLAN_ROSTER}
 
@@ -54,7 +58,7 @@ def writes_definitions(settings: Settings) -> dg.Definitions:
     jobs = [planning_job(settings), applying_job(settings)]
     folder = inbox.folder
     sensors = [files_sensor(settings, folder, kind, job) for kind, job in JOBS.items()] if folder else []
-    return dg.Definitions(jobs=jobs, sensors=sensors)
+    return dg.Definitions(assets=ASSETS, jobs=jobs, sensors=sensors)
 
 
 def planning_job(settings: Settings) -> dg.JobDefinition:
@@ -171,8 +175,8 @@ def _show_plan(context: dg.OpExecutionContext, planned: Planned) -> None:
         dg.AssetMaterialization(
             ROSTER_PLAN,
             description=f"School {plan.school_id}: the plan of {plan.source}",
-            partition=str(plan.school_id),
             metadata={
+                "school": plan.school_id,
                 "rows": plan.rows,
                 "to be created": len(plan.of("create")),
                 "to be changed": len(plan.of("change")),
@@ -183,6 +187,10 @@ def _show_plan(context: dg.OpExecutionContext, planned: Planned) -> None:
                 "notes": "\n".join(plan.notes),
                 "workbook": dg.MetadataValue.path(planned.path.with_suffix(".xlsx")),
                 "plan": dg.MetadataValue.path(planned.path),
+                "to carry it out": dg.MetadataValue.md(
+                    f"`campus roster apply {planned.path}`, or the job `{APPLY_ROSTER}` with\n\n```yaml\nops:\n"
+                    f"  {APPLY_ROSTER}:\n    config:\n      plan: {planned.path}\n```"
+                ),
             },
         )
     )
@@ -195,8 +203,7 @@ def _show_applied(context: dg.OpExecutionContext, school_id: int, applied: Appli
         dg.AssetMaterialization(
             ROSTER,
             description=f"School {school_id}: what became of the rows of a roster",
-            partition=str(school_id),
-            metadata={**counts, "result of each row": dg.MetadataValue.path(results)},
+            metadata={"school": school_id, **counts, "result of each row": dg.MetadataValue.path(results)},
         )
     )
     told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))

@@ -36,7 +36,7 @@ class Note(msgspec.Struct, frozen=True):
             return f"Mend {roster}: {self.problem}"
         workbook = Path(self.plan).with_suffix(".xlsx")
         if self.counts:
-            return f"The plan of {roster} waits ({self.counts}): see {workbook}, then campus roster apply it."
+            return f"The plan of {roster} waits ({self.counts}): see it, then campus roster apply {workbook}"
         return f"{self.refused:,} rows of {roster} were refused: {workbook} says why. Mend them there."
 
 
