@@ -188,8 +188,8 @@ def _show_plan(context: dg.OpExecutionContext, planned: Planned) -> None:
                 "workbook": dg.MetadataValue.path(planned.path.with_suffix(".xlsx")),
                 "plan": dg.MetadataValue.path(planned.path),
                 "to carry it out": dg.MetadataValue.md(
-                    f"`campus roster apply {planned.path}`, or the job `{APPLY_ROSTER}` with\n\n```yaml\nops:\n"
-                    f"  {APPLY_ROSTER}:\n    config:\n      plan: {planned.path}\n```"
+                    f"`campus roster apply {planned.path}`, or the job `{APPLY_ROSTER}` with\n\n"
+                    f"```yaml\nops:\n  {APPLY_ROSTER}:\n    config:\n      plan: {planned.path}\n```"
                 ),
             },
         )

@@ -1,54 +1,26 @@
 """What all commands that write share: the school, the platform, the record, and how their end is told."""
 
-from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import uvloop
 
 from campus.http.errors import CampusError, Halt
 from campus.registry import SCHOOLS
-from loading.commit import Loaded
-from loading.runtime import Runtime
 from loading.tables import TABLES
-from loading.writes.journal import Errand
-from loading.writes.outcomes import RowOutcome, counted, write_outcomes
+from loading.writes.outcomes import counted
 from loading.writes.roster.plan import PlanError
 from loading.writes.table_file import TableError
 from pipelines.cli.display import USAGE, complain, console, progress
 from pipelines.cli.session import looking, session
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_writes
-from pipelines.writes.desk import Desk, errand_of, open_desk
+from pipelines.writes.bench import Done, Work, carried_out
+from pipelines.writes.desk import errand_of
 from warehouse.lake.delta import Lake
-from warehouse.load.load_log import now
-from warehouse.load.log_writer import batched
 
 #: Rows that are told one by one.
 SHOWN = 20
-
-
-@dataclass(frozen=True)
-class Bench:
-    """What a command writes with. dry: it shows what it would write."""
-
-    settings: Settings
-    runtime: Runtime
-    desk: Desk
-    school_id: int
-    dry: bool
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a command did. `loaded`: what was read again of what was written; `reread`: reads it again, after
-    the outcomes are on disk. `problem`: why it stopped."""
-
-    outcomes: Sequence[RowOutcome]
-    loaded: Sequence[Loaded] = ()
-    problem: str = ""
-    reread: Callable[[], Awaitable[Sequence[Loaded]]] | None = None
 
 
 def run_writing(
@@ -56,7 +28,7 @@ def run_writing(
     command: str,
     source: str,
     school: int | None,
-    work: Callable[[Bench], Awaitable[Done]],
+    work: Work,
     *,
     dry: bool,
     build: bool,
@@ -77,7 +49,7 @@ def run_writing(
             with progress() as listener, open_runtime(settings, listener) as runtime:
                 errand = errand_of(tags, source)
                 done = uvloop.run(
-                    _at_desk(settings, runtime, errand, school_id, work, dry=dry, results=results)
+                    carried_out(settings, runtime, errand, school_id, work, dry=dry, results=results)
                 )
         except (TableError, PlanError) as error:
             complain(error)
@@ -93,38 +65,13 @@ def run_writing(
     return status
 
 
-async def _at_desk(
-    settings: Settings,
-    runtime: Runtime,
-    errand: Errand,
-    school_id: int,
-    work: Callable[[Bench], Awaitable[Done]],
-    *,
-    dry: bool,
-    results: Path | None,
-) -> Done:
-    async with open_desk(settings, runtime, errand, dry=dry) as desk:
-        done = await work(Bench(settings, runtime, desk, school_id, dry))
-        if results is not None and done.outcomes and not dry:
-            # On disk before anything more is asked of a platform that may be away by now.
-            write_outcomes(results, done.outcomes)
-        return await _read_again(runtime, done)
-
-
-async def _read_again(runtime: Runtime, done: Done) -> Done:
-    """Read again what was written, as far as the platform lets us."""
-    if done.reread is None:
-        return done
-    try:
-        with batched(runtime.lake):
-            return replace(done, loaded=await done.reread())
-    except (CampusError, Halt) as error:
-        return replace(done, problem=f"what was written could not be read again: {error}")
-
-
 def tell(done: Done, *, dry: bool, results: Path | None) -> int:
     """Say what became of the rows. The exit status."""
     counts = counted(done.outcomes)
+    for note in done.notes:
+        console.print(note, markup=False, soft_wrap=True)
+    for warning in done.warnings:
+        complain(warning)
     for one in sorted(done.outcomes, key=lambda one: one.line):
         if one.outcome in ("refused", "unconfirmed"):
             where = f"line {one.line}: " if one.line else ""
@@ -144,11 +91,6 @@ def tell(done: Done, *, dry: bool, results: Path | None) -> int:
         console.print(f"What became of each row: {results}", markup=False, soft_wrap=True)
     bad = counts["refused"] or counts["unconfirmed"] or done.problem
     return int(bool(bad or (counts["waiting"] and not dry)))
-
-
-def results_path(settings: Settings, what: str) -> Path:
-    """Where what became of each row is written."""
-    return settings.home / "plans" / f"{what}-{now():%Y%m%d-%H%M%S}.result.csv"
 
 
 def the_school(settings: Settings, school: int | None) -> int:

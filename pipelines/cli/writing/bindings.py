@@ -16,8 +16,9 @@ from loading.writes.outcomes import RowOutcome
 from loading.writes.reread import cause_of_writing, reread_bindings
 from loading.writes.table_file import read_table
 from pipelines.cli.display import console, show
-from pipelines.cli.writing.bench import Bench, Done, results_path, run_writing
+from pipelines.cli.writing.bench import run_writing
 from pipelines.settings import Settings
+from pipelines.writes.bench import Bench, Done, results_path
 
 
 def run_bind(

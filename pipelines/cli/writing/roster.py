@@ -4,8 +4,9 @@ from pathlib import Path
 
 from loading.writes.roster.plan import Plan, PlanError, load_plan
 from pipelines.cli.display import USAGE, complain, console, show
-from pipelines.cli.writing.bench import Bench, Done, run_writing
+from pipelines.cli.writing.bench import run_writing
 from pipelines.settings import Settings
+from pipelines.writes.bench import Bench, Done
 from pipelines.writes.plans import prune
 from pipelines.writes.rosters import apply_roster, plan_roster, results_path
 

@@ -1,0 +1,82 @@
+"""What every piece of writing has in common: what it writes with, what it did, and the order of its end. For
+commands and runs alike."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from campus.http.errors import CampusError, Halt
+from loading.commit import Loaded
+from loading.runtime import Runtime
+from loading.writes.journal import Errand
+from loading.writes.outcomes import RowOutcome, write_outcomes
+from pipelines.settings import Settings
+from pipelines.writes.desk import Desk, open_desk
+from pipelines.writes.plans import FOLDER
+from warehouse.load.load_log import now
+from warehouse.load.log_writer import batched
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is written with. dry: what would be written is shown."""
+
+    settings: Settings
+    runtime: Runtime
+    desk: Desk
+    school_id: int
+    dry: bool
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done. `loaded`: what was read again of what was written; `reread`: reads it again, after the
+    outcomes are on disk. `problem`: why it stopped. `notes`: what else is to be known, `warnings`: what is
+    wrong with the platform or its data."""
+
+    outcomes: Sequence[RowOutcome]
+    loaded: Sequence[Loaded] = ()
+    problem: str = ""
+    reread: Callable[[], Awaitable[Sequence[Loaded]]] | None = None
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+
+
+Work = Callable[[Bench], Awaitable[Done]]
+
+
+async def carried_out(
+    settings: Settings,
+    runtime: Runtime,
+    errand: Errand,
+    school_id: int,
+    work: Work,
+    *,
+    dry: bool = False,
+    results: Path | None = None,
+) -> Done:
+    """Do the work for a school. results: where what became of each row is written.
+
+    Raises what `work` raises."""
+    async with open_desk(settings, runtime, errand, dry=dry) as desk:
+        done = await work(Bench(settings, runtime, desk, school_id, dry))
+        if results is not None and done.outcomes and not dry:
+            # On disk before anything more is asked of a platform that may be away by now.
+            write_outcomes(results, done.outcomes)
+        return await _read_again(runtime, done)
+
+
+async def _read_again(runtime: Runtime, done: Done) -> Done:
+    """Read again what was written, as far as the platform lets us."""
+    if done.reread is None:
+        return done
+    try:
+        with batched(runtime.lake):
+            return replace(done, loaded=await done.reread())
+    except (CampusError, Halt) as error:
+        return replace(done, problem=f"what was written could not be read again: {error}")
+
+
+def results_path(settings: Settings, what: str) -> Path:
+    """Where what became of each row is written."""
+    return settings.home / FOLDER / f"{what}-{now():%Y%m%d-%H%M%S}.result.csv"
