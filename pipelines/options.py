@@ -363,7 +363,8 @@ class InboxOptions(Section):
     """A folder in which files for the platform arrive."""
 
     folder: Path | None = Field(
-        None, description="Where they arrive, below <school id>/rosters; null: nobody looks"
+        None,
+        description="Where they arrive, in <school id>/rosters, attendance or swipes; null: nobody looks",
     )
     apply: bool = Field(False, description="Whether plans under the guards are carried out without a person")
     delete: bool = Field(False, description="Whether plans delete who is not in the roster")
@@ -392,7 +393,7 @@ class WriteOptions(Section):
         description="Send all marks of a lesson, as the platform forgets those that a request leaves out",
     )
     roster: RosterOptions = Field(RosterOptions(), description="How a roster is read and carried out")
-    inbox: InboxOptions = Field(InboxOptions(), description="A folder in which rosters arrive")
+    inbox: InboxOptions = Field(InboxOptions(), description="A folder in which files arrive")
     keep_plans: int = Field(90, ge=1, description="Days for which plans and results of writes are kept")
 
 

@@ -160,7 +160,7 @@ def _swipes_waiting(home: Path) -> Iterable[str]:
         with outbox_opened(home) as outbox:
             for school_id, count in outbox.schools_waiting().items():
                 yield (
-                    f"{count:,} swipes wait to be sent to school {school_id}: "
+                    f"Swipes of school {school_id} wait to be sent, {count:,}: "
                     f"campus swipes send --school {school_id}."
                 )
 

@@ -15,14 +15,7 @@ from pipelines.launches import LAUNCHER_TAG
 from pipelines.options import InboxOptions, Options, RosterOptions, WriteOptions
 from pipelines.settings import Settings
 from pipelines.status import status_of
-from pipelines.writes.automation import (
-    AGAIN_TAG,
-    APPLY_ROSTER,
-    PLAN_ROSTER,
-    ROSTER,
-    ROSTER_PLAN,
-    writes_definitions,
-)
+from pipelines.writes.automation import writes_definitions
 from pipelines.writes.inbox import (
     AGAIN_AFTER,
     AGAIN_WITHIN,
@@ -33,6 +26,8 @@ from pipelines.writes.inbox import (
     memory_of,
     to_read,
 )
+from pipelines.writes.roster_jobs import APPLY_ROSTER, PLAN_ROSTER, ROSTER, ROSTER_PLAN
+from pipelines.writes.runs import AGAIN_TAG
 
 SCHOOL = 101
 COLUMNS = ["outer_id", "usin", "name", "graduates_in", "role"]

@@ -6,6 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
 from world import EARLY, World, world
 
@@ -17,10 +18,15 @@ from loading.writes.journal import opened
 from loading.writes.marking import Marking
 from pipelines.cli.writing.attendance import run_attendance, run_live_swipe, run_swipes
 from pipelines.cli.writing.bindings import run_bind, run_field, run_fields, run_list, run_unbind
+from pipelines.definitions import build_definitions
+from pipelines.launches import LAUNCHER_TAG
 from pipelines.options import WriteOptions
 from pipelines.settings import Settings, SettingsError
+from pipelines.status import status_of
 from pipelines.writers import Busy
 from pipelines.writers import writing as writer
+from pipelines.writes.plans import forget
+from pipelines.writes.runs import AGAIN_TAG
 
 SCHOOL = 101
 # A Monday's lesson.
@@ -502,3 +508,59 @@ def test_a_field_is_made_changed_and_removed(school: World, capsys: pytest.Captu
     assert "1号, 2号" in capsys.readouterr().out
     assert run_field(settings, None, "bus", SCHOOL, dry=False, build=False) == 0
     assert held() == []
+
+
+def ran(world: World, job: str, file: Path | None) -> dg.DagsterRun:
+    """A run of the job for a file that arrived, or for what waits, as Dagster has it afterwards."""
+    definition = build_definitions(writing(world)).resolve_job_def(job)
+    config = {"ops": {job: {"config": {"school_id": SCHOOL, "file": str(file or "")}}}}
+    tags = {LAUNCHER_TAG: "the sensor of a test"}
+    ended = definition.execute_in_process(config, world.instance, tags=tags, raise_on_error=False)
+    [run] = world.instance.get_runs(dg.RunsFilter(run_ids=[ended.run_id]))
+    return run
+
+
+def to_do(world: World) -> list[str]:
+    """What `campus status` says of files that have arrived."""
+    return [line for line in status_of(writing(world)).to_do if "swipes" in line or "marks" in line]
+
+
+def test_marks_that_arrive_are_written_by_a_run(school: World, tmp_path: Path) -> None:
+    student = list(marks(school))[7]
+    result = "absent" if marks(school)[student] != "absent" else "lated"
+    run = ran(school, "write_attendance", marks_file(tmp_path, {student: result, 9: "absent"}))
+    assert run.is_success
+    assert marks(school)[student] == held_marks(school)[student] == result
+    assert records(school)[-1]["asked_by"] == "the sensor of a test"
+    [line] = to_do(school)
+    assert line.startswith("Mend the refused rows of the file of marks marks.csv of school 101, 1: ")
+    assert ran(school, "write_attendance", marks_file(tmp_path, {student: result})).is_success
+    assert to_do(school) == []
+    run = ran(school, "write_attendance", file_of(tmp_path, "class,result", "1,absent"))
+    assert not run.is_success and AGAIN_TAG not in run.tags
+    [line] = to_do(school)
+    assert line.startswith("Mend the file of marks rows.csv of school 101: ")
+    forget(school.home, "attendance", SCHOOL)
+
+
+def test_swipes_that_wait_are_sent_by_a_run(school: World, tmp_path: Path) -> None:
+    student = list(marks(school))[3]
+    write_marks(school, marks_file(tmp_path, {student: "absent"}))
+    file = file_of(tmp_path, "classroom_id,rid,created_at", f"{ROOM},{student},{DAY} 10:00:40")
+    sensor = build_definitions(writing(school)).resolve_sensor_def("swipes_that_wait")
+
+    def asked() -> int:
+        return len(sensor.evaluate_tick(dg.build_sensor_context(school.instance)).run_requests or [])
+
+    assert asked() == 0
+    school.platform.set_faults(NO_ANSWER)
+    try:
+        assert AGAIN_TAG in ran(school, "send_swipes", file).tags
+    finally:
+        school.platform.set_faults()
+    assert [line for line in to_do(school) if line.startswith("Swipes of school 101 wait to be sent, 1: ")]
+    assert asked() == 1
+    assert ran(school, "send_swipes", None).is_success
+    assert marks(school)[student] == held_marks(school)[student] == "normal"
+    assert asked() == 0
+    assert to_do(school) == []

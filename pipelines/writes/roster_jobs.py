@@ -1,0 +1,186 @@
+"""The jobs of rosters: one plans a roster that has arrived, and carries the plan out where campus.yaml says
+so and it is under the guards; one carries out a plan that a person has looked at."""
+
+from pathlib import Path
+
+import dagster as dg
+import uvloop
+
+from loading.runtime import Runtime, told
+from loading.writes.outcomes import counted
+from loading.writes.roster.apply import Applied
+from loading.writes.roster.plan import FEW, Plan, load_plan
+from pipelines.settings import Settings
+from pipelines.writes.desk import errand_of, open_desk
+from pipelines.writes.inbox import ROSTERS
+from pipelines.writes.plans import Note, forget, leave_note, note_of, prune
+from pipelines.writes.rosters import Planned, apply_roster, plan_roster, results_path
+from pipelines.writes.runs import ArrivedFile, failures_told, without_their_words
+
+PLAN_ROSTER, APPLY_ROSTER = "plan_roster", "apply_roster"
+#: What the UI shows the counts of: a plan, and what became of it.
+ROSTER_PLAN, ROSTER = dg.AssetKey(["writes", "roster_plan"]), dg.AssetKey(["writes", "roster"])
+ASSETS = (
+    dg.AssetSpec(ROSTER_PLAN, group_name="writes", description="The plan of the last roster that arrived."),
+    dg.AssetSpec(ROSTER, group_name="writes", description="What became of the rows of the last plan."),
+)
+LOOK_AGAIN = "Whether some rows were written nobody knows: run apply_roster again, which looks first."
+
+
+class PlanFile(dg.Config):
+    """A plan to carry out. plan: the path of its .json."""
+
+    plan: str
+
+
+def planning_job(settings: Settings) -> dg.JobDefinition:
+    """The job that plans a roster, and carries the plan out where campus.yaml says so and it is under the
+    guards."""
+
+    # A step's definition may not have the name of a job; in the run it has.
+    @dg.op(name="plan_one_roster", pool="platform", required_resource_keys={"campus"})
+    def plan(context: dg.OpExecutionContext, config: ArrivedFile) -> None:
+        runtime = told(context.resources.campus, context.log)
+        try:
+            with failures_told(context):
+                planned = uvloop.run(_plan(context, settings, runtime, config))
+        except dg.Failure as failure:
+            problem = without_their_words(failure)
+            leave_note(
+                settings.home, Note(ROSTERS, config.school_id, Path(config.file).name, problem=problem)
+            )
+            raise
+        prune(settings.home, settings.options.writes.keep_plans)
+        _show_plan(context, planned)
+        reason = reason_to_wait(planned.plan, settings)
+        note = note_of(config.school_id, planned.plan, planned.path, waits=bool(reason))
+        if note:
+            leave_note(settings.home, note)
+        else:
+            forget(settings.home, ROSTERS, config.school_id)
+        if reason:
+            context.log.info(f"{reason} To carry it out: campus roster apply {planned.path}")
+        else:
+            _apply(context, settings, planned.path)
+
+    @dg.job(
+        name=PLAN_ROSTER,
+        executor_def=dg.in_process_executor,
+        description="Compare a roster with the platform. A person, or campus.yaml, has the plan carried out.",
+    )
+    def job() -> None:
+        plan.alias(PLAN_ROSTER)()
+
+    return job
+
+
+def applying_job(settings: Settings) -> dg.JobDefinition:
+    """The job that carries out a plan which a person has looked at."""
+
+    @dg.op(name="apply_one_roster", pool="platform", required_resource_keys={"campus"})
+    def apply(context: dg.OpExecutionContext, config: PlanFile) -> None:
+        _apply(context, settings, Path(config.plan))
+
+    @dg.job(
+        name=APPLY_ROSTER,
+        executor_def=dg.in_process_executor,
+        description="Carry out a plan of a roster, and nothing else. The run of plan_roster tells its path.",
+    )
+    def job() -> None:
+        apply.alias(APPLY_ROSTER)()
+
+    return job
+
+
+async def _plan(
+    context: dg.OpExecutionContext, settings: Settings, runtime: Runtime, asked: ArrivedFile
+) -> Planned:
+    inbox = settings.options.writes.inbox
+    async with open_desk(settings, runtime, errand_of(context.run.tags, asked.file), dry=True) as desk:
+        return await plan_roster(
+            settings,
+            desk,
+            asked.school_id,
+            asked.file,
+            delete=inbox.delete,
+            link_by_usin=inbox.link_by_usin,
+        )
+
+
+def _apply(context: dg.OpExecutionContext, settings: Settings, path: Path) -> None:
+    """Carry out a plan, and tell what became of it. Raises dg.Failure where it did not come to its end."""
+    runtime = told(context.resources.campus, context.log)
+
+    async def work() -> Applied:
+        async with open_desk(settings, runtime, errand_of(context.run.tags, path.stem)) as desk:
+            return (await apply_roster(settings, runtime, desk, path, dry=False))[0]
+
+    with failures_told(context):
+        school_id = load_plan(path).school_id
+        applied = uvloop.run(work())
+    _show_applied(context, school_id, applied, results_path(path))
+
+
+def reason_to_wait(plan: Plan, settings: Settings) -> str:
+    """Why a plan is not carried out without a person; empty: it is."""
+    writes = settings.options.writes
+    steps, deleted = len(plan.steps), len(plan.of("delete"))
+    if not steps:
+        return "There is nothing to do."
+    if not settings.allow_writes:
+        return "CAMPUS_ALLOW_WRITES is not true."
+    if not writes.inbox.apply:
+        return "The plan waits for a person (writes.inbox.apply is not true)."
+    if len(plan.refused) > max(FEW, writes.roster.max_refused_share * plan.rows):
+        return f"{len(plan.refused):,} of {plan.rows:,} rows are refused (writes.roster.max_refused_share)."
+    if writes.inbox.delete and len(plan.gone) > deleted:
+        return f"{len(plan.gone):,} are gone from the roster, more than may be deleted without a person."
+    if steps - deleted > max(FEW, writes.inbox.max_changed_share * plan.people):
+        return f"{steps:,} users of {plan.people:,} would change (writes.inbox.max_changed_share)."
+    return ""
+
+
+def _show_plan(context: dg.OpExecutionContext, planned: Planned) -> None:
+    plan = planned.plan
+    context.log_event(
+        dg.AssetMaterialization(
+            ROSTER_PLAN,
+            description=f"School {plan.school_id}: the plan of {plan.source}",
+            metadata={
+                "school": plan.school_id,
+                "rows": plan.rows,
+                "to be created": len(plan.of("create")),
+                "to be changed": len(plan.of("change")),
+                "to be deleted": len(plan.of("delete")),
+                "unchanged": plan.unchanged,
+                "gone from the roster": len(plan.gone),
+                "refused": len(plan.refused),
+                "notes": "\n".join(plan.notes),
+                "workbook": dg.MetadataValue.path(planned.path.with_suffix(".xlsx")),
+                "plan": dg.MetadataValue.path(planned.path),
+                "to carry it out": dg.MetadataValue.md(
+                    f"`campus roster apply {planned.path}`, or the job `{APPLY_ROSTER}` with\n\n"
+                    f"```yaml\nops:\n  {APPLY_ROSTER}:\n    config:\n      plan: {planned.path}\n```"
+                ),
+            },
+        )
+    )
+
+
+def _show_applied(context: dg.OpExecutionContext, school_id: int, applied: Applied, results: Path) -> None:
+    """Tell the counts. Raises dg.Failure where the plan was not carried out to its end."""
+    counts = counted(applied.outcomes)
+    context.log_event(
+        dg.AssetMaterialization(
+            ROSTER,
+            description=f"School {school_id}: what became of the rows of a roster",
+            metadata={"school": school_id, **counts, "result of each row": dg.MetadataValue.path(results)},
+        )
+    )
+    told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))
+    if applied.stopped or counts["unconfirmed"]:
+        why = (
+            applied.stopped or "Whether some rows were written nobody knows: run it again, which looks first."
+        )
+        raise dg.Failure(f"{told}. {why}", allow_retries=False)
+    context.log.info(f"{told}. {results}")
