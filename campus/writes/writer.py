@@ -33,11 +33,13 @@ class Written:
     """That a write happened. `status`: of the answer; 0: the answer was lost, and a look has shown it.
 
     value: the answer's JSON, or what the look found; None where there was none. lost: there was no answer to
-    an attempt, which the platform may carry out even now, though another one happened."""
+    an attempt, which the platform may carry out even now, though another one happened. whole: sent as the
+    whole of what it changes, as the platform takes nothing less."""
 
     status: int
     value: Any
     lost: bool = False
+    whole: bool = False
 
 
 class Writer:
@@ -79,7 +81,8 @@ class Writer:
                     raise
                 return Written(0, found, lost=True)
             else:
-                return Written(answer.status, answer.value, lost=lost is not None)
+                whole = write.whole is not None and write.operation.name in self._methods
+                return Written(answer.status, answer.value, lost=lost is not None, whole=whole)
             if look is None:
                 raise lost
             await asyncio.sleep(self._pause(attempt))

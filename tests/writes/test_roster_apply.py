@@ -344,3 +344,18 @@ def test_a_change_that_empties_other_fields_ends_the_plan(
         assert fates(applied) == {"written": 1, "waiting": 1}
         assert re.search("emptied .*email.* there, of which the plan says nothing", applied.stopped)
         assert town.true("new-1")[0]["email"] == "a@school.example"
+
+
+def test_what_a_change_means_for_other_fields_is_the_platforms_own_affair(tmp_path: Path) -> None:
+    with running(schools=1, students=12) as platform:
+        town = Town(platform, tmp_path)
+        student = next(
+            each for each in town.true_people() if each["role"] == 1 and each["outer_id"] and each["usin"]
+        )
+        assert student["entered_at"]
+        row = {**pupil(1, graduates_in="2040"), **{k: student[k] for k in ("outer_id", "usin", "name")}}
+        applied = town.apply(town.plan([row]))
+        assert fates(applied) == {"written": 1}
+        assert applied.stopped == ""
+        # The simulator tells a student's first day by his year, if it has a cohort of it.
+        assert town.true(student["outer_id"])[0]["entered_at"] is None

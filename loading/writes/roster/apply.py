@@ -187,7 +187,9 @@ class Applier:
         written = await self._send(write, step)
         shown = self.people.shown(written.value)
         kept = await self._kept(step, step.after, shown)
-        if emptied := await self._emptied(step, person, shown):
+        # What a change means for other fields the platform knows; but who is sent whole may lose some.
+        emptied = await self._emptied(step, person, shown) if written.whole else ""
+        if emptied:
             self._stop(f"a change of user {step.id} emptied {emptied} there, of which the plan says nothing")
         if kept:
             return _told(step, "refused", f"it was sent, and the platform does not take {kept}")
