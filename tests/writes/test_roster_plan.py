@@ -459,3 +459,8 @@ def test_carried_out_often_enough_a_roster_is_what_the_platform_has(
             if row["student_outer_id"]:
                 assert held["role"] == GUARDIAN
                 assert held["student_id"] == platform.of("new-1", STUDENT)["id"]
+
+
+def test_a_roster_is_no_plan(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"roster\.csv is no plan: campus roster plan makes one"):
+        load_plan(tmp_path / "roster.csv")

@@ -389,6 +389,8 @@ def save_plan(plan: Plan, path: Path) -> None:
 
 def load_plan(path: Path) -> Plan:
     """The plan of a file, or of the .json beside its workbook. Raises PlanError."""
+    if path.suffix.lower() not in (".json", ".xlsx"):
+        raise PlanError(f"{path} is no plan: campus roster plan makes one")
     path = path.with_suffix(".json")
     try:
         held = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
