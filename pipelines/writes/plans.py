@@ -55,7 +55,7 @@ def forget(home: Path, kind: str, school_id: int) -> None:
 
 
 def note_of(school_id: int, plan: Plan, path: Path, *, waits: bool) -> Note | None:
-    """What a plan needs of a person; None: nothing. waits: it is not carried out by itself."""
+    """What a plan needs of a person; None: nothing. waits: it was not carried out yet."""
     by_action = Counter(step.action for step in plan.steps)
     counts = ", ".join(f"{count:,} to {action}" for action, count in sorted(by_action.items()))
     told = counts if waits else ""

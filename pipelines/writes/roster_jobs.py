@@ -28,9 +28,11 @@ LOOK_AGAIN = "Whether some rows were written nobody knows: run apply_roster agai
 
 
 class PlanFile(dg.Config):
-    """A plan to carry out. plan: the path of its .json."""
+    """A plan to carry out. plan: the path of its .json. despite_refused: however many rows of the roster are
+    refused."""
 
     plan: str
+    despite_refused: bool = False
 
 
 def planning_job(settings: Settings) -> dg.JobDefinition:
@@ -53,7 +55,8 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
         prune(settings.home, settings.options.writes.keep_plans)
         _show_plan(context, planned)
         reason = reason_to_wait(planned.plan, settings)
-        note = note_of(config.school_id, planned.plan, planned.path, waits=bool(reason))
+        # Until it is carried out to its end it waits, whoever is to do that.
+        note = note_of(config.school_id, planned.plan, planned.path, waits=True)
         if note:
             leave_note(settings.home, note)
         else:
@@ -79,7 +82,7 @@ def applying_job(settings: Settings) -> dg.JobDefinition:
 
     @dg.op(name="apply_one_roster", pool="platform", required_resource_keys={"campus"})
     def apply(context: dg.OpExecutionContext, config: PlanFile) -> None:
-        _apply(context, settings, Path(config.plan))
+        _apply(context, settings, Path(config.plan), despite_refused=config.despite_refused)
 
     @dg.job(
         name=APPLY_ROSTER,
@@ -107,13 +110,18 @@ async def _plan(
         )
 
 
-def _apply(context: dg.OpExecutionContext, settings: Settings, path: Path) -> None:
+def _apply(
+    context: dg.OpExecutionContext, settings: Settings, path: Path, *, despite_refused: bool = False
+) -> None:
     """Carry out a plan, and tell what became of it. Raises dg.Failure where it did not come to its end."""
     runtime = told(context.resources.campus, context.log)
 
     async def work() -> Applied:
         async with open_desk(settings, runtime, errand_of(context.run.tags, path.stem)) as desk:
-            return (await apply_roster(settings, runtime, desk, path, dry=False))[0]
+            applied, _ = await apply_roster(
+                settings, runtime, desk, path, dry=False, despite_refused=despite_refused
+            )
+            return applied
 
     with failures_told(context):
         school_id = load_plan(path).school_id

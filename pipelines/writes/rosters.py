@@ -11,7 +11,7 @@ from loading.commit import Loaded
 from loading.runtime import Runtime
 from loading.slice_loader import Loader
 from loading.writes.fields import FieldWriter
-from loading.writes.outcomes import write_outcomes
+from loading.writes.outcomes import counted, write_outcomes
 from loading.writes.reread import cause_of_writing
 from loading.writes.roster.apply import Applied, Applier, secrets_of
 from loading.writes.roster.fields import SECRET
@@ -118,7 +118,7 @@ async def apply_roster(
     if dry:
         return applied, []
     write_outcomes(results_path(path), applied.outcomes)
-    if not applied.stopped:
+    if not (applied.stopped or {"waiting", "unconfirmed"} & counted(applied.outcomes).keys()):
         waits_no_more(settings.home, plan, path)
     if applied.away or not applied.concerned:
         return applied, []

@@ -214,7 +214,27 @@ def test_a_plan_under_the_guards_is_applied_by_itself(town: World, tmp_path: Pat
     [request] = looked(town, settings)
     run = ran(town, settings, request)
     assert told(run, ROSTER)["written"] == 1
+    assert waiting(settings) == []
     assert "N20-0" in {row["outer_id"] for row in town.held("v1_users")}
+
+
+def test_a_plan_that_could_not_be_carried_out_to_its_end_waits(town: World, tmp_path: Path) -> None:
+    settings = settings_of(town, tmp_path, apply=True)
+    roster(town, tmp_path, at=25, new=1)
+    [request] = looked(town, settings)
+    town.platform.set_faults({"kind": "status", "status": 503, "method": "POST", "path": "*/reflections"})
+    try:
+        assert not ran(town, settings, request).success
+    finally:
+        town.platform.set_faults()
+    [to_do] = waiting(settings)
+    assert "The plan of the roster r25.csv of school 101 waits (1 to create)" in to_do
+    plan = to_do.split()[-1]
+    job = build_definitions(settings).resolve_job_def(APPLY_ROSTER)
+    config = {"ops": {APPLY_ROSTER: {"config": {"plan": plan}}}}
+    tags = {LAUNCHER_TAG: "a person in the UI"}
+    assert job.execute_in_process(run_config=config, instance=town.instance, tags=tags).success
+    assert waiting(settings) == []
 
 
 def test_a_plan_that_changes_too_much_waits(town: World, tmp_path: Path) -> None:
