@@ -12,8 +12,10 @@ LAUNCHER_TAG = "campus/launched_by"
 #: How the tag begins where a command has launched the run. Nothing follows such a run by itself: the command
 #: does what does.
 COMMAND = "campus "
+#: On a run that reads a file for the platform: the file needs no other run.
+FINAL_TAG = "campus/final"
 #: What is true of one run alone.
-OF_ONE_RUN = (PROCESS_TAG, HALTED_TAG)
+OF_ONE_RUN = (PROCESS_TAG, HALTED_TAG, FINAL_TAG)
 A_PERSON = "a person in the UI"
 
 

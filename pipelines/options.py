@@ -372,7 +372,10 @@ class InboxOptions(Section):
         False, description="Whether users without an outer_id get that of the row with their usin"
     )
     max_changed_share: float = Field(
-        0.2, ge=0, le=1, description="Share of the users that a plan may make or change without a person"
+        0.2,
+        ge=0,
+        le=1,
+        description="Share of the users of a role that a plan may make or change without a person",
     )
 
 

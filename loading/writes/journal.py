@@ -64,10 +64,11 @@ CREATE INDEX IF NOT EXISTS by_process ON write (process) WHERE outcome IS NULL;
 @dataclass(frozen=True)
 class Errand:
     """On whose behalf something is written. `asked_by`: the person and command, or the run; `source`: the
-    plan or file that says what."""
+    plan or file that says what; `run_id`: of Dagster, empty: a command's."""
 
     asked_by: str
     source: str
+    run_id: str = ""
 
 
 class Journal:

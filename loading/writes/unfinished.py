@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS lesson (
     PRIMARY KEY (school_id, class_id, day, lesson)
 );
 """
+ONE = "school_id = ? AND class_id = ? AND day = ? AND lesson = ?"
 _MARKS = msgspec.json.Decoder(dict[int, str])
 
 
@@ -40,7 +41,10 @@ class Unfinished:
 
     def keep(self, school_id: int, session: Session, marks: Mapping[int, str]) -> dict[int, str]:
         """Keep what a lesson has, on disk when this returns; with what is kept of it already."""
-        known = {**self.of(school_id).get(session, {}), **marks}
+        held = self._connection.execute(
+            f"SELECT marks FROM lesson WHERE {ONE}", (school_id, *_key(session))
+        ).fetchone()
+        known = {**(_MARKS.decode(held[0]) if held else {}), **marks}
         if known:
             with self._connection as transaction:
                 transaction.execute(
@@ -62,10 +66,7 @@ class Unfinished:
     def forget(self, school_id: int, session: Session) -> None:
         """A lesson has what it should, or what it lost is known."""
         with self._connection as transaction:
-            transaction.execute(
-                "DELETE FROM lesson WHERE school_id = ? AND class_id = ? AND day = ? AND lesson = ?",
-                (school_id, *_key(session)),
-            )
+            transaction.execute(f"DELETE FROM lesson WHERE {ONE}", (school_id, *_key(session)))
 
 
 @contextmanager

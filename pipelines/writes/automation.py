@@ -1,26 +1,29 @@
 """What writes to the platform by itself: files that arrive in a folder, and swipes that wait."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import dagster as dg
 
 from loading.writes.outbox import opened, outbox_path
 from pipelines.interrupted import UNFINISHED
+from pipelines.launches import FINAL_TAG
 from pipelines.settings import Settings
 from pipelines.writes.file_jobs import FILE_JOBS, SEND_SWIPES, file_job
 from pipelines.writes.inbox import (
     AGAIN_AFTER,
     ROSTERS,
     Arrived,
+    Asked,
     arrived,
     cursor_of,
     memory_of,
     to_read,
 )
 from pipelines.writes.roster_jobs import ASSETS, PLAN_ROSTER, applying_job, planning_job
-from pipelines.writes.runs import AGAIN_TAG, FILE_TAG
+from pipelines.writes.runs import FILE_TAG
 
 #: By what a file is, the job that reads it.
 JOBS = {ROSTERS: PLAN_ROSTER} | {kind: one.job for kind, one in FILE_JOBS.items()}
@@ -28,6 +31,8 @@ JOBS = {ROSTERS: PLAN_ROSTER} | {kind: one.job for kind, one in FILE_JOBS.items(
 PRIORITY = {"dagster/priority": "10"}
 #: On a run that sends the swipes that wait: of which school.
 OUTBOX_TAG = "campus/outbox"
+#: After so many the pause is a day.
+MOST_FAILURES = 8
 
 
 def writes_definitions(settings: Settings) -> dg.Definitions:
@@ -55,35 +60,41 @@ def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.Se
         description=f"Files that arrive in {folder}, below <school id>/{kind}.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
-        memory = memory_of(context.cursor)
+        if kind != ROSTERS and not settings.allow_writes:
+            yield dg.SkipReason("CAMPUS_ALLOW_WRITES is not true: files wait in the folder.")
+            return
+        memory, warn = memory_of(context.cursor), context.log.warning
         try:
-            found = arrived(folder, kind, settings.school_ids)
+            found = arrived(folder, kind, settings.school_ids, warn)
         except OSError as error:
             yield dg.SkipReason(f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}.")
             return
-        due = to_read(found, memory, lambda one: _wants_again(context.instance, one))
+        due = to_read(kind, found, memory, lambda asked: _has_ended(context.instance, asked), warn)
         context.update_cursor(cursor_of(memory))
         for one in due:
-            yield _request(one, job, memory.asked[one.key].times)
+            yield _request(one, job, memory.asked[one.path])
         if not due:
             yield dg.SkipReason(f"No new file is in {folder}.")
 
     return sensor
 
 
-def _request(one: Arrived, job: str, time: int) -> dg.RunRequest:
-    config = {"school_id": one.school_id, "file": one.path}
+def _request(one: Arrived, job: str, asked: Asked) -> dg.RunRequest:
+    config = {"school_id": one.school_id, "file": one.path, "content": asked.content}
     return dg.RunRequest(
-        run_key=f"{one.key}|{time}",
+        run_key=f"{asked.key}|{asked.times}",
         run_config={"ops": {job: {"config": config}}},
-        tags={FILE_TAG: one.key, **PRIORITY},
+        tags={FILE_TAG: asked.key, **PRIORITY},
     )
 
 
-def _wants_again(instance: dg.DagsterInstance, one: Arrived) -> bool:
-    """Whether the last run for a file has failed as nothing could be asked of the platform."""
-    [*last] = instance.get_runs(dg.RunsFilter(tags={FILE_TAG: one.key}), limit=1)
-    return any(run.status is dg.DagsterRunStatus.FAILURE and AGAIN_TAG in run.tags for run in last)
+def _has_ended(instance: dg.DagsterInstance, asked: Asked) -> bool | None:
+    """Whether the last run for a file was enough for it: it went well, or failed by what is in the file.
+    None: it has not ended."""
+    last = next(iter(instance.get_runs(dg.RunsFilter(tags={FILE_TAG: asked.key}), limit=1)), None)
+    if last is None or not last.is_finished:
+        return None
+    return last.is_success or bool(last.tags.get(FINAL_TAG))
 
 
 def swipes_sensor(settings: Settings) -> dg.SensorDefinition:
@@ -94,18 +105,17 @@ def swipes_sensor(settings: Settings) -> dg.SensorDefinition:
         job_name=SEND_SWIPES,
         default_status=dg.DefaultSensorStatus.RUNNING,
         minimum_interval_seconds=60,
-        description="Swipes that wait in the outbox, tried every ten minutes while the platform is away.",
+        description="Swipes that wait in the outbox, tried after ten minutes and ever longer pauses.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
         schools: list[int] = []
         if outbox_path(settings.home).exists():
             with opened(settings.home) as outbox:
-                schools = list(outbox.schools_waiting())
+                schools = of_settings(settings, outbox.schools_waiting())
         due = [school_id for school_id in schools if _is_time(context.instance, school_id)]
         for school_id in due:
-            config = {"school_id": school_id, "file": ""}
             yield dg.RunRequest(
-                run_config={"ops": {SEND_SWIPES: {"config": config}}},
+                run_config={"ops": {SEND_SWIPES: {"config": {"school_id": school_id}}}},
                 tags={OUTBOX_TAG: str(school_id), **PRIORITY},
             )
         if not due:
@@ -114,10 +124,18 @@ def swipes_sensor(settings: Settings) -> dg.SensorDefinition:
     return sensor
 
 
+def of_settings(settings: Settings, schools: Iterable[int]) -> list[int]:
+    """Those of some schools that the settings name."""
+    return [one for one in schools if settings.school_ids is None or one in settings.school_ids]
+
+
 def _is_time(instance: dg.DagsterInstance, school_id: int) -> bool:
-    """Whether no run sends swipes now, and the last one for this school is long enough ago."""
+    """Whether no run sends swipes now, and the last one for this school is long enough ago: longer with each
+    that has failed, up to a day."""
     sending = dg.RunsFilter(job_name=SEND_SWIPES, statuses=UNFINISHED)
     if instance.get_run_records(sending, limit=1):
         return False
-    mine = instance.get_run_records(dg.RunsFilter(tags={OUTBOX_TAG: str(school_id)}), limit=1)
-    return all(time.time() - record.create_timestamp.timestamp() >= AGAIN_AFTER for record in mine)
+    mine = instance.get_run_records(dg.RunsFilter(tags={OUTBOX_TAG: str(school_id)}), limit=MOST_FAILURES)
+    failures = list(takewhile(lambda record: not record.dagster_run.is_success, mine))
+    pause = AGAIN_AFTER * 2.0 ** max(len(failures) - 1, 0)
+    return not mine or time.time() - mine[0].create_timestamp.timestamp() >= pause

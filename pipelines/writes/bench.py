@@ -60,7 +60,8 @@ async def carried_out(
     Raises what `work` raises."""
     async with open_desk(settings, runtime, errand, dry=dry) as desk:
         done = await work(Bench(settings, runtime, desk, school_id, dry))
-        if results is not None and done.outcomes and not dry:
+        told = any(one.outcome != "waiting" for one in done.outcomes)
+        if results is not None and told and not dry:
             # On disk before anything more is asked of a platform that may be away by now.
             write_outcomes(results, done.outcomes)
         return await _read_again(runtime, done)

@@ -49,6 +49,6 @@ async def open_desk(
             yield Desk(client, errand, writer, journal)
 
 
-def errand_of(tags: Mapping[str, str], source: str) -> Errand:
-    """On whose behalf a command or a run writes, by the tags of its runs."""
-    return Errand(tags[LAUNCHER_TAG], source)
+def errand_of(tags: Mapping[str, str], source: str, run_id: str = "") -> Errand:
+    """On whose behalf a command or a run writes, by the tags of its runs. run_id: of Dagster."""
+    return Errand(tags[LAUNCHER_TAG], source, run_id)

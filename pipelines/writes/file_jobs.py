@@ -10,13 +10,21 @@ import uvloop
 
 from loading.runtime import told
 from loading.writes.outcomes import counted
+from pipelines.notices.notice import THEIR_WORDS
 from pipelines.settings import Settings
 from pipelines.writes.bench import Done, Work, carried_out, results_path
 from pipelines.writes.desk import errand_of
 from pipelines.writes.inbox import ATTENDANCE, SWIPES
 from pipelines.writes.marks import write_marks
 from pipelines.writes.plans import Note, forget, leave_note, prune
-from pipelines.writes.runs import AGAIN_TAG, ArrivedFile, failures_told, without_their_words
+from pipelines.writes.runs import (
+    ArrivedFile,
+    failures_told,
+    final,
+    is_as_it_was,
+    needs_school,
+    told_of,
+)
 from pipelines.writes.swiping import hand_over, send_swipes
 
 SEND_SWIPES = "send_swipes"
@@ -72,26 +80,22 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
     @dg.op(name=one.step, pool="platform", required_resource_keys={"campus"})
     def step(context: dg.OpExecutionContext, config: ArrivedFile) -> None:
         prune(settings.home, settings.options.writes.keep_plans)
-        runtime, results = told(context.resources.campus, context.log), results_path(settings, kind)
-        name = Path(config.file).name
+        if not is_as_it_was(config):
+            context.log.info(f"{config.file} has changed since: the next look asks for it.")
+            return
+        results = results_path(settings, f"{kind}-{config.school_id}-{context.run_id[:8]}")
         try:
-            with failures_told(context):
-                errand = errand_of(context.run.tags, config.file or "the outbox")
-                work = one.work(settings, config)
-                done = uvloop.run(
-                    carried_out(settings, runtime, errand, config.school_id, work, results=results)
-                )
+            done = _carried_out(context, settings, kind, config, results)
         except dg.Failure as failure:
-            if config.file:
-                problem = without_their_words(failure)
-                leave_note(settings.home, Note(kind, config.school_id, name, problem=problem))
+            _note(settings, kind, config, results, problem=told_of(failure))
             raise
-        refused = counted(done.outcomes)["refused"]
-        if refused:
-            leave_note(settings.home, Note(kind, config.school_id, name, str(results), refused=refused))
-        elif config.file:
-            forget(settings.home, kind, config.school_id)
         _show(context, one, config.school_id, done, results)
+        refused, problem = counted(done.outcomes)["refused"], _problem(done)
+        # Of swipes that wait `campus status` tells by itself.
+        told_problem = "" if kind == SWIPES else problem.partition(THEIR_WORDS)[0]
+        _note(settings, kind, config, results, problem=told_problem, refused=refused)
+        if problem:
+            raise dg.Failure(problem, allow_retries=False)
 
     @dg.job(name=one.job, executor_def=dg.in_process_executor, description=one.description)
     def job() -> None:
@@ -100,9 +104,39 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
     return job
 
 
+def _carried_out(
+    context: dg.OpExecutionContext, settings: Settings, kind: str, config: ArrivedFile, results: Path
+) -> Done:
+    runtime = told(context.resources.campus, context.log)
+    with failures_told(context):
+        needs_school(settings, config.school_id)
+        errand = errand_of(context.run.tags, config.file or "the outbox", context.run_id)
+        work = FILE_JOBS[kind].work(settings, config)
+        if kind == SWIPES:
+            # From now on they are in the outbox, and sent from there.
+            final(context)
+        return uvloop.run(carried_out(settings, runtime, errand, config.school_id, work, results=results))
+
+
+def _note(
+    settings: Settings,
+    kind: str,
+    config: ArrivedFile,
+    results: Path,
+    *,
+    problem: str = "",
+    refused: int = 0,
+) -> None:
+    """Note what a file needs of a person; what waits in the outbox is told for itself."""
+    note = Note(kind, config.school_id, Path(config.file).name, str(results), "", refused, problem)
+    if refused or (problem and config.file):
+        leave_note(settings.home, note)
+    else:
+        forget(settings.home, note)
+
+
 def _show(context: dg.OpExecutionContext, one: FileJob, school_id: int, done: Done, results: Path) -> None:
-    """Tell the counts. Raises dg.Failure where the file was not written to its end: where rows wait, or may
-    have been written, the run is marked, so that the file is tried again."""
+    """Tell the counts, and what else is to be known."""
     counts = counted(done.outcomes)
     for line in done.notes:
         context.log.info(line)
@@ -118,9 +152,12 @@ def _show(context: dg.OpExecutionContext, one: FileJob, school_id: int, done: Do
             metadata={"school": school_id, **counts, "result of each row": dg.MetadataValue.path(results)},
         )
     )
+
+
+def _problem(done: Done) -> str:
+    """Why a file was not written to its end, with the counts; empty: it was."""
+    counts = counted(done.outcomes)
+    if not (done.problem or counts["waiting"] or counts["unconfirmed"]):
+        return ""
     told_counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))
-    if counts["waiting"] or counts["unconfirmed"]:
-        context.instance.add_run_tags(context.run_id, {AGAIN_TAG: "true"})
-    if done.problem or counts["waiting"] or counts["unconfirmed"]:
-        raise dg.Failure(f"{told_counts}. {done.problem}".strip(), allow_retries=False)
-    context.log.info(f"{told_counts or 'nothing to do'}.")
+    return f"{told_counts}. {done.problem}".strip()

@@ -27,7 +27,8 @@ async def write_marks(bench: Bench, file: Path) -> Done:
         outcomes = [*planned.refused, *await marking.carry_out(planned.lessons, dry=bench.dry)]
 
     async def reread() -> list[Loaded]:
-        return await reread_sessions(runtime, desk.client, cause_of_writing(), bench.school_id, marking.sent)
+        cause = cause_of_writing(desk.errand.run_id)
+        return await reread_sessions(runtime, desk.client, cause, bench.school_id, marking.sent)
 
     return Done(
         outcomes,

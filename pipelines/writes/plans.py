@@ -1,8 +1,9 @@
 """The folder of plans: what waits there for a person, and what is too old to be kept.
 
-Of the files that have arrived, a note a school and kind tells of the last one: a plan that waits, rows that
-were refused, a file that cannot be read."""
+Of the files that have arrived, a note tells of a plan that waits, of rows that were refused, of a file that
+cannot be read: of rosters one a school, of its last one."""
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +15,9 @@ from loading.writes.roster.plan import Plan
 from pipelines.writes.inbox import ATTENDANCE, ROSTERS, SWIPES
 from warehouse.files import write_text
 
-FOLDER, NOTES = "plans", "arrived-{kind}-{school_id}.json"
+FOLDER, NOTES = "plans", "arrived-*.json"
+#: Days for which it is told that rows of a file of marks or swipes were refused.
+TOLD_FOR = 7
 NOUNS = {ROSTERS: "roster", ATTENDANCE: "file of marks", SWIPES: "file of swipes"}
 DAY = 86_400.0
 
@@ -43,15 +46,21 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def leave_note(home: Path, note: Note) -> None:
-    """Note what a file needs; the note on the one before of the school goes."""
-    path = home / FOLDER / NOTES.format(kind=note.kind, school_id=note.school_id)
+    """Note what a file needs; the note on it, or on the roster before, goes."""
+    path = _path(home, note)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, msgspec.json.encode(note).decode())
 
 
-def forget(home: Path, kind: str, school_id: int) -> None:
-    """There is nothing to do for a school's last file."""
-    (home / FOLDER / NOTES.format(kind=kind, school_id=school_id)).unlink(missing_ok=True)
+def forget(home: Path, note: Note) -> None:
+    """There is nothing to do for the file that a note is about."""
+    _path(home, note).unlink(missing_ok=True)
+
+
+def _path(home: Path, note: Note) -> Path:
+    # A roster takes the place of the one before; files of marks and swipes stand side by side.
+    of_file = "" if note.kind == ROSTERS else f"-{hashlib.sha256(note.name.encode()).hexdigest()[:8]}"
+    return home / FOLDER / f"arrived-{note.kind}-{note.school_id}{of_file}.json"
 
 
 def note_of(school_id: int, plan: Plan, path: Path, *, waits: bool) -> Note | None:
@@ -65,26 +74,33 @@ def note_of(school_id: int, plan: Plan, path: Path, *, waits: bool) -> Note | No
     return Note(ROSTERS, school_id, Path(plan.source).name, str(workbook), told, len(plan.refused))
 
 
-def waits_no_more(home: Path, plan: Plan, path: Path) -> None:
-    """A plan was carried out: it waits no more."""
+def waits_no_more(home: Path, plan: Plan, path: Path, refused: int, results: Path) -> None:
+    """A plan was carried out: it waits no more. refused: so many of its rows were, results says why."""
     for note in notes(home):
         if note.counts and Path(note.path) == path.absolute().with_suffix(".xlsx"):
             left = note_of(plan.school_id, plan, path, waits=False)
+            if refused:
+                left = Note(ROSTERS, plan.school_id, note.name, str(results.absolute()), "", refused)
             if left:
                 leave_note(home, left)
             else:
-                forget(home, ROSTERS, plan.school_id)
+                forget(home, note)
 
 
 def notes(home: Path) -> Iterator[Note]:
-    """All that wait, by school."""
-    for path in sorted((home / FOLDER).glob(NOTES.format(kind="*", school_id="*"))):
-        yield msgspec.json.decode(path.read_bytes(), type=Note)
+    """All that is to be told, by school."""
+    for path in sorted((home / FOLDER).glob(NOTES)):
+        note = msgspec.json.decode(path.read_bytes(), type=Note)
+        if note.kind == ROSTERS or not _is_older(path, TOLD_FOR):
+            yield note
 
 
 def prune(home: Path, days: int) -> None:
-    """Delete plans and results that are so old: they are about children."""
-    before = time.time() - days * DAY
+    """Delete plans, results and notes that are so old: they are about children."""
     for path in (home / FOLDER).glob("*"):
-        if path.stat().st_mtime < before and not path.match(NOTES.format(kind="*", school_id="*")):
+        if _is_older(path, days):
             path.unlink(missing_ok=True)
+
+
+def _is_older(path: Path, days: int) -> bool:
+    return path.stat().st_mtime < time.time() - days * DAY

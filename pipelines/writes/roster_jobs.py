@@ -1,10 +1,12 @@
 """The jobs of rosters: one plans a roster that has arrived, and carries the plan out where campus.yaml says
 so and it is under the guards; one carries out a plan that a person has looked at."""
 
+from collections import Counter
 from pathlib import Path
 
 import dagster as dg
 import uvloop
+from msgspec import structs
 
 from loading.runtime import Runtime, told
 from loading.writes.outcomes import counted
@@ -15,7 +17,7 @@ from pipelines.writes.desk import errand_of, open_desk
 from pipelines.writes.inbox import ROSTERS
 from pipelines.writes.plans import Note, forget, leave_note, note_of, prune
 from pipelines.writes.rosters import Planned, apply_roster, plan_roster, results_path
-from pipelines.writes.runs import ArrivedFile, failures_told, without_their_words
+from pipelines.writes.runs import ArrivedFile, failures_told, is_as_it_was, needs_school, told_of
 
 PLAN_ROSTER, APPLY_ROSTER = "plan_roster", "apply_roster"
 #: What the UI shows the counts of: a plan, and what became of it.
@@ -24,6 +26,9 @@ ASSETS = (
     dg.AssetSpec(ROSTER_PLAN, group_name="writes", description="The plan of the last roster that arrived."),
     dg.AssetSpec(ROSTER, group_name="writes", description="What became of the rows of the last plan."),
 )
+SHARE = "writes.inbox.max_changed_share"
+#: Archived and disabled.
+GONE_STATUSES = (2, 4)
 LOOK_AGAIN = "Whether some rows were written nobody knows: run apply_roster again, which looks first."
 
 
@@ -42,15 +47,17 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
     # A step's definition may not have the name of a job; in the run it has.
     @dg.op(name="plan_one_roster", pool="platform", required_resource_keys={"campus"})
     def plan(context: dg.OpExecutionContext, config: ArrivedFile) -> None:
+        if not is_as_it_was(config):
+            context.log.info(f"{config.file} has changed since: the next look asks for it.")
+            return
         runtime = told(context.resources.campus, context.log)
+        about = Note(ROSTERS, config.school_id, Path(config.file).name)
         try:
             with failures_told(context):
+                needs_school(settings, config.school_id)
                 planned = uvloop.run(_plan(context, settings, runtime, config))
         except dg.Failure as failure:
-            problem = without_their_words(failure)
-            leave_note(
-                settings.home, Note(ROSTERS, config.school_id, Path(config.file).name, problem=problem)
-            )
+            leave_note(settings.home, structs.replace(about, problem=told_of(failure)))
             raise
         prune(settings.home, settings.options.writes.keep_plans)
         _show_plan(context, planned)
@@ -60,7 +67,7 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
         if note:
             leave_note(settings.home, note)
         else:
-            forget(settings.home, ROSTERS, config.school_id)
+            forget(settings.home, about)
         if reason:
             context.log.info(f"{reason} To carry it out: campus roster apply {planned.path}")
         else:
@@ -99,7 +106,9 @@ async def _plan(
     context: dg.OpExecutionContext, settings: Settings, runtime: Runtime, asked: ArrivedFile
 ) -> Planned:
     inbox = settings.options.writes.inbox
-    async with open_desk(settings, runtime, errand_of(context.run.tags, asked.file), dry=True) as desk:
+    async with open_desk(
+        settings, runtime, errand_of(context.run.tags, asked.file, context.run_id), dry=True
+    ) as desk:
         return await plan_roster(
             settings,
             desk,
@@ -117,11 +126,16 @@ def _apply(
     runtime = told(context.resources.campus, context.log)
 
     async def work() -> Applied:
-        async with open_desk(settings, runtime, errand_of(context.run.tags, path.stem)) as desk:
-            applied, _ = await apply_roster(
+        async with open_desk(
+            settings, runtime, errand_of(context.run.tags, path.stem, context.run_id)
+        ) as desk:
+            applied, loaded = await apply_roster(
                 settings, runtime, desk, path, dry=False, despite_refused=despite_refused
             )
-            return applied
+        for one in loaded:
+            if one.status == "failed":
+                context.log.warning(f"{one.spec.name} {one.slice} could not be read again: {one.message}")
+        return applied
 
     with failures_told(context):
         school_id = load_plan(path).school_id
@@ -143,8 +157,15 @@ def reason_to_wait(plan: Plan, settings: Settings) -> str:
         return f"{len(plan.refused):,} of {plan.rows:,} rows are refused (writes.roster.max_refused_share)."
     if writes.inbox.delete and len(plan.gone) > deleted:
         return f"{len(plan.gone):,} are gone from the roster, more than may be deleted without a person."
-    if steps - deleted > max(FEW, writes.inbox.max_changed_share * plan.people):
-        return f"{steps:,} users of {plan.people:,} would change (writes.inbox.max_changed_share)."
+    left = [step for step in plan.of("change") if step.after.get("status") in GONE_STATUSES]
+    handful, managed = settings.options.safety.vanished_handful, sum(plan.managed.values())
+    if len(left) + deleted > max(handful, writes.roster.max_deleted_share * managed):
+        return f"{len(left) + deleted:,} would be deleted, archived or disabled (writes.roster)."
+    changed = Counter(step.role for step in plan.steps if step.action != "delete")
+    for role, count in changed.items():
+        there = plan.managed.get(role, 0)
+        if count > max(FEW, writes.inbox.max_changed_share * there):
+            return f"{count:,} of role {role} would be made or changed; {there:,} are there ({SHARE})."
     return ""
 
 
@@ -187,8 +208,5 @@ def _show_applied(context: dg.OpExecutionContext, school_id: int, applied: Appli
     )
     told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))
     if applied.stopped or counts["unconfirmed"]:
-        why = (
-            applied.stopped or "Whether some rows were written nobody knows: run it again, which looks first."
-        )
-        raise dg.Failure(f"{told}. {why}", allow_retries=False)
+        raise dg.Failure(f"{told}. {applied.stopped or LOOK_AGAIN}", allow_retries=False)
     context.log.info(f"{told}. {results}")

@@ -118,11 +118,12 @@ async def apply_roster(
     if dry:
         return applied, []
     write_outcomes(results_path(path), applied.outcomes)
-    if not (applied.stopped or {"waiting", "unconfirmed"} & counted(applied.outcomes).keys()):
-        waits_no_more(settings.home, plan, path)
+    counts = counted(applied.outcomes)
+    if not (applied.stopped or counts["waiting"] or counts["unconfirmed"]):
+        waits_no_more(settings.home, plan, path, counts["refused"], results_path(path))
     if applied.away or not applied.concerned:
         return applied, []
-    loader = Loader(runtime, desk.client, cause_of_writing(), {})
+    loader = Loader(runtime, desk.client, cause_of_writing(desk.errand.run_id), {})
     try:
         return applied, await reread_users(loader, people, plan.school_id, applied.concerned)
     except (CampusError, Halt) as error:
@@ -137,6 +138,8 @@ def results_path(path: Path) -> Path:
 
 def _check(settings: Settings, plan: Plan, path: Path, *, despite_refused: bool) -> None:
     """Whether a plan may be carried out here. Raises PlanError."""
+    if settings.school_ids is not None and plan.school_id not in settings.school_ids:
+        raise PlanError(f"{path} is a plan for school {plan.school_id}, which is none of CAMPUS_SCHOOL_IDS")
     if plan.base_url != settings.base_url:
         raise PlanError(
             f"{path} is a plan for the platform {plan.base_url}, and this home is of {settings.base_url}: "

@@ -2,39 +2,73 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import dagster as dg
 
 from campus.http.errors import CampusError, Halt
 from loading.writes.roster.plan import PlanError
 from loading.writes.table_file import TableError
+from pipelines.launches import FINAL_TAG
 from pipelines.notices.notice import THEIR_WORDS
-from pipelines.settings import SettingsError
+from pipelines.settings import Settings, SettingsError
+from pipelines.writes.inbox import content_of
 
-#: On a run: the file that it reads; and that it could ask nothing of the platform, so that it is tried again.
-FILE_TAG, AGAIN_TAG = "campus/file", "campus/again"
+#: On a run: the file that it reads.
+FILE_TAG = "campus/file"
+#: In a failure: what may be told to anybody.
+TOLD = "told"
 
 
 class ArrivedFile(dg.Config):
-    """A file that arrived. file: its path."""
+    """A file that arrived. file: its path. content: what it was known by when the run was asked for; empty:
+    whatever it has."""
 
     school_id: int
-    file: str
+    file: str = ""
+    content: str = ""
+
+
+def is_as_it_was(asked: ArrivedFile) -> bool:
+    """Whether a file is the one that the run was asked for: it may be copied anew just now."""
+    return not asked.content or content_of(Path(asked.file)) == asked.content
+
+
+def needs_school(settings: Settings, school_id: int) -> None:
+    """Raises SettingsError where the settings do not name a school."""
+    if settings.school_ids is not None and school_id not in settings.school_ids:
+        raise SettingsError([f"school {school_id} is none of CAMPUS_SCHOOL_IDS"])
 
 
 @contextmanager
 def failures_told(context: dg.OpExecutionContext) -> Iterator[None]:
-    """Failures in words, as dg.Failure. A run that could ask nothing of the platform is marked, so that it is
+    """Failures in words, as dg.Failure. A run whose file makes no sense is marked, so that the file is not
     tried again."""
     try:
         yield
-    except Halt as halt:
-        context.instance.add_run_tags(context.run_id, {AGAIN_TAG: "true"})
-        raise dg.Failure(str(halt), allow_retries=False) from None
-    except (TableError, PlanError, SettingsError, CampusError) as error:
-        raise dg.Failure(str(error), allow_retries=False) from None
+    except TableError as error:
+        # It quotes the file, whose first line may be that of a child.
+        final(context)
+        raise _failure(error, "it makes no sense as it is; its run in the UI says why") from None
+    except PlanError as error:
+        final(context)
+        raise _failure(error, str(error)) from None
+    except (SettingsError, Halt) as error:
+        raise _failure(error, str(error)) from None
+    except CampusError as error:
+        # What the platform says in its own words may name a child.
+        raise _failure(error, str(error).partition(THEIR_WORDS)[0]) from None
 
 
-def without_their_words(failure: dg.Failure) -> str:
-    """A failure without what the platform says in its own words, which may name a child."""
-    return (failure.description or "").partition(THEIR_WORDS)[0]
+def final(context: dg.OpExecutionContext) -> None:
+    """The file of this run needs no other run."""
+    context.instance.add_run_tags(context.run_id, {FINAL_TAG: "true"})
+
+
+def told_of(failure: dg.Failure) -> str:
+    """What may be told of a failure to anybody."""
+    return str(failure.metadata[TOLD].value) if TOLD in failure.metadata else "see its run in the UI"
+
+
+def _failure(error: Exception, told: str) -> dg.Failure:
+    return dg.Failure(str(error), metadata={TOLD: told}, allow_retries=False)

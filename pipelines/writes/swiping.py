@@ -59,7 +59,8 @@ async def send_swipes(bench: Bench, handover: Handover) -> Done:
 
     async def reread() -> list[Loaded]:
         sessions = sessions_of_swipes(runtime, school_id, found.classes, found.rooms)
-        return await reread_sessions(runtime, bench.desk.client, cause_of_writing(), school_id, sessions)
+        cause = cause_of_writing(bench.desk.errand.run_id)
+        return await reread_sessions(runtime, bench.desk.client, cause, school_id, sessions)
 
     problem = f"{found.trouble} {KEPT}" if found.trouble else ""
     return Done([*handover.others, *outcomes], problem=problem, reread=None if away else reread)

@@ -249,7 +249,7 @@ def test_what_a_write_needs_is_told_and_looked_at(tmp_path: Path, capsys: pytest
         inbox = InboxOptions(folder=tmp_path / "none")
         said = told(scopes=("user.write", "attendance.write"), inbox=inbox)
         assert "the platform refuses the scope user.write, which writes.scopes" in said
-        assert f"{tmp_path / 'none'} is not there (writes.inbox.folder of campus.yaml)" in said
+        assert f"{tmp_path / 'none'} (writes.inbox.folder) cannot be read: No such file" in said
         assert {entry["method"] for entry in platform.log()} == {"GET", "POST"}
         assert {entry["path"] for entry in platform.log() if entry["method"] == "POST"} == {
             "/api/v3/oauth/tokens"

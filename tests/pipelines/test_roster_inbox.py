@@ -2,7 +2,7 @@
 
 import csv
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ import dagster as dg
 import pytest
 from world import EARLY, World, world
 
+from loading.writes.roster.plan import Plan, Step
 from pipelines.definitions import build_definitions
-from pipelines.launches import LAUNCHER_TAG
+from pipelines.launches import FINAL_TAG, LAUNCHER_TAG
 from pipelines.options import InboxOptions, Options, RosterOptions, WriteOptions
 from pipelines.settings import Settings
 from pipelines.status import status_of
@@ -19,15 +20,22 @@ from pipelines.writes.automation import writes_definitions
 from pipelines.writes.inbox import (
     AGAIN_AFTER,
     AGAIN_WITHIN,
+    ATTENDANCE,
     ROSTERS,
+    SWIPES,
     Memory,
     arrived,
     cursor_of,
     memory_of,
     to_read,
 )
-from pipelines.writes.roster_jobs import APPLY_ROSTER, PLAN_ROSTER, ROSTER, ROSTER_PLAN
-from pipelines.writes.runs import AGAIN_TAG
+from pipelines.writes.roster_jobs import (
+    APPLY_ROSTER,
+    PLAN_ROSTER,
+    ROSTER,
+    ROSTER_PLAN,
+    reason_to_wait,
+)
 
 SCHOOL = 101
 COLUMNS = ["outer_id", "usin", "name", "graduates_in", "role"]
@@ -44,10 +52,12 @@ def put(
     return file
 
 
-def names(folder: Path, memory: Memory, *, again: bool = False, now: float = 0.0) -> list[str]:
-    """The files that a look asks runs for."""
-    due = to_read(arrived(folder, ROSTERS, None), memory, lambda _: again, now)
-    return [Path(one.path).name for one in due]
+def names(
+    folder: Path, memory: Memory, *, kind: str = ROSTERS, ended: bool | None = True, now: float = 0.0
+) -> list[str]:
+    """The files that a look asks runs for. ended: whether the last run was enough for each."""
+    found = arrived(folder, kind, None, print)
+    return [Path(one.path).name for one in to_read(kind, found, memory, lambda _: ended, print, now)]
 
 
 def test_dagster_loads_the_jobs_that_write_beside_each_other(tmp_path: Path) -> None:
@@ -66,19 +76,51 @@ def test_a_file_is_read_once_it_has_stopped_growing(tmp_path: Path) -> None:
     assert names(tmp_path, memory) == []
     assert names(tmp_path, memory) == ["r.csv"]
     assert names(tmp_path, memory) == []
-    # The same name with other content is another file.
-    put(tmp_path, "r.csv", 3, "abc")
-    assert [names(tmp_path, memory), names(tmp_path, memory)] == [[], ["r.csv"]]
+    # The same name with other content is another file, and the first content again as well.
+    for at, content in ((3, "abc"), (4, "ab")):
+        put(tmp_path, "r.csv", at, content)
+        assert [names(tmp_path, memory), names(tmp_path, memory)] == [[], ["r.csv"]]
 
 
-def test_only_the_newest_roster_of_a_school_is_ever_read(tmp_path: Path) -> None:
+def test_a_file_that_was_copied_again_as_it_was_is_not_read_again(tmp_path: Path) -> None:
     memory = Memory()
-    put(tmp_path, "new.csv", 9)
+    put(tmp_path, "r.csv", 1)
+    names(tmp_path, memory)
+    assert names(tmp_path, memory) == ["r.csv"]
+    put(tmp_path, "r.csv", 9)
+    assert [names(tmp_path, memory), names(tmp_path, memory)] == [[], []]
+
+
+def test_only_the_newest_roster_of_a_school_is_ever_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory = Memory()
+    new = put(tmp_path, "new.csv", 9)
     put(tmp_path, "old.csv", 1)
     put(tmp_path, "other.xlsx", 5, school="102")
     names(tmp_path, memory)
-    assert names(tmp_path, memory) == ["new.csv", "other.xlsx"]
+    assert sorted(names(tmp_path, memory)) == ["new.csv", "other.xlsx"]
     assert names(tmp_path, memory) == []
+    # Nor when the newest is taken away.
+    new.unlink()
+    assert [names(tmp_path, memory), names(tmp_path, memory)] == [[], []]
+    put(tmp_path, "teachers.csv", 10)
+    put(tmp_path, "students.csv", 11)
+    names(tmp_path, memory)
+    assert names(tmp_path, memory) == ["students.csv"]
+    assert (
+        "teachers.csv is passed by: of a school's rosters only the newest counts" in capsys.readouterr().out
+    )
+
+
+def test_marks_are_read_in_their_order_and_older_ones_never_after_newer_ones(tmp_path: Path) -> None:
+    memory = Memory()
+    put(tmp_path, "2.csv", 2, "b", kind=ATTENDANCE)
+    put(tmp_path, "1.csv", 1, "a", kind=ATTENDANCE)
+    names(tmp_path, memory, kind=ATTENDANCE)
+    assert names(tmp_path, memory, kind=ATTENDANCE) == ["1.csv", "2.csv"]
+    # The first one failed: to write it now would undo the second one.
+    assert names(tmp_path, memory, kind=ATTENDANCE, ended=False, now=AGAIN_AFTER) == ["2.csv"]
 
 
 def test_a_share_that_goes_and_comes_back_shows_nothing_new(tmp_path: Path) -> None:
@@ -93,25 +135,85 @@ def test_a_share_that_goes_and_comes_back_shows_nothing_new(tmp_path: Path) -> N
     assert [names(tmp_path, memory), names(tmp_path, memory)] == [[], []]
 
 
-def test_what_is_no_table_or_of_no_school_is_left_alone(tmp_path: Path) -> None:
+def test_more_files_than_are_remembered_are_read_once_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.writes.inbox.REMEMBERED", 2)
+    memory = Memory()
+    for number in range(5):
+        put(tmp_path, f"{number}.csv", number, kind=SWIPES)
+    names(tmp_path, memory, kind=SWIPES)
+    assert len(names(tmp_path, memory, kind=SWIPES)) == 5
+    memory = memory_of(cursor_of(memory))
+    assert names(tmp_path, memory, kind=SWIPES) == []
+
+
+def test_what_is_no_table_or_of_no_school_is_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in (".hidden.csv", "~$open.xlsx", "r.csv.part", "note.pdf"):
         put(tmp_path, name, 1)
     put(tmp_path, "r.csv", 1, school="notes")
     put(tmp_path, "r.csv", 1, kind="plans")
     put(tmp_path, "r.csv", 1, school="102")
-    assert [one.school_id for one in arrived(tmp_path, ROSTERS, None)] == [102]
-    assert arrived(tmp_path, ROSTERS, [101]) == []
+    # One that cannot be read holds up no other.
+    (tmp_path / "101" / ROSTERS / "gone.csv").symlink_to(tmp_path / "nowhere")
+    assert [one.school_id for one in arrived(tmp_path, ROSTERS, None, print)] == [102]
+    assert "gone.csv cannot be read: No such file" in capsys.readouterr().out
+    assert arrived(tmp_path, ROSTERS, [101], print) == []
 
 
-def test_a_file_is_tried_again_for_a_day_where_the_platform_was_away(tmp_path: Path) -> None:
+def test_a_file_is_tried_again_for_a_day_where_its_run_failed_for_another_reason(tmp_path: Path) -> None:
     memory = Memory()
     put(tmp_path, "r.csv", 1)
     names(tmp_path, memory)
     assert names(tmp_path, memory) == ["r.csv"]
-    assert names(tmp_path, memory, again=True, now=AGAIN_AFTER - 1) == []
-    assert names(tmp_path, memory, again=False, now=AGAIN_AFTER) == []
-    assert names(tmp_path, memory, again=True, now=AGAIN_AFTER) == ["r.csv"]
-    assert names(tmp_path, memory, again=True, now=AGAIN_WITHIN) == []
+    assert names(tmp_path, memory, ended=False, now=AGAIN_AFTER - 1) == []
+    assert names(tmp_path, memory, ended=None, now=AGAIN_AFTER) == []
+    assert names(tmp_path, memory, ended=False, now=AGAIN_AFTER) == ["r.csv"]
+    assert names(tmp_path, memory, ended=False, now=AGAIN_WITHIN) == []
+    memory = Memory()
+    names(tmp_path, memory)
+    assert names(tmp_path, memory) == ["r.csv"]
+    assert names(tmp_path, memory, ended=True, now=AGAIN_AFTER) == []
+    # What was enough once is not asked about again.
+    assert names(tmp_path, memory, ended=False, now=AGAIN_AFTER) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ([("change", {"name": "新"})] * 30, "30 of role 2 would be made or changed; 100 are there"),
+        ([("change", {"name": "新"})] * 20, ""),
+        ([("change", {"status": 4})] * 8, "8 would be deleted, archived or disabled"),
+        ([("delete", {})] * 8, "8 would be deleted, archived or disabled"),
+        ([], "There is nothing to do."),
+    ],
+)
+def test_a_plan_waits_where_it_touches_a_great_part_of_a_role(
+    tmp_path: Path, steps: list[tuple[Any, dict[str, Any]]], reason: str
+) -> None:
+    made = tuple(
+        Step(action=action, line=line, outer_id=f"{line}", role=2, after=after)
+        for line, (action, after) in enumerate(steps)
+    )
+    plan = Plan(
+        school_id=SCHOOL,
+        made_at="",
+        source="r.csv",
+        sha256="",
+        rows=5000,
+        people=5000,
+        unchanged=0,
+        steps=made,
+        gone=(),
+        refused=(),
+        managed={2: 100},
+    )
+    writes = WriteOptions(inbox=InboxOptions(folder=tmp_path, apply=True))
+    settings = Settings(home=tmp_path, options=Options(writes=writes), allow_writes=True)
+    told = reason_to_wait(plan, settings)
+    assert told.startswith(reason) and bool(told) == bool(reason)
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +251,12 @@ def told(run: dg.ExecuteInProcessResult, asset: dg.AssetKey) -> dict[str, Any]:
     events = [event.materialization for event in run.all_events if event.is_step_materialization]
     found = [event for event in events if event.asset_key == asset]
     return {name: value.value for name, value in found[-1].metadata.items()} if found else {}
+
+
+def tags_of(town: World, run: dg.ExecuteInProcessResult) -> Mapping[str, str]:
+    """The tags of a run, those that it gave itself too."""
+    [found] = town.instance.get_runs(dg.RunsFilter(run_ids=[run.run_id]))
+    return found.tags
 
 
 def waiting(settings: Settings) -> list[str]:
@@ -254,7 +362,7 @@ def test_a_file_that_cannot_be_read_is_told_and_not_tried_again(town: World, tmp
     run = ran(town, settings, request)
     assert not run.success
     assert "nobody knows the column 'Matrikel'" in failure_of(run)
-    assert AGAIN_TAG not in run.dagster_run.tags
+    assert FINAL_TAG in tags_of(town, run)
     [to_do] = waiting(settings)
     assert to_do.startswith("Mend the roster r.csv of school 101: ")
 
@@ -270,5 +378,4 @@ def test_a_platform_that_is_away_is_asked_again(town: World, tmp_path: Path) -> 
         town.platform.set_faults()
     assert not run.success
     assert "503" in failure_of(run)
-    [record] = town.instance.get_runs(dg.RunsFilter(run_ids=[run.run_id]))
-    assert AGAIN_TAG in record.tags
+    assert FINAL_TAG not in tags_of(town, run)

@@ -19,14 +19,13 @@ from loading.writes.marking import Marking
 from pipelines.cli.writing.attendance import run_attendance, run_live_swipe, run_swipes
 from pipelines.cli.writing.bindings import run_bind, run_field, run_fields, run_list, run_unbind
 from pipelines.definitions import build_definitions
-from pipelines.launches import LAUNCHER_TAG
+from pipelines.launches import FINAL_TAG, LAUNCHER_TAG
 from pipelines.options import WriteOptions
 from pipelines.settings import Settings, SettingsError
 from pipelines.status import status_of
 from pipelines.writers import Busy
 from pipelines.writers import writing as writer
-from pipelines.writes.plans import forget
-from pipelines.writes.runs import AGAIN_TAG
+from pipelines.writes.plans import Note, forget
 
 SCHOOL = 101
 # A Monday's lesson.
@@ -538,11 +537,20 @@ def test_marks_that_arrive_are_written_by_a_run(school: World, tmp_path: Path) -
     assert line.startswith("Mend the refused rows of the file of marks marks.csv of school 101, 1: ")
     assert ran(school, "write_attendance", marks_file(tmp_path, {student: result})).is_success
     assert to_do(school) == []
+    school.platform.set_faults({"kind": "status", "status": 503})
+    try:
+        run = ran(school, "write_attendance", marks_file(tmp_path, {student: "normal"}))
+    finally:
+        school.platform.set_faults()
+    assert not run.is_success and FINAL_TAG not in run.tags
+    [line] = to_do(school)
+    assert line.startswith("Mend the file of marks marks.csv of school 101: 1 waiting")
+    assert ran(school, "write_attendance", marks_file(tmp_path, {student: result})).is_success
     run = ran(school, "write_attendance", file_of(tmp_path, "class,result", "1,absent"))
-    assert not run.is_success and AGAIN_TAG not in run.tags
+    assert not run.is_success and FINAL_TAG in run.tags
     [line] = to_do(school)
     assert line.startswith("Mend the file of marks rows.csv of school 101: ")
-    forget(school.home, "attendance", SCHOOL)
+    forget(school.home, Note("attendance", SCHOOL, "rows.csv"))
 
 
 def test_swipes_that_wait_are_sent_by_a_run(school: World, tmp_path: Path) -> None:
@@ -557,7 +565,9 @@ def test_swipes_that_wait_are_sent_by_a_run(school: World, tmp_path: Path) -> No
     assert asked() == 0
     school.platform.set_faults(NO_ANSWER)
     try:
-        assert AGAIN_TAG in ran(school, "send_swipes", file).tags
+        run = ran(school, "send_swipes", file)
+        # What is in the outbox needs its file no more.
+        assert not run.is_success and FINAL_TAG in run.tags
     finally:
         school.platform.set_faults()
     assert [line for line in to_do(school) if line.startswith("Swipes of school 101 wait to be sent, 1: ")]

@@ -1,7 +1,7 @@
 """The plan of a roster: what would be created, changed and deleted, and why which rows are refused."""
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,8 +62,8 @@ class Gone(msgspec.Struct, frozen=True):
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a roster means for one school of the platform at `base_url`. `source`: the file, or the table of
-    the warehouse; `sha256`: of the file, empty for a table. `people`: users of the platform. `notes`: for the
-    person who reads it."""
+    the warehouse; `sha256`: of the file, empty for a table. `people`: users of the platform; `managed`: by
+    role, those of them whom the roster is about. `notes`: for the person who reads it."""
 
     version: int = VERSION
     base_url: str = ""
@@ -78,6 +78,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     gone: tuple[Gone, ...]
     refused: tuple[RefusedRow, ...]
     notes: tuple[str, ...] = ()
+    managed: dict[int, int] = {}
 
     def of(self, action: Action) -> list[Step]:
         """The steps of one kind."""
@@ -144,6 +145,7 @@ def make_plan(
         steps=(*steps, *deleted),
         gone=tuple(_gone(one) for one in gone),
         refused=tuple(sorted(bad, key=lambda row: row.line)),
+        managed=dict(Counter(one["role"] for one in managed)),
         notes=(*notes, *_unsent_secrets(rows, steps, bad)),
         **about,
     )

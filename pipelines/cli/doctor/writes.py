@@ -10,6 +10,8 @@ from campus.registry.v1 import OF_CLASSES, OF_USERS
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.probes import ask
 from pipelines.settings import Settings
+from pipelines.writes.inbox import arrived
+from pipelines.writes.plans import NOUNS
 
 OFF = (
     "Nothing is written to the platform, as CAMPUS_ALLOW_WRITES is not true. A write needs that, and a scope "
@@ -45,10 +47,15 @@ async def examine_writes(platform: ClientConfig, settings: Settings, school_id: 
 
 
 def examine_inbox(settings: Settings) -> list[Finding]:
-    """The folder in which rosters arrive; nothing where there is none."""
-    folder = settings.options.writes.inbox.folder
+    """The folder in which files arrive; nothing where there is none."""
+    folder, troubles = settings.options.writes.inbox.folder, list[str]()
     if folder is None:
         return []
-    if not folder.is_dir():
-        return [Finding(False, f"{folder} is not there (writes.inbox.folder of campus.yaml): make it.")]
-    return [Finding(True, f"Dagster's daemon plans the rosters that arrive in {folder}.")]
+    try:
+        for kind in NOUNS:
+            arrived(folder, kind, settings.school_ids, troubles.append)
+    except OSError as error:
+        return [Finding(False, f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}.")]
+    if troubles:
+        return [Finding(False, f"{trouble}.") for trouble in dict.fromkeys(troubles)]
+    return [Finding(True, f"Dagster's daemon reads the files that arrive in {folder}.")]

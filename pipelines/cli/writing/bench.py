@@ -87,7 +87,7 @@ def tell(done: Done, *, dry: bool, results: Path | None) -> int:
     console.print(f"{told or 'nothing to do'}{ending}.", markup=False, soft_wrap=True)
     if done.problem:
         complain(f"stopped: {done.problem}")
-    if results is not None and done.outcomes and not dry:
+    if results is not None and results.exists() and not dry:
         console.print(f"What became of each row: {results}", markup=False, soft_wrap=True)
     bad = counts["refused"] or counts["unconfirmed"] or done.problem
     return int(bool(bad or (counts["waiting"] and not dry)))
