@@ -56,6 +56,11 @@ class PlatformOptions(Section):
     archived_statuses: tuple[str, ...] = Field(
         (), description="Values of the filter `status` that ask for archived administrative classes"
     )
+    one_token: bool = Field(
+        False,
+        description="The platform keeps one token a client: one is asked for, for all schools and whatever "
+        "any worker reads",
+    )
     extra_scopes: tuple[str, ...] = Field(
         (), description="Scopes that tokens are asked for besides, where the platform has names of its own"
     )

@@ -21,6 +21,7 @@ from loading.tables import TABLES
 from pipelines.due import RANGE_END, SCHOOL_TAG, school_in, school_tags
 from pipelines.interrupted import PROCESS_TAG
 from pipelines.settings import Settings, needs_platform
+from pipelines.shared.workers import shared_with_workers
 from pipelines.writers import writing
 from simulator.process import running
 from warehouse.lake.delta import Lake
@@ -138,6 +139,10 @@ def _client(settings: Settings, base_url: str, client_id: str, client_secret: st
         max_attempts=options.max_attempts,
         retry_after_cap=options.retry_after_cap,
         read_timeout=options.timeout,
+        one_token=options.one_token,
+        school_ids=settings.school_ids or (),
+        # Made-up schools are those of this process alone.
+        shared=None if settings.embedded else shared_with_workers(base_url, client_id, client_secret),
     )
 
 

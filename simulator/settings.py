@@ -44,6 +44,7 @@ class Access:
 
     token_lifetime: int = option(7200, "Seconds that a token is valid.", least=0)
     scopes: tuple[str, ...] = option((), "Permission scope that the client may get; repeatable, default all.")
+    one_token: bool = option(False, "A new token ends the client's earlier ones.")
     allowed_schools: tuple[int, ...] = option((), "School that the client may read; repeatable, default all.")
     rate_limit: int = option(
         0, "Requests per second answered before 429 with Retry-After; 0 is unlimited.", least=0

@@ -1,6 +1,9 @@
-"""Access tokens: one grant a school, refreshed by one request at a time, with the least scope that does."""
+"""Access tokens: one grant a school, refreshed by one request at a time, with the least scope that does.
+
+Where the platform keeps one token a client, there is one grant for all schools; a school then is a scope."""
 
 import asyncio
+import hashlib
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +19,7 @@ from campus.http.messages import answered, permission_advice, refusal, speaks_of
 from campus.http.request import Request
 from campus.http.retry import http_date
 from campus.http.sender import Declined, Sender
+from campus.http.shared import HeldToken, OwnProcess, Shared
 from campus.http.transport import Reply
 
 PATH = "/api/v3/oauth/tokens"
@@ -37,9 +41,9 @@ class _TokenBody(msgspec.Struct):
 
 @dataclass(slots=True, eq=False)
 class Token:
-    """One token: the headers of requests with it, its scopes, and how it has fared."""
+    """One token, its scopes, and how it has fared."""
 
-    headers: dict[str, str] = field(repr=False)
+    text: str = field(repr=False)
     scopes: frozenset[str]
     fresh_until: float
     clock_skew: float | None
@@ -59,13 +63,16 @@ class Grant:
         sender: Sender,
         scopes: Iterable[tuple[str, ...]],
         school_id: int | None,
+        shared: Shared | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.token: Token | None = None
         self._config = config
         self._sender = sender
-        self._alternatives = list(dict.fromkeys(filter(None, scopes)))
+        schools = [(school_scope(known),) for known in config.school_ids if config.one_token]
+        self._alternatives = list(dict.fromkeys(filter(None, [*schools, *scopes])))
         self._school_id = school_id
+        self._shared = shared or OwnProcess(config.base_url)
         self._clock = clock
         self._request = Request(
             "POST", PATH, school_id, headers={"content-type": "application/json"}, for_token=True
@@ -79,14 +86,22 @@ class Grant:
         # Scopes that were refused with 403 although a token was accepted elsewhere; see _replace_expired.
         self._forbidden: set[tuple[str, ...]] = set()
 
-    async def current(self) -> Token:
+    async def current(self, school_id: int | None = None) -> Token:
         """A token to use now; asks for one where there is none, or it is about to expire.
 
-        Raises Halt where the platform grants none."""
-        token = self.token
-        if token is not None and self._clock() < token.fresh_until:
-            return token
-        return await self._renewed(token)
+        Raises Halt where the platform grants none, or none for this school."""
+        token, school = self.token, school_scope(school_id)
+        if self._is_one and school_id is not None and school not in self._refused:
+            if (school,) not in self._alternatives:
+                self._alternatives.append((school,))
+            while token is not None and school not in token.scopes | self._refused.keys():
+                token = await self._replaced(token)
+        if token is None or self._clock() >= token.fresh_until:
+            token = await self._renewed(token)
+        if self._is_one and school in self._refused:
+            said = f"{self._request}: {self._refused[school]}. {permission_advice(school_id, school)}"
+            raise Halt(said, school_id=school_id)
+        return token
 
     def accept(self, token: Token, scope: tuple[str, ...] = ()) -> None:
         """Note that the platform took this token, for what needs one of these scopes."""
@@ -156,6 +171,10 @@ class Grant:
         """The permission scopes that the present token was asked for, and those that the platform refused."""
         return sorted(self.token.scopes if self.token else ()), sorted(self._refused)
 
+    @property
+    def _is_one(self) -> bool:
+        return self._config.one_token
+
     async def _replaced(self, token: Token | None) -> Token:
         if token is not None:
             # Who asks meanwhile waits for the new one.
@@ -172,12 +191,57 @@ class Grant:
             if self.token is not None and (waited or self.token is not worn):
                 return self.token
             try:
-                token = await self._issue()
+                token = await self._obtained(worn)
             except CampusError as error:
                 self._failure, self._rounds = self._halt(error), self._rounds + 1
                 raise self._failure from None
             self.token, self._rounds = token, self._rounds + 1
             return token
+
+    async def _obtained(self, worn: Token | None) -> Token:
+        """The token that another process has been given since, or else a new one for all of them."""
+        async with self._shared.turn(self._name()) as turn:
+            held = turn.held
+            if held is not None:
+                if self._is_one:
+                    # What others read must go on with our token.
+                    others = [(name,) for name in sorted(held.scopes)]
+                    self._alternatives = list(dict.fromkeys([*self._alternatives, *others]))
+                if self._serves(held, worn):
+                    return self._adopted(held)
+            token = await self._issue()
+            await turn.keep(
+                HeldToken(
+                    token.text,
+                    token.scopes,
+                    dict(self._refused),
+                    time.time() + token.fresh_until - self._clock(),
+                    token.clock_skew,
+                )
+            )
+            return token
+
+    def _name(self) -> str:
+        """By what the token is known to those who may use it: they ask for the same."""
+        asked = "" if self._is_one else f"{self._school_id} {' '.join(sorted(self._wanted()))}"
+        text = f"{self._config.base_url} {self._config.client_id} {asked}"
+        return f"token {hashlib.sha256(text.encode()).hexdigest()}"
+
+    def _serves(self, held: HeldToken, worn: Token | None) -> bool:
+        """Whether a token of others does for us, other than the one that we have worn out."""
+        return (
+            (worn is None or held.text != worn.text)
+            and time.time() < held.fresh_until
+            and held.scopes.union(held.refused).issuperset(self._wanted())
+        )
+
+    def _adopted(self, held: HeldToken) -> Token:
+        self._refused |= held.refused
+        fresh_until = self._clock() + held.fresh_until - time.time()
+        # Whoever was given it has used it: a refusal says nothing about the credentials.
+        self._ever_accepted = True
+        self._sender.keep_secret(held.text)
+        return Token(held.text, held.scopes, fresh_until, held.clock_skew, accepted=True)
 
     def _halt(self, error: CampusError) -> Halt:
         """Why no token means that nothing more can be read: of this school, where the credentials are right,
@@ -237,7 +301,7 @@ class Grant:
         return True
 
     async def _token_for(self, scopes: list[str], school: bool = True) -> Token:
-        asked = [f"school.{self._school_id}", *scopes] if school and self._school_id is not None else scopes
+        asked = [school_scope(self._school_id), *scopes] if school and self._school_id is not None else scopes
         body = {
             "grant_type": "client_credentials",
             "client_id": self._config.client_id,
@@ -257,7 +321,7 @@ class Grant:
         lifetime = answer.expires_in - min(BUFFER_SECONDS, BUFFER_SHARE * answer.expires_in)
         date = http_date(reply.headers.get("date", ""))
         return Token(
-            headers={"authorization": f"Bearer {answer.access_token}", **school_header(self._school_id)},
+            text=answer.access_token,
             scopes=frozenset(scopes),
             fresh_until=begun + lifetime,
             clock_skew=None if date is None else (date - datetime.now(UTC)).total_seconds(),
@@ -274,18 +338,19 @@ class TokenAuth:
     """The tokens of one request, from one grant; see `campus.http.sender.Auth`.
 
     scope: the scopes of which any one suffices, least first. attempts: tokens to try, besides one for each of
-    these scopes."""
+    these scopes. school_id: what the request is for."""
 
-    def __init__(self, grant: Grant, scope: tuple[str, ...], attempts: int) -> None:
+    def __init__(self, grant: Grant, scope: tuple[str, ...], attempts: int, school_id: int | None) -> None:
         self._grant = grant
+        self._school_id = school_id
         self._scope = scope
         self._left = attempts + len(scope)
         self._token: Token | None = None
 
     async def headers(self) -> Mapping[str, str]:
         """All headers of the next attempt, with a token that is fresh now."""
-        self._token = await self._grant.current()
-        return self._token.headers
+        self._token = await self._grant.current(self._school_id)
+        return {"authorization": f"Bearer {self._token.text}", **school_header(self._school_id)}
 
     def accept(self) -> None:
         """Note that the platform took the token of the last attempt."""
@@ -298,6 +363,11 @@ class TokenAuth:
         if self._token is None or not self._left:
             return False
         return await self._grant.has_better(self._token, reply, self._scope)
+
+
+def school_scope(school_id: int | None) -> str:
+    """The scope that opens a school."""
+    return f"school.{school_id}"
 
 
 def school_header(school_id: int | None) -> dict[str, str]:

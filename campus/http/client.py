@@ -14,9 +14,9 @@ from campus.http.events import Event, Listener, Tally
 from campus.http.health import Health
 from campus.http.messages import refusal
 from campus.http.pagination import Pagination
-from campus.http.rate_limit import budget_for
 from campus.http.request import Body, Request
 from campus.http.sender import Declined, Sender
+from campus.http.shared import OwnProcess
 from campus.http.transport import Transport
 
 T = TypeVar("T")
@@ -41,18 +41,19 @@ class Client:
         self, config: ClientConfig, scopes: Iterable[tuple[str, ...]] = (), listener: Listener | None = None
     ) -> None:
         self.config = config
-        # The greatest page that the platform takes, as far as it is known.
-        self.per_page = config.per_page
+        self._shared = config.shared or OwnProcess(config.base_url)
+        self._per_page = config.per_page
         # Parameters that the platform refuses: the path as the registry has it, the name, and the value,
         # which is "" where it refuses every value.
         self.unwelcome: set[tuple[str, str, str]] = set()
         self.doubt = doubt_for(config.base_url)
         self._lies_before = self.doubt.lies
         self._scopes = (*scopes, *((name,) for name in config.extra_scopes))
-        self._sender = Sender(config, Transport(config), budget_for(config.base_url), listener)
+        self._sender = Sender(config, Transport(config), self._shared.pace, listener)
         self._grants: dict[int | None, Grant] = {}
 
     async def __aenter__(self) -> Self:
+        await self._shared.join(self._sender.notify)
         return self
 
     async def __aexit__(
@@ -132,7 +133,9 @@ class Client:
         scope: tuple[str, ...],
         executor: Executor | None,
     ) -> Answer[T]:
-        auth = None if grant is None else TokenAuth(grant, scope, self.config.max_attempts)
+        auth = None
+        if grant is not None:
+            auth = TokenAuth(grant, scope, self.config.max_attempts, request.school_id)
         try:
             reply, value = await self._sender.send(request, parse, tally, auth, executor)
         except Declined as declined:
@@ -140,6 +143,16 @@ class Client:
             needed = "" if grant is None else grant.in_words(scope)
             raise refusal(request, declined.reply.status, said, needed) from None
         return Answer(value, Pagination.of(reply.headers), reply.status)
+
+    @property
+    def per_page(self) -> int:
+        """The greatest page that the platform takes, as far as it is known."""
+        return min(self._per_page, self._shared.per_page or self._per_page)
+
+    @per_page.setter
+    def per_page(self, size: int) -> None:
+        if size < self.per_page:
+            self._per_page = self._shared.per_page = size
 
     @property
     def health(self) -> Health:
@@ -157,10 +170,11 @@ class Client:
         return self._grant(school_id).scopes
 
     def _grant(self, school_id: int | None) -> Grant:
-        grant = self._grants.get(school_id)
+        whose = None if self.config.one_token else school_id
+        grant = self._grants.get(whose)
         if grant is None:
-            grant = Grant(self.config, self._sender, self._scopes, school_id)
-            self._grants[school_id] = grant
+            grant = Grant(self.config, self._sender, self._scopes, whose, self._shared)
+            self._grants[whose] = grant
         return grant
 
 

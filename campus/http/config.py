@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from campus.http.shared import Shared
+
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
@@ -25,6 +27,12 @@ class ClientConfig:
     archived_statuses: tuple[str, ...] = ()
     # Scopes that every token is asked for besides, where a platform has names of its own.
     extra_scopes: tuple[str, ...] = ()
+    # The platform keeps one token a client, so that a new one ends the last: one then is for all schools, of
+    # which these are known from the start.
+    one_token: bool = False
+    school_ids: tuple[int, ...] = ()
+    # What is held together with clients in other processes; None: nothing.
+    shared: Shared | None = field(default=None, repr=False, compare=False)
 
     @property
     def patience(self) -> float:

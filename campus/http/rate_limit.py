@@ -4,12 +4,21 @@ Pure logic: times are monotonic seconds given by the caller, and nothing sleeps 
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import cache
+from typing import Self
 
 DECREASE = 0.5
-# Share of the reduced rate that is added each second without a decrease.
+# Share of the reduced rate that is added each second where next to nothing was accepted, so that no limit is
+# known. Where one is, the rate stays just below it for half a minute, and then grows faster and faster: this
+# share of it, times e every so many seconds.
 RECOVERY_PER_SECOND = 0.3
+GROWTH, GROWS_IN = 0.0003, 6.0
+# Share of what was accepted that is asked for next, so as to stay below the limit.
+CAUTION = 0.97
+# A decrease of a rate that was kept to is to this share of it at most.
+STEP = 0.92
 SLOWEST = 1.0
 # Seconds between two decreases: the effect of the last one must show first.
 LOOK = 1.0
@@ -19,6 +28,11 @@ SHORTEST = 0.05
 TOLERATED_SHARE = 0.05
 # Pacing may catch up on this much lateness, since sleeps are never exact.
 SLACK = 0.05
+# As many steps of growth as a float bears.
+LONG = 100.0
+# A decrease has not helped where this share of the refusals is left, and as much of the rate was used: they
+# have other causes.
+LEFT, USED = 0.7, 0.7
 
 
 @dataclass(slots=True)
@@ -28,8 +42,12 @@ class Budget:
     _rate: float = math.inf
     _ceiling: float = math.inf
     _decided: float = -math.inf
+    _recovery: float = 0.0
+    # Before the last decrease: the rate, and the share of refusals.
+    _before: float = 0.0
+    _share: float = math.inf
     _next: float = 0.0
-    _blocked_until: float = 0.0
+    blocked_until: float = 0.0
     _look: float = -math.inf
     _since: float = -math.inf
     _answers: int = 0
@@ -39,11 +57,12 @@ class Budget:
     _window: float = -math.inf
     _sent: int = 0
     _observed: float = 0.0
+    _pause_began: float = -math.inf
 
     def acquire(self, now: float) -> float:
         """0 grants one request; more are the seconds to wait before asking again."""
-        if now < self._blocked_until:
-            return self._blocked_until - now
+        if now < self.blocked_until:
+            return self.blocked_until - now
         if self._rate != math.inf:
             rate = self.rate(now)
             if rate == math.inf:
@@ -52,18 +71,61 @@ class Budget:
                 return self._next - now
             else:
                 self._next = max(self._next, now - SLACK) + 1 / rate
-        self._count(now)
+        self.sent(now)
         return 0.0
+
+    def moments(self, now: float, wanted: int, until: float) -> list[float] | None:
+        """When each of at most `wanted` requests may be sent, none later than `until`; None: any number may,
+        as long as nobody is refused."""
+        rate = self.rate(now)
+        if rate == math.inf and now >= self.blocked_until:
+            self._rate = math.inf
+            return None
+        granted: list[float] = []
+        while len(granted) < wanted:
+            moment = max(self._next, now - SLACK, self.blocked_until)
+            if moment > until:
+                break
+            granted.append(moment)
+            self._next = moment + 1 / rate
+        self.sent(now, len(granted))
+        return granted
+
+    def free_from(self, now: float) -> float:
+        """The first moment that is left."""
+        return max(self._next, now, self.blocked_until)
+
+    def state(self) -> dict[str, float]:
+        """All of it, for another process."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def of(cls, state: Mapping[str, float]) -> Self:
+        """The budget of this state; one of another version counts as far as it is known."""
+        budget = cls()
+        for each in fields(cls):
+            setattr(budget, each.name, state.get(each.name, getattr(budget, each.name)))
+        return budget
 
     def rate(self, now: float) -> float:
         """Requests a second that are granted at this moment."""
-        recovered = self._rate * (1 + RECOVERY_PER_SECOND * (now - self._decided))
+        if self._rate == math.inf:
+            return math.inf
+        age = now - self._decided
+        grown = self._recovery * age + GROWTH * math.expm1(min(age / GROWS_IN, LONG))
+        recovered = self._rate * (1 + grown)
         return recovered if recovered < self._ceiling else math.inf
 
     def answered(self, granted: float, now: float, refused: bool, pause: float = 0.0) -> None:
         """Learn from an answer to the request granted at `granted`; pause: its Retry-After in seconds."""
-        if pause:
-            self._blocked_until = max(self._blocked_until, now + pause)
+        self._learn(granted, now, refused, told=pause > 0)
+        if pause and now + pause > self.blocked_until:
+            if now >= self.blocked_until:
+                self._pause_began = now
+            self.blocked_until = now + pause
+
+    def _learn(self, granted: float, now: float, refused: bool, *, told: bool) -> None:
+        """told: the refusal named a pause, as limits do."""
         if granted < self._decided:
             # Sent before the last decrease: it says nothing about the new rate.
             return
@@ -72,7 +134,7 @@ class Budget:
         self._answers += 1
         if refused:
             self._refusals += 1
-            self._decrease_if_due(now)
+            self._decrease_if_due(now, told=told)
 
     def _start_look(self, now: float) -> None:
         recent = now - self._look < 2 * LOOK
@@ -81,26 +143,47 @@ class Budget:
         self._since = self._look if recent else now
         self._look, self._answers, self._refusals = now, 0, 0
 
-    def _decrease_if_due(self, now: float) -> None:
+    def _decrease_if_due(self, now: float, *, told: bool) -> None:
         answers = self._answers + self._earlier_answers
         refusals = self._refusals + self._earlier_refusals
-        if now - self._decided < LOOK or refusals <= TOLERATED_SHARE * answers:
+        share, rate, seconds = refusals / answers, self.rate(now), now - self._since
+        excessive = share > TOLERATED_SHARE
+        # Where a rate is set, a single refusal that names a pause says that it has grown past the limit.
+        if now - self._decided < LOOK or not (excessive or (told and rate != math.inf)):
             return
-        rate = self.rate(now)
         if rate == math.inf:
             rate = self._ceiling = self._observed_rate(now)
+        # Paced: as many were sent as the rate allows, apart from pauses; else they came in bursts.
+        paused = max(0.0, min(now, self.blocked_until) - max(self._since, self._pause_began))
+        paced = answers > USED * rate * (seconds - paused)
+        # A pause is told in whole seconds, so that half a second of it was for nothing.
+        busy = seconds - (paused if paced else min(paused, LOOK) / 2)
+        sent = answers / max(busy, LOOK)
+        if paced and LEFT * self._share < share < DECREASE:
+            before, self._share = self._before, math.inf
+            self._decide(now, before, RECOVERY_PER_SECOND)
+            return
+        if seconds >= LOOK:
+            # What a burst reached for a moment is no rate.
+            rate = min(rate, sent)
+        self._before, self._share = rate, share if excessive else math.inf
         # No slower than what the platform has just accepted: a limit is met from above, and faults that have
         # nothing to do with the rate do not starve us.
-        accepted = (answers - refusals) / max(now - self._since, SHORTEST)
-        self._rate = max(SLOWEST, rate * DECREASE, min(accepted, rate))
+        accepted = (answers - refusals) / max(busy, LOOK if seconds >= LOOK else SHORTEST)
+        lower = max(SLOWEST, rate * DECREASE, min(CAUTION * accepted, STEP * rate if paced else rate))
+        self._decide(now, lower, RECOVERY_PER_SECOND if share > DECREASE else 0.0)
+
+    def _decide(self, now: float, rate: float, recovery: float) -> None:
+        self._rate, self._recovery = rate, recovery
         self._decided = self._look = self._since = now
         self._answers = self._refusals = self._earlier_answers = self._earlier_refusals = 0
 
-    def _count(self, now: float) -> None:
+    def sent(self, now: float, requests: int = 1) -> None:
+        """Count requests that are sent."""
         if now - self._window >= LOOK:
             self._observed = self._sent / (now - self._window)
             self._window, self._sent = now, 0
-        self._sent += 1
+        self._sent += requests
 
     def _observed_rate(self, now: float) -> float:
         return max(self._observed, self._sent / max(now - self._window, SHORTEST))

@@ -1,4 +1,4 @@
-"""The one way of a request: slot, rate budget, token, transport; then parsed, retried or replayed."""
+"""The one way of a request: slot, pace, token, transport; then parsed, retried or replayed."""
 
 import asyncio
 import time
@@ -15,9 +15,9 @@ from campus.http.errors import Halt, TornBody, Transient, Unconfirmed, Unexpecte
 from campus.http.events import Event, Listener, Tally
 from campus.http.health import Health
 from campus.http.messages import quoted
-from campus.http.rate_limit import Budget
 from campus.http.request import Request
 from campus.http.retry import THROTTLED, TOO_MANY, backoff, fault_of, http_date, retry_after
+from campus.http.shared import Pace
 from campus.http.transport import Fault, NoConnection, Reply, Transport, UnknownHost, Unusable
 
 T = TypeVar("T")
@@ -61,18 +61,19 @@ class _Trouble(NamedTuple):
 
 
 class Sender:
-    """Sends the requests of one client: they share its connections, its slots, the platform's rate budget,
+    """Sends the requests of one client: they share its connections, its slots, the platform's pace,
     what they have found of its health, and the secrets that no message may quote."""
 
     def __init__(
-        self, config: ClientConfig, transport: Transport, budget: Budget, listener: Listener | None
+        self, config: ClientConfig, transport: Transport, pace: Pace, listener: Listener | None
     ) -> None:
         self._config = config
         self._transport = transport
-        self._budget = budget
+        self._pace = pace
         self._listener = listener
         self._slots = asyncio.Semaphore(config.concurrency)
         self._queue = asyncio.Lock()
+        self._in_line = 0
         self.health = Health()
         self._secrets = {config.client_secret}
 
@@ -157,7 +158,7 @@ class Sender:
             tally.retries += 1
 
     async def _attempt(self, request: Request, auth: Auth | None) -> Reply:
-        """Send once, when a slot is free and the budget grants it; the budget learns from the answer."""
+        """Send once, when a slot is free and the pace grants it; the pace learns from the answer."""
         # A token request takes no slot: the request that waits for the token holds one.
         async with nullcontext() if request.for_token else self._slots:
             granted = await self._granted()
@@ -168,19 +169,23 @@ class Sender:
         if pause > self._config.retry_after_cap:
             # This request fails; the others find out for themselves rather than wait that long.
             pause = 0.0
-        self._budget.answered(granted, time.monotonic(), throttled, pause)
+        self._pace.answered(granted, time.monotonic(), throttled, pause)
         return reply
 
     async def _granted(self) -> float:
-        """Wait for the budget; the moment of its grant, by the monotonic clock in seconds."""
+        """Wait for the pace; the moment of its grant, by the monotonic clock in seconds."""
         now = time.monotonic()
-        if not self._queue.locked() and not self._budget.acquire(now):
+        if not self._queue.locked() and not self._pace.acquire(now):
             return now
-        # In line, so that whoever asked first is served first.
-        async with self._queue:
-            while wait := self._budget.acquire(now := time.monotonic()):
-                await asyncio.sleep(wait)
-            return now
+        self._in_line += 1
+        try:
+            # In line, so that whoever asked first is served first.
+            async with self._queue:
+                while wait := self._pace.acquire(now := time.monotonic()):
+                    await self._pace.rest(wait, self._in_line)
+                return now
+        finally:
+            self._in_line -= 1
 
     async def _wait(self, request: Request, trouble: _Trouble, attempt: int, began: float) -> None:
         """Sleep before the next attempt; Transient or Halt if there is to be none. began: the request."""

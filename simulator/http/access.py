@@ -45,6 +45,8 @@ class Tokens:
         if refused and self._settings.readings.refused_scopes == "refuse":
             raise Problem(400, f"invalid_scope: this client may not have {' '.join(sorted(refused))}")
         token = secrets.token_urlsafe(24)
+        if self._settings.access.one_token:
+            self._grants.clear()
         self._grants[token] = Grant(wanted - refused, time.monotonic() + self._settings.access.token_lifetime)
         return token
 

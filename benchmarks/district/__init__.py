@@ -1,0 +1,1 @@
+"""A district: what several workers do together."""

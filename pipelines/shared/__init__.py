@@ -1,0 +1,1 @@
+"""What the workers of a district share, in the Postgres that Dagster's runs are kept in: see workers."""
