@@ -153,9 +153,9 @@ class Budget:
             return
         if rate == math.inf:
             rate = self._ceiling = self._observed_rate(now)
-        # Paced: as many were sent as the rate allows, apart from pauses; else they came in bursts.
+        # Paced: for a while as many were sent as the rate allows; else they came in bursts between pauses.
         paused = max(0.0, min(now, self.blocked_until) - max(self._since, self._pause_began))
-        paced = answers > USED * rate * (seconds - paused)
+        paced = seconds - paused > LOOK / 2 and answers > USED * rate * (seconds - paused)
         # A pause is told in whole seconds, so that half a second of it was for nothing.
         busy = seconds - (paused if paced else min(paused, LOOK) / 2)
         sent = answers / max(busy, LOOK)

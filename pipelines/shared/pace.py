@@ -118,4 +118,5 @@ class SharedPace:
         self._blocked_until = budget.blocked_until - ours
         self._free_until = now - ours + AHEAD if moments is None else float("-inf")
         self._moments.extend(moment - ours for moment in moments or ())
-        self._look_at = max(budget.free_from(now) - AHEAD / 2, now + LOOK) - ours
+        if moments == []:
+            self._look_at = max(budget.free_from(now) - AHEAD / 2, now + LOOK) - ours

@@ -1,6 +1,10 @@
 """The rate budget, run on a clock of its own against platforms with and without a limit."""
 
+import json
+import math
 import random
+from collections import deque
+from itertools import pairwise
 
 import pytest
 
@@ -104,3 +108,59 @@ def test_never_slower_than_one_request_a_second() -> None:
 def test_one_budget_a_host() -> None:
     assert budget_for("http://a") is budget_for("http://a")
     assert budget_for("http://a") is not budget_for("http://b")
+
+
+def answers_of_a_second_at_a_time(budget: Budget, seconds: float, start: float) -> tuple[int, int]:
+    """Ask a platform that answers a hundred requests each second of its clock, and then asks for a pause of
+    one second. Sixteen are under way at a time, each for 10 ms; returns accepted and refused."""
+    now, under_way, second, taken = start, deque[float](), 0, 0
+    accepted = refused = 0
+    while now < start + seconds:
+        wait = budget.acquire(now) if len(under_way) < 16 else math.inf
+        if not wait:
+            under_way.append(now)
+        elif under_way and under_way[0] + 0.01 <= now + wait:
+            granted = under_way.popleft()
+            now = max(now, granted + 0.01)
+            second, taken = int(now), taken + 1 if int(now) == second else 1
+            accepted, refused = accepted + (taken <= 100), refused + (taken > 100)
+            budget.answered(granted, now, taken > 100, float(taken > 100))
+        else:
+            now += wait
+    return accepted, refused
+
+
+@pytest.mark.parametrize("start", [0.0, 0.3, 0.5, 0.8])
+def test_a_limit_that_asks_for_pauses_is_kept_to_just_below(start: float) -> None:
+    accepted, refused = answers_of_a_second_at_a_time(Budget(), 60.0, 1000 + start)
+    assert accepted >= 90 * 60
+    assert refused <= 0.05 * (accepted + refused)
+
+
+def test_moments_are_granted_ahead_as_they_would_be_one_by_one() -> None:
+    budget = Budget()
+    assert budget.moments(0.0, 5, until=0.2) is None
+    requests_granted(budget, seconds=20, limit=50)
+    now = 30.0
+    step = 1 / budget.rate(now)
+    moments = budget.moments(now, 100, until=now + 0.2)
+    assert moments is not None
+    assert moments[0] >= now - 0.05 and moments[-1] <= now + 0.2
+    assert all(abs(later - earlier - step) < 1e-6 for earlier, later in pairwise(moments))
+    assert budget.moments(now, 100, until=now + 0.2) == []
+    assert budget.free_from(now) == pytest.approx(moments[-1] + step)
+
+
+def test_no_moment_is_before_the_end_of_a_pause() -> None:
+    budget = Budget()
+    budget.answered(0.0, 1.0, refused=True, pause=5.0)
+    assert budget.moments(2.0, 3, until=2.2) == []
+    assert budget.free_from(2.0) == 6.0
+
+
+def test_another_process_goes_on_with_its_state() -> None:
+    budget = Budget()
+    requests_granted(budget, seconds=20, limit=50)
+    copy = Budget.of(json.loads(json.dumps(budget.state())) | {"of another version": 1.0})
+    assert copy == budget
+    assert Budget.of({}) == Budget()
