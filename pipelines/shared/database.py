@@ -13,7 +13,7 @@ from campus.http.events import Event
 T = TypeVar("T")
 
 #: Seconds after which one that was away is tried again, and for which an answer is waited for.
-AWAY = 10.0
+AWAY = 30.0
 PATIENCE = 3
 #: Unlogged: all of it can be found out anew, and nothing waits for the disk.
 TABLE = "CREATE UNLOGGED TABLE IF NOT EXISTS campus_shared (name text PRIMARY KEY, content bytea NOT NULL)"
