@@ -31,6 +31,8 @@ BUFFER_SHARE = 0.05
 REFUSALS_AT_FIRST = 2
 REFUSALS_LATER = 3
 WRONG_CREDENTIALS = re.compile(rb"invalid_client|unauthorized_client")
+# What the scopes that open a school begin with.
+SCHOOL = "school."
 WRONG_ADDRESS = frozenset({*range(300, 400), 404, 405})
 
 
@@ -169,7 +171,11 @@ class Grant:
     @property
     def scopes(self) -> tuple[list[str], list[str]]:
         """The permission scopes that the present token was asked for, and those that the platform refused."""
-        return sorted(self.token.scopes if self.token else ()), sorted(self._refused)
+        held = self.token.scopes if self.token else ()
+        granted, refused = (
+            [name for name in sorted(names) if not name.startswith(SCHOOL)] for names in (held, self._refused)
+        )
+        return granted, refused
 
     @property
     def _is_one(self) -> bool:
@@ -367,7 +373,7 @@ class TokenAuth:
 
 def school_scope(school_id: int | None) -> str:
     """The scope that opens a school."""
-    return f"school.{school_id}"
+    return f"{SCHOOL}{school_id}"
 
 
 def school_header(school_id: int | None) -> dict[str, str]:
