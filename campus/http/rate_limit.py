@@ -9,7 +9,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Self
 
-DECREASE = 0.5
+# Greatest decrease at once; where the platform names a pause, as limits do, it is meant.
+DECREASE, TOLD = 0.5, 0.05
 # Share of the reduced rate that is added each second where next to nothing was accepted, so that no limit is
 # known. Where one is, the rate stays just below it for half a minute, and then grows faster and faster: this
 # share of it, times e every so many seconds.
@@ -17,8 +18,9 @@ RECOVERY_PER_SECOND = 0.3
 GROWTH, GROWS_IN = 0.0003, 6.0
 # Share of what was accepted that is asked for next, so as to stay below the limit.
 CAUTION = 0.97
-# A decrease of a rate that was kept to is to this share of it at most.
-STEP = 0.92
+# A decrease of a rate that was kept to is to this share of it at most; a further one soon after, in seconds,
+# to that.
+STEP, SOON, SOON_STEP = 0.92, 4.0, 0.85
 SLOWEST = 1.0
 # Seconds between two decreases: the effect of the last one must show first.
 LOOK = 1.0
@@ -169,8 +171,10 @@ class Budget:
         self._before, self._share = rate, share if excessive else math.inf
         # No slower than what the platform has just accepted: a limit is met from above, and faults that have
         # nothing to do with the rate do not starve us.
-        accepted = (answers - refusals) / max(busy, LOOK if seconds >= LOOK else SHORTEST)
-        lower = max(SLOWEST, rate * DECREASE, min(CAUTION * accepted, STEP * rate if paced else rate))
+        # A limit that names a pause, in whole seconds, is one of a second at least.
+        accepted = (answers - refusals) / max(busy, LOOK if told or seconds >= LOOK else SHORTEST)
+        step = (STEP if now - self._decided > SOON else SOON_STEP) if paced else 1.0
+        lower = max(SLOWEST, rate * (TOLD if told else DECREASE), min(CAUTION * accepted, step * rate))
         self._decide(now, lower, RECOVERY_PER_SECOND if share > DECREASE else 0.0)
 
     def _decide(self, now: float, rate: float, recovery: float) -> None:
