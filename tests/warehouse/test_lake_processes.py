@@ -18,6 +18,7 @@ from lake_kit import MARKS, SLICE, held, row, sync
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import CHANGES, LOAD_LOG
 from warehouse.lake.tables import Slice
+from warehouse.load.change_log import record_changes
 from warehouse.load.delta_commit import BLOCK
 from warehouse.load.load_log import committed
 from warehouse.load.merge import merge
@@ -58,6 +59,10 @@ def die_in(root: str, function: str, number: int) -> None:
     patch = pytest.MonkeyPatch()
     patch.setattr(f"{module}.{name}", lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
     sync(Lake(root), number, [row(id, number) for id in IDS[number:]])
+
+
+def interrupted(*_said: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def assert_chained(lake: Lake) -> None:
@@ -155,6 +160,30 @@ def test_a_commit_between_looking_and_committing_is_logged_first(
     assert_chained(lake)
     scores = [each for each in lake.read(CHANGES).to_pylist() if each["field"] == "score"]
     assert {each["slice_version"] for each in scores} == {2, 3}
+
+
+def test_a_commit_that_another_process_logs_meanwhile_is_logged_once(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sync(lake, 0, [row(id, 0) for id in IDS])
+    with monkeypatch.context() as dying:
+        dying.setattr("warehouse.load.change_log.append", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            sync(lake, 1, [row(id, 1) for id in IDS])
+    opened, others = lake.open, Lake(lake.root)
+    due = [lambda: sync(others, 2, [row(id, 2) for id in IDS])]
+
+    def open_late(*said: Any) -> Any:
+        # When the first of the two tables is open, the other process logs the commit and makes the next.
+        found = opened(*said)
+        while due:
+            due.pop()()
+        return found
+
+    monkeypatch.setattr(lake, "open", open_late)
+    record_changes(lake, MARKS, SLICE, tmp_path / "work")
+    assert lake.read(CHANGES).num_rows == 1 + 2 * len(IDS)
+    assert_chained(lake)
 
 
 def test_maintenance_logs_what_a_death_left_unlogged(lake: Lake, tmp_path: Path) -> None:

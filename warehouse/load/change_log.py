@@ -8,7 +8,8 @@ without which no further commit of the slice is made; two that race conflict. So
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -29,28 +30,55 @@ def base_of(slice: Slice) -> str:
     return f"{slice.counter}@base"
 
 
-def record_changes(lake: Lake, table: Table, slice: Slice, scratch: Path) -> DeltaTable:
+@dataclass(frozen=True)
+class Replacement:
+    """A slice's files before and after its commit of this `version` (its own count)."""
+
+    version: int
+    before: Sequence[str]
+    after: Sequence[str]
+
+
+def is_logged(lake: Lake, table: Table, slice: Slice, version: int) -> bool:
+    """Whether the log has all up to the slice's commit of this `version` (its own count)."""
+    return not version or version == lake.open(CHANGES).transaction_version(_name(table, slice))
+
+
+def record_changes(
+    lake: Lake, table: Table, slice: Slice, scratch: Path, made: Replacement | None = None
+) -> DeltaTable:
     """Log the slice's last commit unless that is done. Cheap where nothing is due.
 
-    Returns the table at that commit: a commit made on it fails if another, unlogged one came between.
+    `made`: what is known of a commit. Of another one the table is opened as it was before, which reads the
+    names of all of its files. Returns the table at that commit: a commit made on it fails if another,
+    unlogged one came between.
     """
-    return until_committed(partial(_record_changes, lake, table, slice, scratch))
+    return until_committed(partial(_record_changes, lake, table, slice, scratch, made))
 
 
-def _record_changes(lake: Lake, table: Table, slice: Slice, scratch: Path) -> DeltaTable:
-    data, log = lake.open(table), lake.open(CHANGES)
-    name = f"{table.name}/{slice.counter}"
+def _record_changes(
+    lake: Lake, table: Table, slice: Slice, scratch: Path, made: Replacement | None
+) -> DeltaTable:
+    # The log first: a commit that another process makes and logs meanwhile is a conflict then, not news.
+    log, data, name = lake.open(CHANGES), lake.open(table), _name(table, slice)
     version, logged = data.transaction_version(slice.counter), log.transaction_version(name)
     if version is None or version == logged:
         return data
     part = Slice.of(resource=table.name, _school_id=slice.school_id)
-    before = lake.files(table, slice, data.transaction_version(base_of(slice)))
+    if made is None or made.version != version:
+        before = lake.files(table, slice, data.transaction_version(base_of(slice)))
+        made = Replacement(version, before, lake.files_of(table, data, slice))
     with pooled(scratch) as con:
-        view(con, "o", before, table.lake_schema)
-        view(con, "n", lake.files_of(table, data, slice), table.lake_schema)
-        rows = _differences(con, table) if before else con.sql(LOADED).to_arrow_reader()
+        view(con, "o", made.before, table.lake_schema)
+        view(con, "n", made.after, table.lake_schema)
+        rows = _differences(con, table) if made.before else con.sql(LOADED).to_arrow_reader()
         append(lake, CHANGES, part, log, _stamped(rows, slice, version), {name: version}, {})
     return data
+
+
+def _name(table: Table, slice: Slice) -> str:
+    """Name of the log's transaction that says up to which of the slice's commits it goes."""
+    return f"{table.name}/{slice.counter}"
 
 
 def _differences(con: duckdb.DuckDBPyConnection, table: Table) -> Iterator[pa.RecordBatch]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from warehouse.lake.delta import Lake, held_schema, until_committed
+from warehouse.lake.delta import Lake, held_schema, relative_files, until_committed
 from warehouse.lake.log_tables import RETIRED, TRAFFIC
 from warehouse.lake.sql import BATCH_ROWS, pooled
 from warehouse.lake.tables import Column, Slice, Table, file_schema
@@ -84,12 +84,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Committed:
-    """What `_commit_rows` came to. `repeated`: the reading brought what the one before it did."""
+    """What `_commit_rows` came to. `repeated`: the reading brought what the one before it did. `made`: its
+    commit, where it took one."""
 
     counts: RowCounts
     version: int
     state: str | None
     repeated: bool = False
+    made: change_log.Replacement | None = None
 
 
 def commit(
@@ -114,7 +116,7 @@ def commit(
             partial(_commit_rows, lake, table, slice, reading, guard, workspace, known)
         )
         if table.tracks_changes and not committed.repeated:
-            change_log.record_changes(lake, table, slice, workspace)
+            change_log.record_changes(lake, table, slice, workspace, committed.made)
     counts = committed.counts
     reading = dataclasses.replace(reading, measures=(*_own_count(reading, counts), *reading.measures))
     load_log.record_findings(lake, table, slice, reading)
@@ -146,23 +148,24 @@ def _commit_rows(
     """Compare with the slice as it is now and commit unless it stays the same. `known`: its state by the
     standings."""
     opened = lake.open(table)
-    now = state(table, slice, opened, reading)
+    # Whatever is asked of an open table takes the longer the more slices it holds, so it is asked once.
+    files, version = _found(opened, slice)
+    now = state(table, slice, files, reading)
     if now is not None and now == known:
-        version = opened.transaction_version(slice.counter) or 0
         return _Committed(count_all(reading, "unchanged"), version, now, repeated=True)
-    if table.tracks_changes:
+    if table.tracks_changes and not change_log.is_logged(lake, table, slice, version):
         opened = change_log.record_changes(lake, table, slice, workspace)
-    version = opened.transaction_version(slice.counter) or 0
+        files, version = _found(opened, slice)
     where = f"school {slice.school_id}, {table.name}, slice {slice}"
     if table.is_snapshot and not reading.complete:
         raise Unproven("; ".join([*reading.failures, f"{UNPROVEN}: nothing was committed, sync again"]))
-    held = lake.files_of(table, opened, slice)
+    held = _named(lake, table, files)
     table = dataclasses.replace(table, retired=_retired(table, opened))
     as_it_is = reading.distinct and not held
     merged: list[Path] = []
     if as_it_is:
         counts = count_all(reading, "new")
-    elif reading.distinct and not table.is_snapshot and is_unchanged(lake, table, slice, opened, reading):
+    elif reading.distinct and not table.is_snapshot and is_unchanged(lake, table, files, reading):
         counts = count_all(reading, "unchanged")
     elif table.is_snapshot:
         with pooled(workspace) as con:
@@ -174,7 +177,7 @@ def _commit_rows(
     _check_balance(reading, counts, where)
     if not counts.moved:
         found = _with_own_earlier(opened, slice, reading, counts)
-        return _Committed(found, version, None if counts.duplicates else state(table, slice, opened, reading))
+        return _Committed(found, version, None if counts.duplicates else state(table, slice, files, reading))
     _check_vanished(counts, guard, where)
     transactions = {
         slice.counter: version + 1,
@@ -190,16 +193,25 @@ def _commit_rows(
         "balance": _balance(reading, counts),
     }
     if as_it_is:
-        adopt(lake, table, slice, opened, reading.spool, counts.new, transactions, metadata)
+        file = adopt(lake, table, slice, opened, reading.spool, counts.new, transactions, metadata)
     else:
         if table.keeps_past and counts.moved > counts.new:
             past_rows.keep(lake, table, slice, held, merged, workspace)
-        replace(lake, table, slice, opened, _rows(merged, table), transactions, metadata)
-    opened.update_incremental()
-    # Another commit of the slice may have come since: then its files are not those of this reading.
-    alone = opened.transaction_version(slice.counter) == version + 1
-    after = state(table, slice, opened, reading) if alone and not counts.duplicates else None
-    return _Committed(counts, version + 1, after)
+        file = replace(lake, table, slice, opened, files, _rows(merged, table), transactions, metadata)
+    # Where another commit of the slice has come since, its files are others than the state names.
+    after = None if counts.duplicates else state(table, slice, [file], reading)
+    made = change_log.Replacement(version + 1, held, _named(lake, table, [file]))
+    return _Committed(counts, version + 1, after, made=made)
+
+
+def _found(opened: DeltaTable, slice: Slice) -> tuple[list[str], int]:
+    """A slice's files, and how many commits there were of it."""
+    return relative_files(opened, slice), opened.transaction_version(slice.counter) or 0
+
+
+def _named(lake: Lake, table: Table, files: Sequence[str]) -> list[str]:
+    """The whole names of files below the table."""
+    return [f"{lake.uri(table)}/{file}" for file in files]
 
 
 def _retired(table: Table, opened: DeltaTable) -> tuple[Column, ...]:

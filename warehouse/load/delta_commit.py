@@ -33,18 +33,21 @@ def replace(
     table: Stored,
     slice: Slice,
     opened: DeltaTable,
+    held: Iterable[str],
     rows: Iterable[pa.RecordBatch],
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
-) -> None:
-    """Put `rows` (lake columns without the slice's own) in the place of what `opened` holds of the slice.
+) -> str:
+    """Put `rows` (lake columns without the slice's own) in the place of `held`, all files (below the table)
+    that `opened` has of the slice. Returns the file that it has now.
 
     `transactions` are Delta's application transactions: another commit that names one of them, or that
     replaced the slice since `opened`, makes this one fail with deltalake's CommitFailedError. A crash
     leaves at most a file that no version names.
     """
     added = _write(lake, table, slice, rows)
-    _commit(table, opened, [added, *_removals(opened, slice)], transactions, metadata)
+    _commit(table, opened, [added, *_removals(slice, held)], transactions, metadata)
+    return added.path
 
 
 def rearrange(
@@ -56,7 +59,7 @@ def rearrange(
 ) -> None:
     """Put `parts`, each of another slice, in the place of all that `opened` holds of the slices `before`, in
     one commit. It counts as one of each slice, so that a load of any of them that is under way fails."""
-    removed = {slice: _removals(opened, slice) for slice in before}
+    removed = {slice: _removals(slice, relative_files(opened, slice)) for slice in before}
     added = {slice: _write(lake, table, slice, rows) for slice, rows in parts}
     touched = {str(slice) for slice in (*removed, *added)}
     transactions = {name: (opened.transaction_version(name) or 0) + 1 for name in touched}
@@ -87,13 +90,15 @@ def adopt(
     count: int,
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
-) -> None:
-    """As `append`, of a Parquet file of `count` rows that has the lake's columns already; it is copied."""
+) -> str:
+    """As `append`, of a Parquet file of `count` rows that has the lake's columns already; it is copied.
+    Returns the copy."""
     store, path = lake.store(table), _new_path(slice)
     # deltalake's streams take bytes only, and what is larger than the buffer reaches them as something else.
     with file.open("rb") as source, store.open_output_stream(path, buffer_size=2 * BLOCK) as target:
         shutil.copyfileobj(source, target, BLOCK)
     _commit(table, opened, [_added(store, slice, path, count)], transactions, metadata)
+    return path
 
 
 def note(table: Stored, opened: DeltaTable, transactions: Mapping[str, int]) -> None:
@@ -144,11 +149,11 @@ def _added(store: pa_fs.PyFileSystem, slice: Slice, path: str, count: int) -> Ad
     )
 
 
-def _removals(opened: DeltaTable, slice: Slice) -> list[RemoveAction]:
+def _removals(slice: Slice, files: Iterable[str]) -> list[RemoveAction]:
     values: dict[str, str | None] = {name: str(value) for name, value in slice.values}
     return [
         RemoveAction(path, data_change=True, deletion_timestamp=_now(), partition_values=values)
-        for path in relative_files(opened, slice)
+        for path in files
     ]
 
 

@@ -13,34 +13,33 @@ Where neither holds the comparison by key decides.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 
-from warehouse.lake.delta import Lake, relative_files
+from warehouse.lake.delta import Lake
 from warehouse.lake.sql import BATCH_ROWS
 from warehouse.lake.tables import DELETED_AT, Slice, Table
 from warehouse.load.reading import Reading
 
 
-def state(table: Table, slice: Slice, opened: DeltaTable, reading: Reading) -> str | None:
-    """The name of what a reading brings together with the slice's files as they are; None: it says nothing of
-    all of the slice, or not with certainty."""
+def state(table: Table, slice: Slice, files: Sequence[str], reading: Reading) -> str | None:
+    """The name of what a reading brings together with the slice's `files` (below the table, sorted).
+
+    None: it says nothing of all of the slice, or not with certainty."""
     content = reading.content
     if content is None or not reading.whole or reading.retires or reading.quarantined or reading.failures:
         return None
     if content.rows != reading.received:
         return None
-    said = "|".join([table.name, str(slice), content.name, *relative_files(opened, slice)])
+    said = "|".join([table.name, str(slice), content.name, *files])
     return hashlib.sha256(said.encode()).hexdigest()[:24]
 
 
-def is_unchanged(lake: Lake, table: Table, slice: Slice, opened: DeltaTable, reading: Reading) -> bool:
-    """Whether the slice is one file of the very rows that were read, all of them alive."""
-    files = relative_files(opened, slice)
+def is_unchanged(lake: Lake, table: Table, files: Sequence[str], reading: Reading) -> bool:
+    """Whether the slice's files are one of the very rows that were read, all of them alive."""
     if len(files) != 1:
         return False
     names = [*table.row_schema.names, DELETED_AT]
