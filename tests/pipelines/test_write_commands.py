@@ -344,6 +344,10 @@ def test_while_another_command_writes_swipes_are_kept_and_what_only_shows_runs(
 
 def test_a_live_swipe_shows_what_the_platform_says(school: World, capsys: pytest.CaptureFixture[str]) -> None:
     student = next(iter(marks(school)))
+    before = len(records(school))
+    assert run_live_swipe(writing(school), SCHOOL, ROOM, student, "", dry=True) == 0
+    assert f"would: classroom {ROOM}, student {student}: swipe now" in capsys.readouterr().out
+    assert len(records(school)) == before
     assert run_live_swipe(writing(school), SCHOOL, 1, student, "") == 1
     assert "invalid: 当前教室没有您的课程" in capsys.readouterr().out
     assert run_live_swipe(writing(school), SCHOOL, ROOM, None, "nobody's") == 1

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from loading.writes.live import swipe
+from loading.writes.outcomes import RowOutcome
 from loading.writes.swipes import RECORDED
 from loading.writes.table_file import TableError
 from pipelines.cli.display import USAGE, complain, console
@@ -58,12 +59,21 @@ def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry
 
 
 def run_live_swipe(
-    settings: Settings, school: int | None, classroom: int, student: int | None, card: str
+    settings: Settings,
+    school: int | None,
+    classroom: int,
+    student: int | None,
+    card: str,
+    *,
+    dry: bool = False,
 ) -> int:
     """Swipe now, and show what the platform says. The exit status: 1 where it does not count."""
     ends: list[int] = []
 
     async def work(bench: Bench) -> Done:
+        if dry:
+            who = f"student {student}" if student is not None else f"card {card}"
+            return Done([RowOutcome(0, f"classroom {classroom}, {who}", "waiting", "swipe now")])
         swiped = await swipe(
             bench.desk.client, bench.desk.write, bench.school_id, classroom, student=student, card=card
         )
@@ -72,6 +82,6 @@ def run_live_swipe(
         return Done(())
 
     status = run_writing(
-        settings, "campus swipes now", "a live swipe", school, work, dry=False, build=False, quiet=True
+        settings, "campus swipes now", "a live swipe", school, work, dry=dry, build=False, quiet=not dry
     )
     return max([status, *ends])

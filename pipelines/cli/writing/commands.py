@@ -103,14 +103,15 @@ def send_swipes(file: Path | None, school: int | None, dry: bool, build: bool) -
 @click.option("--classroom", type=int, required=True, help="Where.")
 @click.option("--student", type=int, help="Who, by id.")
 @click.option("--card", default="", help="Who, by card.")
-def swipe_now(school: int | None, classroom: int, student: int | None, card: str) -> None:
+@_DRY
+def swipe_now(school: int | None, classroom: int, student: int | None, card: str, dry: bool) -> None:
     """Swipe now; the platform finds the class and says what is to be shown."""
     if (student is None) == (not card):
         raise click.UsageError("give --student or --card")
     settings = load_settings()
     from pipelines.cli.writing.attendance import run_live_swipe
 
-    sys.exit(run_live_swipe(settings, school, classroom, student, card))
+    sys.exit(run_live_swipe(settings, school, classroom, student, card, dry=dry))
 
 
 @click.group(cls=Group, epilog=example("cards bind card-17 20230101 --school 101", "cards unbind card-17"))
