@@ -92,6 +92,8 @@ def loads_after_discovery(settings: Settings, discovery: str) -> dg.SensorDefini
         asked, _, last = (context.cursor or "").partition(SEAM)
         if context.cursor is None:
             # What ended before this sensor was ever asked has been seen to.
+            if run is not None:
+                instance.add_run_tags(run.run_id, {ALL_ASKED_TAG: run.run_id})
             context.update_cursor(f"{run.run_id if run else ''}{SEAM}{EVERYBODY}")
             yield dg.SkipReason("The loads follow the next discovery.")
             return
