@@ -28,6 +28,7 @@ from pipelines import automation
 from pipelines.cli.demo import CORRECTED_GRADES, PLATFORM, POINTS, RESULTS, Result, two_nights
 from pipelines.definitions import build_definitions
 from pipelines.instance import open_instance
+from pipelines.launches import LAUNCHER_TAG
 from warehouse.age import PROVEN
 from warehouse.lake.sql import STORAGE_VERSION
 from warehouse.load.load_log import now
@@ -49,7 +50,8 @@ def published(make_world: Callable[..., World]) -> World:
     _name_all(world, "before")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(world.home / "dagster"))
-        assert two_nights(world.settings, world.platform) == 0
+        tags = {LAUNCHER_TAG: "campus demo of a test"}
+        assert two_nights(world.settings, world.platform, tags) == 0
     return world
 
 
