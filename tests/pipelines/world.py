@@ -20,7 +20,6 @@ from campus.registry import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
 from loading.runtime import SYNC_ID_TAG, Runtime
 from loading.tables import TABLES
 from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
-from pipelines.launches import LAUNCHER_TAG
 from pipelines.options import DatasetOptions, Options, PlatformOptions
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings
@@ -76,10 +75,7 @@ class World:
         sync_id = sync_id or f"sync-{next(self.numbers)}"
         settings = self.settings.model_copy(update=changes)
         runtime, definitions = self._opened(settings, accept_vanished)
-        tags = {LAUNCHER_TAG: "campus sync of a test"}
-        ends = list(
-            load(runtime, definitions, self.instance, sync_id, selection=select, full=full, tags=tags)
-        )
+        ends = list(load(runtime, definitions, self.instance, sync_id, selection=select, full=full))
         return Load(sync_id, ends, [row for row in self.log("load_log") if row["sync_id"] == sync_id])
 
     def discover(self) -> dg.ExecuteInProcessResult:
