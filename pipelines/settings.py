@@ -276,6 +276,12 @@ def needs_writes(settings: Settings) -> None:
         )
 
 
+def needs_school(settings: Settings, school_id: int) -> None:
+    """Raises SettingsError where the settings name schools, and not this one."""
+    if settings.school_ids is not None and school_id not in settings.school_ids:
+        raise SettingsError([f"school {school_id} is none of CAMPUS_SCHOOL_IDS"])
+
+
 def check_home(settings: Settings) -> None:
     """Try to write in the home, or where it would be made; nothing is left behind.
 

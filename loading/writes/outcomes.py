@@ -39,6 +39,11 @@ def counted(outcomes: Iterable[RowOutcome]) -> Counter[str]:
     return Counter(one.outcome for one in outcomes)
 
 
+def in_words(counts: Counter[str]) -> str:
+    """The counts for a person; empty: there was no row."""
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))
+
+
 def write_outcomes(path: Path, outcomes: Sequence[RowOutcome]) -> None:
     """Write them as CSV, in the order of their lines, for this user alone."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """What every piece of writing has in common: what it writes with, what it did, and the order of its end. For
 commands and runs alike."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -76,6 +76,15 @@ async def _read_again(runtime: Runtime, done: Done) -> Done:
             return replace(done, loaded=await done.reread())
     except (CampusError, Halt) as error:
         return replace(done, problem=f"what was written could not be read again: {error}")
+
+
+def unread(loaded: Iterable[Loaded]) -> list[str]:
+    """What could not be read again, in words."""
+    return [
+        f"{one.spec.name} {one.slice} could not be read again: {one.message}"
+        for one in loaded
+        if one.status == "failed"
+    ]
 
 
 def results_path(settings: Settings, what: str) -> Path:

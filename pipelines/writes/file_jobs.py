@@ -9,10 +9,10 @@ import dagster as dg
 import uvloop
 
 from loading.runtime import told
-from loading.writes.outcomes import counted
+from loading.writes.outcomes import counted, in_words
 from pipelines.notices.notice import THEIR_WORDS
-from pipelines.settings import Settings
-from pipelines.writes.bench import Done, Work, carried_out, results_path
+from pipelines.settings import Settings, needs_school
+from pipelines.writes.bench import Done, Work, carried_out, results_path, unread
 from pipelines.writes.desk import errand_of
 from pipelines.writes.inbox import ATTENDANCE, SWIPES
 from pipelines.writes.marks import write_marks
@@ -22,7 +22,6 @@ from pipelines.writes.runs import (
     failures_told,
     final,
     is_as_it_was,
-    needs_school,
     told_of,
 )
 from pipelines.writes.swiping import hand_over, send_swipes
@@ -140,11 +139,8 @@ def _show(context: dg.OpExecutionContext, one: FileJob, school_id: int, done: Do
     counts = counted(done.outcomes)
     for line in done.notes:
         context.log.info(line)
-    for line in done.warnings:
+    for line in (*done.warnings, *unread(done.loaded)):
         context.log.warning(line)
-    failed = [loaded for loaded in done.loaded if loaded.status == "failed"]
-    for loaded in failed:
-        context.log.warning(f"{loaded.spec.name} {loaded.slice} could not be read again: {loaded.message}")
     context.log_event(
         dg.AssetMaterialization(
             one.asset.key,
@@ -159,5 +155,4 @@ def _problem(done: Done) -> str:
     counts = counted(done.outcomes)
     if not (done.problem or counts["waiting"] or counts["unconfirmed"]):
         return ""
-    told_counts = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))
-    return f"{told_counts}. {done.problem}".strip()
+    return f"{in_words(counts)}. {done.problem}".strip()

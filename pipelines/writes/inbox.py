@@ -7,13 +7,13 @@ rosters and marks none is read that is older than one that was read: it would un
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
+from loading.writes.roster.plan import digest
 from loading.writes.table_file import READERS
 
 ROSTERS, ATTENDANCE, SWIPES = "rosters", "attendance", "swipes"
@@ -170,6 +170,6 @@ def _is_due_again(asked: Asked, has_ended: Callable[[Asked], bool | None], at: f
 def content_of(file: Path) -> str:
     """What a file's content is known by; empty where it cannot be read."""
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return digest(file.read_bytes())
     except OSError:
         return ""

@@ -3,7 +3,6 @@
 Of the files that have arrived, a note tells of a plan that waits, of rows that were refused, of a file that
 cannot be read: of rosters one a school, of its last one."""
 
-import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from loading.writes.roster.plan import Plan
+from loading.writes.roster.plan import Plan, digest
 from pipelines.writes.inbox import ATTENDANCE, ROSTERS, SWIPES
 from warehouse.files import write_text
 
@@ -59,7 +58,7 @@ def forget(home: Path, note: Note) -> None:
 
 def _path(home: Path, note: Note) -> Path:
     # A roster takes the place of the one before; files of marks and swipes stand side by side.
-    of_file = "" if note.kind == ROSTERS else f"-{hashlib.sha256(note.name.encode()).hexdigest()[:8]}"
+    of_file = "" if note.kind == ROSTERS else f"-{digest(note.name.encode())[:8]}"
     return home / FOLDER / f"arrived-{note.kind}-{note.school_id}{of_file}.json"
 
 

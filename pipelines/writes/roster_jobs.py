@@ -9,15 +9,16 @@ import uvloop
 from msgspec import structs
 
 from loading.runtime import Runtime, told
-from loading.writes.outcomes import counted
+from loading.writes.outcomes import counted, in_words
 from loading.writes.roster.apply import Applied
 from loading.writes.roster.plan import FEW, Plan, load_plan
-from pipelines.settings import Settings
+from pipelines.settings import Settings, needs_school
+from pipelines.writes.bench import unread
 from pipelines.writes.desk import errand_of, open_desk
 from pipelines.writes.inbox import ROSTERS
 from pipelines.writes.plans import Note, forget, leave_note, note_of, prune
 from pipelines.writes.rosters import Planned, apply_roster, plan_roster, results_path
-from pipelines.writes.runs import ArrivedFile, failures_told, is_as_it_was, needs_school, told_of
+from pipelines.writes.runs import ArrivedFile, failures_told, is_as_it_was, told_of
 
 PLAN_ROSTER, APPLY_ROSTER = "plan_roster", "apply_roster"
 #: What the UI shows the counts of: a plan, and what became of it.
@@ -132,9 +133,8 @@ def _apply(
             applied, loaded = await apply_roster(
                 settings, runtime, desk, path, dry=False, despite_refused=despite_refused
             )
-        for one in loaded:
-            if one.status == "failed":
-                context.log.warning(f"{one.spec.name} {one.slice} could not be read again: {one.message}")
+        for line in unread(loaded):
+            context.log.warning(line)
         return applied
 
     with failures_told(context):
@@ -153,7 +153,7 @@ def reason_to_wait(plan: Plan, settings: Settings) -> str:
         return "CAMPUS_ALLOW_WRITES is not true."
     if not writes.inbox.apply:
         return "The plan waits for a person (writes.inbox.apply is not true)."
-    if len(plan.refused) > max(FEW, writes.roster.max_refused_share * plan.rows):
+    if plan.refuses_more_than(writes.roster.max_refused_share):
         return f"{len(plan.refused):,} of {plan.rows:,} rows are refused (writes.roster.max_refused_share)."
     if writes.inbox.delete and len(plan.gone) > deleted:
         return f"{len(plan.gone):,} are gone from the roster, more than may be deleted without a person."
@@ -206,7 +206,6 @@ def _show_applied(context: dg.OpExecutionContext, school_id: int, applied: Appli
             metadata={"school": school_id, **counts, "result of each row": dg.MetadataValue.path(results)},
         )
     )
-    told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))
     if applied.stopped or counts["unconfirmed"]:
-        raise dg.Failure(f"{told}. {applied.stopped or LOOK_AGAIN}", allow_retries=False)
-    context.log.info(f"{told}. {results}")
+        raise dg.Failure(f"{in_words(counts)}. {applied.stopped or LOOK_AGAIN}", allow_retries=False)
+    context.log.info(f"{in_words(counts)}. {results}")

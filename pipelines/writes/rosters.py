@@ -17,7 +17,6 @@ from loading.writes.roster.apply import Applied, Applier, secrets_of
 from loading.writes.roster.fields import SECRET
 from loading.writes.roster.people import People
 from loading.writes.roster.plan import (
-    FEW,
     Plan,
     PlanError,
     Wishes,
@@ -146,7 +145,7 @@ def _check(settings: Settings, plan: Plan, path: Path, *, despite_refused: bool)
             f"make a new plan"
         )
     share = settings.options.writes.roster.max_refused_share
-    if len(plan.refused) > max(FEW, share * plan.rows) and not despite_refused:
+    if plan.refuses_more_than(share) and not despite_refused:
         raise PlanError(
             f"{len(plan.refused)} of {plan.rows} rows of the roster are refused, more than the share of "
             f"{share:.0%} that passes (writes.roster.max_refused_share): is it the right file? "

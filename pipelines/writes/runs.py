@@ -11,7 +11,7 @@ from loading.writes.roster.plan import PlanError
 from loading.writes.table_file import TableError
 from pipelines.launches import FINAL_TAG
 from pipelines.notices.notice import THEIR_WORDS
-from pipelines.settings import Settings, SettingsError
+from pipelines.settings import SettingsError
 from pipelines.writes.inbox import content_of
 
 #: On a run: the file that it reads.
@@ -32,12 +32,6 @@ class ArrivedFile(dg.Config):
 def is_as_it_was(asked: ArrivedFile) -> bool:
     """Whether a file is the one that the run was asked for: it may be copied anew just now."""
     return not asked.content or content_of(Path(asked.file)) == asked.content
-
-
-def needs_school(settings: Settings, school_id: int) -> None:
-    """Raises SettingsError where the settings do not name a school."""
-    if settings.school_ids is not None and school_id not in settings.school_ids:
-        raise SettingsError([f"school {school_id} is none of CAMPUS_SCHOOL_IDS"])
 
 
 @contextmanager

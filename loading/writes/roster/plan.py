@@ -80,6 +80,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     managed: dict[int, int] = {}
 
+    def refuses_more_than(self, share: float) -> bool:
+        """Whether more than this share of the roster's rows are refused, and more than a few."""
+        return len(self.refused) > max(FEW, share * self.rows)
+
     def of(self, action: Action) -> list[Step]:
         """The steps of one kind."""
         return [step for step in self.steps if step.action == action]

@@ -8,14 +8,14 @@ import uvloop
 from campus.http.errors import CampusError, Halt
 from campus.registry import SCHOOLS
 from loading.tables import TABLES
-from loading.writes.outcomes import counted
+from loading.writes.outcomes import counted, in_words
 from loading.writes.roster.plan import PlanError
 from loading.writes.table_file import TableError
 from pipelines.cli.display import USAGE, complain, console, progress
 from pipelines.cli.session import looking, session
 from pipelines.resources import open_runtime
-from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_writes
-from pipelines.writes.bench import Done, Work, carried_out
+from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_school, needs_writes
+from pipelines.writes.bench import Done, Work, carried_out, unread
 from pipelines.writes.desk import errand_of
 from warehouse.lake.delta import Lake
 
@@ -79,12 +79,10 @@ def tell(done: Done, *, dry: bool, results: Path | None) -> int:
     if dry:
         for one in [one for one in done.outcomes if one.outcome == "waiting"][:SHOWN]:
             console.print(f"  would: {one.key}: {one.words}", markup=False, soft_wrap=True)
-    for loaded in done.loaded:
-        if loaded.status == "failed":
-            complain(f"{loaded.spec.name} {loaded.slice} could not be read again: {loaded.message}")
-    told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))
+    for line in unread(done.loaded):
+        complain(line)
     ending = " (a dry run: nothing was written)" if dry else ""
-    console.print(f"{told or 'nothing to do'}{ending}.", markup=False, soft_wrap=True)
+    console.print(f"{in_words(counts) or 'nothing to do'}{ending}.", markup=False, soft_wrap=True)
     if done.problem:
         complain(f"stopped: {done.problem}")
     if results is not None and results.exists() and not dry:
@@ -106,6 +104,5 @@ def the_school(settings: Settings, school: int | None) -> int:
     if school is None:
         there_are = ", ".join(map(str, known)) or "none known yet"
         raise SettingsError([f"name the school with --school; there are {there_are}"])
-    if settings.school_ids is not None and school not in settings.school_ids:
-        raise SettingsError([f"school {school} is none of CAMPUS_SCHOOL_IDS"])
+    needs_school(settings, school)
     return school
