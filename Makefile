@@ -60,6 +60,6 @@ bench-setup: .venv-bench/installed
 LOCK := uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
   --python-version 3.11
 lock:
-	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
+	$(LOCK) --extra dev --extra district --output-file requirements.lock pyproject.toml
 	$(LOCK) --output-file benchmarks/requirements.lock benchmarks/requirements.in
 	$(LOCK) --output-file tests/old_duckdb.lock tests/old_duckdb.in
