@@ -18,6 +18,7 @@ from loading.runtime import FULL_TAG, SYNC_ID_TAG, cause_of
 from loading.tables import TABLES
 from pipelines.due import due_keys, groups_of, night_tags
 from pipelines.interrupted import UNFINISHED, close_gone_runs
+from pipelines.lake import lake_of
 from pipelines.launches import is_of_a_command
 from pipelines.nights.loads import LOADS, Load
 from pipelines.nights.school_night import SCHOOL_NIGHT, night_config
@@ -142,7 +143,7 @@ def _requests(
     # otherwise.
     cause = discovery.tags.get(SYNC_ID_TAG, discovery.run_id)
     tags = {SYNC_ID_TAG: cause, FULL_TAG: every_semester}
-    lake = Lake(str(settings.lake_root))
+    lake = lake_of(settings)
     due = {
         load.job: keys_by_school(
             _due_semesters(instance, lake, load, schools, every_semester=every_semester == "true")
@@ -202,7 +203,7 @@ def publish_after_loads(settings: Settings, discovery: str, publish: AssetJob) -
         if of_nights or is_being_asked_for(instance, discovery):
             return dg.SkipReason("A night is under way.")
         under_way = {cause_of(run.run_id, run.tags).sync_id for run in runs}
-        lake = Lake(str(settings.lake_root))
+        lake = lake_of(settings)
         if not holds_a_load(lake):
             return dg.SkipReason("Nothing has been loaded yet.")
         ended = {cause: at for cause, at in last_loads(lake).items() if cause not in under_way}

@@ -20,11 +20,11 @@ from loading.runtime import Runtime
 from loading.tables import TABLES
 from pipelines.due import RANGE_END, SCHOOL_TAG, school_in, school_tags
 from pipelines.interrupted import PROCESS_TAG
+from pipelines.lake import lake_of
 from pipelines.settings import Settings, needs_platform
 from pipelines.shared.workers import shared_with_workers
 from pipelines.writers import writing
 from simulator.process import running
-from warehouse.lake.delta import Lake
 from warehouse.load import past_rows
 from warehouse.load.commit import Guard
 from warehouse.load.drift import remember
@@ -122,7 +122,7 @@ def _school_tags(tags: Mapping[str, str], settings: Settings) -> dict[str, str]:
     first, last = school_in(tags), school_of(tags.get(RANGE_END, ""))
     if SCHOOL_TAG in tags or first == NO_SCHOOL:
         return {}
-    return school_tags(Lake(str(settings.lake_root)), first, last)
+    return school_tags(lake_of(settings), first, last)
 
 
 def _client(settings: Settings, base_url: str, client_id: str, client_secret: str) -> ClientConfig:
@@ -191,7 +191,7 @@ def _runtime(
     settings: Settings, client: ClientConfig, listener: Listener | None, accept_vanished: bool
 ) -> Runtime:
     safety, publishing = settings.options.safety, settings.options.publish
-    lake = Lake(str(settings.lake_root))
+    lake = lake_of(settings)
     # Before anything is loaded, since a change of schema fails the commits under way.
     remember(lake)
     refile(lake)

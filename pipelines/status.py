@@ -18,11 +18,11 @@ from loading.outage import NOTE, is_refused, known_since
 from loading.pushes.inbox import inbox_path, opened
 from loading.writes.outbox import opened as outbox_opened
 from loading.writes.outbox import outbox_path
+from pipelines.lake import lake_of
 from pipelines.settings import Settings
 from pipelines.writers import living
 from pipelines.writes.plans import notes as roster_notes
 from warehouse.age import Age, age_of
-from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT
 from warehouse.load.drift import latest
 from warehouse.load.load_log import last_failures, now, quarantine_rows
@@ -73,7 +73,7 @@ class Status:
 
 def status_of(settings: Settings) -> Status:
     """How the warehouse of these settings stands."""
-    lake, at = Lake(str(settings.lake_root)), now()
+    lake, at = lake_of(settings), now()
     rows = [row for row in standing_rows(lake) if _is_wanted(row["resource"], settings)]
     standings = _by_school(rows)
     failed = _by_school(last_failures(lake, [row for row in rows if row["status"] == "failed"]))

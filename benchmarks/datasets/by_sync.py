@@ -10,11 +10,11 @@ from benchmarks.datasets.source import DATASET, Job, Loaded, base_url
 from loading.datasets.tables import planned_tables
 from pipelines.definitions import load_definitions
 from pipelines.instance import open_instance
+from pipelines.lake import lake_of
 from pipelines.options import DatasetOptions, Options
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings
 from pipelines.sync import load, new_sync_id
-from warehouse.lake.delta import Lake
 from warehouse.publish.fill import build_raw
 from warehouse.publish.publish import FILE
 
@@ -39,7 +39,7 @@ def to_table(job: Job) -> Loaded:
     settings = _settings(job)
     phases = _sync(settings)
     started = time.monotonic()
-    lake = Lake(str(settings.lake_root))
+    lake = lake_of(settings)
     path = settings.home / FILE
     build_raw(lake, [], path, defined=planned_tables(lake))
     return Loaded(str(path), f"datasets.{DATASET}", phases | {"table": time.monotonic() - started})

@@ -14,13 +14,13 @@ from pipelines.cli.session import session
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
 from pipelines.instance import open_instance
+from pipelines.lake import lake_of
 from pipelines.notices.automation import show_status
 from pipelines.of_schools import alike, named
 from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
 from pipelines.settings import Settings, claim_home, needs_platform
 from pipelines.storage_trouble import full_disk, is_full, no_room
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
-from warehouse.lake.delta import Lake
 from warehouse.load.load_log import holds_a_load, loads_of, now
 from warehouse.load.log_writer import standing_rows
 
@@ -70,7 +70,7 @@ def _sync(
     built = 0
     if loaded.full:
         console.print("Nothing is built, since there is no room for it.")
-    elif not holds_a_load(Lake(str(settings.lake_root))):
+    elif not holds_a_load(lake_of(settings)):
         console.print("Nothing has been loaded yet, so nothing is built.")
     else:
         built = run_build(settings, tags)
@@ -142,7 +142,7 @@ def order_partitions(settings: Settings) -> None:
 
 def run_build(settings: Settings, tags: Mapping[str, str] | None = None) -> int:
     """Build and publish, unless nothing has changed. The exit status."""
-    lake = Lake(str(settings.lake_root))
+    lake = lake_of(settings)
     standings = standing_rows(lake)
     if is_published(lake, attendance_settings(settings), settings.home):
         note_unchanged(settings.home, standings)

@@ -16,9 +16,9 @@ from pipelines.cli.commands import run_build
 from pipelines.cli.display import USAGE, complain, console, errors
 from pipelines.cli.rows import print_rows
 from pipelines.cli.session import session
+from pipelines.lake import lake_of
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, claim_home, needs_platform
-from warehouse.lake.delta import Lake
 from warehouse.load.load_log import now, quarantine_rows
 from warehouse.load.log_writer import batched
 
@@ -31,7 +31,7 @@ def run_list(
     settings: Settings, schools: Sequence[int], resources: Sequence[str], style: str, *, personal: bool
 ) -> int:
     """Show what waits in quarantine. `personal`: with all that the platform sent. The exit status."""
-    rows = quarantine_rows(Lake(str(settings.lake_root)), schools, resources)
+    rows = quarantine_rows(lake_of(settings), schools, resources)
     if not rows and (unknown := _unknown(resources)):
         complain(unknown)
         return USAGE

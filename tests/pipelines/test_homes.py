@@ -31,13 +31,13 @@ from pipelines.cli.commands import run_load
 from pipelines.cli.main import main
 from pipelines.definitions import build_definitions
 from pipelines.instance import OURS, POSTGRES_URL, open_instance
+from pipelines.lake import lake_of
 from pipelines.resources import runtime_without_platform
 from pipelines.settings import Settings
 from pipelines.status import status_of
 from pipelines.sync import build
 from pipelines.writers import writing
 from simulator.process import RunningSimulator, running
-from warehouse.lake.delta import Lake
 
 #: When a row was read, and a session's statistics, which only one of the two ways of reading it shows.
 NOT_COMPARED = {"_synced_at", "attendance_rate", "normal", "late", "absent"}
@@ -94,7 +94,7 @@ def backup(homes: Homes, tmp_path: Path) -> Path:
 
 def rows(settings: Settings) -> dict[str, list[str]]:
     """What the lake holds of each table, the tombstones too."""
-    lake = Lake(str(settings.lake_root))
+    lake = lake_of(settings)
     tables = [*(TABLES | {"v1_users": users_table(lake)}).values(), *planned_tables(lake)]
     return {
         table.name: sorted(

@@ -16,10 +16,10 @@ from pipelines.definitions import PUBLISH
 from pipelines.due import SCHOOL_TAG, school_tags
 from pipelines.instance import open_instance
 from pipelines.interrupted import PROCESS_TAG, close_gone_runs
+from pipelines.lake import lake_of
 from pipelines.launches import LAUNCHER_TAG
 from pipelines.settings import Settings
 from pipelines.writers import Busy, living, writing
-from warehouse.lake.delta import Lake
 
 CAMPUS = Path(sys.executable).parent / "campus"
 PATIENCE = 120.0  # seconds, for processes on a busy machine
@@ -151,7 +151,7 @@ def test_an_interrupted_command_reports_its_runs_as_cancelled(
 
 
 def test_a_run_says_which_school_it_loads(settings: Settings) -> None:
-    lake = Lake(str(settings.lake_root))
+    lake = lake_of(settings)
     from loading.tables import TABLES
 
     lake.ensure([TABLES["schools"]])

@@ -9,6 +9,7 @@ from assets.markdown import text
 from campus.registry import RESOURCES
 from loading.tables import TABLES, slice_of
 from pipelines.cli.status import run_status
+from pipelines.lake import lake_of
 from pipelines.of_schools import named
 from pipelines.options import DatasetOptions, Options
 from pipelines.settings import Settings
@@ -27,7 +28,7 @@ AT = datetime(2026, 3, 2, 7, 0)
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     settings = Settings(home=tmp_path, school_ids=(101, 102, 103))
-    Lake(str(settings.lake_root)).ensure(LOGS)
+    lake_of(settings).ensure(LOGS)
     return settings
 
 
@@ -52,7 +53,7 @@ def test_a_home_in_which_nothing_was_loaded_says_so_and_is_left_alone(tmp_path: 
 def test_each_school_has_its_ages_failures_and_quarantine_and_the_steps_follow(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lake = Lake(str(settings.lake_root))
+    lake = lake_of(settings)
     schools = {school: Slice.of(_school_id=school) for school in settings.school_ids or ()}
     loaded(lake, "students", schools[101], 2)
     loaded(lake, "v1_users", schools[101], 60)
@@ -94,7 +95,7 @@ def test_nothing_to_do_is_said_and_ends_with_0(
     settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = settings.model_copy(update={"school_ids": (101,)})
-    lake = Lake(str(settings.lake_root))
+    lake = lake_of(settings)
     failed(lake, "students", Slice.of(_school_id=101), "it was down")
     loaded(lake, "students", Slice.of(_school_id=101), 0)
     settings.published.touch()
@@ -129,7 +130,7 @@ def test_what_twenty_schools_have_in_common_is_one_line_and_the_rest_one_line_a_
 
 def test_datasets_that_are_not_wanted_any_more_are_nothing_to_do(settings: Settings) -> None:
     settings = settings.model_copy(update={"school_ids": (101,)})
-    lake = Lake(str(settings.lake_root))
+    lake = lake_of(settings)
     loaded(lake, "students", Slice.of(_school_id=101), 0)
     failed(lake, "datasets", Slice.of(_school_id=101), "the scope dataset.read_all is not granted")
     settings.published.touch()

@@ -20,6 +20,7 @@ from campus.registry import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
 from loading.runtime import SYNC_ID_TAG, Runtime
 from loading.tables import TABLES
 from pipelines.definitions import DISCOVERY, build_definitions, load_definitions
+from pipelines.lake import lake_of
 from pipelines.options import DatasetOptions, Options, PlatformOptions
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings
@@ -59,7 +60,7 @@ class World:
 
     @property
     def lake(self) -> Lake:
-        return Lake(str(self.settings.lake_root))
+        return lake_of(self.settings)
 
     def load(
         self,

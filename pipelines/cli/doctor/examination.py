@@ -12,10 +12,10 @@ from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
 from pipelines.cli.doctor.writes import examine_inbox, examine_writes
+from pipelines.lake import lake_of
 from pipelines.of_schools import alike, named
 from pipelines.resources import open_platform
 from pipelines.settings import Settings, SettingsError, check_home, needs_platform
-from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT
 from warehouse.load.drift import latest
 
@@ -118,7 +118,7 @@ def needed_scopes(settings: Settings) -> list[tuple[str, ...]]:
 
 def _drift(settings: Settings) -> list[str]:
     """What the last sync found new in what the platform sends."""
-    lake = Lake(str(settings.lake_root))
+    lake = lake_of(settings)
     return in_lines(latest(lake)) if lake.holds(DRIFT) else []
 
 

@@ -13,11 +13,11 @@ from loading.writes.roster.plan import PlanError
 from loading.writes.table_file import TableError
 from pipelines.cli.display import USAGE, complain, console, progress
 from pipelines.cli.session import looking, session
+from pipelines.lake import lake_of
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_school, needs_writes
 from pipelines.writes.bench import Done, Work, carried_out, unread
 from pipelines.writes.desk import errand_of
-from warehouse.lake.delta import Lake
 
 #: Rows that are told one by one.
 SHOWN = 20
@@ -95,7 +95,7 @@ def the_school(settings: Settings, school: int | None) -> int:
     """The school that is written to: the one that is named, or the only one. Raises SettingsError."""
     known = settings.school_ids
     if known is None:
-        lake = Lake(str(settings.lake_root))
+        lake = lake_of(settings)
         held = lake.holds(TABLES[SCHOOLS.name])
         rows = lake.read(TABLES[SCHOOLS.name], columns=["id"]).to_pylist() if held else []
         known = tuple(row["id"] for row in rows)
