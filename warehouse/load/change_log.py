@@ -22,6 +22,7 @@ from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import CHANGES
 from warehouse.lake.sql import BATCH_ROWS, key_ranges, pooled, view
 from warehouse.lake.tables import Slice, Table
+from warehouse.lake.transactions import transactions
 from warehouse.load.delta_commit import append
 
 
@@ -42,6 +43,14 @@ class Replacement:
 def is_logged(lake: Lake, table: Table, slice: Slice, version: int) -> bool:
     """Whether the log has all up to the slice's commit of this `version` (its own count)."""
     return not version or version == lake.open(CHANGES).transaction_version(_name(table, slice))
+
+
+def record_all_changes(lake: Lake, table: Table, slices: Iterable[Slice], scratch: Path) -> None:
+    """`record_changes` of each slice whose last commit is not logged."""
+    logged, made = transactions(lake, CHANGES), transactions(lake, table)
+    for slice in slices:
+        if made.get(slice.counter) != logged.get(_name(table, slice)):
+            record_changes(lake, table, slice, scratch)
 
 
 def record_changes(

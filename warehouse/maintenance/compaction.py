@@ -13,7 +13,7 @@ from typing import Any
 from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import LOGS, STANDINGS
 from warehouse.lake.tables import Slice, Stored, Table
-from warehouse.load.change_log import record_changes
+from warehouse.load.change_log import record_all_changes
 from warehouse.load.dataset_plans import DATASET_PLANS
 from warehouse.load.week_evidence import WEEK_SIGHTINGS
 
@@ -30,9 +30,8 @@ def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: time
     tables = tuple(tables)
     for table in tables:
         if table.tracks_changes:
-            for slice in _slices(lake, table):
-                # What a crash left unlogged is read from old files, so it is logged before they go.
-                record_changes(lake, table, slice, scratch)
+            # What a crash left unlogged is read from old files, so it is logged before they go.
+            record_all_changes(lake, table, _slices(lake, table), scratch)
     logs = [log for log in (*LOGS, STANDINGS, DATASET_PLANS, WEEK_SIGHTINGS) if lake.holds(log)]
     for log in logs:
         until_committed(partial(_compact, lake, log))

@@ -1,0 +1,25 @@
+"""All application transactions at once are what deltalake looks up one at a time."""
+
+import pytest
+from lake_kit import MARKS, SLICE, row, sync
+
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import CHANGES
+from warehouse.lake.tables import Slice
+from warehouse.lake.transactions import transactions
+
+OTHER = Slice.of(_school_id=102, _semester_id=20)
+
+
+@pytest.mark.parametrize("nights", [0, 1, 12], ids=["new", "before a checkpoint", "after one"])
+def test_all_transactions_are_read_at_once(lake: Lake, nights: int) -> None:
+    for number in range(nights):
+        sync(lake, number, [row(1, number)])
+    if nights:
+        sync(lake, nights, [row(2, 0)], slice=OTHER)
+    for table in (MARKS, CHANGES):
+        opened, found = lake.open(table), transactions(lake, table)
+        assert found == {name: opened.transaction_version(name) for name in found}
+    assert transactions(lake, MARKS).get(SLICE.counter) == (nights or None)
+    assert transactions(lake, MARKS).get(OTHER.counter) == (1 if nights else None)
+    assert ("marks/" + SLICE.counter in transactions(lake, CHANGES)) == bool(nights)
