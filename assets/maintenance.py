@@ -23,4 +23,5 @@ def lake_maintenance(context: dg.AssetExecutionContext) -> None:
     """Maintain all tables of the lake."""
     runtime: Runtime = context.resources.campus
     lake = runtime.lake
-    maintain(lake, [*TABLES.values(), *dataset_tables(lake), *held_tables(lake)], runtime.scratch)
+    tables = [*TABLES.values(), *dataset_tables(lake), *held_tables(lake)]
+    maintain(lake, tables, runtime.scratch, keep_loads=runtime.keep_loads)

@@ -31,7 +31,8 @@ class Runtime:
 
     `school_ids`: the schools that the settings name; None: all that the platform lists. `device_ids` and
     `card_ids`: what to ask for, as nothing lists them. `keep_id_numbers`: national id numbers are stored.
-    `incremental`: how changes alone are read. `keep_runs`: how long Dagster remembers runs."""
+    `incremental`: how changes alone are read. `keep_runs`: how long Dagster remembers runs,
+    and `keep_loads` the load log what changed nothing."""
 
     client: ClientConfig
     lake: Lake
@@ -44,6 +45,7 @@ class Runtime:
     keep_id_numbers: bool
     keep_generations: int
     keep_runs: timedelta
+    keep_loads: timedelta
     datasets: DatasetSettings
     reports: tuple[WantedReport, ...]
     attendance: AttendanceSettings

@@ -262,6 +262,9 @@ class ScheduleOptions(Section):
     keep_runs_days: int = Field(
         60, ge=1, description="Days for which Dagster remembers runs and their events"
     )
+    keep_loads_days: int = Field(
+        400, ge=60, description="Days for which the load log keeps loads that changed nothing"
+    )
 
 
 class RunOptions(Section):

@@ -217,6 +217,7 @@ def _runtime(
         keep_id_numbers=settings.keep_id_numbers,
         keep_generations=publishing.keep_generations,
         keep_runs=timedelta(days=settings.options.schedule.keep_runs_days),
+        keep_loads=timedelta(days=settings.options.schedule.keep_loads_days),
         datasets=_dataset_settings(settings),
         reports=wanted_reports(settings),
         attendance=attendance_settings(settings),

@@ -16,13 +16,22 @@ from warehouse.lake.tables import Slice, Stored, Table
 from warehouse.load.change_log import record_all_changes
 from warehouse.load.dataset_plans import DATASET_PLANS
 from warehouse.load.week_evidence import WEEK_SIGHTINGS
+from warehouse.maintenance.old_loads import forget_loads
 
 #: How long a file stays after its replacement: a build, or a change log that is due, may still read it.
 RETENTION = timedelta(days=7)
 
 
-def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: timedelta = RETENTION) -> None:
-    """Join the logs' small files; delete what no version of the last `retention` needs, crashes' orphans too.
+def maintain(
+    lake: Lake,
+    tables: Iterable[Table],
+    scratch: Path,
+    retention: timedelta = RETENTION,
+    *,
+    keep_loads: timedelta | None = None,
+) -> None:
+    """Forget what the load log has from before `keep_loads` (None: nothing); join the logs' small files;
+    delete what no version of the last `retention` needs, crashes' orphans too.
 
     May run beside syncs. `retention` must be longer than any build or sync takes; what lies in `scratch`, or
     half written in the lake, for as long was left by a crash and goes too.
@@ -32,6 +41,8 @@ def maintain(lake: Lake, tables: Iterable[Table], scratch: Path, retention: time
         if table.tracks_changes:
             # What a crash left unlogged is read from old files, so it is logged before they go.
             record_all_changes(lake, table, _slices(lake, table), scratch)
+    if keep_loads is not None:
+        forget_loads(lake, tables, keep_loads)
     logs = [log for log in (*LOGS, STANDINGS, DATASET_PLANS, WEEK_SIGHTINGS) if lake.holds(log)]
     for log in logs:
         until_committed(partial(_compact, lake, log))

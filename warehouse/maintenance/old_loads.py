@@ -1,0 +1,62 @@
+"""The load log of years: what a load that changed nothing had to say is forgotten, months later."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+from functools import partial
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from warehouse.identifiers import literal
+from warehouse.lake.delta import Lake, scan, until_committed
+from warehouse.lake.log_batch import Row
+from warehouse.lake.log_tables import LOAD_LOG, MONTH
+from warehouse.lake.tables import Table
+from warehouse.load.load_log import now
+from warehouse.load.log_writer import standing_rows
+
+#: Any of them is above zero: the load changed rows.
+CHANGES = ("new", "changed", "vanished", "returned")
+
+
+def forget_loads(lake: Lake, tables: Iterable[Table], kept: timedelta) -> None:
+    """Delete the rows of the load log from months that ended longer ago than `kept`.
+
+    Those stay that tell of a slice's last attempt, or of its last load that missed nothing, and those that go
+    with the change log, which is kept for ever. Cheap where nothing is due."""
+    if not lake.holds(LOAD_LOG):
+        return
+    logged = {table.name for table in tables if table.tracks_changes}
+    first = f"{now() - kept:%Y-%m}"
+    months = sorted(each[MONTH] for each in lake.open(LOAD_LOG).partitions())
+    for month in months:
+        if month < first:
+            until_committed(partial(_forget, lake, logged, month))
+
+
+def _forget(lake: Lake, logged: Collection[str], month: str) -> None:
+    """Keep of a month what is still needed; no commit where that is all of it."""
+    opened, mine = lake.open(LOAD_LOG), f"{MONTH} = {literal(month)}"
+    rows: list[Row] = scan(LOAD_LOG, opened, LOAD_LOG.lake_schema.names, mine).to_pylist()
+    last = {(row["resource"], row["slice"]): row for row in standing_rows(lake)}
+    needed = [
+        row
+        for row in rows
+        if _stands(row, last.get((row["resource"], row["slice"])))
+        or (row["resource"] in logged and any(row[name] for name in CHANGES))
+    ]
+    if len(needed) < len(rows):
+        write_deltalake(
+            opened,
+            pa.Table.from_pylist(needed, schema=LOAD_LOG.lake_schema),
+            mode="overwrite",
+            predicate=mine,
+        )
+
+
+def _stands(row: Row, standing: Row | None) -> bool:
+    return standing is not None and (
+        row["finished_at"] == standing["finished_at"] or row["started_at"] == standing["complete_at"]
+    )
