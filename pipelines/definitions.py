@@ -7,6 +7,7 @@ from assets.models import model_assets
 from assets.schools import discovery
 from loading.runtime import Runtime
 from pipelines.automation import loads_after_discovery, nightly, publish_after_loads
+from pipelines.district.queues import FOR_BUILDS
 from pipelines.export_automation import export_definitions
 from pipelines.nights.loads import BASE_DATA, LOADS
 from pipelines.nights.school_night import SCHOOL_NIGHT, school_night
@@ -55,6 +56,7 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
         # The step runs the checks of what it makes anew; to plan all of them would cost seconds.
         dg.AssetSelection.assets(*models).without_checks(),
         description="Build the models from the lake as it is, check them, and publish campus.duckdb.",
+        tags=FOR_BUILDS,
     )
     publication = dg.Definitions(
         assets=models, jobs=[publish], sensors=[publish_after_loads(settings, DISCOVERY, publish)]

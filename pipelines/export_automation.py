@@ -11,6 +11,7 @@ from assets.dagster_private import AssetJob
 from assets.exports import export_assets
 from assets.models import PUBLISHED
 from pipelines.cli.exporting import export_options
+from pipelines.district.queues import FOR_BUILDS
 from pipelines.settings import Settings
 from warehouse.age import age_of
 from warehouse.lake.tables import PLATFORM_ZONE
@@ -32,6 +33,7 @@ def export_definitions(settings: Settings) -> dg.Definitions:
         EXPORTS,
         dg.AssetSelection.assets(*assets),
         description="Workbooks and other files for people, from the published campus.duckdb.",
+        tags=FOR_BUILDS,
     )
     return dg.Definitions(
         assets=assets,

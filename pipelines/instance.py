@@ -8,12 +8,17 @@ import dagster as dg
 import yaml
 
 from assets.dagster_private import NO_COMPUTE_LOGS
+from pipelines.district.config import BROKER_URL, RESULT_URL, district_config
 from pipelines.settings import Settings, SettingsError
 from warehouse.files import write_text
 
 POSTGRES_URL = "DAGSTER_POSTGRES_URL"
 #: First line of a dagster.yaml that is written anew when the settings or the version ask for another.
 OURS = "# Written by campus. To change this file, remove this line: it is left alone then.\n"
+NO_POSTGRES = (
+    f"{BROKER_URL} is set and {POSTGRES_URL} is not: workers keep their runs in one Postgres. Name it, as "
+    "postgresql+psycopg2://USER:PASSWORD@HOST:5432/DATABASE"
+)
 #: Where events go without Postgres.
 EVENT_LOG: dict[str, object] = {
     "event_log_storage": {
@@ -29,7 +34,8 @@ FIRST: dict[str, object] = {
     # outlive the command and hold its output open.
     "compute_logs": NO_COMPUTE_LOGS,
     "nux": {"enabled": False},
-    # One load and one build at a time: a platform is asked by one run, and a build takes all its memory.
+    # One load and one build at a time: a platform is asked by one run, and a build takes all its memory. With
+    # workers it is otherwise: see pipelines.district.config.
     "concurrency": {
         "pools": {"default_limit": 1, "granularity": "run"},
         "runs": {"max_concurrent_runs": 4},
@@ -60,10 +66,12 @@ def dagster_home(settings: Settings) -> Path:
     """DAGSTER_HOME, with a dagster.yaml in it as these settings ask; one that somebody has changed stays. The
     environment is set for the processes that follow.
 
-    Raises SettingsError where runs are kept in Postgres and its address is not set."""
+    Raises SettingsError where runs are kept in Postgres and its address is not set, or where there is a
+    broker and no Postgres."""
+    _tell_processes(settings)
     home = Path(os.environ.setdefault("DAGSTER_HOME", str(settings.home / "dagster")))
     home.mkdir(parents=True, exist_ok=True)
-    file, text = home / "dagster.yaml", OURS + yaml.safe_dump(_config(), sort_keys=False)
+    file, text = home / "dagster.yaml", OURS + yaml.safe_dump(_config(settings), sort_keys=False)
     held = file.read_text(encoding="utf-8") if file.exists() else OURS
     if POSTGRES_URL in held and POSTGRES_URL not in os.environ:
         raise SettingsError([f"{POSTGRES_URL} is not set, and {file} says that runs are kept there: set it"])
@@ -72,10 +80,41 @@ def dagster_home(settings: Settings) -> Path:
     return home
 
 
-def _config() -> dict[str, object]:
+def contradictions(settings: Settings) -> list[str]:
+    """What a dagster.yaml that somebody has changed says otherwise than the settings, in words."""
+    file = dagster_home(settings) / "dagster.yaml"
+    text = file.read_text(encoding="utf-8")
+    if _is_ours(text):
+        return []
+    held, wanted = yaml.safe_load(text) or {}, _config(settings)
+    return [
+        f"{file} was changed by hand, and its {section} is not what {name} asks for: mend it, or delete the "
+        "file, which is then written anew"
+        for section, name in (("storage", POSTGRES_URL), ("run_launcher", BROKER_URL))
+        if held.get(section) != wanted.get(section)
+    ]
+
+
+def _tell_processes(settings: Settings) -> None:
+    """Put into the environment, for the processes that follow, what dagster.yaml only names there."""
+    named = {
+        POSTGRES_URL: settings.postgres_url,
+        BROKER_URL: settings.broker_url,
+        RESULT_URL: settings.result_url,
+    }
+    for name, secret in named.items():
+        if secret is not None:
+            os.environ[name] = secret.get_secret_value()
+
+
+def _config(settings: Settings) -> dict[str, object]:
     if POSTGRES_URL not in os.environ:
+        if settings.broker_url is not None:
+            raise SettingsError([NO_POSTGRES])
         return CONFIG | EVENT_LOG
-    return CONFIG | {"storage": {"postgres": {"postgres_url": {"env": POSTGRES_URL}}}}
+    storage = {"storage": {"postgres": {"postgres_url": {"env": POSTGRES_URL}}}}
+    workers = {} if settings.broker_url is None else district_config(settings, CONFIG)
+    return CONFIG | storage | workers
 
 
 def _is_ours(text: str) -> bool:

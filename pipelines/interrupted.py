@@ -4,9 +4,10 @@ import time
 
 import dagster as dg
 
-from assets.dagster_private import show_on_timeline
+from assets.dagster_private import WorkerStatus, show_on_timeline
+from pipelines.district.queues import TASK_TAG
 from pipelines.settings import Settings
-from pipelines.writers import Writer, living
+from pipelines.writers import Writer, is_of_this_machine, living
 
 #: On a run: the file of the process that runs it, see writers; empty: it has none yet.
 PROCESS_TAG = "campus/process"
@@ -36,15 +37,35 @@ def close_gone_runs(instance: dg.DagsterInstance, settings: Settings) -> list[st
             instance.report_run_failed(run, GONE)
             show_on_timeline(instance, run.run_id)
             closed.append(run.job_name)
+    return closed + _close_silent_starts(instance)
+
+
+def _close_silent_starts(instance: dg.DagsterInstance) -> list[str]:
+    """Report the runs as failed that a worker took and that died with it before they had begun: Dagster asks
+    for the health of those that have."""
+    closed = []
+    for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTING])):
+        if run.tags.get(TASK_TAG):
+            health = instance.run_launcher.check_run_worker_health(run)
+            if health.status == WorkerStatus.FAILED:
+                instance.report_run_failed(run, health.msg)
+                closed.append(run.job_name)
     return closed
 
 
 def _without_process(instance: dg.DagsterInstance, settings: Settings) -> list[dg.DagsterRun]:
-    """The runs that have not ended and whose process is not there."""
+    """The runs of this machine that have not ended and whose process is not there. Those that a worker has
+    got are left to their heartbeats, and other machines to themselves: their files are not seen here."""
     # In this order, since a process is there before its run says so.
     runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
     alive = {writer.name for writer in living(settings)}
-    return [run for run in runs if run.tags.get(PROCESS_TAG) and run.tags[PROCESS_TAG] not in alive]
+    return [
+        run
+        for run in runs
+        if not run.tags.get(TASK_TAG)
+        and is_of_this_machine(process := run.tags.get(PROCESS_TAG, ""))
+        and process not in alive
+    ]
 
 
 def cancel_runs(instance: dg.DagsterInstance, writer: Writer) -> None:

@@ -1,11 +1,12 @@
 """Who has launched a run: a tag that each has, whatever launched it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import dagster as dg
 
 from assets.resource_assets import HALTED_TAG
+from pipelines.district.queues import BUILD, PLATFORM_TAG, QUEUE_TAG, TASK_TAG
 from pipelines.interrupted import PROCESS_TAG
 
 LAUNCHER_TAG = "campus/launched_by"
@@ -15,19 +16,39 @@ COMMAND = "campus "
 #: On a run that reads a file for the platform: the file needs no other run.
 FINAL_TAG = "campus/final"
 #: What is true of one run alone.
-OF_ONE_RUN = (PROCESS_TAG, HALTED_TAG, FINAL_TAG)
+OF_ONE_RUN = (PROCESS_TAG, HALTED_TAG, FINAL_TAG, TASK_TAG)
 A_PERSON = "a person in the UI"
 
 
 class NamedLaunches(dg.QueuedRunCoordinator):
     """Dagster's queue, which first notes who has launched a run; what dagster.yaml names as
-    `run_coordinator`. Runs of commands do not pass here: they say so themselves."""
+    `run_coordinator`. Runs of commands do not pass here: they say so themselves.
+
+    `platform`: what runs are counted by that ask it; None: by their pool alone."""
+
+    platform: str | None = None
 
     def submit_run(self, context: Any) -> dg.DagsterRun:
         """Queue a run."""
         run = context.dagster_run
-        self._instance.add_run_tags(run.run_id, launch_tags(run.tags))
+        self._instance.add_run_tags(run.run_id, launch_tags(run.tags) | self._counted(run.tags))
         return super().submit_run(context)
+
+    def _counted(self, tags: Mapping[str, str]) -> dict[str, str]:
+        return {PLATFORM_TAG: self.platform} if self.platform and tags.get(QUEUE_TAG) != BUILD else {}
+
+    @classmethod
+    def config_type(cls) -> Any:
+        """What dagster.yaml may say of it."""
+        inherited: Any = super().config_type()
+        return {**inherited, "platform": dg.Field(str, is_required=False)}
+
+    @classmethod
+    def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
+        """As Dagster makes it of dagster.yaml."""
+        made = super().from_config_value(inst_data, config_value)
+        made.platform = config_value.get("platform")
+        return made
 
 
 def launch_tags(tags: Mapping[str, str]) -> dict[str, str]:

@@ -273,6 +273,13 @@ class RunOptions(Section):
     schools_per_run: int = Field(1, ge=1, le=25, description="Schools that one run loads, one by one")
 
 
+class DistrictOptions(Section):
+    """How much goes on at a time where workers run (CAMPUS_BROKER_URL)."""
+
+    loads_at_a_time: int = Field(4, ge=1, description="Runs that ask the platform at a time, on all workers")
+    builds_at_a_time: int = Field(1, ge=1, description="Builds and exports at a time, on all workers")
+
+
 class SemesterPair(Section):
     """A semester of v1, and which of v3 it is."""
 
@@ -448,6 +455,7 @@ class Options(Section):
     exports: ExportOptions = ExportOptions()
     schedule: ScheduleOptions = ScheduleOptions()
     runs: RunOptions = RunOptions()
+    district: DistrictOptions = DistrictOptions()
     pushes: PushOptions = PushOptions()
     writes: WriteOptions = WriteOptions()
     notify: NotifyOptions = NotifyOptions()

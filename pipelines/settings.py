@@ -61,6 +61,10 @@ class Settings(BaseSettings):
     push_host: str = "127.0.0.1"
     push_port: int = Field(8710, ge=0, le=65535)
     config: Path | None = None
+    # Of a district (docs/district.md): where runs are kept, and how workers get them.
+    postgres_url: SecretStr | None = Field(None, validation_alias="DAGSTER_POSTGRES_URL")
+    broker_url: SecretStr | None = None
+    result_url: SecretStr | None = None
     # Of campus.yaml only: load_settings gives it, and the environment is not asked.
     options: Annotated[Options, NoDecode] = Options()
     # The .env files that were read; of load_settings likewise.
@@ -88,6 +92,9 @@ class Settings(BaseSettings):
         "notify_url",
         "notify_password",
         "config",
+        "postgres_url",
+        "broker_url",
+        "result_url",
         mode="before",
     )
     @classmethod
@@ -111,6 +118,20 @@ class Settings(BaseSettings):
     def _webhook(cls, url: SecretStr | None) -> SecretStr | None:
         if url and not url.get_secret_value().startswith(("http://", "https://")):
             raise ValueError("expected an address that starts with http:// or https://")
+        return url
+
+    @field_validator("broker_url")
+    @classmethod
+    def _rabbitmq(cls, url: SecretStr | None) -> SecretStr | None:
+        if url and not url.get_secret_value().startswith(("amqp://", "amqps://")):
+            raise ValueError("expected the address of a RabbitMQ, amqp://USER:PASSWORD@HOST:5672/VHOST")
+        return url
+
+    @field_validator("result_url")
+    @classmethod
+    def _redis(cls, url: SecretStr | None) -> SecretStr | None:
+        if url and not url.get_secret_value().startswith(("redis://", "rediss://")):
+            raise ValueError("expected the address of a Redis, redis://:PASSWORD@HOST:6379/0")
         return url
 
     @field_validator("keep_id_numbers", "allow_writes", mode="before")
@@ -174,7 +195,9 @@ class Settings(BaseSettings):
 
 #: The names of all settings that the environment may have.
 SETTINGS = frozenset(
-    f"{PREFIX}{name.upper()}" for name in Settings.model_fields if name not in ("options", "read_from")
+    f"{PREFIX}{name.upper()}"
+    for name, field in Settings.model_fields.items()
+    if name not in ("options", "read_from") and field.validation_alias is None
 )
 
 

@@ -84,6 +84,11 @@ def living(settings: Settings) -> list[Writer]:
         return _living(folder)
 
 
+def is_of_this_machine(name: str) -> bool:
+    """Whether a writer of this name is, or was, a process of this machine."""
+    return name.startswith(f"{socket.gethostname()}-")
+
+
 def _living(folder: Path) -> list[Writer]:
     found = []
     for file in sorted(folder.glob("*.json")):

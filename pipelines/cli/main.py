@@ -11,6 +11,7 @@ from deltalake.exceptions import DeltaError
 from exports.export import Format
 from pipelines.cli.backup import backup, restore
 from pipelines.cli.display import complain, console, example
+from pipelines.cli.district import district
 from pipelines.cli.groups import Group
 from pipelines.cli.writing.commands import COMMANDS
 from pipelines.settings import Settings, SettingsError, check_home, load_settings
@@ -73,7 +74,7 @@ def main() -> None:
     """Campus Warehouse: a school platform's data in a warehouse that people can trust."""
 
 
-for _command in (simulator, backup, restore, *COMMANDS):
+for _command in (simulator, backup, restore, district, *COMMANDS):
     main.add_command(_command)
 
 

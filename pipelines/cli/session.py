@@ -32,7 +32,7 @@ def session(settings: Settings, command: str, *, alone: bool = True) -> Iterator
     with (
         writing(settings, command, alone=alone, patience=PATIENCE, tell=_tell) as writer,
         open_instance(settings) as instance,
-        _terminated_as_interrupted(),
+        terminated_as_interrupted(),
     ):
         for job in close_gone_runs(instance, settings):
             _tell(f"{job}: a run whose process is gone was closed.")
@@ -56,7 +56,7 @@ def _launcher(command: str, host: str) -> str:
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
+def terminated_as_interrupted() -> Iterator[None]:
     """Take SIGTERM, as a service manager sends it, for Ctrl-C."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -15,6 +15,8 @@ T = TypeVar("T")
 #: Seconds after which one that was away is tried again, and for which an answer is waited for.
 AWAY = 30.0
 PATIENCE = 3
+#: What these connections call themselves.
+APPLICATION = "campus shared"
 #: Unlogged: all of it can be found out anew, and nothing waits for the disk.
 TABLE = "CREATE UNLOGGED TABLE IF NOT EXISTS campus_shared (name text PRIMARY KEY, content bytea NOT NULL)"
 #: The one number by which two processes do not make the table at once.
@@ -71,7 +73,7 @@ class Database:
 
     def _connected(self) -> Connection:
         if self._engine is None:
-            self._engine = _engine(self._url)
+            self._engine = engine_of(self._url)
             with self._engine.begin() as connection:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MAKING})
                 connection.execute(text(TABLE))
@@ -103,11 +105,12 @@ def keep(connection: Connection, name: str, content: bytes) -> None:
     )
 
 
-def _engine(url: str) -> Engine:
+def engine_of(url: str) -> Engine:
+    """What connects to a Postgres that may be away: nothing is waited for longer than PATIENCE."""
     limits = {
         "connect_timeout": PATIENCE,
         "tcp_user_timeout": 1000 * PATIENCE,
-        "application_name": "campus shared",
+        "application_name": APPLICATION,
         "options": f"-c statement_timeout={PATIENCE}s -c lock_timeout={PATIENCE}s",
     }
     return create_engine(make_url(url), connect_args=limits, pool_pre_ping=True)

@@ -1,16 +1,18 @@
 """Each run says who has launched it, and one that is executed again is not taken for its predecessor."""
 
 from pathlib import Path
+from socket import gethostname
 
 import dagster as dg
 import pytest
 
+from pipelines.district.queues import TASK_TAG
 from pipelines.instance import CONFIG
 from pipelines.interrupted import PROCESS_TAG, close_gone_runs
 from pipelines.launches import A_PERSON, LAUNCHER_TAG, NamedLaunches, is_of_a_command, launch_tags
 from pipelines.settings import Settings
 
-OF_A_COMMAND = {LAUNCHER_TAG: "campus sync of it on server", PROCESS_TAG: "server-1-gone.json"}
+OF_A_COMMAND = {LAUNCHER_TAG: "campus sync of it on server", PROCESS_TAG: f"{gethostname()}-1-gone.json"}
 
 
 @dg.job
@@ -42,9 +44,13 @@ def test_another_try_of_a_command_has_a_process_of_its_own(tmp_path: Path) -> No
     with dg.DagsterInstance.ephemeral() as instance:
         tried = instance.create_run_for_job(night, tags=again | launch_tags(again), status=under_way)
         gone = instance.create_run_for_job(night, tags=OF_A_COMMAND, status=under_way)
+        elsewhere = instance.create_run_for_job(night, tags={PROCESS_TAG: "other-1.json"}, status=under_way)
+        watched = gone.tags | {TASK_TAG: "a task"}
+        by_a_worker = instance.create_run_for_job(night, tags=watched, status=under_way)
         assert close_gone_runs(instance, Settings(home=tmp_path)) == ["night"]
         ends = {run.run_id: run.status for run in instance.get_runs()}
-    assert ends == {tried.run_id: under_way, gone.run_id: dg.DagsterRunStatus.FAILURE}
+    going_on = dict.fromkeys([tried.run_id, elsewhere.run_id, by_a_worker.run_id], under_way)
+    assert ends == going_on | {gone.run_id: dg.DagsterRunStatus.FAILURE}
 
 
 def test_the_queue_that_dagster_yaml_names_is_there() -> None:

@@ -1,0 +1,100 @@
+"""The programs of a district: all of them on one machine for trial, or each for a unit of its own."""
+
+import os
+import time
+from contextlib import suppress
+from typing import NoReturn
+
+import click
+
+from pipelines.cli.display import console, example
+from pipelines.cli.groups import Group
+from pipelines.settings import Settings, SettingsError, check_home, load_settings
+
+
+@click.group(cls=Group, epilog=example("district up --workers 4"))
+def district() -> None:
+    """Workers that share the loads, on one machine or many (docs/district.md)."""
+
+
+@district.command(epilog=example("district up", "district up --workers 4 --no-ui"))
+@click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="How many.")
+@click.option("--port", type=int, default=3000, show_default=True, help="Of the UI.")
+@click.option("--ui/--no-ui", default=True, help="Whether the UI is started, too.")
+def up(workers: int, port: int, ui: bool) -> None:
+    """Start the daemon, workers and the UI on this machine, and say what they do, until Ctrl-C stops all."""
+    settings = _settings()
+    from pipelines.cli.session import terminated_as_interrupted
+    from pipelines.district.trial import LOOK, trial
+    from pipelines.instance import POSTGRES_URL, open_instance
+
+    with suppress(KeyboardInterrupt), terminated_as_interrupted(), open_instance(settings) as instance:
+        at_a_time = settings.options.district.loads_at_a_time
+        if workers > at_a_time:
+            _tell(f"At most {at_a_time} loads go on at a time (district.loads_at_a_time in campus.yaml).")
+        with trial(
+            settings.home, workers, port if ui else None, instance, os.environ[POSTGRES_URL], _tell
+        ) as look:
+            while True:
+                look()
+                time.sleep(LOOK)
+
+
+@district.command(epilog=example("district daemon"))
+def daemon() -> None:
+    """Run the one daemon: it starts nights, fills the queue, and sees to runs whose worker is gone."""
+    _settings()
+    from pipelines.district import programs
+
+    _become(programs.daemon())
+
+
+@district.command(epilog=example("district worker --name 1", "district worker --name heavy --queue build"))
+@click.option("--name", default="1", show_default=True, help="No other worker of this machine has it.")
+@click.option(
+    "--queue",
+    "queues",
+    type=click.Choice(["load", "build"]),
+    multiple=True,
+    help="Take only runs of this queue; may be repeated.",
+)
+def worker(name: str, queues: tuple[str, ...]) -> None:
+    """Run a worker: it takes one run after the other."""
+    _settings()
+    from pipelines.district import programs
+
+    _become(programs.worker(f"worker{name}", queues or programs.QUEUES))
+
+
+@district.command(epilog=example("district webserver --port 3001"))
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where it listens; it has no login.")
+@click.option("--port", type=int, default=3000, show_default=True, help="Its port.")
+def webserver(host: str, port: int) -> None:
+    """Run the UI."""
+    settings = _settings()
+    from pipelines.cli.commands import order_partitions
+    from pipelines.district import programs
+
+    order_partitions(settings)
+    _become(programs.webserver(host, port))
+
+
+def _settings() -> Settings:
+    """Settings with which workers can run; raises SettingsError with a sentence for each thing that lacks."""
+    settings = load_settings()
+    check_home(settings)
+    from pipelines.district.services import what_is_missing
+    from pipelines.instance import contradictions
+
+    problems = what_is_missing(settings) or contradictions(settings)
+    if problems:
+        raise SettingsError(problems)
+    return settings
+
+
+def _become(command: list[str]) -> NoReturn:
+    os.execv(command[0], command)
+
+
+def _tell(words: str) -> None:
+    console.print(f"{time.strftime('%H:%M:%S')} {words}", markup=False, soft_wrap=True)

@@ -1,0 +1,151 @@
+"""A district on one machine, for trial: its programs, started together and stopped together."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+from sqlalchemy.exc import SQLAlchemyError
+
+from pipelines.district import programs
+from pipelines.district.heartbeats import Heartbeats
+from pipelines.due import SCHOOL_TAG
+from pipelines.interrupted import INTERRUPTED, UNFINISHED
+
+#: Seconds between two looks, and for which a program may take its time to end.
+LOOK, POLITE = 2.0, 15.0
+FOLDER = "district"
+Tell = Callable[[str], None]
+WORDS = {
+    dg.DagsterRunStatus.NOT_STARTED: "is asked for",
+    dg.DagsterRunStatus.QUEUED: "waits for its turn",
+    dg.DagsterRunStatus.STARTING: "waits for a worker",
+    dg.DagsterRunStatus.STARTED: "has begun",
+    dg.DagsterRunStatus.SUCCESS: "has ended well",
+    dg.DagsterRunStatus.FAILURE: "has failed",
+    dg.DagsterRunStatus.CANCELING: "is being cancelled",
+    dg.DagsterRunStatus.CANCELED: "was cancelled",
+}
+
+
+@dataclass
+class Program:
+    """One that runs, or is to run again. `log`: where it writes."""
+
+    what: str
+    command: list[str]
+    log: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, in a process group of its own: Ctrl-C is ours alone to heed."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal for it and what it has started."""
+        if self.process is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+
+
+@dataclass
+class Trial:
+    """The programs of a district on this machine. `port`: of the UI; None: without it."""
+
+    home: Path
+    workers: int
+    port: int | None
+    tell: Tell
+    programs: list[Program] = field(default_factory=list)
+    seen: dict[str, dg.DagsterRunStatus] = field(default_factory=dict)
+    begun: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its workers."""
+        return [f"worker{number + 1}" for number in range(self.workers)]
+
+    def start(self) -> None:
+        """Start all, and say what each is for."""
+        folder = self.home / FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
+        wanted = [("the daemon, which starts nights and fills the queue", programs.daemon(), "daemon")]
+        wanted += [(f"{name}, which takes runs", programs.worker(name), name) for name in self.names]
+        if self.port is not None:
+            address = f"the UI, on http://127.0.0.1:{self.port}"
+            wanted.append((address, programs.webserver("127.0.0.1", self.port), "ui"))
+        for what, command, name in wanted:
+            program = Program(what, command, folder / f"{name}.log")
+            program.start()
+            self.programs.append(program)
+            self.tell(f"Started {what}; it writes to {program.log}")
+
+    def look(self, instance: dg.DagsterInstance, beats: Heartbeats) -> None:
+        """Say what has happened since the last look, and start again what has ended."""
+        for program in self.programs:
+            if program.process is not None and (status := program.process.poll()) is not None:
+                self.tell(f"Ended with {status}: {program.what}. Started again; see {program.log}")
+                program.start()
+        try:
+            at = beats.all()
+            records = instance.get_run_records(
+                dg.RunsFilter(updated_after=self.begun), limit=500, order_by="update_timestamp"
+            )
+        except (SQLAlchemyError, dg.DagsterError):
+            self.tell("Postgres does not answer; runs wait for it.")
+            return
+        for record in reversed(records):
+            run = record.dagster_run
+            if self.seen.get(run.run_id) != run.status:
+                self.seen[run.run_id] = run.status
+                begun = run.status == dg.DagsterRunStatus.STARTED and run.run_id in at
+                by = f" on {at[run.run_id].worker}" if begun else ""
+                of = f" of {run.tags[SCHOOL_TAG]}" if SCHOOL_TAG in run.tags else ""
+                self.tell(f"{run.job_name}{of} ({run.run_id[:8]}) {WORDS.get(run.status, run.status)}{by}")
+
+    def stop(self, instance: dg.DagsterInstance, beats: Heartbeats) -> None:
+        """End all. Runs that a worker is at are reported as cancelled; those that wait go on waiting."""
+        self.tell("Stopping. What runs have committed is kept.")
+        for program in self.programs:
+            # A worker would wait for its run's end.
+            of_a_worker = program.log.stem in self.names
+            program.send(signal.SIGKILL if of_a_worker else signal.SIGTERM)
+        ends = time.monotonic() + POLITE
+        for program in self.programs:
+            if program.process is not None:
+                with suppress(subprocess.TimeoutExpired):
+                    program.process.wait(max(0.0, ends - time.monotonic()))
+                program.send(signal.SIGKILL)
+                program.process.wait()
+        ours = {f"{name}@{socket.gethostname()}" for name in self.names}
+        for run_id, beat in beats.all().items():
+            run = instance.get_run_by_id(run_id)
+            if beat.worker in ours and run is not None and not run.is_finished:
+                instance.report_run_canceled(run, message=INTERRUPTED)
+                beats.forget(run_id)
+        waiting = instance.get_runs_count(dg.RunsFilter(statuses=UNFINISHED))
+        if waiting:
+            self.tell(f"{waiting} runs wait: the next `campus district up` goes on with them.")
+
+
+@contextmanager
+def trial(
+    home: Path, workers: int, port: int | None, instance: dg.DagsterInstance, url: str, tell: Tell
+) -> Iterator[Callable[[], None]]:
+    """A district while this lasts; yields what is called now and then to look after it. url: of Postgres."""
+    beats, one = Heartbeats(url), Trial(home, workers, port, tell)
+    try:
+        one.start()
+        yield lambda: one.look(instance, beats)
+    finally:
+        one.stop(instance, beats)

@@ -1,0 +1,113 @@
+"""A worker: what `celery -A pipelines.district.worker worker` runs, as `campus district worker` starts it.
+
+A Celery worker would keep one message more than it works at, so that a run could wait behind another one
+while the next worker is idle. Ours listens again only when its run has ended. Messages are acknowledged when
+a run begins: RabbitMQ closes the channel that leaves one unacknowledged for half an hour."""
+
+import os
+import threading
+from contextlib import suppress
+from typing import Any
+
+from celery import Task, bootsteps
+from celery.worker import state
+from celery.worker.request import Request
+from dagster_celery.tasks import create_execute_job_task
+from dagster_shared.serdes import unpack_value
+
+from pipelines.district.heartbeats import Heartbeats
+from pipelines.district.launcher import WatchedCeleryLauncher
+from pipelines.district.signs import beat_until, wait_for_postgres
+from pipelines.instance import POSTGRES_URL, open_instance
+from pipelines.settings import SettingsError, load_settings
+
+#: Seconds that the process of a run waits for its last beat to be forgotten.
+LAST_BEAT = 10.0
+
+
+class RunRequest(Request):  # type: ignore[misc]
+    """A message that asks for a run, in the process that has received it."""
+
+    def execute_using_pool(self, pool: Any, **kwargs: Any) -> Any:
+        """Give it to a process of its own, and listen no longer."""
+        Listening.pause()
+        return super().execute_using_pool(pool, **kwargs)
+
+    def on_success(self, failed__retval__runtime: Any, **kwargs: Any) -> None:
+        """The run has ended."""
+        try:
+            super().on_success(failed__retval__runtime, **kwargs)
+        finally:
+            Listening.resume()
+
+    def on_failure(self, *args: Any, **kwargs: Any) -> None:
+        """The process of the run has ended otherwise, or was killed."""
+        try:
+            super().on_failure(*args, **kwargs)
+        finally:
+            Listening.resume()
+
+
+class Listening(bootsteps.StartStopStep):  # type: ignore[misc]
+    """Whether the worker takes messages; told with each connection to the broker which consumer it has."""
+
+    requires = frozenset({"celery.worker.consumer.tasks:Tasks"})
+    consumer: Any = None
+
+    def start(self, parent: Any) -> None:
+        """There is a connection, with a consumer that listens."""
+        Listening.consumer = parent
+
+    @classmethod
+    def pause(cls) -> None:
+        """Take no message. Until this one is acknowledged, the broker sends none either."""
+        with suppress(*cls.consumer.connection_errors):
+            cls.consumer.task_consumer.cancel()
+
+    @classmethod
+    def resume(cls) -> None:
+        """Listen again, unless another run has come with a new connection. Without a connection, the next one
+        listens by itself."""
+        if not state.reserved_requests:
+            with suppress(*cls.consumer.connection_errors):
+                cls.consumer.task_consumer.consume()
+
+
+class RunTask(Task):  # type: ignore[misc]
+    """A run, in a process of its own; Celery gives it the function of dagster-celery."""
+
+    Request = RunRequest
+
+    def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
+        """Give signs of life from now on."""
+        wait_for_postgres()
+        told: Any = unpack_value(kwargs["execute_job_args_packed"])
+        beats, end, worker = Heartbeats(os.environ[POSTGRES_URL]), threading.Event(), self.request.hostname
+        thread = threading.Thread(
+            target=beat_until, args=(end, beats, told.run_id, worker), daemon=True, name="heartbeat"
+        )
+        thread.start()
+        self._beating = end, thread
+
+    def after_return(
+        self, status: Any, retval: Any, task_id: str, args: Any, kwargs: Any, einfo: Any
+    ) -> None:
+        """The run has ended, and with it its signs of life."""
+        end, thread = self._beating
+        end.set()
+        thread.join(LAST_BEAT)
+
+
+def _app() -> Any:
+    """The application of Celery that dagster.yaml has of the settings."""
+    with open_instance(load_settings()) as instance:
+        launcher = instance.run_launcher
+    if not isinstance(launcher, WatchedCeleryLauncher):
+        raise SettingsError(["dagster.yaml names no broker: set CAMPUS_BROKER_URL"])
+    options: Any = {"base": RunTask}
+    create_execute_job_task(launcher.celery, **options)
+    launcher.celery.steps["consumer"].add(Listening)
+    return launcher.celery
+
+
+app = _app()

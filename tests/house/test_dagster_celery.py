@@ -1,0 +1,29 @@
+"""What is taken of dagster-celery and Celery is still there after an upgrade."""
+
+import inspect
+
+from celery.worker.request import Request
+from dagster_celery.launcher import CeleryRunLauncher
+from dagster_celery.tags import DAGSTER_CELERY_QUEUE_TAG, DAGSTER_CELERY_TASK_ID_TAG
+from dagster_celery.tasks import create_execute_job_task
+
+from pipelines.district.queues import QUEUE_TAG, TASK_TAG
+
+LOOK = "; see pipelines/district/launcher.py and worker.py"
+
+
+def test_tags_have_the_names_that_we_give_them() -> None:
+    assert (QUEUE_TAG, TASK_TAG) == (DAGSTER_CELERY_QUEUE_TAG, DAGSTER_CELERY_TASK_ID_TAG), LOOK
+
+
+def test_a_launcher_is_asked_for_the_health_of_runs_and_has_its_application() -> None:
+    assert {"launch_run", "terminate", "check_run_worker_health", "get_run_worker_debug_info"} <= {
+        name for name, _ in inspect.getmembers(CeleryRunLauncher)
+    }, LOOK
+    launcher = CeleryRunLauncher(default_queue="load", broker="memory://", backend="disabled://")
+    task = create_execute_job_task(launcher.celery)
+    assert list(inspect.signature(task.run).parameters) == ["execute_job_args_packed"], LOOK
+
+
+def test_a_request_tells_when_it_begins_and_ends() -> None:
+    assert all(hasattr(Request, name) for name in ("execute_using_pool", "on_success", "on_failure")), LOOK

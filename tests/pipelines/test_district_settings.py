@@ -1,0 +1,149 @@
+"""dagster.yaml follows the settings of a district, at each start; what somebody has changed by hand stays."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import dagster as dg
+import pytest
+import yaml
+from pydantic import SecretStr
+
+from assets.dagster_private import show_on_timeline
+from pipelines.district.queues import BUILD, FOR_BUILDS, LOAD, PLATFORM_TAG, QUEUE_TAG
+from pipelines.instance import OURS, POSTGRES_URL, contradictions, dagster_home
+from pipelines.launches import NamedLaunches
+from pipelines.options import DistrictOptions, Options
+from pipelines.settings import Settings, SettingsError, load_settings
+
+SECRET = "do-not-tell"
+POSTGRES = f"postgresql+psycopg2://campus:{SECRET}@127.0.0.1:1/campus"
+BROKER = f"amqp://campus:{SECRET}@127.0.0.1:1/campus"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home, and an environment that names nothing of a district."""
+    for name in ("CAMPUS_BROKER_URL", "CAMPUS_RESULT_URL", POSTGRES_URL):
+        # Set and taken away, so that what a start puts there goes with the test.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+    monkeypatch.setenv("CAMPUS_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def written(settings: Settings) -> dict[str, object]:
+    """dagster.yaml as a start with these settings leaves it."""
+    held = yaml.safe_load((dagster_home(settings) / "dagster.yaml").read_text(encoding="utf-8"))
+    assert isinstance(held, dict)
+    return held
+
+
+def with_workers(home: Path, **district: int) -> Settings:
+    return Settings(
+        home=home,
+        base_url="https://school.example/x",
+        DAGSTER_POSTGRES_URL=SecretStr(POSTGRES),
+        broker_url=SecretStr(BROKER),
+        options=Options(district=DistrictOptions(**district)),
+    )
+
+
+def test_what_comes_later_is_heeded_and_what_goes_is_gone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = written(Settings(home=home))
+    assert "run_launcher" not in alone and "storage" not in alone and "run_retries" not in alone
+    district = written(with_workers(home))
+    assert district["storage"] == {"postgres": {"postgres_url": {"env": POSTGRES_URL}}}
+    launcher = district["run_launcher"]
+    assert isinstance(launcher, dict)
+    assert (launcher["class"], launcher["config"]["broker"]) == (
+        "WatchedCeleryLauncher",
+        {"env": "CAMPUS_BROKER_URL"},
+    )
+    assert SECRET not in str(district)
+    monkeypatch.delenv("CAMPUS_BROKER_URL")
+    without_broker = written(Settings(home=home))
+    assert "run_launcher" not in without_broker and "storage" in without_broker
+
+
+def test_dotenv_is_enough(home: Path) -> None:
+    (home / ".env").write_text(f"{POSTGRES_URL}={POSTGRES}\nCAMPUS_BROKER_URL={BROKER}\n")
+    assert "run_launcher" in written(load_settings())
+
+
+def test_dagster_takes_what_is_written(home: Path) -> None:
+    settings = with_workers(home, loads_at_a_time=7, builds_at_a_time=2)
+    dagster_home(settings)
+    # Its storage would be asked at once, and is not there.
+    file = home / "dagster" / "dagster.yaml"
+    held = yaml.safe_load(file.read_text(encoding="utf-8"))
+    del held["storage"]
+    file.write_text(yaml.safe_dump(held))
+    with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
+        queue = instance.get_concurrency_config().run_queue_config
+        assert queue is not None
+        limits = {limit["key"]: limit["limit"] for limit in queue.tag_concurrency_limits}
+        assert limits == {PLATFORM_TAG: 7, QUEUE_TAG: 2} and queue.max_concurrent_runs == -1
+        launcher, coordinator = instance.run_launcher, instance.run_coordinator
+        assert (
+            type(launcher).__name__ == "WatchedCeleryLauncher" and launcher.supports_check_run_worker_health
+        )
+        assert isinstance(coordinator, NamedLaunches) and coordinator.platform == "school.example"
+        assert instance.run_retries_enabled and not instance.run_retries_retry_on_asset_or_op_failure
+
+
+def test_a_broker_without_postgres_is_a_mistake(home: Path) -> None:
+    with pytest.raises(SettingsError, match=f"{POSTGRES_URL} is not: workers keep their runs in one"):
+        dagster_home(Settings(home=home, broker_url=SecretStr(BROKER)))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("CAMPUS_BROKER_URL", "a RabbitMQ, amqp://"), ("CAMPUS_RESULT_URL", "a Redis, redis")],
+)
+def test_another_kind_of_server_is_named_without_its_password(
+    home: Path, monkeypatch: pytest.MonkeyPatch, name: str, expected: str
+) -> None:
+    monkeypatch.setenv(name, f"http://user:{SECRET}@host")
+    with pytest.raises(SettingsError, match=f"{name}: expected the address of {expected}") as error:
+        load_settings()
+    assert SECRET not in str(error.value)
+
+
+def test_a_file_that_was_changed_by_hand_stays_and_its_contradictions_are_told(home: Path) -> None:
+    file = dagster_home(Settings(home=home)) / "dagster.yaml"
+    mine = file.read_text(encoding="utf-8").removeprefix(OURS) + "\n# mine\n"
+    file.write_text(mine, encoding="utf-8")
+    told = contradictions(with_workers(home))
+    assert file.read_text(encoding="utf-8") == mine
+    assert [words.partition("is not what ")[2].split()[0] for words in told] == [
+        POSTGRES_URL,
+        "CAMPUS_BROKER_URL",
+    ]
+    file.unlink()
+    assert contradictions(with_workers(home)) == []
+
+
+def test_loads_are_counted_by_their_platform_and_builds_by_their_queue(home: Path) -> None:
+    @dg.job
+    def load() -> None: ...
+
+    @dg.job(tags=FOR_BUILDS)
+    def build() -> None: ...
+
+    coordinator = NamedLaunches()
+    coordinator.platform = "school.example"
+    with dg.DagsterInstance.ephemeral() as instance:
+        coordinator.register_instance(instance)
+        tags = {}
+        for job in (load, build):
+            run_id = instance.create_run_for_job(job, tags=job.tags).run_id
+            show_on_timeline(instance, run_id)
+            coordinator.submit_run(SimpleNamespace(dagster_run=instance.get_run_by_id(run_id)))
+            found = instance.get_run_by_id(run_id)
+            assert found is not None
+            tags[job.name] = (found.tags.get(PLATFORM_TAG), found.tags.get(QUEUE_TAG, LOAD))
+    assert tags == {"load": ("school.example", LOAD), "build": (None, BUILD)}
