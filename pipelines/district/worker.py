@@ -15,6 +15,8 @@ from celery.worker.request import Request
 from dagster_celery.tasks import create_execute_job_task
 from dagster_shared.serdes import unpack_value
 
+# So that the process of each run, which is forked, has it from the beginning: three CPU seconds a run.
+import pipelines.definitions  # noqa: F401
 from pipelines.district.heartbeats import Heartbeats
 from pipelines.district.launcher import WatchedCeleryLauncher
 from pipelines.district.signs import beat_until, wait_for_postgres

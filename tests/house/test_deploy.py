@@ -23,9 +23,13 @@ def test_each_command_is_one_that_there_is(file: Path) -> None:
     commands = COMMAND.findall(file.read_text(encoding="utf-8").replace("2>&1", ""))
     assert commands
     for line in commands:
-        name, *arguments = line.split()
-        command = main.commands[name]
-        assert command.make_context(name, arguments, parent=click.Context(main)).args == []
+        command: click.Command = main
+        context, arguments = click.Context(main), line.split()
+        while isinstance(command, click.Group):
+            name, *arguments = arguments
+            command = command.commands[name]
+            context = click.Context(command, parent=context)
+        assert command.make_context(context.info_name, arguments, parent=context.parent).args == []
 
 
 def test_what_follows_a_night_has_time_of_its_own() -> None:
@@ -50,6 +54,13 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
     )
     mine = [line for line in done.stderr.splitlines() if "campus" in line]
     assert (done.returncode, mine) == (0, [])
+
+
+def test_a_worker_may_take_its_time_to_stop() -> None:
+    """What all units have in common would give it a minute: of two files the last by name holds."""
+    common = [file.name for file in (DEPLOY / "campus-.service.d").iterdir()]
+    [own] = (DEPLOY / "campus-worker@.service.d").iterdir()
+    assert max([*common, own.name]) == own.name and "TimeoutStopSec=30min" in own.read_text(encoding="utf-8")
 
 
 def test_the_container_has_all_rooms_and_the_page_names_each_file() -> None:
