@@ -22,7 +22,14 @@ from warehouse.load.log_writer import standing_rows
 from warehouse.publish.build import build_models, carried_by, models_version, project_of
 from warehouse.publish.compiled_models import Check, Model, read_project
 from warehouse.publish.dbt_project import Build, alone
-from warehouse.publish.fill import OF_EVERY_SYNC, build_raw, days_have_moved, differences
+from warehouse.publish.fill import (
+    OF_EVERY_SYNC,
+    build_raw,
+    contents_of,
+    days_have_moved,
+    days_of,
+    differences,
+)
 from warehouse.publish.model_runner import Built, Checked
 from warehouse.publish.publish import FILE, prove, publish
 from warehouse.publish.thresholds import ThresholdsWrong
@@ -82,8 +89,8 @@ def is_published(lake: Lake, settings: AttendanceSettings, home: Path) -> bool:
     if carried is None:
         return False
     tables, more = _inputs(lake, settings, home)
-    changed = differences(lake, tables, carried, home / "build" / "spill", **more)
-    return changed <= {OF_EVERY_SYNC} and not days_have_moved(lake, carried)
+    changed = differences(lake, tables, contents_of(carried), home / "build" / "spill", **more)
+    return changed <= {OF_EVERY_SYNC} and not days_have_moved(lake, days_of(carried))
 
 
 def note_unchanged(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:

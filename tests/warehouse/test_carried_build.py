@@ -15,7 +15,7 @@ from warehouse.lake.tables import Slice
 from warehouse.load.reading import BadRow
 from warehouse.maintenance.compaction import maintain
 from warehouse.publish.build import carried_by
-from warehouse.publish.fill import build_raw, days_have_moved, differences
+from warehouse.publish.fill import build_raw, contents_of, days_have_moved, days_of, differences
 from warehouse.publish.publish import publish
 
 OTHER = replace(MARKS, name="other")
@@ -35,7 +35,7 @@ def home(lake: Lake, tmp_path: Path) -> Path:
 def build(lake: Lake, home: Path, tables: list[Any]) -> set[str]:
     """One night's build and publication; what had changed, which is known before."""
     carried = carried_by(home / "campus.duckdb", VERSION)
-    foreseen = differences(lake, tables, carried, home / "spill") if carried else None
+    foreseen = differences(lake, tables, contents_of(carried), home / "spill") if carried else None
     changed = build_raw(lake, tables, home / "build" / "campus.duckdb", carried=carried)
     assert foreseen in (changed, None)
     publish(home / "build" / "campus.duckdb", home, models_version=VERSION)
@@ -60,11 +60,11 @@ def test_a_night_that_found_the_same_has_only_its_log(lake: Lake, home: Path) ->
 def test_another_day_at_the_platform_is_news(lake: Lake, home: Path) -> None:
     for number, day in ((1, 5), (2, 6)):
         sync(lake, number, [row(1), row(2)], platform_day=date(2026, 3, day))
-        assert days_have_moved(lake, home / "campus.duckdb")
+        assert days_have_moved(lake, days_of(home / "campus.duckdb"))
         assert build(lake, home, [MARKS, OTHER]) == {"quality.load_log"}
-        assert not days_have_moved(lake, home / "campus.duckdb")
+        assert not days_have_moved(lake, days_of(home / "campus.duckdb"))
     sync(lake, 3, [row(1), row(2)], platform_day=date(2026, 3, 6))
-    assert not days_have_moved(lake, home / "campus.duckdb")
+    assert not days_have_moved(lake, days_of(home / "campus.duckdb"))
 
 
 def test_one_table_changed_is_one_table_filled(lake: Lake, home: Path) -> None:

@@ -34,15 +34,17 @@ class ModelsBroken(Exception):
 @dataclass(frozen=True)
 class Build:
     """A place to build the models: `file` is the private DuckDB file. Its name is that of the database in the
-    compiled SQL. `threads` and `memory_limit` are DuckDB's."""
+    compiled SQL. `threads` and `memory_limit` are DuckDB's; `shard`: whose file it is; empty: that of all
+    schools."""
 
     home: Path
     threads: int
     memory_limit: str
+    shard: str = ""
 
     @property
     def file(self) -> Path:
-        return self.home / "build" / "campus.duckdb"
+        return self.home / "build" / self.shard / "campus.duckdb"
 
     @property
     def target(self) -> Path:

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from warehouse.lake.log_tables import (
     SLICES,
     Log,
 )
+from warehouse.lake.of_schools import LakeOfSchools
 from warehouse.lake.sql import connect, create_table, view
 from warehouse.lake.tables import (
     BOOKKEEPING,
@@ -120,16 +121,15 @@ def build_raw(
 def differences(
     lake: Lake,
     tables: Sequence[Table],
-    published: Path,
+    before: Mapping[str, str],
     scratch: Path,
     *,
     defined: Sequence[Table] = (),
     calendars: Sequence[Mapping[str, Any]] = (),
     push_misses: Sequence[Mapping[str, Any]] = (),
 ) -> set[str]:
-    """What `build_raw` would return that went on from a published file, without making one."""
-    with closing(duckdb.connect(str(published), read_only=True)) as con:
-        before = _contents(con)
+    """What `build_raw` would return that went on from a file with the contents of `before` (`contents_of`),
+    without making one."""
     contents = {}
     with closing(connect(scratch=scratch)) as con:
         con.execute("CREATE SCHEMA quality")
@@ -140,19 +140,36 @@ def differences(
     return _changed(before, contents)
 
 
-def days_have_moved(lake: Lake, published: Path) -> bool:
-    """Whether attendance was loaded on other days of the platform than a published file knows: what was not
-    due then may be due by now, though no row has changed."""
-    columns = ["_school_id", "started_at", "platform_day"]
-    since = (now() - RECENT).strftime("%Y-%m")
-    told = scan(LOAD_LOG, lake.open(LOAD_LOG), columns, f"platform_day IS NOT NULL AND {MONTH} >= '{since}'")
-    latest = {row["_school_id"]: row["platform_day"] for row in told.sort_by("started_at").to_pylist()}
-    with closing(duckdb.connect(str(published), read_only=True)) as con:
+def contents_of(file: Path) -> dict[str, str]:
+    """The name of the content of each table that a file was filled with."""
+    with closing(duckdb.connect(str(file), read_only=True)) as con:
+        return _contents(con)
+
+
+def days_of(file: Path) -> dict[int, date]:
+    """The platform's day of the last load of attendance that a file knows, by school."""
+    with closing(duckdb.connect(str(file), read_only=True)) as con:
         days = con.execute(
             f"SELECT _school_id, arg_max(platform_day, started_at) FROM quality.{LOAD_LOG.name} "
             "WHERE platform_day IS NOT NULL GROUP BY ALL"
         ).fetchall()
-    return bool(latest.items() - dict(days).items())
+    return dict(days)
+
+
+def days_have_moved(lake: Lake, days: Mapping[int, date]) -> bool:
+    """Whether attendance was loaded on other days of the platform than a file knows (`days_of`): what was not
+    due then may be due by now, though no row has changed."""
+    columns = ["_school_id", "started_at", "platform_day"]
+    since = (now() - RECENT).strftime("%Y-%m")
+    recent = " AND ".join(["platform_day IS NOT NULL", f"{MONTH} >= '{since}'", *_of_schools(lake)])
+    told = scan(LOAD_LOG, lake.open(LOAD_LOG), columns, recent)
+    latest = {row["_school_id"]: row["platform_day"] for row in told.sort_by("started_at").to_pylist()}
+    return bool(latest.items() - days.items())
+
+
+def _of_schools(lake: Lake) -> list[str]:
+    """The condition on the rows of a lake that is asked for some schools alone."""
+    return [lake.of_schools] if isinstance(lake, LakeOfSchools) else []
 
 
 def _sources(
@@ -208,7 +225,7 @@ def _fill(con: duckdb.DuckDBPyConnection, sources: Sequence[_Source]) -> set[str
 
 def _named_by_rows(con: duckdb.DuckDBPyConnection, name: str) -> str:
     """A name for what a table of SAID_ANEW says, whichever sync said it."""
-    log = next(log for log in SAID_ANEW if f"quality.{log.name}" == name)
+    log = next(log for log in LOGS if f"quality.{log.name}" == name)
     lasting = [column.name for column in log.columns if column.type != TIMESTAMP and column.name != "sync_id"]
     query = f"SELECT count(*), sum(hash(row({listed(lasting)}))) FROM {relation(name)}"
     return _digest(con.execute(query).fetchall())
@@ -218,20 +235,26 @@ def _of_lake(lake: Lake, tables: Sequence[Table]) -> list[_Source]:
     found = []
     for table in tables:
         snapshot = lake.open(table)
-        content = _version(table, snapshot)
+        content = _version(lake, table, snapshot)
         found.append(_Source(f"raw.{table.name}", content, partial(_fill_raw, lake, table, snapshot)))
     for log in LOGS:
         snapshot = lake.open(log)
-        version = None if log in SAID_ANEW else _version(log, snapshot)
+        version = None if _is_named_by_rows(lake, log) else _version(lake, log, snapshot)
         found.append(_Source(f"quality.{log.name}", version, partial(_fill_log, lake, log, snapshot)))
     return found
+
+
+def _is_named_by_rows(lake: Lake, log: Log) -> bool:
+    """Whether nothing but its rows names what a log says; of what every sync adds to, nobody asks."""
+    is_divided = SCHOOL_ID.name in log.slice_columns or log == LOAD_LOG
+    return log in SAID_ANEW or (isinstance(lake, LakeOfSchools) and not is_divided)
 
 
 def _of_definitions(lake: Lake, defined: Sequence[Table]) -> list[_Source]:
     found = []
     for definitions in by_name(defined):
         shown = show(lake, definitions)
-        content = _version(shown.table, shown.snapshot)
+        content = _version(lake, shown.table, shown.snapshot)
         found.append(_Source(shown.table.name, content, partial(_fill_defined, lake, shown)))
     return found
 
@@ -244,9 +267,14 @@ def _of_rows(log: Log, rows: Sequence[Mapping[str, Any]]) -> _Source:
     return _Source(f"quality.{log.name}", _digest((log, rows)), make)
 
 
-def _version(table: Table | Log, snapshot: DeltaTable | None) -> str:
-    """A name for a table of the lake as it is: its commits, its columns and what is said of them."""
-    state = (snapshot.metadata().id, _last_change(snapshot)) if snapshot else None
+def _version(lake: Lake, table: Table | Log, snapshot: DeltaTable | None) -> str:
+    """A name for a table of the lake as it is: its commits, its columns and what is said of them. Commits to
+    other schools' rows are none of a shard's."""
+    state: object = None
+    if snapshot is not None and isinstance(lake, LakeOfSchools):
+        state = lake.state_of(table, snapshot)
+    elif snapshot is not None:
+        state = (snapshot.metadata().id, _last_change(snapshot))
     return _digest((state, table.comment, table.columns))
 
 
@@ -296,6 +324,8 @@ def _count_slices(lake: Lake, table: Table, snapshot: DeltaTable, con: duckdb.Du
 
 
 def _fill_log(lake: Lake, log: Log, snapshot: DeltaTable, con: duckdb.DuckDBPyConnection) -> None:
-    view(con, "held", lake.files_of(log, snapshot), log.row_schema, hive=True)
+    view(con, "of_all", lake.files_of(log, snapshot), log.row_schema, hive=True)
+    mine = " AND ".join(_of_schools(lake)) or "true"
+    con.register("held", con.table("of_all").filter(mine))
     query = LAST_ATTEMPTS if log == LOAD_LOG else "FROM held"
     create_table(con, f"quality.{log.name}", query, log.comment, comments(log.columns))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +85,7 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
     folder.mkdir(parents=True, exist_ok=True)
     published_at = now()
     name = published_at.strftime("%Y%m%dT%H%M%S.%f")
-    with closing(duckdb.connect(str(path))) as con:
-        con.execute("DELETE FROM quality.publication")
-        con.execute("INSERT INTO quality.publication VALUES (?, ?, ?)", [name, published_at, models_version])
-        con.execute("CHECKPOINT")
+    sealed(path, name, published_at, models_version)
     path.chmod(0o444)
     flush(path)
     generation = Generation(name, folder / f"{name}.duckdb")
@@ -98,6 +96,16 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
     for old in generations(home)[max(keep, 1) :]:
         old.path.unlink()
     return generation
+
+
+def sealed(path: Path, generation: str, published_at: datetime, models_version: str | None) -> None:
+    """Write into a finished file what it is, the last that is ever written there."""
+    with closing(duckdb.connect(str(path))) as con:
+        con.execute("DELETE FROM quality.publication")
+        con.execute(
+            "INSERT INTO quality.publication VALUES (?, ?, ?)", [generation, published_at, models_version]
+        )
+        con.execute("CHECKPOINT")
 
 
 def prove(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:

@@ -1,0 +1,121 @@
+"""Publications beside each other, and beside their readers."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from warehouse.publish.shards.publication import deal, note_shard
+from warehouse.published.manifest import Manifest, ShardFile, with_file
+from warehouse.published.reading import opened
+from warehouse.published.shards import MANIFEST, PublicationBroken, Shards, change, clean, manifest, put
+
+NO_AGE = timedelta(0)
+
+
+def publish(shards: Shards, name: str, number: int, tmp_path: Path) -> None:
+    """Publish a file of a shard in which each school has the number of the publication."""
+    file, path = tmp_path / f"{name}-{number}.duckdb", f"shards/{name}/{number:04}.duckdb"
+    schools = manifest(shards).shard(name).schools
+    with duckdb.connect(str(file)) as con:
+        con.execute("CREATE SCHEMA marts")
+        con.execute(
+            "CREATE TABLE marts.told AS SELECT unnest(?) AS school_id, ? AS number", [schools, number]
+        )
+    put(shards, file, path)
+    named = ShardFile(f"{number:04}", path, schools, "models", 1)
+    change(shards, partial(with_file, name=name, file=named), clock=datetime.now)
+
+
+def numbers(shards: Shards) -> list[tuple[int, int]]:
+    with opened(shards) as con:
+        return con.execute("SELECT school_id, number FROM marts.told ORDER BY ALL").fetchall()
+
+
+def test_readers_during_twenty_swaps_see_one_generation_each(shards: Shards, tmp_path: Path) -> None:
+    deal(shards, range(1, 5), 2)
+    for name in ("0001", "0002"):
+        publish(shards, name, 0, tmp_path)
+    over, seen = threading.Event(), list[tuple[tuple[int, int], ...]]()
+
+    def read() -> None:
+        while not over.is_set():
+            with opened(shards) as con:
+                looks = {
+                    tuple(con.execute("SELECT school_id, number FROM marts.told ORDER BY ALL").fetchall())
+                    for _ in range(3)
+                }
+            assert len(looks) == 1
+            seen.extend(looks)
+
+    with ThreadPoolExecutor(3) as readers:
+        reading = [readers.submit(read) for _ in range(3)]
+        for number in range(1, 21):
+            publish(shards, "0001" if number % 2 else "0002", number, tmp_path)
+            clean(shards, NO_AGE)
+        over.set()
+        for one in reading:
+            one.result()
+    # After each swap one shard is a step ahead of the other, and no reader has met anything else.
+    for (_, one), (_, same), (_, other), (_, alike) in seen:
+        assert (one, other) == (same, alike) and (one == other == 0 or abs(one - other) == 1)
+    assert numbers(shards) == [(1, 19), (2, 19), (3, 20), (4, 20)]
+
+
+def _publish_many(root: str, cache: str, name: str) -> None:
+    shards = Shards(root, Path(cache))
+    for number in range(1, 8):
+        note_shard(shards, name, f"{name} {number}")
+
+
+def test_processes_that_publish_different_shards_at_once_both_land(shards: Shards) -> None:
+    deal(shards, range(1, 4), 1)
+    spawn, names = get_context("spawn"), ["0001", "0002", "0003"]
+    writers = [
+        spawn.Process(target=_publish_many, args=(shards.root, str(shards.cache), name)) for name in names
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert [writer.exitcode for writer in writers] == [0, 0, 0]
+    assert {shard.name: shard.problem for shard in manifest(shards).shards} == {n: f"{n} 7" for n in names}
+
+
+def test_a_lost_race_is_changed_again_on_what_won(shards: Shards) -> None:
+    deal(shards, {1, 2}, 1)
+    interruptions = iter([partial(note_shard, shards, "0001", "first")])
+
+    def second(found: Manifest) -> Manifest:
+        interrupt: Callable[[], None] = next(interruptions, lambda: None)
+        interrupt()
+        return with_file(found, "0002", ShardFile("1", "shards/0002/1.duckdb", (2,), "m", 1))
+
+    change(shards, second, clock=datetime.now)
+    found = manifest(shards)
+    assert (found.shard("0001").problem, found.files) == ("first", ("shards/0002/1.duckdb",))
+
+
+def test_files_that_no_kept_manifest_names_go_and_young_ones_stay(shards: Shards, tmp_path: Path) -> None:
+    deal(shards, {1}, 1)
+    for number in range(4):
+        publish(shards, "0001", number, tmp_path)
+    assert clean(shards) == []
+    assert sorted(clean(shards, NO_AGE)) == ["shards/0001/0000.duckdb", "shards/0001/0001.duckdb"]
+    assert numbers(shards) == [(1, 3)]
+
+
+def test_a_manifest_that_is_none_says_what_to_do(shards: Shards) -> None:
+    assert not shards.exists()
+    deal(shards, {1}, 1)
+    (Path(shards.root) / MANIFEST).write_text("{")
+    with pytest.raises(
+        PublicationBroken, match=r"manifest.json is not what this version writes .*campus build"
+    ):
+        manifest(shards)

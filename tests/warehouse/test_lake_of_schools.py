@@ -1,0 +1,95 @@
+"""What a shard is filled from: the lake as its schools alone would have it, as of one moment."""
+
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pytest
+from lake_kit import MARKS, row, sync
+
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import LOAD_LOG, LOGS
+from warehouse.lake.of_schools import LakeOfSchools, Moment
+from warehouse.lake.tables import Slice
+from warehouse.load.reading import BadRow
+from warehouse.maintenance.compaction import maintain
+from warehouse.publish.fill import build_raw, contents_of, differences
+
+SCHOOLS = (101, 102, 103)
+BAD = BadRow((9, "raw"), "score: text in a number", '{"id": 9}', "page 1")
+
+
+def load(lake: Lake, night: int, school: int, ids: list[int]) -> None:
+    slice = Slice.of(_school_id=school, _semester_id=20)
+    sync(lake, night, [row(id) for id in ids], slice=slice, quarantined=(BAD,))
+
+
+@pytest.fixture
+def loaded(lake: Lake) -> Lake:
+    """A lake of three schools, of which the first has changed once."""
+    for school in SCHOOLS:
+        load(lake, 0, school, [1, 2])
+    load(lake, 1, 101, [1, 3])
+    return lake
+
+
+def shard(lake: Lake, *schools: int, versions: dict[str, int] | None = None) -> LakeOfSchools:
+    return LakeOfSchools(Moment(lake, versions), schools)
+
+
+def filled(lake: Lake, file: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All tables of a file that is filled from a lake, but for what names their contents and the time of the
+    clock."""
+    build_raw(lake, [MARKS], file)
+    with closing(duckdb.connect(str(file), read_only=True)) as con:
+        tables = [f"raw.{MARKS.name}", "quality.slices", *(f"quality.{log.name}" for log in LOGS)]
+        shown = "COLUMNS(lambda name: name <> 'finished_at')"
+        return {t: con.execute(f"SELECT {shown} FROM {t} ORDER BY ALL").fetchall() for t in tables}
+
+
+def test_a_shard_is_the_file_of_a_home_that_has_only_its_schools(loaded: Lake, tmp_path: Path) -> None:
+    alone = Lake(str(tmp_path / "alone"))
+    alone.ensure([MARKS])
+    for night, school, ids in ((0, 101, [1, 2]), (0, 103, [1, 2]), (1, 101, [1, 3])):
+        load(alone, night, school, ids)
+    assert filled(shard(loaded, 101, 103), tmp_path / "a.duckdb") == filled(alone, tmp_path / "b.duckdb")
+
+
+def test_shards_are_together_what_one_file_has(loaded: Lake, tmp_path: Path) -> None:
+    one = filled(loaded, tmp_path / "one.duckdb")
+    first = filled(shard(loaded, 101, 102), tmp_path / "first.duckdb")
+    second = filled(shard(loaded, 103), tmp_path / "second.duckdb")
+    assert {table: sorted(first[table] + second[table], key=repr) for table in one} == {
+        table: sorted(rows, key=repr) for table, rows in one.items()
+    }
+
+
+def test_a_shard_has_changed_where_a_school_of_its_own_has(loaded: Lake, tmp_path: Path) -> None:
+    build_raw(shard(loaded, 101, 102), [MARKS], tmp_path / "first.duckdb")
+    before = contents_of(tmp_path / "first.duckdb")
+
+    def changed() -> set[str]:
+        return differences(shard(loaded, 101, 102), [MARKS], before, tmp_path)
+
+    assert changed() == set()
+    load(loaded, 2, 103, [7])
+    assert changed() == {f"quality.{LOAD_LOG.name}"}
+    maintain(loaded, [MARKS], tmp_path / "scratch")
+    assert changed() <= {f"quality.{LOAD_LOG.name}"}
+    load(loaded, 2, 102, [7])
+    assert changed() >= {"raw.marks", "quality.slices", "quality.changes"}
+
+
+def test_a_build_can_be_repeated_of_the_versions_that_it_read(loaded: Lake, tmp_path: Path) -> None:
+    first = shard(loaded, 101)
+    before = filled(first, tmp_path / "before.duckdb")
+    load(loaded, 2, 101, [8, 9])
+    assert filled(shard(loaded, 101), tmp_path / "now.duckdb") != before
+    assert filled(shard(loaded, 101, versions=first.used), tmp_path / "again.duckdb") == before
+
+
+def test_shards_of_one_moment_see_the_same_whatever_is_loaded_meanwhile(loaded: Lake, tmp_path: Path) -> None:
+    moment = Moment(loaded)
+    before = filled(LakeOfSchools(moment, [101]), tmp_path / "before.duckdb")
+    load(loaded, 2, 101, [8, 9])
+    assert filled(LakeOfSchools(moment, [101]), tmp_path / "after.duckdb") == before

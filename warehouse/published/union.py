@@ -1,0 +1,125 @@
+"""Files of shards shown as one database: views of the tables' names over all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+
+from warehouse.identifiers import literal, quoted
+from warehouse.published.manifest import Manifest, schools_to_read
+
+#: The name of the database that a file is built as: its macros have it in them.
+DATABASE = "campus"
+#: What names the school of a row, the first that a table has: a dataset may have the other, too.
+SCHOOL_COLUMNS = ("_school_id", "school_id")
+#: The schema of tables that are the same in all files: thresholds and vocabularies.
+EVERYWHERE = "seeds"
+#: Tables of `quality` that say something of a file as a whole, and what they say of all together.
+OF_A_FILE = {
+    "publication": """
+        SELECT {generation} AS generation, max(published_at) AS published_at,
+            max_by(models_version, published_at) AS models_version
+        FROM ({rows})
+    """,
+    "check_results": """
+        SELECT name, max(model) AS model,
+            max_by(status, list_position(['pass', 'warn', 'fail', 'error'], status)) AS status,
+            sum(failures)::BIGINT AS failures, string_agg(DISTINCT message, '; ') AS message,
+            max(checked_at) AS checked_at
+        FROM ({rows}) GROUP BY name
+    """,
+    "contents": "SELECT DISTINCT * FROM ({rows})",
+    "dictionary": "SELECT DISTINCT ON (schema_name, table_name, column_name) * FROM ({rows})",
+}
+RELATIONS = """
+    SELECT schema_name, table_name, database_name, comment
+    FROM duckdb_tables() WHERE starts_with(database_name, 'shard_') AND NOT temporary
+    UNION ALL
+    SELECT schema_name, view_name, database_name, comment
+    FROM duckdb_views() WHERE starts_with(database_name, 'shard_') AND NOT internal
+"""
+COLUMNS = """
+    SELECT schema_name, table_name, database_name, column_name
+    FROM duckdb_columns() WHERE starts_with(database_name, 'shard_')
+"""
+MACROS = """
+    SELECT DISTINCT ON (schema_name, function_name)
+        schema_name, function_name, parameters, macro_definition
+    FROM duckdb_functions()
+    WHERE starts_with(database_name, 'shard_') AND function_type = 'table_macro' AND NOT internal
+"""
+
+
+@dataclass
+class _Copy:
+    """A table as one of the files has it."""
+
+    comment: str | None
+    columns: set[str] = field(default_factory=set)
+
+
+def show_as_one(con: duckdb.DuckDBPyConnection, found: Manifest, files: Mapping[str, Path]) -> None:
+    """Attach the files of a manifest, by name of the shard, and use a database with views over all of them.
+    A question about one school reads the row groups of its shard alone."""
+    con.execute(f"ATTACH ':memory:' AS {DATABASE}")
+    con.execute(f"USE {DATABASE}")
+    for name, path in sorted(files.items()):
+        con.execute(f"ATTACH {literal(str(path))} AS {_database(name)} (READ_ONLY)")
+    con.begin()
+    _show_tables(con, found)
+    for schema, name, parameters, definition in con.execute(MACROS).fetchall():
+        given = ", ".join(parameters)
+        con.execute(f"CREATE MACRO {quoted(schema)}.{quoted(name)}({given}) AS TABLE {definition}")
+    con.commit()
+
+
+def _database(shard: str) -> str:
+    return f"shard_{shard}"
+
+
+def _show_tables(con: duckdb.DuckDBPyConnection, found: Manifest) -> None:
+    """Make a view of each table and view of the files."""
+    read = schools_to_read(found)
+    latest = {_database(name): read[name] for name in sorted(read, key=found.generation_of, reverse=True)}
+    for (schema, table), copies in _copies(con).items():
+        con.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
+        name = f"{quoted(schema)}.{quoted(table)}"
+        schools = {database: mine for database, mine in latest.items() if database in copies}
+        first = copies[next(iter(schools))]
+        query = _query(schema, name, first, schools)
+        if schema == "quality" and table in OF_A_FILE:
+            query = OF_A_FILE[table].format(rows=query, generation=literal(found.generation))
+        con.execute(f"CREATE VIEW {name} AS {query}")
+        # Those of its columns are in quality.dictionary: to say thousands of them takes longer than all else.
+        con.execute(f"COMMENT ON VIEW {name} IS {literal(first.comment or '')}")
+
+
+def _copies(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, _Copy]]:
+    """By schema and table what each database has of it."""
+    copies = defaultdict[tuple[str, str], dict[str, _Copy]](dict)
+    for schema, table, database, comment in con.execute(RELATIONS).fetchall():
+        copies[schema, table][database] = _Copy(comment)
+    for schema, table, database, column in con.execute(COLUMNS).fetchall():
+        copies[schema, table][database].columns.add(column)
+    return copies
+
+
+def _query(schema: str, name: str, first: _Copy, schools: Mapping[str, Collection[int]]) -> str:
+    """All rows. `schools`: those that are read of each database that has it, the latest first:
+    this one says what is the same everywhere, and what is of no school."""
+    databases = list(schools)
+    if schema == EVERYWHERE:
+        return f"FROM {databases[0]}.{name}"
+    school = next((column for column in SCHOOL_COLUMNS if column in first.columns), None)
+    parts = [f"FROM {database}.{name}" for database in databases]
+    if school is not None:
+        parts = [
+            f"{part} WHERE {quoted(school)} IN ({', '.join(map(str, sorted(schools[database])))})"
+            for part, database in zip(parts, databases, strict=True)
+        ]
+        parts[0] += f" OR {quoted(school)} IS NULL"
+    return " UNION ALL BY NAME ".join(parts)
