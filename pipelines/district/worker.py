@@ -23,6 +23,8 @@ from pipelines.district.signs import beat_until, wait_for_postgres
 from pipelines.instance import POSTGRES_URL, open_instance
 from pipelines.settings import SettingsError, load_settings
 
+#: Seconds between two looks whether the run has ended.
+LOOK = 0.2
 #: Seconds that the process of a run waits for its last beat to be forgotten.
 LAST_BEAT = 10.0
 
@@ -30,47 +32,41 @@ LAST_BEAT = 10.0
 class RunRequest(Request):  # type: ignore[misc]
     """A message that asks for a run, in the process that has received it."""
 
-    def execute_using_pool(self, pool: Any, **kwargs: Any) -> Any:
-        """Give it to a process of its own, and listen no longer."""
+    def on_accepted(self, pid: Any, time_accepted: Any) -> None:
+        """A process begins with the run: listen no longer, before the message is acknowledged."""
         Listening.pause()
-        return super().execute_using_pool(pool, **kwargs)
-
-    def on_success(self, failed__retval__runtime: Any, **kwargs: Any) -> None:
-        """The run has ended."""
-        try:
-            super().on_success(failed__retval__runtime, **kwargs)
-        finally:
-            Listening.resume()
-
-    def on_failure(self, *args: Any, **kwargs: Any) -> None:
-        """The process of the run has ended otherwise, or was killed."""
-        try:
-            super().on_failure(*args, **kwargs)
-        finally:
-            Listening.resume()
+        super().on_accepted(pid, time_accepted)
 
 
 class Listening(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Whether the worker takes messages; told with each connection to the broker which consumer it has."""
+    """Whether the worker takes messages. A connection to the broker begins with listening."""
 
     requires = frozenset({"celery.worker.consumer.tasks:Tasks"})
     consumer: Any = None
+    paused = False
 
     def start(self, parent: Any) -> None:
-        """There is a connection, with a consumer that listens."""
-        Listening.consumer = parent
+        """There is a connection."""
+        Listening.consumer, Listening.paused = parent, False
+        self.looks = parent.timer.call_repeatedly(LOOK, self.resume)
+
+    def stop(self, parent: Any) -> None:
+        """The connection is gone."""
+        self.looks.cancel()
 
     @classmethod
     def pause(cls) -> None:
-        """Take no message. Until this one is acknowledged, the broker sends none either."""
+        """Take no message. Until the last one is acknowledged, the broker sends none either."""
+        cls.paused = True
+        # Without a connection nobody listens, and the next one begins anew.
         with suppress(*cls.consumer.connection_errors):
             cls.consumer.task_consumer.cancel()
 
     @classmethod
     def resume(cls) -> None:
-        """Listen again, unless another run has come with a new connection. Without a connection, the next one
-        listens by itself."""
-        if not state.reserved_requests:
+        """Listen again once the run has ended, whatever ended it."""
+        if cls.paused and not state.reserved_requests:
+            cls.paused = False
             with suppress(*cls.consumer.connection_errors):
                 cls.consumer.task_consumer.consume()
 

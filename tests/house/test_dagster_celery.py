@@ -1,8 +1,10 @@
 """What is taken of dagster-celery and Celery is still there after an upgrade."""
 
 import inspect
+from types import SimpleNamespace
+from typing import Any
 
-from celery.worker.request import Request
+from celery.worker.request import Request, create_request_cls
 from dagster_celery.launcher import CeleryRunLauncher
 from dagster_celery.tags import DAGSTER_CELERY_QUEUE_TAG, DAGSTER_CELERY_TASK_ID_TAG
 from dagster_celery.tasks import create_execute_job_task
@@ -25,5 +27,13 @@ def test_a_launcher_is_asked_for_the_health_of_runs_and_has_its_application() ->
     assert list(inspect.signature(task.run).parameters) == ["execute_job_args_packed"], LOOK
 
 
-def test_a_request_tells_when_it_begins_and_ends() -> None:
-    assert all(hasattr(Request, name) for name in ("execute_using_pool", "on_success", "on_failure")), LOOK
+def test_celery_leaves_alone_what_a_request_does_when_it_is_accepted() -> None:
+    """Of the class that a task names it makes one of its own, with other methods."""
+
+    class Own(Request):
+        def on_accepted(self, pid: Any, time_accepted: Any) -> None: ...
+
+    task = SimpleNamespace(time_limit=1, soft_time_limit=1, acks_late=False)
+    pool = SimpleNamespace(apply_async=None)
+    made = create_request_cls(Own, task, pool, "", None, trace=print)
+    assert made.on_accepted is Own.on_accepted, LOOK

@@ -1,0 +1,157 @@
+"""Workers as processes, on a RabbitMQ and a Postgres: who gets which run, and what becomes of it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+
+import dagster as dg
+import pytest
+from broker import broker, waiting
+from held_job import held_job
+from postgres import Postgres, postgres
+
+from assets.dagster_private import WorkerStatus
+from pipelines.district import launcher as launching
+from pipelines.district.heartbeats import Heartbeats, Watch
+from pipelines.district.queues import BUILD, QUEUE_TAG
+from pipelines.instance import POSTGRES_URL, open_instance
+from pipelines.settings import load_settings
+
+PATIENCE = 90.0
+CAMPUS = Path(sys.executable).parent / "campus"
+SHARED = Path(__file__).parents[1] / "shared"
+
+
+@dataclass
+class District:
+    """Two workers, and the hand in what they run."""
+
+    folder: Path
+    server: Postgres
+    address: str
+    instance: dg.DagsterInstance
+    workers: list["subprocess.Popen[bytes]"] = field(default_factory=list)
+
+    def start_worker(self) -> "subprocess.Popen[bytes]":
+        name = str(len(self.workers) + 1)
+        with (self.folder / f"worker{name}.log").open("wb") as log:
+            worker = subprocess.Popen(
+                [CAMPUS, "district", "worker", "--name", name],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=os.environ | {"PYTHONPATH": str(SHARED)},
+            )
+        self.workers.append(worker)
+        return worker
+
+    def launch(self, **tags: str) -> str:
+        """Hand a run to the broker, as the daemon does with what waits in its queue."""
+        job = dg.reconstructable(held_job)
+        run = self.instance.create_run_for_job(
+            held_job,
+            run_config={"ops": {"held": {"config": {"folder": str(self.folder)}}}},
+            tags=tags,
+            job_code_origin=job.get_python_origin(),
+            status=dg.DagsterRunStatus.STARTING,
+        )
+        self.instance.run_launcher.launch_run(SimpleNamespace(dagster_run=run))
+        return run.run_id
+
+    def begun(self, run_id: str) -> list[int]:
+        """The processes that have begun the run."""
+        file = self.folder / f"{run_id}.begun"
+        return [int(line) for line in file.read_text().split()] if file.exists() else []
+
+    def status(self, run_id: str) -> dg.DagsterRunStatus:
+        run = self.instance.get_run_by_id(run_id)
+        assert run is not None
+        return run.status
+
+    def wait(self, until: Callable[[], object], what: str) -> None:
+        ends = time.monotonic() + PATIENCE
+        while not until():
+            logs = "".join(file.read_text()[-2000:] for file in self.folder.glob("worker*.log"))
+            assert time.monotonic() < ends, f"waited in vain: {what}\n{logs}"
+            time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with postgres() as one:
+        yield one
+
+
+@pytest.fixture
+def district(server: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[District]:
+    with broker() as address:
+        monkeypatch.setenv("CAMPUS_HOME", str(tmp_path))
+        monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
+        monkeypatch.setenv("CAMPUS_BROKER_URL", address)
+        monkeypatch.setenv(POSTGRES_URL, server.url)
+        monkeypatch.chdir(tmp_path)
+        with open_instance(load_settings()) as instance:
+            made = District(tmp_path, server, address, instance)
+            try:
+                yield made
+            finally:
+                for worker in made.workers:
+                    os.killpg(worker.pid, signal.SIGKILL)
+                    worker.wait()
+
+
+def test_each_worker_takes_one_run_and_leaves_the_rest_to_whoever_is_free(district: District) -> None:
+    """A worker of Celery's own would keep a second run, and it would wait though another worker is free."""
+    district.start_worker(), district.start_worker()
+    first = [district.launch(), district.launch(**{QUEUE_TAG: BUILD})]
+    district.wait(lambda: all(map(district.begun, first)), "both begin, each on a worker of its own")
+    beats = Heartbeats(district.server.url)
+    district.wait(lambda: beats.all().keys() == set(first), "both give signs of life")
+    assert len({beat.worker for beat in beats.all().values()}) == 2
+    third = district.launch()
+    time.sleep(1)
+    assert waiting(district.address, "load") == 1 and not district.begun(third), "nobody has it yet"
+    (district.folder / "go").touch()
+    done = [*first, third]
+    district.wait(lambda: {district.status(run) for run in done} == {dg.DagsterRunStatus.SUCCESS}, "all end")
+    assert [len(district.begun(run)) for run in done] == [1, 1, 1]
+    district.wait(lambda: beats.all() == {}, "the last signs of life are forgotten")
+
+
+def test_a_killed_worker_is_found_out_and_a_cancelled_run_ends(
+    district: District, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launching, "SILENT", 2.0)
+    watch = Watch(Heartbeats(district.server.url))
+    monkeypatch.setattr(launching, "watch_of", lambda _: watch)
+    killed, worker = district.launch(), district.start_worker()
+    district.wait(lambda: district.begun(killed), "a worker begins")
+    district.wait(lambda: watch.beats.all(), "it gives signs of life")
+
+    def health(run_id: str) -> WorkerStatus:
+        run = district.instance.get_run_by_id(run_id)
+        assert run is not None
+        return district.instance.run_launcher.check_run_worker_health(run).status
+
+    assert health(killed) == WorkerStatus.RUNNING
+    os.kill(worker.pid, signal.SIGKILL)
+    [process] = district.begun(killed)
+    district.wait(lambda: not Path(f"/proc/{process}").exists(), "the run dies with its worker")
+    district.wait(lambda: health(killed) == WorkerStatus.FAILED, "the silence is noticed")
+    assert watch.beats.all() == {} and watch.beats.beat(killed, "a worker that was cut off")
+    waits = district.launch()
+    assert health(waits) == WorkerStatus.RUNNING
+    time.sleep(2.5)
+    assert health(waits) == WorkerStatus.RUNNING, "a run that waits for a worker is not dead"
+    district.start_worker()
+    district.wait(lambda: district.begun(waits), "another worker begins the next")
+    assert district.instance.run_launcher.terminate(waits)
+    district.wait(lambda: district.status(waits) == dg.DagsterRunStatus.CANCELED, "it ends when it is told")
+    assert [len(district.begun(run)) for run in (killed, waits)] == [1, 1]

@@ -1,0 +1,38 @@
+"""A virtual host of the tests' own in the RabbitMQ of this machine."""
+
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+
+@contextmanager
+def broker() -> Iterator[str]:
+    """The address of a new virtual host; the test is skipped where there is no RabbitMQ to make it in."""
+    if shutil.which("rabbitmqctl") is None:
+        pytest.skip("RabbitMQ is not installed on this machine: workers are left out")
+    name = f"campus-{uuid.uuid4().hex[:12]}"
+    try:
+        _control("add_vhost", name)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        pytest.skip(f"RabbitMQ does not run here, or not for this user: workers are left out ({error})")
+    try:
+        _control("set_permissions", "--vhost", name, "guest", ".*", ".*", ".*")
+        yield f"amqp://guest:guest@127.0.0.1:5672/{name}"
+    finally:
+        _control("delete_vhost", name)
+
+
+def waiting(address: str, queue: str) -> int:
+    """The messages that wait in a queue."""
+    told = _control("list_queues", "--quiet", "--vhost", address.rpartition("/")[2], "name", "messages")
+    rows = [line.split("\t") for line in told.splitlines()]
+    return next((int(row[1]) for row in rows if row[0] == queue), 0)
+
+
+def _control(*arguments: str) -> str:
+    command = ["rabbitmqctl", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
