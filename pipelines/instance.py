@@ -8,13 +8,15 @@ import dagster as dg
 import yaml
 
 from assets.dagster_private import NO_COMPUTE_LOGS
-from pipelines.district.config import BROKER_URL, RESULT_URL, district_config
+from pipelines.district.config import BROKER_URL, RESULT_URL, celery_config
 from pipelines.settings import Settings, SettingsError
 from warehouse.files import write_text
 
 POSTGRES_URL = "DAGSTER_POSTGRES_URL"
 #: First line of a dagster.yaml that is written anew when the settings or the version ask for another.
 OURS = "# Written by campus. To change this file, remove this line: it is left alone then.\n"
+#: Where runs and events are with it.
+POSTGRES: dict[str, object] = {"storage": {"postgres": {"postgres_url": {"env": POSTGRES_URL}}}}
 NO_POSTGRES = (
     f"{BROKER_URL} is set and {POSTGRES_URL} is not: workers keep their runs in one Postgres. Name it, as "
     "postgresql+psycopg2://USER:PASSWORD@HOST:5432/DATABASE"
@@ -91,7 +93,7 @@ def contradictions(settings: Settings) -> list[str]:
         f"{file} was changed by hand, and its {section} is not what {name} asks for: mend it, or delete the "
         "file, which is then written anew"
         for section, name in (("storage", POSTGRES_URL), ("run_launcher", BROKER_URL))
-        if held.get(section) != wanted.get(section)
+        if section in wanted and held.get(section) != wanted[section]
     ]
 
 
@@ -112,9 +114,7 @@ def _config(settings: Settings) -> dict[str, object]:
         if settings.broker_url is not None:
             raise SettingsError([NO_POSTGRES])
         return CONFIG | EVENT_LOG
-    storage = {"storage": {"postgres": {"postgres_url": {"env": POSTGRES_URL}}}}
-    workers = {} if settings.broker_url is None else district_config(settings, CONFIG)
-    return CONFIG | storage | workers
+    return CONFIG | POSTGRES | ({} if settings.broker_url is None else celery_config(settings, CONFIG))
 
 
 def _is_ours(text: str) -> bool:

@@ -34,9 +34,9 @@ def up(workers: int, port: int, ui: bool) -> None:
             _tell(f"At most {at_a_time} loads go on at a time (district.loads_at_a_time in campus.yaml).")
         with trial(
             settings.home, workers, port if ui else None, instance, os.environ[POSTGRES_URL], _tell
-        ) as look:
+        ) as running:
             while True:
-                look()
+                running.look()
                 time.sleep(LOOK)
 
 
@@ -77,6 +77,18 @@ def webserver(host: str, port: int) -> None:
 
     order_partitions(settings)
     _become(programs.webserver(host, port))
+
+
+@district.command(epilog=example("district kubernetes --image registry.example/campus:1 > campus.yml"))
+@click.option("--image", required=True, help="Built by deploy/Containerfile, where the cluster finds it.")
+@click.option("--namespace", default="campus", show_default=True, help="Of the cluster.")
+@click.option("--room", default="100Gi", show_default=True, help="Of the home that all pods share.")
+def kubernetes(image: str, namespace: str, room: str) -> None:
+    """Print what `kubectl apply` takes: a district where each run is a job of Kubernetes, without workers."""
+    settings = load_settings()
+    from pipelines.district.kubernetes import manifests
+
+    click.echo(manifests(settings, image, namespace, room), nl=False)
 
 
 def _settings() -> Settings:

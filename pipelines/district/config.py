@@ -37,45 +37,44 @@ CELERY: dict[str, object] = {
 }
 
 
-def district_config(settings: Settings, common: dict[str, object]) -> dict[str, object]:
+def celery_config(settings: Settings, common: dict[str, object]) -> dict[str, object]:
     """The sections of dagster.yaml that workers change. common: as they are without workers."""
+    launcher = {
+        "module": "pipelines.district.launcher",
+        "class": "WatchedCeleryLauncher",
+        "config": {
+            "broker": {"env": BROKER_URL},
+            "backend": {"env": RESULT_URL} if settings.result_url else "disabled://",
+            "default_queue": LOAD,
+            "config_source": CELERY,
+        },
+    }
+    return {"run_launcher": launcher} | on_several_machines(settings, common)
+
+
+def on_several_machines(settings: Settings, common: dict[str, object]) -> dict[str, object]:
+    """The sections that change wherever runs go on at several places, whoever launches them."""
     district = settings.options.district
     monitoring, coordinator = common["run_monitoring"], common["run_coordinator"]
     assert isinstance(monitoring, dict) and isinstance(coordinator, dict)
+    most = max(district.loads_at_a_time, district.builds_at_a_time)
+    by_platform = {
+        "key": PLATFORM_TAG,
+        "value": {"applyLimitPerUniqueValue": True},
+        "limit": district.loads_at_a_time,
+    }
+    builds = {"key": QUEUE_TAG, "value": BUILD, "limit": district.builds_at_a_time}
     return {
-        "run_launcher": {
-            "module": "pipelines.district.launcher",
-            "class": "WatchedCeleryLauncher",
-            "config": {
-                "broker": {"env": BROKER_URL},
-                "backend": {"env": RESULT_URL} if settings.result_url else "disabled://",
-                "default_queue": LOAD,
-                "config_source": CELERY,
-            },
-        },
         "run_coordinator": coordinator | {"config": {"platform": _platform(settings)}},
         "concurrency": {
-            # Pools are of a machine's processes; what follows is of all machines.
-            "pools": {
-                "default_limit": max(district.loads_at_a_time, district.builds_at_a_time),
-                "granularity": "run",
-            },
-            "runs": {
-                "max_concurrent_runs": -1,
-                "tag_concurrency_limits": [
-                    {
-                        "key": PLATFORM_TAG,
-                        "value": {"applyLimitPerUniqueValue": True},
-                        "limit": district.loads_at_a_time,
-                    },
-                    {"key": QUEUE_TAG, "value": BUILD, "limit": district.builds_at_a_time},
-                ],
-            },
+            # The limits by tags are what counts: a pool has one for loads and builds alike.
+            "pools": {"default_limit": most, "granularity": "run"},
+            "runs": {"max_concurrent_runs": -1, "tag_concurrency_limits": [by_platform, builds]},
         },
         "run_monitoring": monitoring
         | {
             "poll_interval_seconds": LOOK,
-            # A run may wait at the broker for a worker, where there are fewer than are let go at a time.
+            # A run may wait for a worker, where there are fewer than are let go at a time.
             "start_timeout_seconds": 3600,
             # It is run again instead, as another run, so that the one that died stays to be seen.
             "max_resume_run_attempts": 0,

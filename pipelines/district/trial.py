@@ -65,6 +65,8 @@ class Trial:
     home: Path
     workers: int
     port: int | None
+    instance: dg.DagsterInstance
+    beats: Heartbeats
     tell: Tell
     programs: list[Program] = field(default_factory=list)
     seen: dict[str, dg.DagsterRunStatus] = field(default_factory=dict)
@@ -90,15 +92,15 @@ class Trial:
             self.programs.append(program)
             self.tell(f"Started {what}; it writes to {program.log}")
 
-    def look(self, instance: dg.DagsterInstance, beats: Heartbeats) -> None:
+    def look(self) -> None:
         """Say what has happened since the last look, and start again what has ended."""
         for program in self.programs:
             if program.process is not None and (status := program.process.poll()) is not None:
                 self.tell(f"Ended with {status}: {program.what}. Started again; see {program.log}")
                 program.start()
         try:
-            at = beats.all()
-            records = instance.get_run_records(
+            at = self.beats.all()
+            records = self.instance.get_run_records(
                 dg.RunsFilter(updated_after=self.begun), limit=500, order_by="update_timestamp"
             )
         except (SQLAlchemyError, dg.DagsterError):
@@ -113,7 +115,7 @@ class Trial:
                 of = f" of {run.tags[SCHOOL_TAG]}" if SCHOOL_TAG in run.tags else ""
                 self.tell(f"{run.job_name}{of} ({run.run_id[:8]}) {WORDS.get(run.status, run.status)}{by}")
 
-    def stop(self, instance: dg.DagsterInstance, beats: Heartbeats) -> None:
+    def stop(self) -> None:
         """End all. Runs that a worker is at are reported as cancelled; those that wait go on waiting."""
         self.tell("Stopping. What runs have committed is kept.")
         for program in self.programs:
@@ -128,12 +130,12 @@ class Trial:
                 program.send(signal.SIGKILL)
                 program.process.wait()
         ours = {f"{name}@{socket.gethostname()}" for name in self.names}
-        for run_id, beat in beats.all().items():
-            run = instance.get_run_by_id(run_id)
+        for run_id, beat in self.beats.all().items():
+            run = self.instance.get_run_by_id(run_id)
             if beat.worker in ours and run is not None and not run.is_finished:
-                instance.report_run_canceled(run, message=INTERRUPTED)
-                beats.forget(run_id)
-        waiting = instance.get_runs_count(dg.RunsFilter(statuses=UNFINISHED))
+                self.instance.report_run_canceled(run, message=INTERRUPTED)
+                self.beats.forget(run_id)
+        waiting = self.instance.get_runs_count(dg.RunsFilter(statuses=UNFINISHED))
         if waiting:
             self.tell(f"{waiting} runs wait: the next `campus district up` goes on with them.")
 
@@ -141,11 +143,11 @@ class Trial:
 @contextmanager
 def trial(
     home: Path, workers: int, port: int | None, instance: dg.DagsterInstance, url: str, tell: Tell
-) -> Iterator[Callable[[], None]]:
-    """A district while this lasts; yields what is called now and then to look after it. url: of Postgres."""
-    beats, one = Heartbeats(url), Trial(home, workers, port, tell)
+) -> Iterator[Trial]:
+    """A district while this lasts; `look` is to be called now and then. url: of Postgres."""
+    one = Trial(home, workers, port, instance, Heartbeats(url), tell)
     try:
         one.start()
-        yield lambda: one.look(instance, beats)
+        yield one
     finally:
-        one.stop(instance, beats)
+        one.stop()

@@ -1,0 +1,147 @@
+"""A night by workers: what is started for it, and what is known of it afterwards."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+from sqlalchemy import create_engine, make_url, text
+
+from benchmarks.district.shared import POSTGRES
+from loading.custom_fields import users_table
+from loading.datasets.tables import planned_tables
+from loading.tables import TABLES
+from pipelines.definitions import DISCOVERY
+from pipelines.district.config import BROKER_URL
+from pipelines.district.trial import Trial, trial
+from pipelines.instance import POSTGRES_URL, open_instance
+from pipelines.interrupted import UNFINISHED
+from pipelines.nights.school_night import SCHOOL_NIGHT
+from pipelines.settings import load_settings
+from simulator.process import RunningSimulator
+from warehouse.lake.delta import Lake
+
+BIN = Path(sys.executable).parent
+#: Differs from load to load, or is sorted by chance.
+NOT_COMPARED = {"_synced_at"}
+PATIENCE = 1800.0
+
+
+@dataclass(frozen=True)
+class Night:
+    """The runs of the schools, and what each had to do with time (seconds since the epoch)."""
+
+    runs: list[dg.RunRecord]
+
+    @property
+    def seconds(self) -> float:
+        """From the beginning of the first run to the end of the last."""
+        starts = [record.start_time for record in self.runs if record.start_time]
+        return max(record.end_time or 0 for record in self.runs) - min(starts)
+
+    @property
+    def submission(self) -> float:
+        """Seconds a school from the first request to the last, while other sensors tick."""
+        made = sorted(record.create_timestamp.timestamp() for record in self.runs)
+        return (made[-1] - made[0]) / max(1, len(made) - 1)
+
+
+@contextmanager
+def environment(home: Path, platform: RunningSimulator, postgres: str = POSTGRES) -> Iterator[str]:
+    """A database and a virtual host of its own, named in the environment with the rest; yields the
+    database's address."""
+    name = f"campus_{uuid.uuid4().hex[:12]}"
+    address = make_url(postgres).set(database=name).render_as_string(hide_password=False)
+    before = dict(os.environ)
+    _sql(postgres, f"CREATE DATABASE {name}")
+    _rabbitmq("add_vhost", name)
+    _rabbitmq("set_permissions", "--vhost", name, "guest", ".*", ".*", ".*")
+    os.environ |= platform_environment(home, platform) | {
+        "DAGSTER_HOME": str(home / "dagster"),
+        POSTGRES_URL: address,
+        BROKER_URL: f"amqp://guest:guest@127.0.0.1:5672/{name}",
+    }
+    try:
+        yield address
+    finally:
+        os.environ.clear()
+        os.environ |= before
+        _rabbitmq("delete_vhost", name)
+        _sql(postgres, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def platform_environment(home: Path, platform: RunningSimulator) -> dict[str, str]:
+    """The settings of a home that loads from a platform."""
+    return {
+        "CAMPUS_HOME": str(home),
+        "CAMPUS_BASE_URL": platform.base_url,
+        "CAMPUS_CLIENT_ID": platform.client_id,
+        "CAMPUS_CLIENT_SECRET": platform.client_secret,
+    }
+
+
+def night(
+    address: str,
+    workers: int,
+    schools: int,
+    *,
+    ends: Callable[[list[dg.RunRecord]], bool] | None = None,
+    meanwhile: Callable[[Trial], None] = lambda _: None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Night:
+    """Discover by a daemon, and load by so many workers. ends: when it is over, by its runs; else when all
+    have ended. meanwhile: is called once a second."""
+    settings = load_settings()
+    with (
+        open_instance(settings) as instance,
+        trial(settings.home, workers, None, instance, address, tell) as running,
+    ):
+        launch = [BIN / "dagster", "job", "launch", "-m", "pipelines.definitions", "-j", DISCOVERY]
+        subprocess.run(launch, check=True, capture_output=True)
+        until = time.monotonic() + PATIENCE
+        while True:
+            running.look()
+            meanwhile(running)
+            runs = list(instance.get_run_records(dg.RunsFilter(job_name=SCHOOL_NIGHT)))
+            unfinished = any(record.dagster_run.status in UNFINISHED for record in runs)
+            if ends(runs) if ends else len(runs) >= schools and not unfinished:
+                return Night(runs)
+            if time.monotonic() > until:
+                raise SystemExit("the night does not end: see the folder `district` of its home")
+            time.sleep(1)
+
+
+def digests(home: Path) -> dict[str, str]:
+    """What the lake of a home holds, a digest a table."""
+    lake = Lake(str(home / "lake"))
+    tables = [*(TABLES | {"v1_users": users_table(lake)}).values(), *planned_tables(lake)]
+    return {
+        table.name: hashlib.sha256(
+            "\n".join(
+                sorted(
+                    str([value for name, value in sorted(row.items()) if name not in NOT_COMPARED])
+                    for row in lake.read(table, alive=False).to_pylist()
+                )
+            ).encode()
+        ).hexdigest()
+        for table in tables
+        if lake.holds(table)
+    }
+
+
+def _sql(address: str, statement: str) -> None:
+    engine = create_engine(make_url(address), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+
+def _rabbitmq(*arguments: str) -> None:
+    subprocess.run(["rabbitmqctl", "--quiet", *arguments], check=True, capture_output=True)

@@ -1,0 +1,74 @@
+"""What workers add: the same tables, and how much sooner; and how soon the daemon has asked for a night.
+
+    .venv/bin/python -m benchmarks.district.workers [--schools 4] [--latency 0.05]
+    .venv/bin/python -m benchmarks.district.workers --submission 50
+
+Needs PostgreSQL and RabbitMQ on this machine (Debian: `postgresql`, `rabbitmq-server`), and the right to make
+virtual hosts (rabbitmqctl). DAGSTER_POSTGRES_URL names another PostgreSQL. The platform is a simulator
+of its own, and answers each request so many seconds late.
+"""
+
+import argparse
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+from benchmarks.district.night import BIN, Night, digests, environment, night, platform_environment
+from benchmarks.district.shared import POSTGRES
+from pipelines.instance import POSTGRES_URL
+from simulator.process import RunningSimulator, running
+
+
+def main() -> None:
+    """Measure and print."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--schools", type=int, default=4)
+    arguments.add_argument("--students", type=int, default=24)
+    arguments.add_argument("--latency", type=float, default=0.05)
+    arguments.add_argument("--submission", type=int, default=0, metavar="SCHOOLS")
+    options = arguments.parse_args()
+    postgres = os.environ.pop(POSTGRES_URL, POSTGRES)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.submission:
+            submit(Path(folder), options.submission, postgres)
+        else:
+            load(Path(folder), options.schools, options.students, options.latency, postgres)
+
+
+def load(folder: Path, schools: int, students: int, latency: float, postgres: str) -> None:
+    """One worker, two, and `campus sync`."""
+    late = {"kind": "slow", "seconds": latency}
+    with running(schools=schools, students=students, faults=(late,)) as platform:
+        nights = {}
+        for workers in (1, 2):
+            nights[workers] = by_workers(folder / str(workers), platform, workers, schools, postgres)
+            print(f"{workers} workers: {nights[workers].seconds:.1f} s for {schools} schools", flush=True)
+        print(f"2 workers against one: {nights[1].seconds / nights[2].seconds:.2f} times as fast", flush=True)
+        settings = platform_environment(folder / "sync", platform)
+        subprocess.run([BIN / "campus", "sync"], check=True, env=os.environ | settings, capture_output=True)
+    expected = digests(folder / "sync")
+    for workers in (1, 2):
+        found = digests(folder / str(workers))
+        differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
+        print(f"{workers} workers: {len(found)} tables, other than by campus sync: {differ or 'none'}")
+
+
+def by_workers(home: Path, platform: RunningSimulator, workers: int, schools: int, postgres: str) -> Night:
+    """A night of so many workers, in a home of its own."""
+    with environment(home, platform, postgres) as address:
+        return night(address, workers, schools)
+
+
+def submit(folder: Path, schools: int, postgres: str) -> None:
+    """Until the daemon has asked for each school; one worker is at their loads meanwhile."""
+    with (
+        running(schools=schools, students=8, semesters=1) as platform,
+        environment(folder, platform, postgres) as address,
+    ):
+        asked = night(address, 1, schools, ends=lambda runs: len(runs) >= schools)
+        print(f"{schools} schools asked for, {asked.submission:.2f} s a school", flush=True)
+
+
+if __name__ == "__main__":
+    main()
