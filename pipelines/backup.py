@@ -33,6 +33,8 @@ LEFT_OUT = {
 #: What may be in a home before it is restored: it stays.
 OPERATORS = {".env", "campus.yaml", "thresholds", "dagster", "lost+found"}
 DAGSTER = "dagster"
+#: The folder of the lake in a copy.
+LAKE = Path("lake")
 SQLITE = {".db", ".sqlite"}
 #: What SQLite keeps beside a file while it is open; its own copy has what is in them.
 BESIDE_SQLITE = ("-wal", "-shm", "-journal")
@@ -81,7 +83,9 @@ def back_up(settings: Settings, folder: Path, keep: int) -> Backup:
                 raise
             files, linked = files + 1, linked + is_linked
             size += (copy / name).stat().st_size
-        tables = _whole_tables(copy / "lake")
+        # Of a lake in an object store nothing is copied; the folder tells a copy by its name.
+        (copy / LAKE).mkdir(exist_ok=True)
+        tables = _whole_tables(copy / LAKE)
         os.sync()
         target = folder / f"{datetime.now():%Y%m%dT%H%M%S.%f}"
         copy.rename(target)
@@ -101,7 +105,7 @@ def restore(settings: Settings, backup: Path) -> Backup:
 
     Raises BackupError, OSError."""
     backup = next(iter(backups(backup)), backup).resolve()
-    if not (backup / "lake").is_dir():
+    if not (backup / LAKE).is_dir():
         raise BackupError(f"{backup} is no backup, and has none: name the folder that campus backup wrote to")
     home, there = settings.home, Path(os.environ.get("DAGSTER_HOME", settings.home / DAGSTER))
     held = {path.name for path in home.iterdir()} - OPERATORS if home.exists() else set()
@@ -112,7 +116,8 @@ def restore(settings: Settings, backup: Path) -> Backup:
             f"{home} holds a warehouse already ({', '.join(sorted(held)) or there}): move it away, or name "
             f"another CAMPUS_HOME"
         )
-    tables = _whole_tables(backup / "lake")
+    tables = _whole_tables(backup / LAKE)
+    lake = _lake_to_restore(settings, backup, tables)
     size = files = 0
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     with workspace(home) as scratch:
@@ -123,19 +128,45 @@ def restore(settings: Settings, backup: Path) -> Backup:
         for entry in sorted(scratch.iterdir()):
             if entry.name == DAGSTER:
                 shutil.copytree(entry, there, dirs_exist_ok=True)
+            elif entry.name == LAKE.name and lake is not None:
+                shutil.copytree(entry, lake, dirs_exist_ok=True)
             elif not (home / entry.name).exists():
                 entry.rename(home / entry.name)
     _close_runs(settings, there)
     return Backup(backup, files, 0, size, tables)
 
 
+def _lake_to_restore(settings: Settings, backup: Path, tables: int) -> Path | None:
+    """The folder outside of the home that the lake of a backup goes to; None: it goes to the home, or is in
+    an object store. Raises BackupError where the settings name another lake than the backup was made with."""
+    lake = settings.lake_folder
+    if lake is None and tables:
+        raise BackupError(
+            f"{backup} holds a lake of {tables} tables, and CAMPUS_LAKE names {settings.lake_root}: unset it "
+            "to restore the lake to the home"
+        )
+    if lake is not None and not tables:
+        raise BackupError(
+            f"{backup} holds no lake: it was made with CAMPUS_LAKE in an object store. Set CAMPUS_LAKE to it"
+        )
+    if lake is None or lake.parent == settings.home:
+        return None
+    if lake.exists() and any(lake.iterdir()):
+        raise BackupError(f"CAMPUS_LAKE {lake} holds something already: move it away, or name another")
+    return lake
+
+
 def _files_of(settings: Settings) -> Iterator[tuple[Path, Path]]:
-    """The files of a home that are copied, with their names in the copy."""
-    dagster = dagster_home(settings)
+    """The files of a home that are copied, with their names in the copy. A lake in a folder elsewhere is
+    copied as that of a home is."""
+    dagster, lake = dagster_home(settings), settings.lake_folder
     for entry in sorted(settings.home.iterdir()):
-        if entry.name not in LEFT_OUT and entry != dagster:
+        if entry.name not in LEFT_OUT and entry not in (dagster, lake):
             for file in _files_below(entry):
                 yield file, file.relative_to(settings.home)
+    if lake is not None and lake.exists():
+        for file in _files_below(lake):
+            yield file, LAKE / file.relative_to(lake)
     for file in _files_below(dagster):
         yield file, DAGSTER / file.relative_to(dagster)
 

@@ -10,8 +10,6 @@ from campus.selections import nearest
 
 PREFIX = "CAMPUS_"
 DOTENV = ".env"
-#: Names of the public surface that this version does nothing with, and what is so without them.
-NOT_YET = {"CAMPUS_LAKE": "the lake is in CAMPUS_HOME/lake"}
 
 
 def dotenv_files(default_home: str) -> list[Path]:
@@ -34,10 +32,7 @@ def mistakes(files: Collection[Path], known: Collection[str]) -> Iterator[str]:
             upper = name.upper()
             if not upper.startswith(PREFIX) or upper in known:
                 continue
-            if upper in NOT_YET:
-                yield f"{name}{where} is not supported by this version: {NOT_YET[upper]}. Unset it"
-            else:
-                yield f"{name}{where}: there is no such setting{nearest(upper, known)}"
+            yield f"{name}{where}: there is no such setting{nearest(upper, known)}"
 
 
 def _read(file: Path) -> dict[str, str | None]:

@@ -205,6 +205,19 @@ class AttendanceOptions(Section):
     week_condition: WeekCondition = Field("within", description="When a class takes place in a week")
 
 
+class LakeOptions(Section):
+    """A lake in an object store (CAMPUS_LAKE)."""
+
+    cache_gb: float = Field(
+        20,
+        gt=0,
+        description="Gigabytes of its files that stay on this machine's disk once they were read",
+    )
+    patience: float = Field(
+        180, gt=0, description="Seconds for which a request is tried again while the store is away"
+    )
+
+
 class PublishOptions(Section):
     """How the warehouse file is built."""
 
@@ -451,6 +464,7 @@ class Options(Section):
     incremental: IncrementalOptions = IncrementalOptions()
     datasets: DatasetOptions = DatasetOptions()
     reports: tuple[ReportOptions, ...] = Field((), description="Reports to read, since nothing lists them")
+    lake: LakeOptions = LakeOptions()
     publish: PublishOptions = PublishOptions()
     exports: ExportOptions = ExportOptions()
     schedule: ScheduleOptions = ScheduleOptions()

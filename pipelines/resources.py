@@ -12,24 +12,19 @@ from campus.http.events import Listener
 from campus.registry import TERM_TYPES
 from campus.reports.selection import ReportSelection
 from loading.attendance.weeks import AttendanceSettings
-from loading.custom_fields import forget_id_numbers
 from loading.datasets.tables import DatasetSettings
 from loading.partition_keys import NO_SCHOOL, school_of
 from loading.reports.tables import WantedReport
 from loading.runtime import Runtime
-from loading.tables import TABLES
 from pipelines.due import RANGE_END, SCHOOL_TAG, school_in, school_tags
 from pipelines.interrupted import PROCESS_TAG
-from pipelines.lake import lake_of
+from pipelines.lake import lake_of, make_ready, note_id_numbers
 from pipelines.settings import Settings, needs_platform
 from pipelines.shared.workers import shared_with_workers
 from pipelines.writers import writing
 from simulator.process import running
-from warehouse.load import past_rows
 from warehouse.load.commit import Guard
-from warehouse.load.drift import remember
 from warehouse.load.watermark import Incremental
-from warehouse.maintenance.log_files import refile
 from warehouse.publish.dbt_project import Build
 
 # How to let rows vanish; the end of "If the platform really dropped them, ..." in the guard's message.
@@ -65,7 +60,11 @@ def open_runtime(
 ) -> Iterator[Runtime]:
     """What the assets run with, the lake's tables made ready for it."""
     with open_platform(settings) as client:
-        yield _runtime(settings, client, listener, accept_vanished)
+        runtime = _runtime(settings, client, listener, accept_vanished)
+        try:
+            yield runtime
+        finally:
+            note_id_numbers(runtime.lake, settings)
 
 
 def runtime_without_platform(settings: Settings) -> Runtime:
@@ -192,13 +191,7 @@ def _runtime(
 ) -> Runtime:
     safety, publishing = settings.options.safety, settings.options.publish
     lake = lake_of(settings)
-    # Before anything is loaded, since a change of schema fails the commits under way.
-    remember(lake)
-    refile(lake)
-    past_rows.begin(lake, TABLES.values(), settings.home / "scratch")
-    lake.ensure(TABLES.values())
-    if not settings.keep_id_numbers:
-        forget_id_numbers(lake)
+    make_ready(lake, settings)
     return Runtime(
         client=client,
         lake=lake,

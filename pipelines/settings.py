@@ -17,6 +17,7 @@ from campus.selections import nearest
 from loading.reports.tables import sharing
 from pipelines.environment import PREFIX, dotenv_files, mistakes
 from pipelines.options import Options, Section
+from warehouse.lake.places import checked, is_remote
 
 SIMULATOR = "simulator"
 NO_PLATFORM = (
@@ -45,6 +46,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
 
     home: Path = Path("data")
+    lake: str | None = None
     base_url: str | None = None
     client_id: str | None = None
     client_secret: SecretStr | None = None
@@ -84,6 +86,7 @@ class Settings(BaseSettings):
         return home.expanduser().resolve()
 
     @field_validator(
+        "lake",
         "base_url",
         "client_id",
         "client_secret",
@@ -100,6 +103,11 @@ class Settings(BaseSettings):
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return None if value == "" else value
+
+    @field_validator("lake")
+    @classmethod
+    def _folder_or_store(cls, lake: str | None) -> str | None:
+        return None if lake is None else checked(lake)
 
     @field_validator("base_url")
     @classmethod
@@ -183,9 +191,19 @@ class Settings(BaseSettings):
         return self.push_token.get_secret_value()
 
     @property
-    def lake_root(self) -> Path:
-        """Where the lake's tables are."""
-        return self.home / "lake"
+    def origin(self) -> str:
+        """Where the rows come from that are loaded, in words."""
+        return "the simulator" if self.embedded else "a platform"
+
+    @property
+    def lake_root(self) -> str:
+        """Where the lake's tables are: a folder, or a prefix in an object store."""
+        return self.lake or str(self.home / "lake")
+
+    @property
+    def lake_folder(self) -> Path | None:
+        """The folder that the lake is in; None: it is in an object store."""
+        return None if is_remote(self.lake_root) else Path(self.lake_root)
 
     @property
     def published(self) -> Path:
@@ -226,6 +244,7 @@ def settings_apart(home: Path) -> Settings:
     """Those of a home that neither the environment nor campus.yaml says anything of: for made-up schools."""
     return Settings(
         home=home,
+        lake=None,
         base_url=None,
         client_id=None,
         client_secret=None,
@@ -322,17 +341,16 @@ def claim_home(settings: Settings) -> None:
     """Remember in the home whether its schools are real or made up.
 
     Raises SettingsError where they would mix, as when CAMPUS_BASE_URL is forgotten once."""
-    kind = "the simulator" if settings.embedded else "a platform"
     remembered = settings.home / "loaded_from"
-    if remembered.exists() and remembered.read_text() != kind:
+    if remembered.exists() and remembered.read_text() != settings.origin:
         raise SettingsError(
             [
                 f"CAMPUS_HOME {settings.home} holds data of {remembered.read_text()}, and CAMPUS_BASE_URL "
-                f"now means {kind}: made-up and real schools do not mix. Name another CAMPUS_HOME"
+                f"now means {settings.origin}: made-up and real schools do not mix. Name another CAMPUS_HOME"
             ]
         )
     remembered.parent.mkdir(parents=True, exist_ok=True)
-    remembered.write_text(kind)
+    remembered.write_text(settings.origin)
 
 
 def _load_options(settings: Settings) -> Options:

@@ -1,5 +1,5 @@
-"""What a person is told whose disk is full, or whose database of Dagster's runs is away: one sentence, and no
-traceback. Each library says it otherwise, and any line of the code may be the first to meet it."""
+"""What a person is told whose disk is full, or whose database of Dagster's runs or object store is away: one
+sentence, and no traceback. Each library says it otherwise, and any line of the code may meet it first."""
 
 import re
 import shutil
@@ -12,7 +12,25 @@ LEAST = 64 << 20
 FULL = re.compile(
     "no space left|disk is full|disk quota exceeded|file too large|not enough space", re.IGNORECASE
 )
-MAKE_ROOM = "Make room there, then run the same command again: what was committed is kept."
+#: What delta-rs and obstore say of a request that an object store did not answer as it should.
+STORE = re.compile("S3 error|NoSuchBucket|Error performing (GET|PUT|HEAD|POST|DELETE|list)")
+#: What is wrong with a store, by the words of an error, and what to do.
+STORE_TROUBLE = (
+    ("NoSuchBucket", "has no such bucket: make it, or set CAMPUS_LAKE right"),
+    (
+        "169.254.169.254",
+        "was not asked, since there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    ),
+    (
+        "403 Forbidden|401 Unauthorized|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch",
+        "refuses us: see that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION are right, and that "
+        "they may read, write, list and delete there",
+    ),
+    ("BadScheme", "is at an address without encryption: set AWS_ALLOW_HTTP=true if that is meant"),
+)
+STORE_AWAY = "does not answer: see to it, and that AWS_ENDPOINT_URL is right"
+KEPT = "what was committed is kept."
+MAKE_ROOM = f"Make room there, then run the same command again: {KEPT}"
 
 
 def no_room(home: Path) -> str | None:
@@ -30,6 +48,14 @@ def is_full(words: str) -> bool:
     return FULL.search(words) is not None
 
 
+def store_in_words(said: str) -> str | None:
+    """What to say of a failure that, by its words, comes of the object store; None: it does not."""
+    if not STORE.search(said):
+        return None
+    trouble = next((words for sign, words in STORE_TROUBLE if re.search(sign, said)), STORE_AWAY)
+    return f"the object store of the lake (CAMPUS_LAKE) {trouble}. Then run the same command again: {KEPT}"
+
+
 def in_words(error: BaseException, home: Path) -> str | None:
     """What to say of an error that ends a command, where it comes of storage; None: it does not."""
     # Imported where something has failed: it takes a second that `campus --version` need not wait for.
@@ -39,6 +65,8 @@ def in_words(error: BaseException, home: Path) -> str | None:
     if any(is_full(str(each)) for each in causes):
         return full_disk(home)
     for each in causes:
+        if told := store_in_words(str(each)):
+            return told
         if isinstance(each, DBAPIError):
             if full := no_room(home):
                 # SQLite may call it an I/O error.

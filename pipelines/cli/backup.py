@@ -24,7 +24,8 @@ def backup(folder: Path, keep: int) -> None:
     from pipelines.cli.session import session
     from pipelines.instance import POSTGRES_URL
 
-    if not settings.lake_root.exists():
+    lake = settings.lake_folder
+    if not (settings.home if lake is None else lake).exists():
         _end(f"{settings.home} holds no warehouse: run campus sync, or see that CAMPUS_HOME is right")
     with session(settings, "campus backup"):
         try:
@@ -35,6 +36,11 @@ def backup(folder: Path, keep: int) -> None:
         f"Backed up {settings.home} to {made.path}: {made.tables} tables, {made.files:,} files "
         f"({made.linked:,} as in the backup before), {made.bytes / 1e6:,.1f} MB."
     )
+    if lake is None:
+        _say(
+            f"The lake is not in it: {settings.lake_root} is an object store, whose own versioning or "
+            "replication keeps it. What is here belongs to the lake as it was now."
+        )
     _say("The settings in .env are not in it, since they hold secrets: keep them where you keep secrets.")
     if POSTGRES_URL in os.environ:
         _say(f"Dagster's runs are in Postgres ({POSTGRES_URL}): have pg_dump keep them.")

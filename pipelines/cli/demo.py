@@ -109,6 +109,8 @@ def run_demo(settings: Settings) -> int:
     if settings.base_url and not settings.embedded:
         errors.print("campus: the demo runs on the embedded simulator; unset CAMPUS_BASE_URL for it")
         return 2
+    # Made-up schools are never put beside those of a district.
+    settings = settings.model_copy(update={"lake": None})
     claim_home(settings.model_copy(update={"base_url": SIMULATOR}))
     console.print("Loading two made-up schools from the embedded simulator, as every night.\n")
     started = time.monotonic()

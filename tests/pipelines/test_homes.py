@@ -121,7 +121,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     # What the environment gets of a home goes with the test.
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "dagster"))
     settings = Settings(home=tmp_path / "一中 home")
-    write_deltalake(str(settings.lake_root / "t"), pa.table({"s": ["1:2"], "n": [1]}), partition_by=["s"])
+    write_deltalake(str(settings.lake_folder / "t"), pa.table({"s": ["1:2"], "n": [1]}), partition_by=["s"])
     return settings
 
 
@@ -159,7 +159,7 @@ def test_a_restored_home_is_the_same_and_goes_on_from_there(
     done = homes.campus(home, "restore", backup)
     assert done.exit_code == 0 and "Next: campus doctor" in done.output
     settings = homes.of(home)
-    assert digests(home / "lake") == digests(homes.upgraded.lake_root)
+    assert digests(home / "lake") == digests(homes.upgraded.lake_folder)
     assert settings.published.read_bytes() == homes.upgraded.published.read_bytes()
     assert (home / ".env").exists() and not (backups(backup)[0] / ".env").exists()
     with open_instance(settings) as instance:
@@ -212,12 +212,12 @@ def test_what_cannot_be_backed_up_or_restored_says_what_to_do(
     next((backups(backup)[0] / "lake" / "students").rglob("*.parquet")).unlink()
     with pytest.raises(BackupError, match=r"students lacks 1 of its files"):
         restore(empty, backup)
-    assert not empty.lake_root.exists()
+    assert not empty.lake_folder.exists()
 
 
 def test_folders_may_have_any_name(small: Settings, tmp_path: Path) -> None:
     assert back_up(small, tmp_path / "备份 1", keep=1).tables == 1
-    next(small.lake_root.rglob("*.parquet")).unlink()
+    next(small.lake_folder.rglob("*.parquet")).unlink()
     with pytest.raises(BackupError, match="t lacks 1 of its files"):
         back_up(small, tmp_path / "备份 1", keep=1)
 

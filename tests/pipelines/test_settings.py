@@ -70,8 +70,11 @@ def problems(
         ({"CAMPUS_READ_FROM": "x"}, "CAMPUS_READ_FROM: there is no such setting"),
         (
             {"CAMPUS_LAKE": "s3://lake"},
-            "CAMPUS_LAKE is not supported by this version: the lake is in CAMPUS_",
+            "CAMPUS_LAKE: expected s3://bucket/prefix",
         ),
+        ({"CAMPUS_LAKE": "s3://lake/la ke"}, "CAMPUS_LAKE: expected s3://bucket/prefix"),
+        ({"CAMPUS_LAKE": "gs://lake/x"}, "CAMPUS_LAKE: expected a folder, or s3://bucket/prefix"),
+        ({"CAMPUS_LAKE": "s3://key:secret@lake/x"}, "CAMPUS_LAKE: expected s3://bucket/prefix"),
         ({"CAMPUS_ALLOW_WRITES": "perhaps"}, "CAMPUS_ALLOW_WRITES: Input should be a valid boolean"),
         ({"CAMPUS_CONFIG": "/no/such.yaml"}, "CAMPUS_CONFIG names /no/such.yaml, and there is no such file"),
     ],

@@ -1,14 +1,51 @@
+from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
+import obstore
 import pytest
-from lake_kit import MARKS
+from lake_kit import MARKS, lake_at, names_in
+from object_store import BUCKET, ObjectStore, object_store
 
 from warehouse.lake.delta import Lake
 
+#: Files about what differs between a disk and a store of objects: `make test` runs them on both. The tests of
+#: the others are about rows; on a store they run with `make faults`, since each takes a second there.
+ON_BOTH = ("test_lake_processes", "test_open_tables")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each test of a lake is one on a disk and one on a store of objects."""
+    if "lake" in metafunc.fixturenames:
+        marks = [] if metafunc.module.__name__ in ON_BOTH else [pytest.mark.faults]
+        metafunc.parametrize("lake", ["disk", pytest.param("s3", marks=marks)], indirect=True)
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[ObjectStore]:
+    """An S3 server, found by whatever this process and its children ask."""
+    with object_store() as store, pytest.MonkeyPatch.context() as environment:
+        for name, value in store.environment.items():
+            environment.setenv(name, value)
+        yield store
+
+
+@pytest.fixture(scope="session")
+def made_lake(s3: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The objects of an empty lake in a store, which is copied sooner than made."""
+    lake = lake_at(f"s3://{BUCKET}{tmp_path_factory.mktemp('made')}/lake")
+    lake.ensure([MARKS])
+    return {name: bytes(obstore.get(lake.objects, name).bytes()) for name in names_in(lake)}
+
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    """An empty lake, at a path that quoting would break."""
-    made = Lake(str(tmp_path / "la ke 100%"))
-    made.ensure([MARKS])
-    return made
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    """An empty lake: on a disk, at a path that quoting would break, or in a store of objects."""
+    if request.param == "disk":
+        lake = Lake(str(tmp_path / "la ke 100%"))
+        lake.ensure([MARKS])
+        return lake
+    lake = lake_at(f"s3://{BUCKET}{tmp_path}/lake")
+    for name, content in cast(dict[str, bytes], request.getfixturevalue("made_lake")).items():
+        obstore.put(lake.objects, name, content)
+    return lake

@@ -1,11 +1,10 @@
 """Datasets of made-up definitions, and short ways to evolve, load and look at them."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from lake_kit import ANYTHING, at
+from lake_kit import ANYTHING, at, home_of
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.spool import Spool
@@ -43,7 +42,7 @@ def load(
     """Evolve and commit one reading of a segment; `said` overrides what the reading says of itself."""
     rows = list(rows)
     evolved = evolve(lake, wanted)
-    work = Path(lake.root).parent / "work"
+    work = home_of(lake) / "work"
     with Spool(evolved.table, work, synced_at=at(number)) as spool:
         for start in range(0, len(rows), PAGE):
             page = pa.RecordBatch.from_pylist(rows[start : start + PAGE], schema=wanted.spool_schema)

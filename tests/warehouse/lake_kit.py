@@ -5,11 +5,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import obstore
 import pyarrow as pa
+from object_store import BUCKET
 
+from warehouse.lake.copies import Copies
 from warehouse.lake.delta import Lake
 from warehouse.lake.spool import Spool
-from warehouse.lake.tables import Column, Slice, Table
+from warehouse.lake.tables import Column, Slice, Stored, Table
 from warehouse.load.commit import Guard, Outcome, commit
 from warehouse.load.reading import Reading
 
@@ -31,6 +34,35 @@ MARKS = Table(
 SLICE = Slice.of(_school_id=101, _semester_id=20)
 START = datetime(2026, 3, 2, 2)
 ANYTHING = Guard(allowed=True, quarantine_share=1.0)
+
+
+def lake_at(root: str) -> Lake:
+    """A lake as another process opens it: `root` is a path, or one in the bucket of the tests."""
+    return Lake(root, Copies(Path(root.removeprefix(f"s3://{BUCKET}")).parent / "copies"))
+
+
+def home_of(lake: Lake) -> Path:
+    """A folder for what a test writes beside the lake."""
+    return Path(lake.root.removeprefix(f"s3://{BUCKET}")).parent
+
+
+def names_in(lake: Lake, folder: str = "") -> set[str]:
+    """The names below the root of all that is in a folder of the lake."""
+    return {each["path"] for part in obstore.list(lake.objects, prefix=folder) for each in part}
+
+
+def parquet_of(lake: Lake, table: Stored) -> set[str]:
+    """The table's data files, those that are replaced too."""
+    return {
+        name
+        for name in names_in(lake, table.folder)
+        if name.endswith(".parquet") and "_delta_log" not in name
+    }
+
+
+def empty(lake: Lake, folder: str = "") -> None:
+    """Delete all that is in a folder of the lake."""
+    obstore.delete(lake.objects, sorted(names_in(lake, folder)))
 
 
 def at(sync: int) -> datetime:
@@ -56,7 +88,7 @@ def sync(
 ) -> Outcome:
     """Commit one reading of the slice; `said` overrides what the reading says of itself."""
     rows = list(rows)
-    work = Path(lake.root).parent / "work"
+    work = home_of(lake) / "work"
     with Spool(table, work) as spool:
         spool.write(pa.RecordBatch.from_pylist(rows, schema=table.spool_schema))
         facts = {

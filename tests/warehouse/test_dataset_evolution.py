@@ -16,6 +16,7 @@ import pytest
 from dataset_kit import ID, SCORE, define, everything, load, segment
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lake_kit import lake_at
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Table
@@ -188,7 +189,7 @@ def test_a_key_of_another_type_loses_no_row(lake: Lake, monkeypatch: pytest.Monk
 
 
 def evolve_and_load(root: str, worker: int) -> None:
-    lake = Lake(root)
+    lake = lake_at(root)
     for number in range(4):
         type = TYPES[(worker + number) % 4]
         wanted = define(Column("a", type, ""), Column(f"own_{worker}_{number}", pa.int64(), ""))

@@ -4,13 +4,12 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 from dataset_kit import ID, SCORE, define, load, segment
-from lake_kit import at
+from lake_kit import at, home_of
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Table
@@ -24,7 +23,7 @@ class Published:
     """A build of the datasets as they are defined, the newest definition first."""
 
     def __init__(self, lake: Lake, *definitions: Table) -> None:
-        self._file = Path(lake.root).parent / "campus.duckdb"
+        self._file = home_of(lake) / "campus.duckdb"
         build_raw(lake, [], self._file, defined=definitions)
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from dataset_kit import SCORE, UPDATED, define, everything, load, segment
-from lake_kit import at
+from lake_kit import at, lake_at, parquet_of
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DIFFERENCES, LOAD_LOG, QUARANTINE
@@ -132,7 +132,7 @@ def die_in(root: str, function: str) -> None:
     module, _, name = function.rpartition(".")
     patch = pytest.MonkeyPatch()
     patch.setattr(f"{module}.{name}", lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
-    load(Lake(root), 1, SCORES, rows(*range(100)))
+    load(lake_at(root), 1, SCORES, rows(*range(100)))
 
 
 @pytest.mark.parametrize(
@@ -279,8 +279,8 @@ def test_tables_of_datasets_are_kept_clean(lake: Lake, tmp_path: Path) -> None:
     )
     assert table.folder.isascii()
     maintain(lake, [table], tmp_path / "work", retention=at(0) - at(0))
-    assert len(list(Path(lake.uri(table)).rglob("*.parquet"))) == 1
-    assert len(list(Path(lake.uri(DATASET_PLANS)).rglob("*.parquet"))) == 1
+    assert len(parquet_of(lake, table)) == 1
+    assert len(parquet_of(lake, DATASET_PLANS)) == 1
     assert [score for _, _, score in alive(lake, named)] == [2, 2]
 
 

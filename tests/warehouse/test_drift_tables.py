@@ -1,9 +1,8 @@
 """Drift is what changed since the last sync, of a resource and school: not what stands."""
 
-import shutil
 from datetime import datetime
 
-from lake_kit import MARKS, at, row, sync
+from lake_kit import MARKS, at, empty, lake_at, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DIFFERENCES, DRIFT
@@ -97,7 +96,8 @@ def test_a_change_of_a_definition_is_news_each_time(lake: Lake) -> None:
 def test_what_an_earlier_version_noted_is_known(lake: Lake) -> None:
     nested = unknown("tags", kind="unknown_nested_field")
     sync(lake, 0, [row(1)], drift=(*unknown("mood"), *nested))
-    lake = Lake(forgotten(lake))
+    forget(lake)
+    lake = lake_at(lake.root)
     remember(lake)
     lake.ensure([MARKS])
     assert logged(lake) == [("mood", "began", at(0)), ("tags", "began", at(0))]
@@ -110,7 +110,6 @@ def test_what_an_earlier_version_noted_is_known(lake: Lake) -> None:
     assert told(lake, 2) == ["unknown_nested_field tags.size"]
 
 
-def forgotten(lake: Lake) -> str:
-    """The root of the same lake without the log that earlier versions had not."""
-    shutil.rmtree(lake.uri(DRIFT))
-    return lake.root
+def forget(lake: Lake) -> None:
+    """Delete the log that earlier versions had not."""
+    empty(lake, DRIFT.folder)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_kit import MARKS, SLICE, START, row, sync
+from lake_kit import MARKS, SLICE, START, home_of, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.spool import Spool
@@ -35,7 +35,7 @@ batches = st.lists(rows, max_size=9)
 
 def spooled(lake: Lake, table: Table, sent: Iterable[dict[str, Any]]) -> Merged:
     """What `sent` would make of the slice."""
-    with Spool(table, Path(lake.root) / "work") as spool:
+    with Spool(table, home_of(lake) / "work") as spool:
         spool.write(pa.RecordBatch.from_pylist(list(sent), schema=table.spool_schema))
         return foresee(lake, table, SLICE, spool.finish(), SINCE, "updated_at")
 

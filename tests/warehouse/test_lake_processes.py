@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lake_kit import MARKS, SLICE, held, row, sync
+from lake_kit import MARKS, SLICE, empty, held, lake_at, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import CHANGES, LOAD_LOG
@@ -40,25 +40,25 @@ def ended(process: SpawnProcess) -> int | None:
 
 
 def ensure(root: str) -> None:
-    Lake(root).ensure([MARKS])
+    lake_at(root).ensure([MARKS])
 
 
 def commit_own(root: str, slice: Slice, worker: int) -> None:
     for number in range(worker, worker + 5):
-        sync(Lake(root), number, [row(id, number) for id in IDS], slice=slice)
+        sync(lake_at(root), number, [row(id, number) for id in IDS], slice=slice)
 
 
 def commit_until_killed(root: str, number: int) -> None:
     while True:
         number += 1
-        sync(Lake(root), number, [row(id, number) for id in IDS])
+        sync(lake_at(root), number, [row(id, number) for id in IDS])
 
 
 def die_in(root: str, function: str, number: int) -> None:
     module, _, name = function.rpartition(".")
     patch = pytest.MonkeyPatch()
     patch.setattr(f"{module}.{name}", lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
-    sync(Lake(root), number, [row(id, number) for id in IDS[number:]])
+    sync(lake_at(root), number, [row(id, number) for id in IDS[number:]])
 
 
 def interrupted(*_said: Any) -> None:
@@ -79,11 +79,11 @@ def assert_chained(lake: Lake) -> None:
         assert Decimal(chain[-1][1]) == score
 
 
-def test_several_processes_may_make_the_lake(tmp_path: Path) -> None:
-    root = str(tmp_path / "lake")
-    processes = [start(ensure, root) for _ in range(4)]
+def test_several_processes_may_make_the_lake(lake: Lake) -> None:
+    empty(lake)
+    processes = [start(ensure, lake.root) for _ in range(4)]
     assert [ended(process) for process in processes] == [0] * 4
-    assert Lake(root).read(MARKS).num_rows == 0
+    assert lake.read(MARKS).num_rows == 0
 
 
 def test_processes_on_slices_of_their_own_and_on_one(lake: Lake) -> None:
@@ -170,7 +170,7 @@ def test_a_commit_that_another_process_logs_meanwhile_is_logged_once(
         dying.setattr("warehouse.load.change_log.append", interrupted)
         with pytest.raises(KeyboardInterrupt):
             sync(lake, 1, [row(id, 1) for id in IDS])
-    opened, others = lake.open, Lake(lake.root)
+    opened, others = lake.open, lake_at(lake.root)
     due = [lambda: sync(others, 2, [row(id, 2) for id in IDS])]
 
     def open_late(*said: Any) -> Any:
@@ -196,7 +196,7 @@ def test_maintenance_logs_what_a_death_left_unlogged(lake: Lake, tmp_path: Path)
 
 def die_in_a_file(root: str) -> None:
     """End while a file of the lake is being written: it has a name that no listing shows."""
-    lake = Lake(root)
+    lake = lake_at(root)
     stream = lake.store(MARKS).open_output_stream("part-torn.parquet", buffer_size=2 * BLOCK)
     for _ in range(16):
         stream.write(bytes(BLOCK))
@@ -205,6 +205,8 @@ def die_in_a_file(root: str) -> None:
 
 def test_maintenance_deletes_a_file_that_a_death_left_half_written(lake: Lake, tmp_path: Path) -> None:
     sync(lake, 0, [row(id, 0) for id in IDS])
+    if lake.is_remote:
+        pytest.skip("a store of objects has no file that is half written")
     folder = Path(lake.uri(MARKS))
     before = {path for path in folder.rglob("*") if path.is_file()}
     assert ended(start(die_in_a_file, lake.root)) == -signal.SIGKILL

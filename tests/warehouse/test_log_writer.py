@@ -4,11 +4,10 @@ import multiprocessing
 import os
 import signal
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from lake_kit import MARKS, SLICE, at, row, sync
+from lake_kit import MARKS, SLICE, at, empty, lake_at, parquet_of, row, sync
 
 from warehouse.lake.delta import Lake, scan
 from warehouse.lake.log_tables import (
@@ -89,7 +88,7 @@ def test_a_batch_is_one_commit_a_log_and_known_before(lake: Lake) -> None:
     assert versions(lake) == [version + 1 for version in before]
     assert answers(lake) == known
     assert len(lake.files(QUARANTINE)) == len(lake.files(LOAD_LOG)) == 1
-    assert answers(Lake(lake.root)) == known
+    assert answers(lake_at(lake.root)) == known
 
 
 @pytest.mark.parametrize("end", [ValueError, KeyboardInterrupt])
@@ -97,7 +96,7 @@ def test_a_batch_is_written_however_it_ends(lake: Lake, end: type[BaseException]
     with pytest.raises(end), batched(lake), batched(lake):
         sync(lake, 0, [row(1)])
         raise end
-    assert set(committed(Lake(lake.root), "night-0")) == {("marks", "101:20")}
+    assert set(committed(lake_at(lake.root), "night-0")) == {("marks", "101:20")}
 
 
 def test_the_outermost_batch_writes(lake: Lake) -> None:
@@ -115,11 +114,11 @@ def test_a_batch_does_not_wait_for_ever(lake: Lake, limit: str, monkeypatch: pyt
     monkeypatch.setattr(log_writer, limit, 0)
     with batched(lake):
         sync(lake, 0, [row(1)])
-        assert set(committed(Lake(lake.root), "night-0")) == {("marks", "101:20")}
+        assert set(committed(lake_at(lake.root), "night-0")) == {("marks", "101:20")}
 
 
 def die_in_a_batch(root: str) -> None:
-    lake = Lake(root)
+    lake = lake_at(root)
     with batched(lake):
         sync(lake, 0, [row(1)], **FOUND)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -160,7 +159,7 @@ def test_a_load_that_is_written_late_says_nothing_more(lake: Lake) -> None:
 
 
 def sync_in_batches(root: str, school: int, worker: int) -> None:
-    lake, slice = Lake(root), Slice.of(_school_id=school, _semester_id=worker)
+    lake, slice = lake_at(root), Slice.of(_school_id=school, _semester_id=worker)
     for number in range(4):
         with batched(lake):
             sync(lake, number, [row(1, number)], slice=slice, **FOUND)
@@ -201,7 +200,7 @@ def test_logs_stay_small_by_themselves(lake: Lake, monkeypatch: pytest.MonkeyPat
         sync(lake, number, [row(1)], quarantined=(BAD,))
     assert lake.read(LOAD_LOG).num_rows == 30
     for log in WRITTEN:
-        assert len(list(Path(lake.uri(log)).rglob("*.parquet"))) < 20, log.name
+        assert len(parquet_of(lake, log)) < 20, log.name
     assert len(lake.files(LOAD_LOG)) <= 6
 
 
@@ -209,18 +208,22 @@ def file_as_before(lake: Lake, log: Log, partitions: list[str]) -> None:
     """A log as earlier versions filed it."""
     opened = lake.open(log)
     rows, properties = scan(log, opened, log.row_schema.names), {"delta.checkpointInterval": "10"}
-    for file in sorted(Path(lake.uri(log)).rglob("*"), reverse=True):
-        file.rmdir() if file.is_dir() else file.unlink()
-    DeltaTable.create(lake.uri(log), log.row_schema, partition_by=partitions, configuration=properties)
-    write_deltalake(lake.uri(log), rows, mode="append")
+    empty(lake, log.folder)
+    DeltaTable.create(
+        lake.uri(log),
+        log.row_schema,
+        partition_by=partitions,
+        configuration=properties,
+        storage_options=lake.storage_options,
+    )
+    write_deltalake(lake.uri(log), rows, mode="append", storage_options=lake.storage_options)
 
 
 def as_before(lake: Lake) -> None:
     for log in (QUARANTINE, DIFFERENCES, RECONCILIATION):
         file_as_before(lake, log, ["resource", "slice"])
     file_as_before(lake, LOAD_LOG, [])
-    for file in sorted(Path(lake.uri(STANDINGS)).rglob("*"), reverse=True):
-        file.rmdir() if file.is_dir() else file.unlink()
+    empty(lake, STANDINGS.folder)
 
 
 def test_a_lake_of_an_earlier_version_goes_on(lake: Lake) -> None:

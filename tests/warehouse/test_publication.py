@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
-from lake_kit import MARKS, at, row, sync
+from lake_kit import MARKS, at, lake_at, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Slice
@@ -172,7 +172,7 @@ def test_an_analyst_never_sees_half_a_load(lake: Lake, tmp_path: Path) -> None:
 
 def build_and_publish(root: str, home: str) -> None:
     while True:
-        publish(build(Lake(root), Path(home)), Path(home))
+        publish(build(lake_at(root), Path(home)), Path(home))
 
 
 def test_killed_while_building_and_publishing(lake: Lake, tmp_path: Path) -> None:

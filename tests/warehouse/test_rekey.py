@@ -1,7 +1,6 @@
 """Rows that are held move to another key and to other segments: none is lost, doubled or told as deleted."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +8,7 @@ import pytest
 from dataset_kit import everything, load, segment
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lake_kit import at
+from lake_kit import at, home_of
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import ROW_KEY, SCHOOL_ID, Column, Table, dataset_table
@@ -46,7 +45,7 @@ class Names:
 
 
 def move(lake: Lake, wanted: Table, width: int | None, school_id: int = 101) -> set[int]:
-    return rekey(lake, wanted, school_id, width, Names, Path(lake.root).parent / "work")
+    return rekey(lake, wanted, school_id, width, Names, home_of(lake) / "work")
 
 
 def held(lake: Lake, wanted: Table, school_id: int = 101) -> list[tuple[Any, ...]]:

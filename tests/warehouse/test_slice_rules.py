@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from change_log_truth import known_on
-from lake_kit import ANYTHING, MARKS, SLICE, at, held, row, sync
+from lake_kit import ANYTHING, MARKS, SLICE, at, held, home_of, parquet_of, row, sync
 
 from warehouse.lake.delta import Lake, SchemaConflict
 from warehouse.lake.log_tables import CHANGES, DIFFERENCES, LOAD_LOG, QUARANTINE, RECONCILIATION
@@ -246,7 +246,7 @@ def test_the_change_log_tells_who_was_what_when(lake: Lake) -> None:
         ],
         key=repr,
     )
-    work = Path(lake.root).parent
+    work = home_of(lake)
     assert known_on(lake, MARKS, SLICE, "score", at(0) - timedelta(seconds=1), work).num_rows == 0
 
 
@@ -282,14 +282,14 @@ def test_maintenance_changes_no_answer(lake: Lake) -> None:
         sync(lake, number, [row(1, Decimal(number)), row(2)], quarantined=(bad((9, "raw")),))
     logs = (LOAD_LOG, QUARANTINE, CHANGES)
     before = [lake.read(log).sort_by([("slice", "ascending")]).num_rows for log in logs]
-    scratch = Path(lake.root).parent / "scratch"
+    scratch = home_of(lake) / "scratch"
     (scratch / "left").mkdir(parents=True)
     (scratch / "left.parquet").touch()
     maintain(lake, [MARKS], scratch, timedelta(0))
     assert list(scratch.iterdir()) == []
     assert [lake.read(log).num_rows for log in logs] == before
     assert held(lake) == [(1, Decimal(3)), (2, None)]
-    assert len(list(Path(lake.uri(MARKS)).rglob("*.parquet"))) == len(lake.files(LOAD_LOG)) == 1
+    assert len(parquet_of(lake, MARKS)) == len(lake.files(LOAD_LOG)) == 1
     assert sync(lake, 5, [row(1, Decimal(4)), row(2)], guard=ANYTHING).counts.changed == 1
 
 

@@ -1,7 +1,6 @@
 """Reports in the lake and in the file: each reading takes the place of the one before, as a whole."""
 
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -10,7 +9,7 @@ import pytest
 from dataset_kit import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_kit import at
+from lake_kit import at, home_of
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PARAMS, Column, Slice, Table, report_table
@@ -44,7 +43,7 @@ def take(
 
 
 def published(lake: Lake, *definitions: Table, query: str) -> list[tuple[Any, ...]]:
-    file = Path(lake.root).parent / "campus.duckdb"
+    file = home_of(lake) / "campus.duckdb"
     build_raw(lake, [], file, defined=definitions)
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         return con.execute(query).fetchall()

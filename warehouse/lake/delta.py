@@ -1,7 +1,8 @@
 """The lake: one Delta table a resource below a root.
 
-Every write goes through delta-rs, to a disk and to S3 alike. Reads of whole slices are DuckDB's: for S3 it
-needs its httpfs extension, which nothing here fetches.
+Every write goes through delta-rs, to a disk and to S3 alike. On S3 a commit is a conditional put, so that of
+two writers of one version one is told to begin again. Reads of whole slices are DuckDB's, which reads no S3
+without an extension: of a lake there it reads copies (`copies`).
 """
 
 from __future__ import annotations
@@ -10,20 +11,24 @@ import random
 import time
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import obstore
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.fs import DeltaStorageHandler
+from obstore.store import ObjectStore
 
+from warehouse.lake.copies import Copies
 from warehouse.lake.log_batch import LogBatch
 from warehouse.lake.log_tables import LOGS, STANDINGS, Log
+from warehouse.lake.places import PATIENCE, is_remote, storage_options, store_of
 from warehouse.lake.tables import DELETED_AT, Slice, Stored
 
 #: How often a commit that lost a race is tried again. Four processes on one table need two or three.
@@ -41,7 +46,7 @@ _OF_LOGS = {
 }
 
 Result = TypeVar("Result")
-_Commit = tuple[int, int] | None
+_Commit = tuple[object, object] | None
 
 
 class SchemaConflict(Exception):
@@ -51,11 +56,15 @@ class SchemaConflict(Exception):
 class Lake:
     """Delta tables below `root`, opened by name, which processes and threads may share.
 
-    `batch`: what a run has to say in the logs and has not written yet (`log_writer.batched`)."""
+    `copies`: where files of a root that is no folder are copied to before they are read; `patience`: seconds
+    for which such a store is asked again. `batch`: what a run has to say in the logs and has not written yet
+    (`log_writer.batched`)."""
 
-    def __init__(self, root: str, storage_options: Mapping[str, str] | None = None) -> None:
-        self.root = root.rstrip("/") if "://" in root else str(Path(root).absolute())
-        self.storage_options = dict(storage_options or {})
+    def __init__(self, root: str, copies: Copies | None = None, patience: float = PATIENCE) -> None:
+        self.is_remote = is_remote(root)
+        self.root = root.rstrip("/") if self.is_remote else str(Path(root).absolute())
+        self.copies, self.patience = copies, patience
+        self.storage_options = storage_options(self.root, patience)
         self.batch: LogBatch | None = None
         self._returned: defaultdict[str, list[tuple[DeltaTable, _Commit]]] = defaultdict(list)
 
@@ -67,12 +76,14 @@ class Lake:
         TableNotFoundError before `ensure`."""
         if version is not None:
             return DeltaTable(self.uri(table), version=version, storage_options=self.storage_options)
-        kept = self._brought_up_to_date(table) or DeltaTable(
-            self.uri(table), storage_options=self.storage_options
-        )
+        kept, commit = self._brought_up_to_date(table) or self._opened_anew(table)
         lent = copy(kept)
-        weakref.finalize(lent, self._take_back, table, kept, kept.version(), self._last_commit(table, kept))
+        weakref.finalize(lent, self._take_back, table, kept, kept.version(), commit)
         return lent
+
+    def _opened_anew(self, table: Stored) -> tuple[DeltaTable, _Commit]:
+        opened = DeltaTable(self.uri(table), storage_options=self.storage_options)
+        return opened, self._last_commit(table, opened)
 
     def _take_back(self, table: Stored, kept: DeltaTable, version: int, commit: _Commit) -> None:
         """Keep a table that nobody uses any more. `commit`: of the `version` that it was lent at; whoever
@@ -81,28 +92,34 @@ class Lake:
             commit = self._last_commit(table, kept)
         self._returned[table.folder].append((kept, commit))
 
-    def _brought_up_to_date(self, table: Stored) -> DeltaTable | None:
-        """A table that was open before and nobody uses any more. To open one reads all of its files' names,
-        to bring it up to date only what was committed since."""
+    def _brought_up_to_date(self, table: Stored) -> tuple[DeltaTable, _Commit] | None:
+        """A table that was open before and nobody uses any more, and its last commit. To open one reads all
+        of its files' names, to bring it up to date only what was committed since."""
         while self._returned[table.folder]:
             kept, commit = self._returned[table.folder].pop()
             if commit is None or commit != self._last_commit(table, kept):
                 continue
+            version = kept.version()
             try:
                 kept.update_incremental()
             except DeltaError:
                 # What was committed since has been cleaned up: to open it anew says what there is.
                 continue
-            return kept
+            return kept, commit if kept.version() == version else self._last_commit(table, kept)
         return None
 
     def _last_commit(self, table: Stored, opened: DeltaTable) -> _Commit:
-        """What a table's last commit is known by on a disk, where a table can be deleted and made anew, or
-        restored; None: it is not there any more."""
-        if "://" in self.root:
-            return (0, opened.version())
+        """What a table's last commit is known by: a table can be deleted and made anew, or restored, and then
+        has another one of the same version. None: it is not there any more."""
+        name = f"_delta_log/{opened.version():020}.json"
+        if self.is_remote:
+            try:
+                head = obstore.head(self.objects, f"{table.folder}/{name}")
+            except FileNotFoundError:
+                return None
+            return (head["e_tag"], head["last_modified"])
         try:
-            found = Path(f"{self.uri(table)}/_delta_log/{opened.version():020}.json").stat()
+            found = Path(f"{self.uri(table)}/{name}").stat()
         except FileNotFoundError:
             return None
         return (found.st_ino, found.st_mtime_ns)
@@ -140,6 +157,11 @@ class Lake:
                 storage_options=self.storage_options,
             )
 
+    @cached_property
+    def objects(self) -> ObjectStore:
+        """All that is below the root, whatever it is."""
+        return store_of(self.root, self.patience)
+
     def store(self, table: Stored) -> pa_fs.PyFileSystem:
         """The folder of the table, to read and write files in."""
         return pa_fs.PyFileSystem(DeltaStorageHandler(self.uri(table), self.storage_options))
@@ -152,12 +174,23 @@ class Lake:
         return self.open(table).version()
 
     def files(self, table: Stored, slice: Slice | None = None, version: int | None = None) -> list[str]:
-        """The data files of one version or slice, sorted. A glob would count replaced ones too."""
+        """The data files of one version or slice, sorted, as `readable` has them. A glob would count replaced
+        ones too."""
         return self.files_of(table, self.open(table, version), slice)
 
     def files_of(self, table: Stored, opened: DeltaTable, slice: Slice | None = None) -> list[str]:
         """The same for a snapshot that is open already."""
-        return [f"{self.uri(table)}/{path}" for path in relative_files(opened, slice)]
+        return self.readable(table, relative_files(opened, slice))
+
+    def readable(self, table: Stored, names: Sequence[str]) -> list[str]:
+        """The paths under which files (named below the table) are read on this machine, in their order; the
+        folders that slices have names by are in them. Of a lake elsewhere they are copies, fetched if need
+        be: to be read now."""
+        if not self.is_remote:
+            return [f"{self.uri(table)}/{name}" for name in names]
+        if self.copies is None:
+            raise ValueError(f"{self.root}: a lake in a store is read with copies of its files")
+        return self.copies.fetched(self.objects, [f"{table.folder}/{name}" for name in names])
 
     def read(
         self,

@@ -62,7 +62,7 @@ class LakeOfSchools(Lake):
     was read so far, by its folder: with these as the moment's versions, the same is read again."""
 
     def __init__(self, moment: Moment, schools: Collection[int]) -> None:
-        super().__init__(moment.lake.root, moment.lake.storage_options)
+        super().__init__(moment.lake.root, moment.lake.copies, moment.lake.patience)
         self.schools = frozenset(schools)
         self.used: dict[str, int] = {}
         self._moment = moment
@@ -79,7 +79,7 @@ class LakeOfSchools(Lake):
         names = self._files(table)
         if slice is not None:
             names = sorted({*names} & {*relative_files(opened, slice)})
-        return [f"{self.uri(table)}/{name}" for name in names]
+        return self.readable(table, names)
 
     def read(
         self,

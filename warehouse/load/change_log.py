@@ -18,7 +18,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from warehouse.identifiers import listed, literal, quoted
-from warehouse.lake.delta import Lake, until_committed
+from warehouse.lake.delta import Lake, relative_files, until_committed
 from warehouse.lake.log_tables import CHANGES
 from warehouse.lake.sql import BATCH_ROWS, key_ranges, pooled, view
 from warehouse.lake.tables import Slice, Table
@@ -33,7 +33,7 @@ def base_of(slice: Slice) -> str:
 
 @dataclass(frozen=True)
 class Replacement:
-    """A slice's files before and after its commit of this `version` (its own count)."""
+    """A slice's files (below the table) before and after its commit of this `version` (its own count)."""
 
     version: int
     before: Sequence[str]
@@ -75,11 +75,11 @@ def _record_changes(
         return data
     part = Slice.of(resource=table.name, _school_id=slice.school_id)
     if made is None or made.version != version:
-        before = lake.files(table, slice, data.transaction_version(base_of(slice)))
-        made = Replacement(version, before, lake.files_of(table, data, slice))
+        before = lake.open(table, data.transaction_version(base_of(slice)))
+        made = Replacement(version, relative_files(before, slice), relative_files(data, slice))
     with pooled(scratch) as con:
-        view(con, "o", made.before, table.lake_schema)
-        view(con, "n", made.after, table.lake_schema)
+        view(con, "o", lake.readable(table, made.before), table.lake_schema)
+        view(con, "n", lake.readable(table, made.after), table.lake_schema)
         rows = _differences(con, table) if made.before else con.sql(LOADED).to_arrow_reader()
         append(lake, CHANGES, part, log, _stamped(rows, slice, version), {name: version}, {})
     return data

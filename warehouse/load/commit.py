@@ -159,13 +159,13 @@ def _commit_rows(
     where = f"school {slice.school_id}, {table.name}, slice {slice}"
     if table.is_snapshot and not reading.complete:
         raise Unproven("; ".join([*reading.failures, f"{UNPROVEN}: nothing was committed, sync again"]))
-    held = _named(lake, table, files)
+    held = lake.readable(table, files)
     table = dataclasses.replace(table, retired=_retired(table, opened))
     as_it_is = reading.distinct and not held
     merged: list[Path] = []
     if as_it_is:
         counts = count_all(reading, "new")
-    elif reading.distinct and not table.is_snapshot and is_unchanged(lake, table, files, reading):
+    elif reading.distinct and not table.is_snapshot and is_unchanged(table, held, reading):
         counts = count_all(reading, "unchanged")
     elif table.is_snapshot:
         with pooled(workspace) as con:
@@ -200,18 +200,13 @@ def _commit_rows(
         file = replace(lake, table, slice, opened, files, _rows(merged, table), transactions, metadata)
     # Where another commit of the slice has come since, its files are others than the state names.
     after = None if counts.duplicates else state(table, slice, [file], reading)
-    made = change_log.Replacement(version + 1, held, _named(lake, table, [file]))
+    made = change_log.Replacement(version + 1, files, [file])
     return _Committed(counts, version + 1, after, made=made)
 
 
 def _found(opened: DeltaTable, slice: Slice) -> tuple[list[str], int]:
     """A slice's files, and how many commits there were of it."""
     return relative_files(opened, slice), opened.transaction_version(slice.counter) or 0
-
-
-def _named(lake: Lake, table: Table, files: Sequence[str]) -> list[str]:
-    """The whole names of files below the table."""
-    return [f"{lake.uri(table)}/{file}" for file in files]
 
 
 def _retired(table: Table, opened: DeltaTable) -> tuple[Column, ...]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from warehouse.lake.delta import Lake, until_committed
+from warehouse.lake.delta import Lake, relative_files, until_committed
 from warehouse.lake.log_tables import Log
 from warehouse.lake.school_log import replace_school, rows_of_school
 from warehouse.lake.tables import SCHOOL_ID, TIMESTAMP, Column, Slice, Table, dataset_table
@@ -109,7 +109,8 @@ def _replace(lake: Lake, school_id: int, plans: Sequence[Plan]) -> None:
 def _holds_rows(lake: Lake, plan: Plan) -> bool:
     table = _table(plan.table)
     try:
-        return lake.holds(table) and bool(lake.files(table, Slice.of(_school_id=plan.school_id)))
+        mine = Slice.of(_school_id=plan.school_id)
+        return lake.holds(table) and bool(relative_files(lake.open(table), mine))
     except DeltaError:
         # What cannot be opened may hold some.
         return True

@@ -15,11 +15,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warehouse.lake.delta import Lake
 from warehouse.lake.sql import BATCH_ROWS
 from warehouse.lake.tables import DELETED_AT, Slice, Table
 from warehouse.load.reading import Reading
@@ -38,13 +38,13 @@ def state(table: Table, slice: Slice, files: Sequence[str], reading: Reading) ->
     return hashlib.sha256(said.encode()).hexdigest()[:24]
 
 
-def is_unchanged(lake: Lake, table: Table, files: Sequence[str], reading: Reading) -> bool:
-    """Whether the slice's files are one of the very rows that were read, all of them alive."""
+def is_unchanged(table: Table, files: Sequence[str], reading: Reading) -> bool:
+    """Whether the slice's files (paths) are one of the very rows that were read, all of them alive."""
     if len(files) != 1:
         return False
     names = [*table.row_schema.names, DELETED_AT]
     with (
-        lake.store(table).open_input_file(files[0]) as source,
+        Path(files[0]).open("rb") as source,
         pq.ParquetFile(source, pre_buffer=False) as held,
         pq.ParquetFile(reading.spool, pre_buffer=False) as read,
     ):

@@ -63,7 +63,7 @@ def _half_written(lake: Lake, tables: Iterable[Stored]) -> Iterator[Path]:
     """Files on a disk that have no end yet, or never get one. delta-rs writes under a name such as
     part-1.parquet#1, which it shows in no listing, so that its vacuum leaves them; a store of objects has
     none."""
-    for table in tables if "://" not in lake.root else ():
+    for table in () if lake.is_remote else tables:
         for ending in ("parquet", "json"):
             yield from Path(lake.uri(table)).rglob(f"*.{ending}#[0-9]*")
 
