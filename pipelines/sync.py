@@ -33,7 +33,7 @@ class SelectionError(Exception):
 class JobEnd:
     """How a run ended, or a step of a school's night. `problem`: None, or why it failed in words.
     `published`: there is a new file. `halted`: nothing more can be read of the platform; `full`: nor written
-    to the disk."""
+    to the disk or the store of the lake."""
 
     job: str
     run_id: str

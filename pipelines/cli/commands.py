@@ -19,7 +19,7 @@ from pipelines.notices.automation import show_status
 from pipelines.of_schools import alike, named
 from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
 from pipelines.settings import Settings, claim_home, needs_platform
-from pipelines.storage_trouble import full_disk, is_full, no_room
+from pipelines.storage_trouble import full_disk, is_full, no_room, store_in_words
 from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
 from warehouse.load.load_log import holds_a_load, loads_of, now
 from warehouse.load.log_writer import standing_rows
@@ -69,7 +69,7 @@ def _sync(
         return USAGE
     built = 0
     if loaded.full:
-        console.print("Nothing is built, since there is no room for it.")
+        console.print("Nothing is built, since nothing can be written.")
     elif not holds_a_load(lake_of(settings)):
         console.print("Nothing has been loaded yet, so nothing is built.")
     else:
@@ -114,7 +114,7 @@ def run_load(
                 schools_per_run=settings.options.runs.schools_per_run,
                 tags=tags,
             ):
-                end = _with_disk(end, settings)
+                end = _with_storage(end, settings)
                 _report(end, ends)
                 ends.append(end)
                 if end.full:
@@ -150,7 +150,7 @@ def run_build(settings: Settings, tags: Mapping[str, str] | None = None) -> int:
         return 0
     with open_instance(settings) as instance:
         end = build(build_definitions(settings, runtime_without_platform(settings)), instance, tags)
-    end = _with_disk(end, settings)
+    end = _with_storage(end, settings)
     _report(end, [])
     if end.problem is None:
         said = f"Published {settings.published}" if end.published else NOTHING_CHANGED
@@ -173,11 +173,13 @@ def _summarize(log: Sequence[Mapping[str, Any]]) -> None:
         errors.print(f"warning: {of}{common}", markup=False, soft_wrap=True)
 
 
-def _with_disk(end: JobEnd, settings: Settings) -> JobEnd:
-    """The same end, told as a full disk where it failed for that: what fails first, and in whose words, is
-    chance."""
+def _with_storage(end: JobEnd, settings: Settings) -> JobEnd:
+    """The same end, told as a full disk or a store that is away where it failed for that: what fails first,
+    and in whose words, is chance. Nothing more is loaded then."""
     if end.problem and (is_full(end.problem) or no_room(settings.home)):
         return replace(end, problem=full_disk(settings.home), halted=True, full=True)
+    if end.problem and (told := store_in_words(end.problem)):
+        return replace(end, problem=told, halted=True, full=True)
     return end
 
 

@@ -1,0 +1,122 @@
+"""The lake is made ready once a version and kind of settings, and is ready whatever happened to it since."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import obstore
+import pytest
+
+from loading.custom_fields import USERS
+from loading.tables import TABLES
+from pipelines import lake as lakes
+from pipelines.lake import NOTE, lake_of, make_ready, note_id_numbers
+from pipelines.settings import Settings, SettingsError
+from pipelines.storage_trouble import store_in_words
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import STANDINGS
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was done to make a lake ready, by name."""
+    done: list[str] = []
+
+    def told(name: str, does: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given: (done.append(name), does(*given))[1]
+
+    monkeypatch.setattr(lakes, "remember", told("remembered", lakes.remember))
+    monkeypatch.setattr(lakes, "forget_id_numbers", told("forgotten", lakes.forget_id_numbers))
+    return done
+
+
+def test_a_lake_is_made_ready_once(tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(home=tmp_path)
+    for _ in range(3):
+        make_ready(lake_of(settings), settings)
+    assert asked == ["remembered", "forgotten"]
+    keeps = settings.model_copy(update={"keep_id_numbers": True})
+    make_ready(lake_of(keeps), keeps)
+    make_ready(lake_of(keeps), keeps)
+    assert asked == ["remembered", "forgotten", "remembered"]
+    make_ready(lake_of(settings), settings)
+    assert asked[-1] == "forgotten" and len(asked) == 5
+    monkeypatch.setattr(lakes, "fingerprint", lambda _: "another version")
+    make_ready(lake_of(settings), settings)
+    make_ready(lake_of(settings), settings)
+    assert len(asked) == 7
+
+
+@pytest.mark.parametrize("folder", ["", STANDINGS.folder, USERS.name])
+def test_what_was_deleted_is_made_anew(tmp_path: Path, folder: str) -> None:
+    settings = Settings(home=tmp_path)
+    make_ready(lake_of(settings), settings)
+    shutil.rmtree(tmp_path / "lake" / folder)
+    make_ready(lake_of(settings), settings)
+    lake = lake_of(settings)
+    assert all(lake.holds(table) for table in (*TABLES.values(), STANDINGS))
+
+
+def test_what_fails_is_done_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(home=tmp_path)
+
+    def away(_lake: Lake) -> None:
+        raise OSError("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lakes, "forget_id_numbers", away)
+        with pytest.raises(OSError, match="away"):
+            make_ready(lake_of(settings), settings)
+    assert not (tmp_path / "lake" / NOTE).exists()
+
+
+def test_a_run_that_keeps_id_numbers_says_so_at_its_end(tmp_path: Path, asked: list[str]) -> None:
+    none = Settings(home=tmp_path)
+    keeps = none.model_copy(update={"keep_id_numbers": True})
+    make_ready(lake_of(keeps), keeps)
+    # The setting is turned off while that run goes on.
+    make_ready(lake_of(none), none)
+    note_id_numbers(lake_of(keeps), keeps)
+    make_ready(lake_of(none), none)
+    assert asked.count("forgotten") == 2
+
+
+def test_made_up_schools_do_not_come_to_a_lake_of_real_ones(tmp_path: Path) -> None:
+    shared = {"lake": str(tmp_path / "lake"), "client_id": "id", "client_secret": "secret"}
+    real = Settings(home=tmp_path / "a", base_url="https://school.example", **shared)
+    make_ready(lake_of(real), real)
+    builds = Settings(home=tmp_path / "b", **shared)
+    make_ready(lake_of(builds), builds)
+    made_up = Settings(home=tmp_path / "b", base_url="simulator", **shared)
+    with pytest.raises(SettingsError, match="holds data of a platform"):
+        make_ready(lake_of(made_up), made_up)
+
+
+def test_a_store_that_overwrites_what_is_there_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, put = Lake(str(tmp_path / "lake")), obstore.put
+    lakes._try_conditional_put(lake)
+    monkeypatch.setattr(lakes.obstore, "put", lambda store, name, content, **_: put(store, name, content))
+    with pytest.raises(SettingsError, match="has no conditional put"):
+        lakes._try_conditional_put(lake)
+    assert not (tmp_path / "lake" / lakes.TRIAL).exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            "Generic S3 error: Error performing GET http://127.0.0.1:9/b - refused",
+            "does not answer",
+        ),
+        ("Generic S3 error\n 404 Not Found <Code>NoSuchBucket</Code>", "has no such bucket"),
+        ("Error performing PUT http://169.254.169.254/latest/api/token in 3 s", "there are no credentials"),
+        ("Generic S3 error: 403 Forbidden <Code>InvalidAccessKeyId</Code>", "refuses us"),
+    ],
+)
+def test_what_a_store_says_is_a_sentence(said: str, words: str) -> None:
+    told = store_in_words(said)
+    assert told and words in told and "\n" not in told and "127.0.0.1" not in told
+    assert store_in_words("No such file or directory") is None
