@@ -21,7 +21,7 @@ test: check old-duckdb
 
 # Kills at seeded moments, a disk that fills up, a database that goes away: they take minutes (tests/faults).
 faults: setup
-	$(BIN)/pytest tests/faults --numprocesses 2 -m faults
+	$(BIN)/pytest tests/faults tests/warehouse --numprocesses 2 -m faults
 
 check: setup
 	$(BIN)/ruff check .
