@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import dagster as dg
 
@@ -10,20 +9,23 @@ from assets.models import PUBLISHED
 from exports.export import Failed, Options, Written, export
 from exports.ready import BOARD
 from warehouse.publish.build import of_another_version
+from warehouse.published.shards import Published
 
 
 def export_assets(
-    published: Path,
+    published: Published,
     exports: Mapping[str, Sequence[str]],
     school_ids: Sequence[int] | None,
     options: Options,
+    after: dg.AssetKey = PUBLISHED,
 ) -> list[dg.AssetsDefinition]:
-    """The assets `exports/<name>`; `exports` says what each of them writes, for each school of the file."""
+    """The assets `exports/<name>`; `exports` says what each of them writes, for each school of the file.
+    `after`: the asset that is published last."""
 
     def asset_of(name: str, names: Sequence[str]) -> dg.AssetsDefinition:
         @dg.asset(
             key=dg.AssetKey(["exports", name]),
-            deps=[PUBLISHED],
+            deps=[after],
             group_name="exports",
             description=f"{', '.join(names)} as files in {options.folder}, one for each school.",
             kinds={"html" if name == BOARD else options.format},

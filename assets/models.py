@@ -2,22 +2,21 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from assets.dagster_private import CHECKS_OF_OTHER_ASSETS
+from assets.model_inputs import inputs_of
+from assets.shards import SHARDS, of_shard
+from assets.targets import Target
 from loading.attendance.weeks import AttendanceSettings
-from loading.custom_fields import users_table
-from loading.datasets.tables import planned_tables
-from loading.pushes.misses import miss_rows
-from loading.reports.tables import result_tables
 from loading.runtime import Runtime
-from loading.semesters import calendar_rows
 from loading.tables import ENDPOINTS, TABLES
 from warehouse.lake.delta import Lake
-from warehouse.lake.tables import Table
 from warehouse.load.log_writer import standing_rows
 from warehouse.publish.build import build_models, carried_by, models_version, project_of
 from warehouse.publish.compiled_models import Check, Model, read_project
@@ -33,6 +32,7 @@ from warehouse.publish.fill import (
 from warehouse.publish.model_runner import Built, Checked
 from warehouse.publish.publish import FILE, prove, publish
 from warehouse.publish.thresholds import ThresholdsWrong
+from warehouse.published.shards import Shards
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
 #: In the home: why the last build was not published.
@@ -41,10 +41,11 @@ NOTHING_PUBLISHED = "nothing was published, and campus.duckdb is the last good o
 NOTHING_CHANGED = "Nothing has changed since the last publication: campus.duckdb stays as it is."
 
 
-def model_assets(manifest: Path, build: Build) -> dg.AssetsDefinition:
+def model_assets(manifest: Path, build: Build, shards: Shards | None = None) -> dg.AssetsDefinition:
     """The models and the published file as assets, the models' checks as asset checks. `manifest`: compiled.
 
-    All are one step: what is published is one file, built as a whole."""
+    All are one step: what is published is one file, built as a whole. `shards`: where there is such a file of
+    each shard, which is a partition then."""
     project = read_project(manifest)
     models = [_model_spec(model) for model in project.models]
     published = dg.AssetSpec(
@@ -63,6 +64,7 @@ def model_assets(manifest: Path, build: Build) -> dg.AssetsDefinition:
         can_subset=True,
         required_resource_keys={"campus"},
         pool="duckdb_build",
+        partitions_def=SHARDS if shards else None,
         **CHECKS_OF_OTHER_ASSETS,
     )
     def warehouse(
@@ -72,12 +74,16 @@ def model_assets(manifest: Path, build: Build) -> dg.AssetsDefinition:
             raise dg.Failure(
                 "The models are built and published together: materialize all of them.", allow_retries=False
             )
-        with alone(build):
+        runtime: Runtime = context.resources.campus
+        mine = replace(build, shard=context.partition_key) if shards else build
+        with alone(mine):
+            version = models_version(runtime.home)
+            target = of_shard(runtime, mine, shards, version) if shards else _of_home(runtime, mine, version)
             try:
-                yield from _build_and_publish(context, build)
+                yield from _build_and_publish(context, target)
             except ThresholdsWrong as error:
-                note_problem(build.home, str(error))
-                raise dg.Failure(f"{NOTHING_PUBLISHED}: {error}", allow_retries=False) from error
+                target.note_problem(str(error))
+                raise dg.Failure(f"{target.nothing_published}: {error}", allow_retries=False) from error
 
     return warehouse
 
@@ -88,7 +94,7 @@ def is_published(lake: Lake, settings: AttendanceSettings, home: Path) -> bool:
     carried = carried_by(home / FILE, models_version(home))
     if carried is None:
         return False
-    tables, more = _inputs(lake, settings, home)
+    tables, more = inputs_of(lake, settings, home)
     changed = differences(lake, tables, contents_of(carried), home / "build" / "spill", **more)
     return changed <= {OF_EVERY_SYNC} and not days_have_moved(lake, days_of(carried))
 
@@ -116,15 +122,36 @@ def last_problem(home: Path) -> str:
     return note.read_text(encoding="utf-8") if note.exists() else ""
 
 
-def _build_and_publish(
-    context: dg.AssetExecutionContext, build: Build
-) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
-    runtime: Runtime = context.resources.campus
-    version = models_version(runtime.home)
-    carried = carried_by(runtime.home / FILE, version)
-    project = project_of(build)
+def _of_home(runtime: Runtime, build: Build, version: str) -> Target:
+    """The one file of all schools."""
+
+    def published(file: Path) -> Mapping[str, Any]:
+        generation = publish(file, runtime.home, runtime.keep_generations, models_version=version)
+        return {
+            "file": dg.MetadataValue.path(str(runtime.home / FILE)),
+            "generation": generation.name,
+            "bytes": generation.path.stat().st_size,
+        }
+
     standings = standing_rows(runtime.lake)
-    changed = _fill(runtime, build, carried)
+    return Target(
+        build=build,
+        lake=runtime.lake,
+        inputs=inputs_of(runtime.lake, runtime.attendance, runtime.home),
+        carried=carried_by(runtime.home / FILE, version),
+        publish=published,
+        note_problem=partial(note_problem, runtime.home),
+        note_unchanged=lambda: note_unchanged(runtime.home, standings),
+        nothing_published=NOTHING_PUBLISHED,
+    )
+
+
+def _build_and_publish(
+    context: dg.AssetExecutionContext, target: Target
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+    build, (tables, more) = target.build, target.inputs
+    project = project_of(build)
+    changed = build_raw(target.lake, tables, build.file, carried=target.carried, **more)
     rebuilt, problems = False, list[str]()
     for done in build_models(build, project, changed, TABLES.values(), ENDPOINTS):
         if isinstance(done, Built):
@@ -137,39 +164,15 @@ def _build_and_publish(
             yield from _tell_checked(context, done)
             if done.forbids:
                 problems.append(f"{done.check.name}: {done.message}")
-    note_problem(runtime.home, "; ".join(problems))
+    target.note_problem("; ".join(problems))
     if problems:
-        raise dg.Failure(f"{NOTHING_PUBLISHED}: {'; '.join(problems)}", allow_retries=False)
-    if carried and not rebuilt and changed <= {OF_EVERY_SYNC}:
+        raise dg.Failure(f"{target.nothing_published}: {'; '.join(problems)}", allow_retries=False)
+    if target.carried and not rebuilt and changed <= {OF_EVERY_SYNC}:
         build.file.unlink()
-        note_unchanged(runtime.home, standings)
+        target.note_unchanged()
         context.log.info(NOTHING_CHANGED)
         return
-    generation = publish(build.file, runtime.home, runtime.keep_generations, models_version=version)
-    yield dg.MaterializeResult(
-        asset_key=PUBLISHED,
-        metadata={
-            "file": dg.MetadataValue.path(str(runtime.home / FILE)),
-            "generation": generation.name,
-            "bytes": generation.path.stat().st_size,
-        },
-    )
-
-
-def _fill(runtime: Runtime, build: Build, carried: Path | None) -> set[str]:
-    tables, more = _inputs(runtime.lake, runtime.attendance, runtime.home)
-    return build_raw(runtime.lake, tables, build.file, carried=carried, **more)
-
-
-def _inputs(lake: Lake, settings: AttendanceSettings, home: Path) -> tuple[list[Table], dict[str, Any]]:
-    """What the file is filled from: the tables of the platform's resources, and what else `build_raw`
-    takes."""
-    users = users_table(lake)
-    return list((TABLES | {users.name: users}).values()), {
-        "defined": [*planned_tables(lake), *result_tables(lake)],
-        "calendars": calendar_rows(lake, settings.semester_pairs, settings.weeks_begin),
-        "push_misses": miss_rows(home),
-    }
+    yield dg.MaterializeResult(asset_key=PUBLISHED, metadata=target.publish(build.file))
 
 
 def _key(name: str) -> dg.AssetKey:

@@ -23,6 +23,8 @@ from exports.suppression import Exposed, refuse_exposed
 from exports.tables import table_names, table_workbook
 from exports.workbook import TooLarge, write_workbook
 from warehouse.files import put_in_place, workspace
+from warehouse.published.reading import kept_beside, proven_by
+from warehouse.published.shards import Published
 
 Format = Literal["xlsx", "csv", "parquet"]
 
@@ -81,7 +83,7 @@ class Unknown(Failed):
 
 
 def export(
-    published: Path, names: Sequence[str], school_ids: Sequence[int] | None, options: Options
+    published: Published, names: Sequence[str], school_ids: Sequence[int] | None, options: Options
 ) -> Iterator[Written | Failed]:
     """Write files for each name and school. What fails holds nothing else up.
 
@@ -89,7 +91,8 @@ def export(
     every school of the file.
     A name may have no file: a school without reports has no workbook of reports."""
     with workspace(options.folder) as scratch, opened(published, scratch) as con:
-        place = Place(scratch, published.parent / KEPT, cache(partial(origin, con, published)))
+        proven = proven_by(published, scratch)
+        place = Place(scratch, kept_beside(published) / KEPT, cache(partial(origin, con, proven)))
         known = [*READY, BOARD, *table_names(con)]
         names = [_in_full(name, known) for name in names]
         yield from (_unknown(name, known) for name in names if name not in known)

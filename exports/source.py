@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -15,7 +15,9 @@ import duckdb
 from exports.columns import english
 from exports.sheets import Words
 from exports.workbooks.queries import SHOWN
-from warehouse.age import PROVEN, Age, age_of
+from warehouse.age import Age, age_of
+from warehouse.published import reading
+from warehouse.published.shards import Published
 
 #: Enough to sort a table of any size; what goes beyond is spilled to disk.
 MEMORY_MB = 256
@@ -126,8 +128,8 @@ class Origin:
 
 
 @contextmanager
-def opened(published: Path, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Read the published file; what is replaced meanwhile stays as it was for this reader. It spills to
+def opened(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Read what is published; what is replaced meanwhile stays as it was for this reader. It spills to
     `scratch`."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": f"{MEMORY_MB}MB",
@@ -135,7 +137,7 @@ def opened(published: Path, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection
         "temp_directory": str(scratch),
         "autoinstall_known_extensions": False,
     }
-    with closing(duckdb.connect(str(published), read_only=True, config=config)) as con:
+    with reading.opened(published, config) as con:
         yield con
 
 
@@ -152,12 +154,12 @@ def told_apart(names: Mapping[str, str]) -> dict[str, str]:
     return {key: f"{name} ({key})" if often[name] > 1 else name for key, name in names.items()}
 
 
-def origin(con: duckdb.DuckDBPyConnection, published: Path, school: School) -> Origin:
-    """Where the rows of a school come from, and how old all of them are."""
+def origin(con: duckdb.DuckDBPyConnection, proven: Path, school: School) -> Origin:
+    """Where the rows of a school come from, and how old all of them are. `proven`: as of `proven_by`."""
     [(generation, published_at)] = con.execute(
         "SELECT generation, published_at FROM quality.publication"
     ).fetchall()
-    loads = _loads(con, published.with_name(PROVEN), generation, school.id)
+    loads = _loads(con, proven, generation, school.id)
     return Origin(school, generation, published_at, loads, loads.age(()))
 
 

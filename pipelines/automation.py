@@ -3,7 +3,8 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import dagster as dg
@@ -30,15 +31,11 @@ from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.load_log import held_back, holds_a_load, last_loads, retired
 from warehouse.load.log_writer import standing_rows
 from warehouse.publish.build import models_version
-from warehouse.publish.publish import made_by
+from warehouse.publish.publish import FILE, made_by
 
 # On the run that discovers: whether the loads after it read older semesters too; and its own id once all of
 # them have been asked for, since one that is executed again has the tags of the one before.
 EVERY_SEMESTER_TAG, ALL_ASKED_TAG = "campus/every_semester", "campus/all_asked"
-# On a run that has failed: whether Dagster tries it again, and the run that does.
-WILL_RETRY_TAG, RETRY_TAG = "dagster/will_retry", "dagster/auto_retry_run_id"
-#: How long that may take.
-RETRIED_WITHIN = timedelta(minutes=10)
 ENDS = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
 #: Each request is a run that the daemon makes before it asks any other sensor.
 SCHOOLS_A_TICK = 25
@@ -126,12 +123,10 @@ def loads_after_discovery(settings: Settings, discovery: str) -> dg.SensorDefini
 
 
 def last_discovery(instance: dg.DagsterInstance, discovery: str) -> dg.DagsterRun | None:
-    """The last discovery that has ended and is not tried again; a command runs what follows its own ones
-    itself."""
-    ended = instance.get_runs(dg.RunsFilter(job_name=discovery, statuses=ENDS), limit=LATEST)
+    """The last discovery that has ended; a command runs what follows its own ones itself."""
+    ended = dg.RunsFilter(job_name=discovery, statuses=ENDS)
     return next(
-        (run for run in ended if not is_of_a_command(run.tags) and run.tags.get(WILL_RETRY_TAG) != "true"),
-        None,
+        (run for run in instance.get_runs(ended, limit=LATEST) if not is_of_a_command(run.tags)), None
     )
 
 
@@ -196,32 +191,16 @@ def publish_after_loads(settings: Settings, discovery: str, publish: AssetJob) -
         "ended.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        instance = context.instance
-        for job in close_gone_runs(instance, settings):
-            context.log.warning(f"{job}: a run whose process is gone was closed.")
-        if instance.get_run_records(dg.RunsFilter(job_name=publish.name, statuses=UNFINISHED), limit=1):
-            return dg.SkipReason("A publication is under way.")
-        if any(writer.alone for writer in living(settings)):
-            return dg.SkipReason("A command is under way, which publishes itself.")
-        # Before the lake is looked at: what ends meanwhile is left to the next look.
-        runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
-        runs = [*runs, *about_to_be_retried(instance)]
-        of_nights = [run for run in runs if run.job_name in (discovery, SCHOOL_NIGHT)]
-        if of_nights or is_being_asked_for(instance, discovery):
-            return dg.SkipReason("A night is under way.")
-        under_way = {cause_of(run.run_id, run.tags).sync_id for run in runs}
-        lake = lake_of(settings)
-        if not holds_a_load(lake):
-            return dg.SkipReason("Nothing has been loaded yet.")
-        ended = {cause: at for cause, at in last_loads(lake).items() if cause not in under_way}
+        found = loads_to_publish(context, settings, discovery, [publish.name])
+        if isinstance(found, dg.SkipReason):
+            return found
+        lake, file, ended = found.lake, settings.home / FILE, found.ended
         models = models_version(settings.home)
-        same_models = made_by(settings.published) == models
+        same_models = made_by(file) == models
         if same_models:
-            ended = _lacking(settings.published, ended)
+            ended = _lacking(file, ended)
         if not ended:
-            return dg.SkipReason(
-                "The loads under way are waited for." if under_way else "The published file has all loads."
-            )
+            return dg.SkipReason(found.nothing_ended("The published file has all loads."))
         # The key keeps a publication whose checks fail from being tried again before anything is new.
         key = f"loaded-{max(ended.values()).isoformat()}-{models}"
         if same_models:
@@ -237,13 +216,43 @@ def publish_after_loads(settings: Settings, discovery: str, publish: AssetJob) -
     return sensor
 
 
-def about_to_be_retried(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """The runs that have failed with their worker, and of which Dagster has not made the next try yet."""
-    since = datetime.now(UTC) - RETRIED_WITHIN
-    failed = dg.RunsFilter(
-        statuses=[dg.DagsterRunStatus.FAILURE], tags={WILL_RETRY_TAG: "true"}, updated_after=since
-    )
-    return [run for run in instance.get_runs(failed) if RETRY_TAG not in run.tags]
+@dataclass(frozen=True)
+class Ended:
+    """Loads that a publication may have, by their cause. `waits`: others are under way."""
+
+    lake: Lake
+    ended: Mapping[str, datetime]
+    waits: bool
+
+    def nothing_ended(self, otherwise: str) -> str:
+        """Why there is nothing to publish."""
+        return "The loads under way are waited for." if self.waits else otherwise
+
+
+def loads_to_publish(
+    context: dg.SensorEvaluationContext, settings: Settings, discovery: str, publications: Sequence[str]
+) -> Ended | dg.SkipReason:
+    """The loads that have ended, or why this is no moment to publish any. `publications`: the jobs that
+    do."""
+    instance = context.instance
+    for job in close_gone_runs(instance, settings):
+        context.log.warning(f"{job}: a run whose process is gone was closed.")
+    for job in publications:
+        if instance.get_run_records(dg.RunsFilter(job_name=job, statuses=UNFINISHED), limit=1):
+            return dg.SkipReason("A publication is under way.")
+    if any(writer.alone for writer in living(settings)):
+        return dg.SkipReason("A command is under way, which publishes itself.")
+    # Before the lake is looked at: what ends meanwhile is left to the next look.
+    runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
+    of_nights = [run for run in runs if run.job_name in (discovery, SCHOOL_NIGHT)]
+    if of_nights or is_being_asked_for(instance, discovery):
+        return dg.SkipReason("A night is under way.")
+    under_way = {cause_of(run.run_id, run.tags).sync_id for run in runs}
+    lake = lake_of(settings)
+    if not holds_a_load(lake):
+        return dg.SkipReason("Nothing has been loaded yet.")
+    ended = {cause: at for cause, at in last_loads(lake).items() if cause not in under_way}
+    return Ended(lake, ended, bool(under_way))
 
 
 def is_being_asked_for(instance: dg.DagsterInstance, discovery: str) -> bool:

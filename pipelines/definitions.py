@@ -2,9 +2,11 @@
 
 import dagster as dg
 
+from assets.dagster_private import AssetJob
 from assets.maintenance import lake_maintenance
 from assets.models import model_assets
 from assets.schools import discovery
+from assets.shards import district_asset
 from loading.runtime import Runtime
 from pipelines.automation import loads_after_discovery, nightly, publish_after_loads
 from pipelines.district.queues import FOR_BUILDS
@@ -12,13 +14,14 @@ from pipelines.export_automation import export_definitions
 from pipelines.nights.loads import BASE_DATA, LOADS
 from pipelines.nights.school_night import SCHOOL_NIGHT, school_night
 from pipelines.notices.automation import morning_definitions
+from pipelines.publication import shards_after_loads
 from pipelines.pushes.automation import push_definitions
 from pipelines.resources import build_of, campus_resource
 from pipelines.settings import Settings, load_settings
 from pipelines.writes.automation import writes_definitions
 from warehouse.publish.dbt_project import compiled
 
-DISCOVERY, PUBLISH = "discovery", "publish"
+DISCOVERY, PUBLISH, DISTRICT_JOB = "discovery", "publish", "publish_district"
 
 
 def load_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.Definitions:
@@ -49,24 +52,51 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     """What loads the lake, and what builds and publishes the warehouse from it.
 
     Raises warehouse.publish.dbt_project.ModelsBroken where the dbt project cannot be compiled."""
-    build = build_of(settings)
-    models = [model_assets(compiled(build), build), lake_maintenance]
-    publish = dg.define_asset_job(
-        PUBLISH,
-        # The step runs the checks of what it makes anew; to plan all of them would cost seconds.
-        dg.AssetSelection.assets(*models).without_checks(),
-        description="Build the models from the lake as it is, check them, and publish campus.duckdb.",
-        tags=FOR_BUILDS,
-    )
-    publication = dg.Definitions(
-        assets=models, jobs=[publish], sensors=[publish_after_loads(settings, DISCOVERY, publish)]
-    )
+    publication, publish = _publication(settings)
     exports = export_definitions(settings)
-    pushes = push_definitions(settings, (SCHOOL_NIGHT, BASE_DATA), publish)
+    pushes = push_definitions(settings, (SCHOOL_NIGHT, BASE_DATA), None if settings.shards else publish)
     morning = morning_definitions(settings)
     writes = writes_definitions(settings)
     loads = load_definitions(settings, runtime)
     return dg.Definitions.merge(loads, publication, exports, pushes, morning, writes)
+
+
+def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:
+    """What builds and publishes, and the job that does: all schools, or a shard of them in each run."""
+    build, shards = build_of(settings), settings.shards
+    models = model_assets(compiled(build), build, shards)
+    # The step runs the checks of what it makes anew; to plan all of them would cost seconds.
+    made, upkeep = (
+        dg.AssetSelection.assets(models).without_checks(),
+        dg.AssetSelection.assets(lake_maintenance),
+    )
+    if shards is None:
+        publish = dg.define_asset_job(
+            PUBLISH,
+            made | upkeep,
+            description="Build the models from the lake as it is, check them, and publish campus.duckdb.",
+            tags=FOR_BUILDS,
+        )
+        sensor = publish_after_loads(settings, DISCOVERY, publish)
+        return dg.Definitions(assets=[models, lake_maintenance], jobs=[publish], sensors=[sensor]), publish
+    publish = dg.define_asset_job(
+        PUBLISH,
+        made,
+        description="Build the models of a shard from the lake as it is, check them, and publish its file.",
+        tags=FOR_BUILDS,
+    )
+    of_all = district_asset(build, shards)
+    district = dg.define_asset_job(
+        DISTRICT_JOB,
+        dg.AssetSelection.assets(of_all) | upkeep,
+        description="Make district.duckdb of the shards that are published, and tidy the lake.",
+        tags=FOR_BUILDS,
+    )
+    sensor = shards_after_loads(settings, DISCOVERY, publish, district)
+    of_shards = dg.Definitions(
+        assets=[models, of_all, lake_maintenance], jobs=[publish, district], sensors=[sensor]
+    )
+    return of_shards, publish
 
 
 @dg.definitions

@@ -10,12 +10,14 @@ import dagster as dg
 from assets.dagster_private import AssetJob
 from assets.exports import export_assets
 from assets.models import PUBLISHED
+from assets.shards import DISTRICT
 from pipelines.cli.exporting import export_options
 from pipelines.district.queues import FOR_BUILDS
 from pipelines.settings import Settings
 from warehouse.age import age_of
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.publish.publish import proven
+from warehouse.published.reading import standings_of
 
 EXPORTS = "exports"
 
@@ -26,7 +28,9 @@ def export_definitions(settings: Settings) -> dg.Definitions:
     exports = {name: [name] for name in options.workbooks}
     if options.tables:
         exports["tables"] = list(options.tables)
-    assets = export_assets(settings.published, exports, settings.school_ids, export_options(settings))
+    # Of shards, district.duckdb is made last.
+    last = DISTRICT if settings.shards else PUBLISHED
+    assets = export_assets(settings.published, exports, settings.school_ids, export_options(settings), last)
     if not assets:
         return dg.Definitions()
     job = dg.define_asset_job(
@@ -39,7 +43,7 @@ def export_definitions(settings: Settings) -> dg.Definitions:
         assets=assets,
         jobs=[job],
         sensors=(
-            [exports_after_publication(job), exports_after_another_age(settings, job)]
+            [exports_after_publication(job, last), exports_after_another_age(settings, job)]
             if options.after_publication
             else []
         ),
@@ -47,11 +51,11 @@ def export_definitions(settings: Settings) -> dg.Definitions:
     )
 
 
-def exports_after_publication(exports: AssetJob) -> dg.SensorDefinition:
+def exports_after_publication(exports: AssetJob, published: dg.AssetKey) -> dg.SensorDefinition:
     """The sensor that asks for the files once there is a new campus.duckdb."""
 
     @dg.asset_sensor(
-        PUBLISHED,
+        published,
         name="exports_after_publication",
         job=exports,
         default_status=dg.DefaultSensorStatus.RUNNING,
@@ -76,7 +80,7 @@ def exports_after_another_age(settings: Settings, exports: AssetJob) -> dg.Senso
         description="Workbooks and other files, once unchanged data are known to be of another age.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        found = _ages(proven(settings.home))
+        found = _ages(standings_of(settings.shards) if settings.shards else proven(settings.home))
         if found in ("", context.cursor):
             return dg.SkipReason("The data are as old as the files say.")
         context.update_cursor(found)

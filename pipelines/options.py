@@ -226,6 +226,13 @@ class PublishOptions(Section):
         "3GB", pattern=r"^\d+(\.\d+)?[KMGT]B$", description="Memory that DuckDB may use for a build"
     )
     threads: int = Field(2, ge=1, description="Threads that DuckDB may use for a build")
+    schools_per_shard: int | None = Field(
+        None, ge=1, description="Schools that are published together; null: all, in one campus.duckdb"
+    )
+    to: str | None = Field(
+        None,
+        description="Folder or s3://... where shards are published; null: in the home, or beside the lake",
+    )
 
 
 def _cron(expression: str) -> str:

@@ -18,6 +18,7 @@ from loading.reports.tables import sharing
 from pipelines.environment import PREFIX, dotenv_files, mistakes
 from pipelines.options import Options, Section
 from warehouse.lake.places import checked, is_remote
+from warehouse.published.shards import Published, Shards
 
 SIMULATOR = "simulator"
 NO_PLATFORM = (
@@ -206,9 +207,19 @@ class Settings(BaseSettings):
         return None if is_remote(self.lake_root) else Path(self.lake_root)
 
     @property
-    def published(self) -> Path:
-        """The file that analysts open."""
-        return self.home / "campus.duckdb"
+    def published(self) -> Published:
+        """What analysts read: one file, or shards."""
+        return self.shards or self.home / "campus.duckdb"
+
+    @property
+    def shards(self) -> Shards | None:
+        """Where shards are published; None: all schools are in one file."""
+        publishing = self.options.publish
+        if publishing.schools_per_shard is None:
+            return None
+        beside = str(self.home / "published") if self.lake_folder else f"{self.lake_root}-published"
+        root = publishing.to or beside
+        return Shards(root.rstrip("/"), self.home / "cache" / "published", publishing.keep_generations)
 
 
 #: The names of all settings that the environment may have.

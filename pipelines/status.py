@@ -27,6 +27,8 @@ from warehouse.lake.log_tables import DRIFT
 from warehouse.load.drift import latest
 from warehouse.load.load_log import last_failures, now, quarantine_rows
 from warehouse.load.log_writer import standing_rows
+from warehouse.publish.shards.publication import problems_of
+from warehouse.published.shards import manifest
 
 Row = Mapping[str, Any]
 
@@ -191,8 +193,11 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
         yield "Rows wait in quarantine: campus quarantine list; once mended, campus quarantine replay."
     yield from (note.words for note in roster_notes(settings.home))
     yield from _swipes_waiting(settings.home)
-    problem = last_problem(settings.home)
-    if problem:
+    if settings.shards:
+        yield from (
+            f"The last build was not published of {each}" for each in problems_of(manifest(settings.shards))
+        )
+    elif problem := last_problem(settings.home):
         yield f"The last build was not published, and campus.duckdb is an older one: {problem}"
     if schools and not settings.published.exists():
         yield f"{settings.published} is not there: run campus build."

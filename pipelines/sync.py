@@ -12,7 +12,7 @@ from assets.models import PUBLISHED
 from assets.resource_assets import is_halted
 from loading.partition_keys import NO_SCHOOL, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
-from pipelines.definitions import DISCOVERY, PUBLISH
+from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH
 from pipelines.due import groups_of, night_tags
 from pipelines.launches import LAUNCHER_TAG
 from pipelines.nights.loads import LOADS
@@ -89,6 +89,19 @@ def build(
     return _ended(PUBLISH, _execute(definitions, instance, PUBLISH, tags or {}), instance)
 
 
+def build_shards(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    names: Sequence[str],
+    tags: Mapping[str, str] | None = None,
+) -> Iterator[JobEnd]:
+    """Build and publish shard by shard, then district.duckdb; yields how each ended. A shard that is not
+    published holds no other up."""
+    for name in names:
+        yield _ended(PUBLISH, _execute(definitions, instance, PUBLISH, tags or {}, shard=name), instance)
+    yield _ended(DISTRICT_JOB, _execute(definitions, instance, DISTRICT_JOB, tags or {}), instance)
+
+
 def new_sync_id() -> str:
     """A name for a sync that starts now, by the platform's clock."""
     return f"sync-{now():%Y%m%d-%H%M%S}"
@@ -100,12 +113,14 @@ def _execute(
     name: str,
     tags: Mapping[str, str],
     config: Mapping[str, Any] | None = None,
+    shard: str | None = None,
 ) -> dg.ExecuteInProcessResult:
     def run() -> dg.ExecuteInProcessResult:
         return definitions.resolve_job_def(name).execute_in_process(
             run_config={**QUIET, **(config or {})},
             instance=instance,
             tags=tags,
+            partition_key=shard,
             raise_on_error=False,
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 from assets.models import NOTHING_CHANGED, is_published, note_unchanged
 from assets.partition_renames import put_in_order
 from assets.partitions import SCHOOL_SEMESTERS
+from assets.shards import NONE_CHANGED
 from loading.partition_keys import school_of
 from pipelines.cli.display import USAGE, complain, console, errors, progress
 from pipelines.cli.notifying import tell
@@ -17,12 +18,16 @@ from pipelines.instance import open_instance
 from pipelines.lake import lake_of
 from pipelines.notices.automation import show_status
 from pipelines.of_schools import alike, named
+from pipelines.publication import shards_to_build
 from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
 from pipelines.settings import Settings, claim_home, needs_platform
 from pipelines.storage_trouble import full_disk, is_full, no_room, store_in_words
-from pipelines.sync import JobEnd, SelectionError, build, load, new_sync_id
+from pipelines.sync import JobEnd, SelectionError, build, build_shards, load, new_sync_id
+from warehouse.lake.delta import Lake
 from warehouse.load.load_log import holds_a_load, loads_of, now
 from warehouse.load.log_writer import standing_rows
+from warehouse.publish.shards.district import is_stale
+from warehouse.published.shards import PublicationBroken, Shards, manifest
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,12 @@ def order_partitions(settings: Settings) -> None:
 def run_build(settings: Settings, tags: Mapping[str, str] | None = None) -> int:
     """Build and publish, unless nothing has changed. The exit status."""
     lake = lake_of(settings)
+    if settings.shards:
+        try:
+            return _build_shards(settings, settings.shards, lake, tags)
+        except PublicationBroken as error:
+            complain(error)
+            return 1
     standings = standing_rows(lake)
     if is_published(lake, attendance_settings(settings), settings.home):
         note_unchanged(settings.home, standings)
@@ -156,6 +167,26 @@ def run_build(settings: Settings, tags: Mapping[str, str] | None = None) -> int:
         said = f"Published {settings.published}" if end.published else NOTHING_CHANGED
         console.print(said, soft_wrap=True)
     return int(end.problem is not None)
+
+
+def _build_shards(settings: Settings, shards: Shards, lake: Lake, tags: Mapping[str, str] | None) -> int:
+    """Build the shards that have changed, then district.duckdb, and say how each ended. The exit status."""
+    with open_instance(settings) as instance:
+        due = shards_to_build(settings, lake, instance)
+        if not due and not is_stale(manifest(shards)):
+            console.print(NONE_CHANGED, soft_wrap=True)
+            return 0
+        definitions = build_definitions(settings, runtime_without_platform(settings))
+        ends: list[JobEnd] = []
+        for end in build_shards(definitions, instance, due, tags):
+            end = _with_storage(end, settings)
+            _report(end, ends)
+            ends.append(end)
+            if end.full:
+                break
+    published, there_are = sum(end.published for end in ends), len(manifest(shards).shards)
+    console.print(f"Published {published} of {there_are} shards: {shards}", soft_wrap=True)
+    return int(any(end.problem for end in ends))
 
 
 def _summarize(log: Sequence[Mapping[str, Any]]) -> None:

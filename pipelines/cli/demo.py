@@ -17,6 +17,8 @@ from pipelines.cli.display import console, errors, show
 from pipelines.cli.session import session
 from pipelines.settings import SIMULATOR, Settings, claim_home
 from simulator.process import RunningSimulator, running
+from warehouse.published.reading import opened
+from warehouse.published.shards import size_of
 
 
 @dataclass(frozen=True)
@@ -124,10 +126,10 @@ def run_demo(settings: Settings) -> int:
             status = two_nights(settings.model_copy(update=address), platform, tags)
     if not settings.published.exists():
         return status
-    with duckdb.connect(str(settings.published), read_only=True) as connection:
+    with opened(settings.published) as connection:
         for result in RESULTS:
             _show(connection, result)
-    size = settings.published.stat().st_size / 1e6
+    size = size_of(settings.published) / 1e6
     console.print(
         f"\nDone in {time.monotonic() - started:.0f} s. The warehouse: {settings.published} ({size:.0f} MB)"
     )

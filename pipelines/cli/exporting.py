@@ -9,6 +9,7 @@ from exports.export import Failed, Format, Options, Unknown, Written, export
 from pipelines.cli.display import complain, console, errors
 from pipelines.settings import Settings
 from warehouse.publish.build import of_another_version
+from warehouse.published.shards import PublicationBroken
 
 
 def run_export(
@@ -31,7 +32,7 @@ def run_export(
         for end in export(settings.published, names, schools or settings.school_ids, options):
             _report(end)
             ends.append(_status(end))
-    except duckdb.Error as error:
+    except (duckdb.Error, PublicationBroken) as error:
         return _refused(str(error))
     if not ends:
         console.print(f"Nothing to write: the published file has no {', '.join(names) or 'exports'}.")

@@ -25,6 +25,7 @@ from pipelines.settings import settings_apart
 from simulator.process import running
 from warehouse.publish.dbt_project import EXECUTABLE, PROJECT, Build
 from warehouse.publish.labels import Labels
+from warehouse.publish.publish import FILE
 
 HOME = Path(__file__).parents[2] / "data" / "model"
 STUDENTS = 60
@@ -70,7 +71,7 @@ def prepare(home: Path) -> None:
         if two_nights(settings, platform):
             raise click.ClickException("the school could not be loaded and built, see above")
     file = _build(home).file
-    shutil.copy(settings.published, file)
+    shutil.copy(home / FILE, file)
     file.chmod(0o644)
     made_of.write_text(raw_columns())
 

@@ -20,12 +20,12 @@ from pipelines.resources import build_of
 from pipelines.settings import Settings
 from warehouse.files import workspace
 from warehouse.lake.sql import connect
-from warehouse.publish.build import models_version, of_another_version
+from warehouse.publish.build import models_version, of_another_version, versions_of
 from warehouse.publish.compiled_models import Project, read_project
 from warehouse.publish.dbt_project import compiled
 from warehouse.publish.model_runner import Built, Checked, run
-from warehouse.publish.publish import made_by
 from warehouse.publish.thresholds import FOLDER, ThresholdsWrong, read_own, with_own
+from warehouse.published.reading import files_of, opened
 
 LEVEL_COUNTS = f"""
     WITH {SHOWN}
@@ -60,26 +60,39 @@ def run_thresholds(settings: Settings, schools: Sequence[int]) -> int:
         return USAGE
     told = ", ".join(f"{one.path.name}, rows: {len(one.rows)}" for one in own) or "none, so the defaults"
     console.print(f"Own thresholds in {settings.home / FOLDER}: {told}", markup=False, soft_wrap=True)
-    with workspace(settings.home / "trials") as scratch:
-        file = Path(shutil.copy(settings.published, scratch / build.file.name))
-        file.chmod(0o644)
-        with (
-            closing(connect(file, scratch=scratch / "spill")) as tried,
-            closing(duckdb.connect(str(settings.published), read_only=True)) as published,
-        ):
-            if problem := _try(tried, with_own(project, own, scratch / "seeds")):
+    with opened(settings.published) as con:
+        known = dict(con.execute(SCHOOLS).fetchall())
+    if unknown := set(schools) - known.keys():
+        complain(f"the published file has no school {', '.join(map(str, sorted(unknown)))}")
+        return 1
+    for file, held in files_of(settings.published, schools or list(known)):
+        with workspace(settings.home / "trials") as scratch:
+            trial = scratch / build.file.name
+            if problem := _show_file(file, trial, with_own(project, own, scratch / "seeds"), held, known):
                 complain(problem)
                 return 1
-            known = dict(tried.execute(SCHOOLS).fetchall())
-            if unknown := set(schools) - known.keys():
-                complain(f"the published file has no school {', '.join(map(str, sorted(unknown)))}")
-                return 1
-            for school_id in schools or known:
-                _show(school_id, known[school_id], published, tried)
-    in_force = made_by(settings.published) == models_version(settings.home)
+    in_force = versions_of(settings.published) == {models_version(settings.home)}
     then = "Nothing was published. `campus build`, or the next sync, puts these thresholds in force."
     console.print("These thresholds are in force." if in_force else then, soft_wrap=True)
     return 0
+
+
+def _show_file(
+    file: Path, trial: Path, project: Project, schools: Sequence[int], names: Mapping[int, str]
+) -> str | None:
+    """Show the schools of one published file, of which `trial` becomes a copy. What stands in the way; None:
+    nothing."""
+    shutil.copy(file, trial)
+    trial.chmod(0o644)
+    with (
+        closing(connect(trial, scratch=trial.parent / "spill")) as tried,
+        closing(duckdb.connect(str(file), read_only=True)) as published,
+    ):
+        if problem := _try(tried, project):
+            return problem
+        for school_id in schools:
+            _show(school_id, names[school_id], published, tried)
+    return None
 
 
 def _try(con: duckdb.DuckDBPyConnection, project: Project) -> str | None:

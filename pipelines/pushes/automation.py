@@ -32,12 +32,13 @@ PRIORITY = {"dagster/priority": "10"}
 RUNS_KEPT, RUNS_DELETED_AT_A_TIME = timedelta(days=7), 50
 
 
-def push_definitions(settings: Settings, loads: Sequence[str], publish: AssetJob) -> dg.Definitions:
+def push_definitions(settings: Settings, loads: Sequence[str], publish: AssetJob | None) -> dg.Definitions:
     """The job that drains the inbox, what starts it, and the publication after it. `loads`: the names of the
     jobs that load what pushes name."""
     job = drain_job(settings, loads)
     drain = drain_after_pushes(settings, loads)
-    return dg.Definitions(jobs=[job], sensors=[drain, publish_after_pushes(job, publish)])
+    after = [publish_after_pushes(job, publish)] if publish else []
+    return dg.Definitions(jobs=[job], sensors=[drain, *after])
 
 
 def drain_job(settings: Settings, loads: Sequence[str]) -> dg.JobDefinition:

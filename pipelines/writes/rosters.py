@@ -34,6 +34,7 @@ from pipelines.writes.plan_sheets import write_plan_sheets
 from pipelines.writes.plans import FOLDER, waits_no_more
 from warehouse.identifiers import relation
 from warehouse.load.load_log import now
+from warehouse.published.reading import opened as opened_published
 
 #: Times the pause before a look that whatever a platform does late is given before the last look.
 LAST_LOOK = 5
@@ -172,7 +173,7 @@ def _of_warehouse(settings: Settings, source: str) -> TableFile:
     if not name or not settings.published.exists():
         raise TableError(f"{source} is no file, and no schema.table of {settings.published}")
     try:
-        with duckdb.connect(str(settings.published), read_only=True) as con:
+        with opened_published(settings.published) as con:
             found = con.execute(f"FROM {relation(source)}")
             columns = [column[0] for column in found.description or ()]
             rows = found.fetchall()

@@ -9,6 +9,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import duckdb
+import obstore
 import pytest
 
 from warehouse.publish.shards.publication import deal, note_shard
@@ -114,7 +115,7 @@ def test_files_that_no_kept_manifest_names_go_and_young_ones_stay(shards: Shards
 def test_a_manifest_that_is_none_says_what_to_do(shards: Shards) -> None:
     assert not shards.exists()
     deal(shards, {1}, 1)
-    (Path(shards.root) / MANIFEST).write_text("{")
+    obstore.put(shards.objects, MANIFEST, b"{")
     with pytest.raises(
         PublicationBroken, match=r"manifest.json is not what this version writes .*campus build"
     ):

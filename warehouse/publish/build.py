@@ -17,6 +17,7 @@ from warehouse.publish.dictionary import record_dictionary
 from warehouse.publish.model_runner import Built, Checked, run
 from warehouse.publish.publish import made_by, record_checks
 from warehouse.publish.thresholds import read_own, version, with_own
+from warehouse.published.shards import Published, manifest
 
 
 def project_of(build: Build) -> Project:
@@ -64,12 +65,19 @@ def carried_by(published: Path, version: str) -> Path | None:
     return published if made_by(published) == version and not _is_loose(published) else None
 
 
-def of_another_version(published: Path) -> str | None:
-    """Why nothing is to be made of a published file: the models of this version have other tables, or mean
+def of_another_version(published: Published) -> str | None:
+    """Why nothing is to be made of what is published: the models of this version have other tables, or mean
     something else by them. None: it is of these models, whatever the thresholds."""
-    if (made_by(published) or "").partition("-")[0] == fingerprint(PROJECT.parent):
+    if {version.partition("-")[0] for version in versions_of(published)} == {fingerprint(PROJECT.parent)}:
         return None
     return f"{published} was published by another version: run `campus build` first"
+
+
+def versions_of(published: Published) -> set[str]:
+    """The models_version of each published file; "": it is not known."""
+    if isinstance(published, Path):
+        return {made_by(published) or ""}
+    return {shard.published.models for shard in manifest(published).shards if shard.published}
 
 
 def _is_loose(file: Path) -> bool:

@@ -30,7 +30,7 @@ class Model:
     `sql`: a query; of a seed, the path of its file. `source`: as it was written, with Jinja. `columns`: those
     that the yml names, in order. `after`: statements that follow. `documented`: comments are written.
     `is_contract`: the table has just these columns, of these types. `own_by`, `own_new_ones`: of a
-    seed, what a home's own rows replace (thresholds.py)."""
+    seed, what a home's own rows replace (thresholds.py). `for_district`: district.duckdb has it."""
 
     name: str
     kind: str
@@ -44,6 +44,7 @@ class Model:
     is_contract: bool = False
     own_by: tuple[str, ...] = ()
     own_new_ones: bool = False
+    for_district: bool = False
 
     @property
     def schema(self) -> str:
@@ -129,6 +130,7 @@ def _model(node: Mapping[str, Any], names: Mapping[str, str]) -> Model:
         is_contract=config["contract"]["enforced"],
         own_by=tuple(own.get("by", ())),
         own_new_ones=bool(own.get("new_ones")),
+        for_district=bool(config["meta"].get("district")),
     )
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import obstore
+import pyarrow as pa
+from pyarrow import parquet
 
-from warehouse.published.manifest import Manifest
+from warehouse.age import PROVEN
+from warehouse.published.manifest import Manifest, schools_to_read
 from warehouse.published.shards import Published, Shards, fetched, manifest
 from warehouse.published.union import show_as_one
 
@@ -28,10 +33,53 @@ def opened(published: Published, config: Config | None = None) -> Iterator[duckd
         with closing(duckdb.connect(str(published), read_only=True, config=dict(config or {}))) as con:
             yield con
         return
-    found, files = _files(published)
+    with opened_shards(published, config) as (con, _):
+        yield con
+
+
+@contextmanager
+def opened_shards(
+    shards: Shards, config: Config | None = None
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Manifest]]:
+    """The same of shards, and the manifest that is read."""
+    found, files = _files(shards)
     with closing(duckdb.connect(config=dict(config or {}))) as con:
         show_as_one(con, found, files)
-        yield con
+        yield con, found
+
+
+def files_of(published: Published, schools: Sequence[int]) -> list[tuple[Path, list[int]]]:
+    """The published files on this machine that some schools are read of, and which of them of each."""
+    if isinstance(published, Path):
+        return [(published, list(schools))]
+    found, files = _files(published)
+    read = schools_to_read(found)
+    mine = ((files[name], [school for school in schools if school in held]) for name, held in read.items())
+    return [(file, held) for file, held in mine if held]
+
+
+def standings_of(shards: Shards) -> list[dict[str, Any]]:
+    """How the slices of each school stood when the published file of its shard was last proven to hold what
+    the lake does; none: that file is newer."""
+    try:
+        held = obstore.get(shards.objects, PROVEN)
+    except FileNotFoundError:
+        return []
+    rows: list[dict[str, Any]] = parquet.read_table(pa.BufferReader(bytes(held.bytes()))).to_pylist()
+    generations = {shard.published.generation for shard in manifest(shards).shards if shard.published}
+    return [row for row in rows if row["generation"] in generations]
+
+
+def proven_by(published: Published, scratch: Path) -> Path:
+    """Where the standings are by which what is published was last proven, as of its generation; there may be
+    no such file. Of shards it is made in `scratch`."""
+    if isinstance(published, Path):
+        return published.with_name(PROVEN)
+    rows, generation = standings_of(published), manifest(published).generation
+    if rows:
+        told = [{**row, "generation": generation} for row in rows]
+        parquet.write_table(pa.Table.from_pylist(told), scratch / PROVEN)
+    return scratch / PROVEN
 
 
 def _files(shards: Shards) -> tuple[Manifest, dict[str, Path]]:
@@ -49,3 +97,8 @@ def _files(shards: Shards) -> tuple[Manifest, dict[str, Path]]:
 def _fetched(shards: Shards, found: Manifest) -> dict[str, Path]:
     names = found.files_of_shards
     return dict(zip(names, fetched(shards, list(names.values())), strict=True))
+
+
+def kept_beside(published: Published) -> Path:
+    """A folder of this machine for what is made again by itself of what is published."""
+    return published.parent if isinstance(published, Path) else published.cache

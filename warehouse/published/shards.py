@@ -6,6 +6,7 @@ whole, and only by who has seen the one that is there: two that publish differen
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import time
@@ -20,7 +21,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import LocalStore, ObjectStore, from_url
 
-from warehouse.files import flush, locked
+from warehouse.files import flush, locked, put_in_place
 from warehouse.published.manifest import Manifest, decoded, encoded, following
 
 MANIFEST = "manifest.json"
@@ -64,6 +65,13 @@ class Shards:
 
 #: What a home publishes: one file, or shards.
 Published = Path | Shards
+
+
+def size_of(published: Published) -> int:
+    """Bytes of what is published."""
+    if isinstance(published, Path):
+        return published.stat().st_size
+    return sum(shard.published.bytes for shard in manifest(published).shards if shard.published)
 
 
 def manifest(shards: Shards) -> Manifest:
@@ -110,10 +118,34 @@ def put(shards: Shards, file: Path, name: str) -> None:
 def fetched(shards: Shards, names: Sequence[str]) -> list[Path]:
     """The paths of published files on this machine, in their order: copies where they are elsewhere. Raises
     FileNotFoundError where one is gone, as after a long pause."""
+    if shards.is_remote:
+        return [_copied(shards, name) for name in names]
     paths = [Path(shards.root) / name for name in names]
     for path in paths:
         path.stat()
     return paths
+
+
+def _copied(shards: Shards, name: str) -> Path:
+    """A copy of a file, made if need be. A file never changes under its name, so that a copy is good for
+    ever; those of files that are gone go with them."""
+    target = shards.cache / name
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for old in target.parent.iterdir():
+        if time.time() - old.stat().st_mtime > IN_USE.total_seconds() and not _is_kept(shards, old):
+            old.unlink(missing_ok=True)
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    with unfinished.open("wb") as file:
+        for chunk in obstore.get(shards.objects, name).stream():
+            file.write(chunk)
+    put_in_place(unfinished, target)
+    return target
+
+
+def _is_kept(shards: Shards, copy: Path) -> bool:
+    return str(copy.relative_to(shards.cache)) in manifest(shards).kept_files
 
 
 def clean(shards: Shards, age: timedelta = IN_USE) -> list[str]:
@@ -159,7 +191,7 @@ def _swap(shards: Shards, data: bytes, tag: str | None) -> bool:
         if tag is None:
             obstore.put(shards.objects, MANIFEST, data, mode="create")
         else:
-            obstore.put(shards.objects, MANIFEST, data, mode={"e_tag": tag, "version": None})
+            obstore.put(shards.objects, MANIFEST, data, mode={"e_tag": tag})
     except (AlreadyExistsError, PreconditionError):
         return False
     return True

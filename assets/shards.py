@@ -1,0 +1,132 @@
+"""Publication in shards: which of them are to be built, the target of each, and the district's own file."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from assets.model_inputs import inputs_of
+from assets.targets import Target
+from loading.attendance.weeks import AttendanceSettings
+from loading.partition_keys import NO_SCHOOL
+from loading.runtime import Runtime
+from warehouse.lake.delta import Lake
+from warehouse.lake.of_schools import LakeOfSchools, Moment
+from warehouse.load.log_writer import standing_rows
+from warehouse.publish.build import models_version
+from warehouse.publish.dbt_project import Build
+from warehouse.publish.fill import OF_EVERY_SYNC, days_have_moved, differences
+from warehouse.publish.shards.district import is_stale, publish_district
+from warehouse.publish.shards.proof import prove_shards
+from warehouse.publish.shards.publication import carried, deal, note_shard, publish_shard
+from warehouse.published.manifest import Manifest, Shard
+from warehouse.published.shards import Shards, manifest
+
+#: A partition is a shard, by its name in the manifest.
+SHARDS = dg.DynamicPartitionsDefinition(name="shards")
+DISTRICT = dg.AssetKey(["district_duckdb"])
+NONE_CHANGED = "Nothing has changed since the last publication: the shards stay as they are."
+
+
+def of_shard(runtime: Runtime, build: Build, shards: Shards, version: str) -> Target:
+    """The file of one shard, which `build` names. Raises dg.Failure where there is no such shard any more."""
+    found = {shard.name: shard for shard in manifest(shards).shards if shard.schools}
+    if build.shard not in found:
+        raise dg.Failure(
+            f"there is no shard {build.shard} any more; there are: {', '.join(found) or 'none'}",
+            allow_retries=False,
+        )
+    shard = found[build.shard]
+    lake = LakeOfSchools(Moment(runtime.lake), shard.schools)
+    standings = standing_rows(runtime.lake, shard.schools)
+
+    def published(file: Path) -> Mapping[str, Any]:
+        done = publish_shard(shards, shard, file, models=version, versions=lake.used)
+        return {
+            "file": f"{shards.root}/{done.file}",
+            "generation": done.generation,
+            "bytes": done.bytes,
+            "schools": ", ".join(map(str, shard.schools)),
+        }
+
+    def note_problem(problem: str) -> None:
+        note_shard(shards, shard.name, problem)
+
+    whose = ", ".join(map(str, shard.schools))
+    return Target(
+        build=build,
+        lake=lake,
+        inputs=inputs_of(lake, runtime.attendance, runtime.home, shard.schools),
+        carried=carried(shards, shard, version),
+        publish=published,
+        note_problem=note_problem,
+        note_unchanged=lambda: prove_shards(shards, [shard.name], standings),
+        nothing_published=f"shard {shard.name} (schools {whose}) was not published, and its last good file "
+        "stays; the other shards are published on their own",
+    )
+
+
+def due_shards(
+    lake: Lake, settings: AttendanceSettings, home: Path, shards: Shards, schools_per_shard: int
+) -> list[str]:
+    """The shards whose file is not what the lake holds, as these models make it, each school dealt to one. Of
+    the others it is written down that it is.
+
+    Raises PublicationBroken."""
+    standings = standing_rows(lake)
+    schools = {row["_school_id"] for row in standings} - {NO_SCHOOL}
+    found = deal(shards, schools, schools_per_shard)
+    moment, version = Moment(lake), models_version(home)
+    mine = [shard for shard in found.shards if shard.schools]
+    due = [shard.name for shard in mine if _is_due(shard, moment, settings, home, version)]
+    _note_unchanged(shards, found, {shard.name for shard in mine}.difference(due), standings)
+    return due
+
+
+def _is_due(shard: Shard, moment: Moment, settings: AttendanceSettings, home: Path, version: str) -> bool:
+    published = shard.published
+    if published is None or published.models != version or set(published.schools) != set(shard.schools):
+        return True
+    lake = LakeOfSchools(moment, shard.schools)
+    tables, more = inputs_of(lake, settings, home, shard.schools)
+    changed = differences(lake, tables, published.contents, home / "build" / shard.name / "spill", **more)
+    return not changed <= {OF_EVERY_SYNC} or days_have_moved(lake, published.days)
+
+
+def _note_unchanged(
+    shards: Shards, found: Manifest, unchanged: Collection[str], standings: list[dict[str, Any]]
+) -> None:
+    for name in unchanged:
+        if found.shard(name).problem:
+            note_shard(shards, name, "")
+    prove_shards(shards, unchanged, standings)
+
+
+def district_asset(build: Build, shards: Shards) -> dg.AssetsDefinition:
+    """district.duckdb as an asset: class and school grain of all shards, without students and teachers."""
+
+    @dg.asset(
+        key=DISTRICT,
+        group_name="published",
+        description="district.duckdb: what the shards have by class and school, and quality; nobody's rows.",
+        kinds={"duckdb"},
+        pool="duckdb_build",
+        output_required=False,
+    )
+    def district_duckdb(context: dg.AssetExecutionContext) -> Any:
+        if not is_stale(manifest(shards)):
+            context.log.info("No shard has changed since the last one: district.duckdb stays as it is.")
+            return
+        done = publish_district(shards, build)
+        yield dg.Output(
+            None,
+            metadata={
+                "file": f"{shards.root}/{done.file}",
+                "generation": done.generation,
+                "bytes": done.bytes,
+                "shards": len(done.made_of),
+            },
+        )
+
+    return district_duckdb
