@@ -157,7 +157,7 @@ def _build_and_publish(
         if isinstance(done, Built):
             rebuilt = rebuilt or done.changed
             if done.problem is None:
-                yield _materialized(done)
+                context.log_event(_materialized(done))
             else:
                 problems.append(f"{done.model.name}: {done.problem}")
         else:
@@ -205,10 +205,12 @@ def _check_spec(check: Check) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(check.name, asset=_key(check.of), additional_deps=others, blocking=check.blocks)
 
 
-def _materialized(built: Built) -> dg.MaterializeResult[None]:
+def _materialized(built: Built) -> dg.AssetMaterialization:
+    """What a run says of a model that it has made, as an event: an output of the step would have two events
+    more, and be looked up with all that it reads."""
     rows = {} if built.rows is None else {"dagster/row_count": built.rows}
-    return dg.MaterializeResult(
-        asset_key=_key(built.model.name), metadata={"seconds": round(built.seconds, 3), **rows}
+    return dg.AssetMaterialization(
+        _key(built.model.name), metadata={"seconds": round(built.seconds, 3), **rows}
     )
 
 

@@ -88,6 +88,19 @@ def view(
     con.register(name, rows.select(listed(schema.names)))
 
 
+@contextmanager
+def transaction(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """What is done while the block lasts reaches the file at once, or not at all. A comment that is a commit
+    of its own costs as much as to make a small table."""
+    con.begin()
+    try:
+        yield
+    except BaseException:
+        con.rollback()
+        raise
+    con.commit()
+
+
 def create_table(
     con: duckdb.DuckDBPyConnection, name: str, query: str, comment: str, comments: Mapping[str, str]
 ) -> None:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from warehouse.identifiers import literal, quoted, relation
 from warehouse.lake.log_tables import Log
-from warehouse.lake.sql import create_table, view
+from warehouse.lake.sql import create_table, transaction, view
 from warehouse.lake.tables import Column, Table, comments
 from warehouse.publish.fill import CONTENTS
 from warehouse.publish.labels import Label, Labels
@@ -114,13 +114,12 @@ def _comment_on_views(
 ) -> None:
     """Write what the dictionary says of columns of staging into the file, where nothing is written yet: a
     view has the comments of its columns until it is made anew."""
-    con.begin()
-    for held, row in zip(catalog, rows, strict=True):
-        is_bare = row["column_name"] and row["description"] and not held["description"]
-        if row["schema_name"] == "staging" and is_bare:
-            place = relation(f"staging.{row['table_name']}") + "." + quoted(row["column_name"])
-            con.execute(f"COMMENT ON COLUMN {place} IS {literal(row['description'])}")
-    con.commit()
+    with transaction(con):
+        for held, row in zip(catalog, rows, strict=True):
+            is_bare = row["column_name"] and row["description"] and not held["description"]
+            if row["schema_name"] == "staging" and is_bare:
+                place = relation(f"staging.{row['table_name']}") + "." + quoted(row["column_name"])
+                con.execute(f"COMMENT ON COLUMN {place} IS {literal(row['description'])}")
 
 
 def page(path: Path) -> str:

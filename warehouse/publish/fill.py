@@ -36,7 +36,7 @@ from warehouse.lake.log_tables import (
     Log,
 )
 from warehouse.lake.of_schools import LakeOfSchools
-from warehouse.lake.sql import connect, create_table, view
+from warehouse.lake.sql import connect, create_table, transaction, view
 from warehouse.lake.tables import (
     BOOKKEEPING,
     DELETED_AT,
@@ -114,7 +114,8 @@ def build_raw(
         # A table has no order, and to keep the files' one would leave it to one thread: twice the time.
         con.execute("SET preserve_insertion_order = false")
         if carried is None:
-            _begin(con)
+            with transaction(con):
+                _begin(con)
         return _fill(con, sources)
 
 
@@ -210,8 +211,9 @@ def _fill(con: duckdb.DuckDBPyConnection, sources: Sequence[_Source]) -> set[str
     for source in sources:
         held = before.get(source.name)
         if held is None or held != source.content:
-            con.execute(f"DROP TABLE IF EXISTS {relation(source.name)}")
-            source.make(con)
+            with transaction(con):
+                con.execute(f"DROP TABLE IF EXISTS {relation(source.name)}")
+                source.make(con)
         contents[source.name] = source.content or _named_by_rows(con, source.name)
     for name in before.keys() - contents.keys():
         con.execute(f"DROP TABLE IF EXISTS {relation(name)}")

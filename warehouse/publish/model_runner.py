@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import duckdb
 
 from warehouse.identifiers import listed, literal, quoted, relation
+from warehouse.lake.sql import transaction
 from warehouse.publish.compiled_models import Check, Model, Project
 
 HELD = """
@@ -107,7 +108,8 @@ def _build(con: duckdb.DuckDBPyConnection, model: Model, *, is_held: bool) -> Bu
     began = time.monotonic()
     try:
         before = _content(con, model) if is_held else None
-        _make(con, model)
+        with transaction(con):
+            _make(con, model)
         after = _content(con, model) if is_held else None
         changed = after is None or before != after
         rows = None if model.kind == "view" else _count(con, model.relation)
