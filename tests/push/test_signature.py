@@ -65,11 +65,14 @@ def test_known_answers(nonce: str, timestamp: int, body: str, text: str, signatu
     assert not is_signed(signature, nonce, timestamp, content, "another key")
 
 
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+# Small ones: what is nested a few levels deep shows all that a body can have.
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=8,
 )
-BODIES = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), VALUES)
+BODIES = st.dictionaries(TEXTS, VALUES, max_size=4)
 
 
 @given(BODIES, st.booleans(), st.sampled_from([None, 2]))
