@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
@@ -36,6 +36,10 @@ from warehouse.publish.publish import FILE, made_by
 # On the run that discovers: whether the loads after it read older semesters too; and its own id once all of
 # them have been asked for, since one that is executed again has the tags of the one before.
 EVERY_SEMESTER_TAG, ALL_ASKED_TAG = "campus/every_semester", "campus/all_asked"
+# On a run that has failed: whether Dagster tries it again, and the run that does.
+WILL_RETRY_TAG, RETRY_TAG = "dagster/will_retry", "dagster/auto_retry_run_id"
+#: How long that may take.
+RETRIED_WITHIN = timedelta(minutes=10)
 ENDS = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
 #: Each request is a run that the daemon makes before it asks any other sensor.
 SCHOOLS_A_TICK = 25
@@ -123,10 +127,12 @@ def loads_after_discovery(settings: Settings, discovery: str) -> dg.SensorDefini
 
 
 def last_discovery(instance: dg.DagsterInstance, discovery: str) -> dg.DagsterRun | None:
-    """The last discovery that has ended; a command runs what follows its own ones itself."""
-    ended = dg.RunsFilter(job_name=discovery, statuses=ENDS)
+    """The last discovery that has ended and is not tried again; a command runs what follows its own ones
+    itself."""
+    ended = instance.get_runs(dg.RunsFilter(job_name=discovery, statuses=ENDS), limit=LATEST)
     return next(
-        (run for run in instance.get_runs(ended, limit=LATEST) if not is_of_a_command(run.tags)), None
+        (run for run in ended if not is_of_a_command(run.tags) and run.tags.get(WILL_RETRY_TAG) != "true"),
+        None,
     )
 
 
@@ -244,6 +250,7 @@ def loads_to_publish(
         return dg.SkipReason("A command is under way, which publishes itself.")
     # Before the lake is looked at: what ends meanwhile is left to the next look.
     runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
+    runs = [*runs, *about_to_be_retried(instance)]
     of_nights = [run for run in runs if run.job_name in (discovery, SCHOOL_NIGHT)]
     if of_nights or is_being_asked_for(instance, discovery):
         return dg.SkipReason("A night is under way.")
@@ -253,6 +260,15 @@ def loads_to_publish(
         return dg.SkipReason("Nothing has been loaded yet.")
     ended = {cause: at for cause, at in last_loads(lake).items() if cause not in under_way}
     return Ended(lake, ended, bool(under_way))
+
+
+def about_to_be_retried(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """The runs that have failed with their worker, and of which Dagster has not made the next try yet."""
+    since = datetime.now(UTC) - RETRIED_WITHIN
+    failed = dg.RunsFilter(
+        statuses=[dg.DagsterRunStatus.FAILURE], tags={WILL_RETRY_TAG: "true"}, updated_after=since
+    )
+    return [run for run in instance.get_runs(failed) if RETRY_TAG not in run.tags]
 
 
 def is_being_asked_for(instance: dg.DagsterInstance, discovery: str) -> bool:

@@ -24,9 +24,11 @@ from pipelines.district.trial import Trial, trial
 from pipelines.instance import POSTGRES_URL, open_instance
 from pipelines.interrupted import UNFINISHED
 from pipelines.nights.school_night import SCHOOL_NIGHT
+from pipelines.resources import build_of
 from pipelines.settings import load_settings
 from simulator.process import RunningSimulator
 from warehouse.lake.delta import Lake
+from warehouse.publish.dbt_project import compiled
 
 BIN = Path(sys.executable).parent
 #: Differs from load to load, or is sorted by chance.
@@ -99,12 +101,14 @@ def night(
     """Discover by a daemon, and load by so many workers. ends: when it is over, by its runs; else when all
     have ended. meanwhile: is called once a second."""
     settings = load_settings()
+    # Before three processes do it side by side.
+    compiled(build_of(settings))
     with (
         open_instance(settings) as instance,
         trial(settings.home, workers, None, instance, address, tell) as running,
     ):
         launch = [BIN / "dagster", "job", "launch", "-m", "pipelines.definitions", "-j", DISCOVERY]
-        subprocess.run(launch, check=True, capture_output=True)
+        subprocess.run(launch, check=True, stdout=subprocess.DEVNULL)
         until = time.monotonic() + PATIENCE
         while True:
             running.look()

@@ -79,6 +79,8 @@ def on_several_machines(settings: Settings, common: dict[str, object]) -> dict[s
             # It is run again instead, as another run, so that the one that died stays to be seen.
             "max_resume_run_attempts": 0,
         },
+        # One sensor asks for hundreds of runs: four at a time, and the others look meanwhile.
+        "sensors": {"use_threads": True, "num_workers": 4, "num_submit_workers": 4},
         # What failed by itself is for the next night, as ever; what was killed is not its fault.
         "run_retries": {"enabled": True, "max_retries": RETRIES, "retry_on_asset_or_op_failure": False},
     }
