@@ -1,6 +1,7 @@
 """Publication in shards: which of them are to be built, the target of each, and the district's own file."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,21 +68,38 @@ def of_shard(runtime: Runtime, build: Build, shards: Shards, version: str) -> Ta
     )
 
 
+@dataclass(frozen=True)
+class Looked:
+    """What came of a look at some shards. `due`: those whose file is not what the lake holds, as these models
+    make it; `last`: the last one that was looked at; None: none is left after these."""
+
+    due: list[str]
+    last: str | None
+
+
 def due_shards(
-    lake: Lake, settings: AttendanceSettings, home: Path, shards: Shards, schools_per_shard: int
-) -> list[str]:
-    """The shards whose file is not what the lake holds, as these models make it, each school dealt to one. Of
-    the others it is written down that it is.
+    lake: Lake,
+    settings: AttendanceSettings,
+    home: Path,
+    shards: Shards,
+    schools_per_shard: int,
+    *,
+    after: str = "",
+    at_most: int | None = None,
+) -> Looked:
+    """Look at the shards after that of this name, `at_most` of them (None: all), each school dealt to one.
+    Of those that are not due it is written down that they are what the lake holds.
 
     Raises PublicationBroken."""
     standings = standing_rows(lake)
     schools = {row["_school_id"] for row in standings} - {NO_SCHOOL}
     found = deal(shards, schools, schools_per_shard)
     moment, version = Moment(lake), models_version(home)
-    mine = [shard for shard in found.shards if shard.schools]
+    left = [shard for shard in found.shards if shard.schools and shard.name > after]
+    mine = left[:at_most]
     due = [shard.name for shard in mine if _is_due(shard, moment, settings, home, version)]
     _note_unchanged(shards, found, {shard.name for shard in mine}.difference(due), standings)
-    return due
+    return Looked(due, mine[-1].name if len(mine) < len(left) else None)
 
 
 def _is_due(shard: Shard, moment: Moment, settings: AttendanceSettings, home: Path, version: str) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import dagster as dg
 
 from assets.dagster_private import AssetJob
-from assets.shards import NONE_CHANGED, SHARDS, due_shards
-from pipelines.automation import loads_to_publish
+from assets.shards import NONE_CHANGED, SHARDS, Looked, due_shards
+from pipelines.automation import SEAM, loads_to_publish
 from pipelines.resources import attendance_settings
 from pipelines.settings import Settings
 from warehouse.lake.delta import Lake
@@ -16,13 +16,17 @@ from warehouse.publish.build import models_version
 from warehouse.publish.shards.district import is_stale
 from warehouse.published.shards import manifest
 
+#: Dagster ends a tick that takes a minute, and a look at a shard of 16 schools takes a second or two.
+SHARDS_A_TICK = 8
+
 
 def shards_after_loads(
     settings: Settings, discovery: str, publish: AssetJob, district: AssetJob
 ) -> dg.SensorDefinition:
     """The sensor that asks for a run of each shard that has changed once loads have ended, as
     `publish_after_loads` does for one file, and for district.duckdb once these have ended, whether all were
-    published or not. Its cursor is the last load that was looked at."""
+    published or not. Its cursor is the last load that was looked at and, half-way through the shards, the
+    last of these."""
 
     @dg.sensor(
         name="publish_after_loads",
@@ -33,7 +37,10 @@ def shards_after_loads(
         "cause, have ended, then district.duckdb.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
-        found = loads_to_publish(context, settings, discovery, [publish.name, district.name])
+        asked, _, last = (context.cursor or "").partition(SEAM)
+        # Half-way through the shards, those that were asked for are under way.
+        under_way = [district.name] if last else [publish.name, district.name]
+        found = loads_to_publish(context, settings, discovery, under_way)
         if isinstance(found, dg.SkipReason):
             yield found
             return
@@ -42,12 +49,22 @@ def shards_after_loads(
             return
         # The key keeps a shard whose checks fail from being tried again before anything is new.
         key = f"loaded-{max(found.ended.values()).isoformat()}-{models_version(settings.home)}"
-        due = [] if context.cursor == key else shards_to_build(settings, found.lake, context.instance)
-        context.update_cursor(key)
-        for name in due:
-            yield dg.RunRequest(run_key=f"{key}-{name}", job_name=publish.name, partition_key=name)
-        if due:
-            return
+        if key != asked or last:
+            looked = shards_to_build(
+                settings,
+                found.lake,
+                context.instance,
+                after=last if key == asked else "",
+                at_most=SHARDS_A_TICK,
+            )
+            context.update_cursor(f"{key}{SEAM}{looked.last or ''}")
+            for name in looked.due:
+                yield dg.RunRequest(run_key=f"{key}-{name}", job_name=publish.name, partition_key=name)
+            if looked.due:
+                return
+            if looked.last:
+                yield dg.SkipReason(f"Looked at the shards up to {looked.last}; the others follow.")
+                return
         assert settings.shards
         of_shards = manifest(settings.shards)
         if is_stale(of_shards):
@@ -58,12 +75,22 @@ def shards_after_loads(
     return sensor
 
 
-def shards_to_build(settings: Settings, lake: Lake, instance: dg.DagsterInstance) -> list[str]:
-    """The shards that are to be built, as partitions that Dagster knows.
+def shards_to_build(
+    settings: Settings,
+    lake: Lake,
+    instance: dg.DagsterInstance,
+    *,
+    after: str = "",
+    at_most: int | None = None,
+) -> Looked:
+    """The shards that are to be built, as partitions that Dagster knows; otherwise as `due_shards`.
 
     Raises PublicationBroken."""
     per_shard = settings.options.publish.schools_per_shard
     assert settings.shards and per_shard
-    due = due_shards(lake, attendance_settings(settings), settings.home, settings.shards, per_shard)
-    instance.add_dynamic_partitions(SHARDS.name or "", due)
-    return due
+    attendance = attendance_settings(settings)
+    looked = due_shards(
+        lake, attendance, settings.home, settings.shards, per_shard, after=after, at_most=at_most
+    )
+    instance.add_dynamic_partitions(SHARDS.name or "", looked.due)
+    return looked

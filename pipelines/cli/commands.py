@@ -172,7 +172,7 @@ def run_build(settings: Settings, tags: Mapping[str, str] | None = None) -> int:
 def _build_shards(settings: Settings, shards: Shards, lake: Lake, tags: Mapping[str, str] | None) -> int:
     """Build the shards that have changed, then district.duckdb, and say how each ended. The exit status."""
     with open_instance(settings) as instance:
-        due = shards_to_build(settings, lake, instance)
+        due = shards_to_build(settings, lake, instance).due
         if not due and not is_stale(manifest(shards)):
             console.print(NONE_CHANGED, soft_wrap=True)
             return 0

@@ -7,16 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import duckdb
 import pytest
 from world import World
 
-from assets.shards import SHARDS
+from assets.shards import NONE_CHANGED, SHARDS
 from exports.export import Options as ExportOptions
 from exports.export import Written, export
+from pipelines import publication
+from pipelines.automation import ALL_ASKED_TAG, last_discovery
 from pipelines.cli.commands import run_build
 from pipelines.cli.sql import run_sql
-from pipelines.definitions import build_definitions
+from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH, build_definitions
 from pipelines.options import PublishOptions
 from pipelines.publication import shards_to_build
 from pipelines.settings import Settings
@@ -56,9 +59,27 @@ class District:
 
     def build(self) -> list[JobEnd]:
         """What `campus build` does, run by run; none: nothing has changed."""
-        due = shards_to_build(self.settings, self.world.lake, self.world.instance)
+        due = shards_to_build(self.settings, self.world.lake, self.world.instance).due
         definitions = build_definitions(self.settings)
         return list(build_shards(definitions, self.world.instance, due)) if due else []
+
+    def tick(self, cursor: str | None) -> Any:
+        """One look of the sensor that publishes."""
+        definitions = build_definitions(self.settings)
+        context = dg.build_sensor_context(
+            instance=self.world.instance, cursor=cursor, repository_def=definitions.get_repository_def()
+        )
+        return definitions.resolve_sensor_def("publish_after_loads").evaluate_tick(context)
+
+    def carry_out(self, tick: Any) -> None:
+        """Make the runs that are asked for, as Dagster's daemon would."""
+        definitions = build_definitions(self.settings)
+        for one in tick.run_requests:
+            job = definitions.resolve_job_def(one.job_name)
+            done = job.execute_in_process(
+                instance=self.world.instance, partition_key=one.partition_key, tags=one.tags
+            )
+            assert done.success
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +141,33 @@ def test_a_shard_whose_check_fails_leaves_the_others_published(
     assert any("shard 0001 (schools 101, 102)" in line for line in _to_do(district.settings, [], now()))
     assert [end.problem for end in district.build()] == [None, None]
     assert district.manifest.shard("0001").problem == ""
+
+
+def test_after_a_night_the_sensor_asks_for_the_shards_that_have_changed_then_for_the_district(
+    district: District, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = district.world
+    student = world.platform.rows("students", 103)[0]["key"]
+    world.platform.update("students", student, name="Somebody else")
+    assert world.load(select='key:"raw/students"').problems == []
+    found = last_discovery(world.instance, DISCOVERY)
+    assert found
+    world.instance.add_run_tags(found.run_id, {ALL_ASKED_TAG: found.run_id})
+    before = district.manifest
+    monkeypatch.setattr(publication, "SHARDS_A_TICK", 1)
+    unchanged = district.tick(None)
+    assert not unchanged.run_requests and unchanged.skip_message
+    assert "up to 0001" in unchanged.skip_message
+    first = district.tick(unchanged.cursor)
+    assert [(one.job_name, one.partition_key) for one in first.run_requests or []] == [(PUBLISH, "0002")]
+    district.carry_out(first)
+    assert district.manifest.shard("0002").published != before.shard("0002").published
+    assert district.manifest.shard("0001") == before.shard("0001")
+    second = district.tick(first.cursor)
+    assert [one.job_name for one in second.run_requests or []] == [DISTRICT_JOB]
+    district.carry_out(second)
+    third = district.tick(second.cursor)
+    assert (third.run_requests or [], third.skip_message) == ([], NONE_CHANGED)
 
 
 def _forbid_school(patch: pytest.MonkeyPatch, school: int) -> None:
