@@ -69,7 +69,9 @@ class District:
         context = dg.build_sensor_context(
             instance=self.world.instance, cursor=cursor, repository_def=definitions.get_repository_def()
         )
-        return definitions.resolve_sensor_def("publish_after_loads").evaluate_tick(context)
+        # The daemon has a reference to its instance, by which Dagster finds the partitions there are.
+        with dg.partition_loading_context(dynamic_partitions_store=self.world.instance):
+            return definitions.resolve_sensor_def("publish_after_loads").evaluate_tick(context)
 
     def carry_out(self, tick: Any) -> None:
         """Make the runs that are asked for, as Dagster's daemon would."""
