@@ -31,8 +31,8 @@ from warehouse.lake.delta import Lake
 from warehouse.publish.dbt_project import compiled
 
 BIN = Path(sys.executable).parent
-#: Differs from load to load, or is sorted by chance.
-NOT_COMPARED = {"_synced_at"}
+#: Differ from load to load: when a row was read, which stands for a deletion without a time, too.
+TIMES = {"_synced_at", "_deleted_at"}
 PATIENCE = 1800.0
 
 
@@ -130,7 +130,7 @@ def digests(home: Path) -> dict[str, str]:
         table.name: hashlib.sha256(
             "\n".join(
                 sorted(
-                    str([value for name, value in sorted(row.items()) if name not in NOT_COMPARED])
+                    str([value is None if name in TIMES else value for name, value in sorted(row.items())])
                     for row in lake.read(table, alive=False).to_pylist()
                 )
             ).encode()
