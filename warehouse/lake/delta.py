@@ -157,6 +157,11 @@ class Lake:
                 storage_options=self.storage_options,
             )
 
+    @property
+    def restriction(self) -> tuple[str, ...]:
+        """Conditions, in Delta's SQL and DuckDB's, on the rows that are asked for: none, all are."""
+        return ()
+
     @cached_property
     def objects(self) -> ObjectStore:
         """All that is below the root, whatever it is."""
@@ -201,7 +206,7 @@ class Lake:
         alive: bool = True,
     ) -> pa.Table:
         """Rows in memory, for small answers such as a semester's class ids; `alive` leaves tombstones out."""
-        conditions = [slice.predicate] if slice else []
+        conditions = [*self.restriction, *([slice.predicate] if slice else [])]
         if alive and DELETED_AT in table.lake_schema.names:
             conditions.append(f"{DELETED_AT} IS NULL")
         names = list(columns) if columns is not None else table.lake_schema.names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from copy import copy
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -12,9 +12,9 @@ from pathlib import PurePosixPath
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from warehouse.lake.delta import Lake, relative_files, scan
+from warehouse.lake.delta import Lake, relative_files
 from warehouse.lake.log_tables import Log
-from warehouse.lake.tables import DELETED_AT, SCHOOL_ID, Slice, Stored
+from warehouse.lake.tables import SCHOOL_ID, Slice, Stored
 
 _SCHOOL = re.compile(rf"(?:^|/){SCHOOL_ID.name}=(\d+)/")
 
@@ -81,25 +81,10 @@ class LakeOfSchools(Lake):
             names = sorted({*names} & {*relative_files(opened, slice)})
         return self.readable(table, names)
 
-    def read(
-        self,
-        table: Stored,
-        slice: Slice | None = None,
-        columns: Sequence[str] | None = None,
-        *,
-        alive: bool = True,
-    ) -> pa.Table:
-        """Rows of the schools in memory, as `Lake.read` has them."""
-        conditions = [self.of_schools, *([slice.predicate] if slice else [])]
-        if alive and DELETED_AT in table.lake_schema.names:
-            conditions.append(f"{DELETED_AT} IS NULL")
-        names = list(columns) if columns is not None else table.lake_schema.names
-        return scan(table, self.open(table), names, " AND ".join(conditions))
-
     @property
-    def of_schools(self) -> str:
-        """A condition, of Delta's SQL and of DuckDB's, on the rows of the schools."""
-        return f"{SCHOOL_ID.name} IN ({', '.join(map(str, sorted(self.schools)))})"
+    def restriction(self) -> tuple[str, ...]:
+        """That rows are of the schools."""
+        return (f"{SCHOOL_ID.name} IN ({', '.join(map(str, sorted(self.schools)))})",)
 
     def state_of(self, table: Stored, opened: DeltaTable) -> object:
         """What is other where the schools' rows are other. Files of a slice are replaced with its rows alone;

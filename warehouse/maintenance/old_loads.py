@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
 
@@ -30,17 +30,16 @@ def forget_loads(lake: Lake, tables: Iterable[Table], kept: timedelta) -> None:
         return
     logged = {table.name for table in tables if table.tracks_changes}
     first = f"{now() - kept:%Y-%m}"
-    months = sorted(each[MONTH] for each in lake.open(LOAD_LOG).partitions())
-    for month in months:
-        if month < first:
-            until_committed(partial(_forget, lake, logged, month))
+    old = sorted(each[MONTH] for each in lake.open(LOAD_LOG).partitions() if each[MONTH] < first)
+    last = {(row["resource"], row["slice"]): row for row in standing_rows(lake)} if old else {}
+    for month in old:
+        until_committed(partial(_forget, lake, logged, last, month))
 
 
-def _forget(lake: Lake, logged: Collection[str], month: str) -> None:
+def _forget(lake: Lake, logged: Collection[str], last: Mapping[tuple[str, str], Row], month: str) -> None:
     """Keep of a month what is still needed; no commit where that is all of it."""
     opened, mine = lake.open(LOAD_LOG), f"{MONTH} = {literal(month)}"
     rows: list[Row] = scan(LOAD_LOG, opened, LOAD_LOG.lake_schema.names, mine).to_pylist()
-    last = {(row["resource"], row["slice"]): row for row in standing_rows(lake)}
     needed = [
         row
         for row in rows

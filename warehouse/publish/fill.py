@@ -162,15 +162,10 @@ def days_have_moved(lake: Lake, days: Mapping[int, date]) -> bool:
     due then may be due by now, though no row has changed."""
     columns = ["_school_id", "started_at", "platform_day"]
     since = (now() - RECENT).strftime("%Y-%m")
-    recent = " AND ".join(["platform_day IS NOT NULL", f"{MONTH} >= '{since}'", *_of_schools(lake)])
+    recent = " AND ".join(["platform_day IS NOT NULL", f"{MONTH} >= '{since}'", *lake.restriction])
     told = scan(LOAD_LOG, lake.open(LOAD_LOG), columns, recent)
     latest = {row["_school_id"]: row["platform_day"] for row in told.sort_by("started_at").to_pylist()}
     return bool(latest.items() - days.items())
-
-
-def _of_schools(lake: Lake) -> list[str]:
-    """The condition on the rows of a lake that is asked for some schools alone."""
-    return [lake.of_schools] if isinstance(lake, LakeOfSchools) else []
 
 
 def _sources(
@@ -327,7 +322,7 @@ def _count_slices(lake: Lake, table: Table, snapshot: DeltaTable, con: duckdb.Du
 
 def _fill_log(lake: Lake, log: Log, snapshot: DeltaTable, con: duckdb.DuckDBPyConnection) -> None:
     view(con, "of_all", lake.files_of(log, snapshot), log.row_schema, hive=True)
-    mine = " AND ".join(_of_schools(lake)) or "true"
+    mine = " AND ".join(lake.restriction) or "true"
     con.register("held", con.table("of_all").filter(mine))
     query = LAST_ATTEMPTS if log == LOAD_LOG else "FROM held"
     create_table(con, f"quality.{log.name}", query, log.comment, comments(log.columns))

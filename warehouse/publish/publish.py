@@ -20,6 +20,7 @@ from warehouse.identifiers import literal
 from warehouse.lake.log_tables import STANDINGS, Log
 from warehouse.lake.tables import TIMESTAMP, Column
 from warehouse.load.load_log import now
+from warehouse.published.manifest import NAME
 
 FILE = "campus.duckdb"
 
@@ -84,7 +85,7 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
     folder = home / "generations"
     folder.mkdir(parents=True, exist_ok=True)
     published_at = now()
-    name = published_at.strftime("%Y%m%dT%H%M%S.%f")
+    name = published_at.strftime(NAME)
     sealed(path, name, published_at, models_version)
     path.chmod(0o444)
     flush(path)
