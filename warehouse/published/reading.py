@@ -42,10 +42,25 @@ def opened_shards(
     shards: Shards, config: Config | None = None
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Manifest]]:
     """The same of shards, and the manifest that is read."""
-    found, files = _files(shards)
-    with closing(duckdb.connect(config=dict(config or {}))) as con:
-        show_as_one(con, found, files)
+    con, found = _attached(shards, config)
+    with closing(con):
         yield con, found
+
+
+def _attached(shards: Shards, config: Config | None) -> tuple[duckdb.DuckDBPyConnection, Manifest]:
+    """A connection to the files of one manifest. Between its reading and theirs they may go."""
+    for attempt in range(1, ATTEMPTS + 1):
+        found, files = _files(shards)
+        con = duckdb.connect(config=dict(config or {}))
+        try:
+            show_as_one(con, found, files)
+        except duckdb.IOException:
+            con.close()
+            if attempt == ATTEMPTS or all(file.exists() for file in files.values()):
+                raise
+        else:
+            return con, found
+    raise AssertionError("the last attempt returns or raises")
 
 
 def files_of(published: Published, schools: Sequence[int]) -> list[tuple[Path, list[int]]]:
