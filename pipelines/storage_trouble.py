@@ -48,11 +48,17 @@ def is_full(words: str) -> bool:
     return FULL.search(words) is not None
 
 
+def store_trouble(said: str) -> str:
+    """What is wrong with an object store by the words of an error, and what to do, as the end of a
+    sentence."""
+    return next((words for sign, words in STORE_TROUBLE if re.search(sign, said)), STORE_AWAY)
+
+
 def store_in_words(said: str) -> str | None:
     """What to say of a failure that, by its words, comes of the object store; None: it does not."""
     if not STORE.search(said):
         return None
-    trouble = next((words for sign, words in STORE_TROUBLE if re.search(sign, said)), STORE_AWAY)
+    trouble = store_trouble(said)
     return f"the object store of the lake (CAMPUS_LAKE) {trouble}. Then run the same command again: {KEPT}"
 
 

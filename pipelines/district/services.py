@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from amqp.exceptions import AMQPError
@@ -22,42 +23,78 @@ PATIENCE = 5
 TROUBLE = (SQLAlchemyError, AMQPError, KombuError, RedisError, OSError, ValueError)
 
 
+@dataclass(frozen=True)
+class Service:
+    """One of them. `variable`: what names its address; `example`: what to install, and how that looks;
+    `ask`: whether it answers at this address, else it raises one of TROUBLE."""
+
+    name: str
+    variable: str
+    needed: bool
+    example: str
+    ask: Callable[[str], None]
+
+    def why_not(self, address: str) -> str | None:
+        """Why it does not answer, without its address; None: it does."""
+        try:
+            self.ask(address)
+        except TROUBLE as error:
+            name = self.variable
+            why = " ".join(str(getattr(error, "orig", None) or error).split()).replace(address, name)
+            return f"{name} names a server that does not answer ({why}): start it, or mend {name}."
+        return None
+
+
 def what_is_missing(settings: Settings) -> list[str]:
     """What is to be installed, started or set before workers can run, a sentence each."""
-    asked: list[tuple[str, bool, str, Callable[[str], None]]] = [
-        (
-            POSTGRES_URL,
-            True,
-            "PostgreSQL (Debian: apt install postgresql), as postgresql+psycopg2://USER:PASSWORD@HOST/DATABASE",
-            _postgres,
-        ),
-        (
-            BROKER_URL,
-            True,
-            "RabbitMQ (Debian: apt install rabbitmq-server), as amqp://USER:PASSWORD@HOST:5672/VHOST",
-            _broker,
-        ),
-        (RESULT_URL, False, "Redis (Debian: apt install redis-server), as redis://HOST:6379/0", _redis),
-    ]
-    given = {
-        POSTGRES_URL: settings.postgres_url,
-        BROKER_URL: settings.broker_url,
-        RESULT_URL: settings.result_url,
-    }
     found = []
-    for name, needed, what, ask in asked:
-        secret = given[name]
-        address = os.environ.get(name) if secret is None else secret.get_secret_value()
-        if address is None:
-            if needed:
-                found.append(f"{name} is not set: it names a {what}.")
-            continue
-        try:
-            ask(address)
-        except TROUBLE as error:
-            why = " ".join(str(getattr(error, "orig", None) or error).split()).replace(address, name)
-            found.append(f"{name} names a server that does not answer ({why}): start it, or mend {name}.")
-    return found
+    for service, address in services(settings):
+        if address is not None:
+            found.append(service.why_not(address))
+        elif service.needed:
+            found.append(f"{service.variable} is not set: it names a {service.example}.")
+    return [words for words in found if words]
+
+
+def services(settings: Settings) -> list[tuple[Service, str | None]]:
+    """Each of them, and where the settings say that it is; None: nowhere."""
+    found = [
+        (
+            Service(
+                "Postgres",
+                POSTGRES_URL,
+                True,
+                "PostgreSQL (Debian: apt install postgresql), as "
+                "postgresql+psycopg2://USER:PASSWORD@HOST/DATABASE",
+                _postgres,
+            ),
+            settings.postgres_url,
+        ),
+        (
+            Service(
+                "The broker",
+                BROKER_URL,
+                True,
+                "RabbitMQ (Debian: apt install rabbitmq-server), as amqp://USER:PASSWORD@HOST:5672/VHOST",
+                _broker,
+            ),
+            settings.broker_url,
+        ),
+        (
+            Service(
+                "What keeps the results of Celery",
+                RESULT_URL,
+                False,
+                "Redis (Debian: apt install redis-server), as redis://HOST:6379/0",
+                _redis,
+            ),
+            settings.result_url,
+        ),
+    ]
+    return [
+        (service, os.environ.get(service.variable) if secret is None else secret.get_secret_value())
+        for service, secret in found
+    ]
 
 
 def _postgres(address: str) -> None:

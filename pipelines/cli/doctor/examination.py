@@ -11,6 +11,7 @@ from pipelines.cli.display import console
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
+from pipelines.cli.doctor.services import examine_services, examine_store
 from pipelines.cli.doctor.writes import examine_inbox, examine_writes
 from pipelines.lake import lake_of
 from pipelines.of_schools import alike, named
@@ -52,6 +53,11 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
         check_home(settings)
     except SettingsError as error:
         yield Finding(False, f"{error}.")
+    for finding in examine_services(settings):
+        yield finding
+    store = examine_store(settings)
+    if store is not None:
+        yield store
     with open_platform(settings) as platform:
         # A doctor's patience is short: an overloaded platform is a finding, not something to wait for.
         config = replace(platform, max_attempts=2, retry_after_cap=5)
@@ -60,7 +66,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
                 yield finding
     for finding in (*examine_inbox(settings), *examine_pushes(settings)):
         yield finding
-    for line in _drift(settings):
+    for line in _drift(settings) if store is None or store.good else []:
         yield Finding(
             None, f"New since the sync before the last one: {line}. It is kept in _extra; see quality.drift."
         )
