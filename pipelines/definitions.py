@@ -10,6 +10,7 @@ from assets.shards import district_asset
 from loading.runtime import Runtime
 from pipelines.automation import loads_after_discovery, nightly, publish_after_loads
 from pipelines.district.queues import FOR_BUILDS
+from pipelines.district.starting import runs_without_a_worker
 from pipelines.export_automation import export_definitions
 from pipelines.nights.loads import BASE_DATA, LOADS
 from pipelines.nights.school_night import SCHOOL_NIGHT, school_night
@@ -58,7 +59,8 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     morning = morning_definitions(settings)
     writes = writes_definitions(settings)
     loads = load_definitions(settings, runtime)
-    return dg.Definitions.merge(loads, publication, exports, pushes, morning, writes)
+    watch = dg.Definitions(sensors=[runs_without_a_worker()] if settings.broker_url else [])
+    return dg.Definitions.merge(loads, publication, exports, pushes, morning, writes, watch)
 
 
 def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:

@@ -6,7 +6,7 @@ from typing import Any, Self
 import dagster as dg
 
 from assets.resource_assets import HALTED_TAG
-from pipelines.district.queues import BUILD, PLATFORM_TAG, QUEUE_TAG, TASK_TAG
+from pipelines.district.queues import AGAIN_TAG, BUILD, PLATFORM_TAG, QUEUE_TAG, TASK_TAG
 from pipelines.interrupted import PROCESS_TAG
 
 LAUNCHER_TAG = "campus/launched_by"
@@ -15,8 +15,8 @@ LAUNCHER_TAG = "campus/launched_by"
 COMMAND = "campus "
 #: On a run that reads a file for the platform: the file needs no other run.
 FINAL_TAG = "campus/final"
-#: What is true of one run alone.
-OF_ONE_RUN = (PROCESS_TAG, HALTED_TAG, FINAL_TAG, TASK_TAG)
+#: What is true of one run alone, and what another try of it says instead.
+OF_ONE_RUN = {PROCESS_TAG: "", HALTED_TAG: "", FINAL_TAG: "", TASK_TAG: "", AGAIN_TAG: "false"}
 A_PERSON = "a person in the UI"
 
 
@@ -54,7 +54,7 @@ class NamedLaunches(dg.QueuedRunCoordinator):
 def launch_tags(tags: Mapping[str, str]) -> dict[str, str]:
     """The tags of a run that is launched now, by those that Dagster gave it. One that is executed again has
     the tags of the one before, whose process and end are not its own."""
-    return {LAUNCHER_TAG: _launcher(tags)} | {name: "" for name in OF_ONE_RUN if name in tags}
+    return {LAUNCHER_TAG: _launcher(tags)} | {name: none for name, none in OF_ONE_RUN.items() if name in tags}
 
 
 def is_of_a_command(tags: Mapping[str, str]) -> bool:

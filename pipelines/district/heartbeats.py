@@ -7,10 +7,15 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
+import dagster as dg
+from dagster_postgres.utils import DagsterPostgresException
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.shared.database import MAKING, engine_of
 
+#: How a Postgres that is away shows; what Dagster raises after its own tries is no DagsterError.
+NO_ANSWER = (SQLAlchemyError, dg.DagsterError, DagsterPostgresException)
 #: Seconds between two beats.
 BEAT = 10.0
 #: Seconds without a beat after which a process is taken to be gone.
@@ -111,6 +116,10 @@ class Watch:
         last.silent += min(now - last.looked, LOOK_COUNTS)
         last.looked = now
         return last.silent, beat
+
+    def look_anew(self, run_id: str) -> None:
+        """What a run was silent so far does not count."""
+        self._seen.pop(run_id, None)
 
     def give_up(self, run_id: str) -> None:
         """Take a run to be dead, and look after it no longer."""

@@ -10,17 +10,28 @@ from functools import cache
 from typing import Any
 
 import dagster as dg
+from amqp.exceptions import AMQPError
 from celery.exceptions import DuplicateTaskNameWarning
 from celery.result import denied_join_result
 from dagster_celery.launcher import CeleryRunLauncher
+from kombu.exceptions import OperationalError
 
 from assets.dagster_private import CheckRunHealthResult, WorkerStatus
 from pipelines.district.heartbeats import SILENT, Heartbeats, Watch
+from pipelines.district.queues import QUEUE_TAG
 from pipelines.instance import POSTGRES_URL
 
+#: What a broker that is away, or has no such queue, raises.
+NO_BROKER = (OperationalError, AMQPError, OSError)
+#: Seconds for which the broker is asked.
+PATIENCE = 5
 GONE = (
     "{worker} has not been heard of for {seconds:.0f} seconds: it was killed, or its machine is down or cut "
     "off. What the run committed is kept, and another worker goes on."
+)
+LOST = (
+    "For {seconds:.0f} seconds no worker has had this run, and it does not wait at the broker either: its "
+    "message was lost, or the worker that took it was killed before it could begin. It is handed out again."
 )
 
 
@@ -42,11 +53,26 @@ class WatchedCeleryLauncher(CeleryRunLauncher):
         watch = watch_of(os.environ[POSTGRES_URL])
         silent, beat = watch.look(run.run_id)
         waits = beat is None and run.status == dg.DagsterRunStatus.STARTING
-        if silent >= SILENT and not waits:
+        if waits and self._may_wait(run):
+            watch.look_anew(run.run_id)
+        elif silent >= SILENT:
             watch.give_up(run.run_id)
             worker = f"The worker {beat.worker}" if beat else "The worker of this run"
-            return CheckRunHealthResult(WorkerStatus.FAILED, GONE.format(worker=worker, seconds=silent))
+            words = LOST if waits else GONE
+            return CheckRunHealthResult(WorkerStatus.FAILED, words.format(worker=worker, seconds=silent))
         return CheckRunHealthResult(WorkerStatus.RUNNING)
+
+    def _may_wait(self, run: dg.DagsterRun) -> bool:
+        """Whether the message of a run may be at the broker still: something waits there, or nobody can
+        tell."""
+        queue = run.tags.get(QUEUE_TAG, self.default_queue)
+        try:
+            with self.celery.connection_for_read() as connection:
+                connection.ensure_connection(max_retries=1, timeout=PATIENCE)
+                told = connection.default_channel.queue_declare(queue, passive=True)
+        except NO_BROKER:
+            return True
+        return bool(told.message_count)
 
     def terminate(self, run_id: str) -> bool:
         """Have a run end: its process looks at what is wanted of it with each beat."""

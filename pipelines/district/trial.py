@@ -12,10 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
-from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.district import programs
-from pipelines.district.heartbeats import Heartbeats
+from pipelines.district.heartbeats import NO_ANSWER, Heartbeats
 from pipelines.due import SCHOOL_TAG
 from pipelines.interrupted import INTERRUPTED, UNFINISHED
 
@@ -103,7 +102,7 @@ class Trial:
             records = self.instance.get_run_records(
                 dg.RunsFilter(updated_after=self.begun), limit=500, order_by="update_timestamp"
             )
-        except (SQLAlchemyError, dg.DagsterError):
+        except NO_ANSWER:
             self.tell("Postgres does not answer; runs wait for it.")
             return
         for record in reversed(records):

@@ -19,7 +19,7 @@ from dagster_shared.serdes import unpack_value
 import pipelines.definitions  # noqa: F401
 from pipelines.district.heartbeats import Heartbeats
 from pipelines.district.launcher import WatchedCeleryLauncher
-from pipelines.district.signs import beat_until, wait_for_postgres
+from pipelines.district.signs import HEARTBEAT, beat_until, try_again_where_cut_off, wait_for_postgres
 from pipelines.instance import POSTGRES_URL, open_instance
 from pipelines.settings import SettingsError, load_settings
 
@@ -82,9 +82,10 @@ class RunTask(Task):  # type: ignore[misc]
         told: Any = unpack_value(kwargs["execute_job_args_packed"])
         beats, end, worker = Heartbeats(os.environ[POSTGRES_URL]), threading.Event(), self.request.hostname
         thread = threading.Thread(
-            target=beat_until, args=(end, beats, told.run_id, worker), daemon=True, name="heartbeat"
+            target=beat_until, args=(end, beats, told.run_id, worker), daemon=True, name=HEARTBEAT
         )
         thread.start()
+        try_again_where_cut_off(told.run_id)
         self._beating = end, thread
 
     def after_return(

@@ -15,7 +15,7 @@ T = TypeVar("T")
 #: Seconds after which one that was away is tried again, and for which an answer is waited for.
 AWAY = 30.0
 PATIENCE = 3
-#: What these connections call themselves.
+#: What these connections and their engine call themselves.
 APPLICATION = "campus shared"
 #: Unlogged: all of it can be found out anew, and nothing waits for the disk.
 TABLE = "CREATE UNLOGGED TABLE IF NOT EXISTS campus_shared (name text PRIMARY KEY, content bytea NOT NULL)"
@@ -113,4 +113,4 @@ def engine_of(url: str) -> Engine:
         "application_name": APPLICATION,
         "options": f"-c statement_timeout={PATIENCE}s -c lock_timeout={PATIENCE}s",
     }
-    return create_engine(make_url(url), connect_args=limits, pool_pre_ping=True)
+    return create_engine(make_url(url), connect_args=limits, pool_pre_ping=True, logging_name=APPLICATION)

@@ -12,19 +12,28 @@ from types import SimpleNamespace
 
 import dagster as dg
 import pytest
-from broker import broker, waiting
+from broker import broker, lose, waiting
 from held_job import held_job
 from postgres import Postgres, postgres
+from sqlalchemy import Engine, create_engine, text
 
 from assets.dagster_private import WorkerStatus
+from pipelines.automation import WILL_RETRY_TAG
 from pipelines.district import launcher as launching
 from pipelines.district.heartbeats import Heartbeats, Watch
 from pipelines.district.queues import BUILD, QUEUE_TAG
+from pipelines.district.starting import runs_without_a_worker
 from pipelines.instance import POSTGRES_URL, open_instance
 from pipelines.settings import load_settings
 
 PATIENCE = 90.0
 CAMPUS = Path(sys.executable).parent / "campus"
+FAILED = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE])
+#: Ends the connections whose statements wait for a lock.
+CUT_OFF = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE wait_event_type = 'Lock' AND query LIKE 'INSERT%'
+"""
 SHARED = Path(__file__).parents[1] / "shared"
 
 
@@ -74,6 +83,11 @@ class District:
         run = self.instance.get_run_by_id(run_id)
         assert run is not None
         return run.status
+
+    def health(self, run_id: str) -> WorkerStatus:
+        run = self.instance.get_run_by_id(run_id)
+        assert run is not None
+        return self.instance.run_launcher.check_run_worker_health(run).status
 
     def wait(self, until: Callable[[], object], what: str) -> None:
         ends = time.monotonic() + PATIENCE
@@ -135,23 +149,61 @@ def test_a_killed_worker_is_found_out_and_a_cancelled_run_ends(
     district.wait(lambda: district.begun(killed), "a worker begins")
     district.wait(lambda: watch.beats.all(), "it gives signs of life")
 
-    def health(run_id: str) -> WorkerStatus:
-        run = district.instance.get_run_by_id(run_id)
-        assert run is not None
-        return district.instance.run_launcher.check_run_worker_health(run).status
-
-    assert health(killed) == WorkerStatus.RUNNING
+    assert district.health(killed) == WorkerStatus.RUNNING
     os.kill(worker.pid, signal.SIGKILL)
     [process] = district.begun(killed)
     district.wait(lambda: not Path(f"/proc/{process}").exists(), "the run dies with its worker")
-    district.wait(lambda: health(killed) == WorkerStatus.FAILED, "the silence is noticed")
+    district.wait(lambda: district.health(killed) == WorkerStatus.FAILED, "the silence is noticed")
     assert watch.beats.all() == {} and watch.beats.beat(killed, "a worker that was cut off")
     waits = district.launch()
-    assert health(waits) == WorkerStatus.RUNNING
+    district.wait(lambda: waiting(district.address, "load"), "it is at the broker")
+    assert district.health(waits) == WorkerStatus.RUNNING
     time.sleep(2.5)
-    assert health(waits) == WorkerStatus.RUNNING, "a run that waits for a worker is not dead"
+    assert district.health(waits) == WorkerStatus.RUNNING, "a run that waits for a worker is not dead"
     district.start_worker()
     district.wait(lambda: district.begun(waits), "another worker begins the next")
     assert district.instance.run_launcher.terminate(waits)
     district.wait(lambda: district.status(waits) == dg.DagsterRunStatus.CANCELED, "it ends when it is told")
     assert [len(district.begun(run)) for run in (killed, waits)] == [1, 1]
+
+
+def test_a_run_that_nobody_began_is_found_out_and_one_that_waits_is_left(
+    district: District, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launching, "SILENT", 2.0)
+    watch = Watch(Heartbeats(district.server.url))
+    monkeypatch.setattr(launching, "watch_of", lambda _: watch)
+    look = runs_without_a_worker()
+
+    def failed() -> set[str]:
+        look.evaluate_tick(dg.build_sensor_context(instance=district.instance))
+        return {run.run_id for run in district.instance.get_runs(FAILED)}
+
+    lost, died = district.launch(), district.launch()
+    watch.beats.beat(died, "a worker that took it and died")
+    district.wait(lambda: failed() == {died}, "its silence is noticed")
+    district.wait(lambda: waiting(district.address, "load"), "its message is at the broker")
+    assert failed() == {died}
+    lose(district.address, "load")
+    district.wait(lambda: failed() == {lost, died}, "nobody has the other one")
+
+
+def test_a_run_that_postgres_cuts_off_in_a_statement_is_tried_again(district: District) -> None:
+    run_id = district.launch()
+    district.start_worker()
+    district.wait(lambda: district.begun(run_id), "it begins")
+    engine = create_engine(district.server.url)
+    with engine.begin() as connection:
+        connection.execute(text("LOCK TABLE event_logs IN EXCLUSIVE MODE"))
+        (district.folder / "go").touch()
+        district.wait(lambda: _done(engine, CUT_OFF), "a statement of the run waits")
+    engine.dispose()
+    district.wait(lambda: district.status(run_id) == dg.DagsterRunStatus.FAILURE, "it fails")
+    run = district.instance.get_run_by_id(run_id)
+    assert run is not None and run.tags[WILL_RETRY_TAG] == "true"
+
+
+def _done(engine: Engine, statement: str) -> object:
+    """What a statement gives, in a transaction of its own."""
+    with engine.begin() as connection:
+        return connection.execute(text(statement)).all()

@@ -33,6 +33,11 @@ def waiting(address: str, queue: str) -> int:
     return next((int(row[1]) for row in rows if row[0] == queue), 0)
 
 
+def lose(address: str, queue: str) -> None:
+    """Have the messages vanish that wait in a queue."""
+    _control("purge_queue", "--vhost", address.rpartition("/")[2], queue)
+
+
 def _control(*arguments: str) -> str:
     command = ["rabbitmqctl", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
