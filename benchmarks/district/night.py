@@ -6,10 +6,11 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import dagster as dg
 from sqlalchemy import create_engine, make_url, text
@@ -18,8 +19,10 @@ from benchmarks.district.shared import POSTGRES
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
 from loading.tables import TABLES
+from pipelines.automation import about_to_be_retried
 from pipelines.definitions import DISCOVERY
 from pipelines.district.config import BROKER_URL
+from pipelines.district.heartbeats import NO_ANSWER
 from pipelines.district.trial import Trial, trial
 from pipelines.instance import POSTGRES_URL, open_instance
 from pipelines.interrupted import UNFINISHED
@@ -56,11 +59,19 @@ class Night:
 
 
 @contextmanager
-def environment(home: Path, platform: RunningSimulator, postgres: str = POSTGRES) -> Iterator[str]:
+def environment(
+    home: Path,
+    platform: RunningSimulator,
+    postgres: str = POSTGRES,
+    *,
+    ports: tuple[int | None, int] = (None, 5672),
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[str]:
     """A database and a virtual host of its own, named in the environment with the rest; yields the
-    database's address."""
+    database's address. ports: by which Postgres (None: its own) and RabbitMQ are reached; more: settings."""
     name = f"campus_{uuid.uuid4().hex[:12]}"
-    address = make_url(postgres).set(database=name).render_as_string(hide_password=False)
+    there = make_url(postgres).set(database=name)
+    address = there.set(port=ports[0] or there.port).render_as_string(hide_password=False)
     before = dict(os.environ)
     _sql(postgres, f"CREATE DATABASE {name}")
     _rabbitmq("add_vhost", name)
@@ -68,7 +79,8 @@ def environment(home: Path, platform: RunningSimulator, postgres: str = POSTGRES
     os.environ |= platform_environment(home, platform) | {
         "DAGSTER_HOME": str(home / "dagster"),
         POSTGRES_URL: address,
-        BROKER_URL: f"amqp://guest:guest@127.0.0.1:5672/{name}",
+        BROKER_URL: f"amqp://guest:guest@127.0.0.1:{ports[1]}/{name}",
+        **more,
     }
     try:
         yield address
@@ -113,18 +125,28 @@ def night(
         while True:
             running.look()
             meanwhile(running)
-            runs = list(instance.get_run_records(dg.RunsFilter(job_name=SCHOOL_NIGHT)))
-            unfinished = any(record.dagster_run.status in UNFINISHED for record in runs)
-            if ends(runs) if ends else len(runs) >= schools and not unfinished:
-                return Night(runs)
+            with suppress(*NO_ANSWER):
+                runs = list(instance.get_run_records(dg.RunsFilter(job_name=SCHOOL_NIGHT)))
+                if ends(runs) if ends else _is_over(instance, runs, schools):
+                    return Night(runs)
             if time.monotonic() > until:
                 raise SystemExit("the night does not end: see the folder `district` of its home")
             time.sleep(1)
 
 
-def digests(home: Path) -> dict[str, str]:
-    """What the lake of a home holds, a digest a table."""
-    lake = Lake(str(home / "lake"))
+def _is_over(instance: dg.DagsterInstance, runs: list[dg.RunRecord], schools: int) -> bool:
+    """Whether all of the runs have ended, and none is to be tried again."""
+    unfinished = any(record.dagster_run.status in UNFINISHED for record in runs)
+    return len(runs) >= schools and not unfinished and not about_to_be_retried(instance)
+
+
+def lake_in(home: Path) -> Lake:
+    """The lake of a home, where the settings name no other place."""
+    return Lake(str(home / "lake"))
+
+
+def digests(lake: Lake) -> dict[str, str]:
+    """What a lake holds, a digest a table."""
     tables = [*(TABLES | {"v1_users": users_table(lake)}).values(), *planned_tables(lake)]
     return {
         table.name: hashlib.sha256(

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from benchmarks.district.night import BIN, Night, digests, environment, night, platform_environment
+from benchmarks.district.night import BIN, Night, digests, environment, lake_in, night, platform_environment
 from benchmarks.district.shared import POSTGRES
 from pipelines.instance import POSTGRES_URL
 from simulator.process import RunningSimulator, running
@@ -47,9 +47,9 @@ def load(folder: Path, schools: int, students: int, latency: float, postgres: st
         print(f"2 workers against one: {nights[1].seconds / nights[2].seconds:.2f} times as fast", flush=True)
         settings = platform_environment(folder / "sync", platform)
         subprocess.run([BIN / "campus", "sync"], check=True, env=os.environ | settings, capture_output=True)
-    expected = digests(folder / "sync")
+    expected = digests(lake_in(folder / "sync"))
     for workers in (1, 2):
-        found = digests(folder / str(workers))
+        found = digests(lake_in(folder / str(workers)))
         differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
         print(f"{workers} workers: {len(found)} tables, other than by campus sync: {differ or 'none'}")
 
