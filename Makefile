@@ -19,7 +19,7 @@ demo: setup
 test: check old-duckdb
 	$(BIN)/pytest --numprocesses 2
 
-# Kills at seeded moments, a disk that fills up, a database that goes away: they take minutes (tests/faults).
+# Kills at seeded moments, a full disk, servers that go away, and the lake in an object store: minutes.
 faults: setup
 	$(BIN)/pytest tests/faults tests/warehouse --numprocesses 2 -m faults
 

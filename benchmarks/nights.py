@@ -25,7 +25,7 @@ from warehouse.lake.log_tables import LOAD_LOG, LOGS
 
 #: What changes between two nights, and a field of it that is text.
 CHANGED = {"students": "name", "grades": "review", "scores": "review"}
-COLUMNS = ("requests", "MB read", "CPU s", "s", "peak MB", "home MB", "log MB", "log commits")
+COLUMNS = ("requests", "MB read", "CPU s", "s", "peak MB", "home MB", "log MB", "log commits", "commits")
 
 
 def main() -> None:
@@ -81,6 +81,7 @@ def night(platform: RunningSimulator, home: Path, *, loads_only: bool) -> dict[s
         "home MB": _size(home) / 1e6,
         "log MB": sum(_size(Path(lake.uri(log))) for log in LOGS) / 1e6,
         "log commits": sum(lake.version(log) for log in LOGS),
+        "commits": _commits(home / "lake"),
     }
 
 
@@ -113,6 +114,14 @@ def _bytes_read(lake: Lake) -> int:
     rows = lake.read(LOAD_LOG, columns=["sync_id", "finished_at", "bytes"]).to_pylist()
     last = max(rows, key=lambda row: row["finished_at"])["sync_id"]
     return sum(row["bytes"] or 0 for row in rows if row["sync_id"] == last)
+
+
+def _commits(lake: Path) -> int:
+    """To all tables, their making included."""
+    numbers: dict[Path, int] = {}
+    for entry in lake.rglob("_delta_log/*.json"):
+        numbers[entry.parent] = max(numbers.get(entry.parent, 0), int(entry.stem) + 1)
+    return sum(numbers.values())
 
 
 def _size(folder: Path) -> int:

@@ -1,16 +1,18 @@
 """A night that survives its faults: a store that answers 503, a killed worker, no broker and no Postgres.
 
-    .venv/bin/python -m benchmarks.district.faults [--schools 4] [--students 12] [--without]
+    .venv/bin/python -m benchmarks.district.faults [--schools 4] [--students 12] [--share 1] [--without]
 
-Two workers on PostgreSQL, RabbitMQ, Redis and an S3 server of moto's; the first three run on this machine
-(Debian: `postgresql`, `rabbitmq-server`, `redis-server`). What has only this night's connections cut are the
-ways to Postgres and the broker, so that others who use them notice nothing. Each fault falls into a load. In
-the end the tables are compared with those of `campus sync` on a disk, and the load log is looked through for
-what was read again though it was committed and logged when the worker died. --without: no faults.
+Two workers on a PostgreSQL, a RabbitMQ, a Redis and an S3 server of its own, started from what is
+installed (Debian: `postgresql`, `rabbitmq-server`, `redis-server`; moto): the broker and Postgres are killed
+and started again. Each fault falls into a load. In the end the tables are compared with those of
+`campus sync` on a disk, and the load log is looked through for what was read again though it was committed
+and logged when the worker died. --share: of the seconds for which each is away; --without: no faults. Exit
+status 1: something is not as it should be.
 """
 
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -19,40 +21,50 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Timer
 
 import dagster as dg
-from sqlalchemy import make_url
 
-from benchmarks.district.night import BIN, Night, digests, environment, lake_in, night, platform_environment
-from benchmarks.district.shared import POSTGRES
+from benchmarks.district.night import (
+    BIN,
+    Night,
+    digests,
+    lake_in,
+    night,
+    platform_environment,
+    settings_of_a_district,
+)
 from pipelines.district.config import RESULT_URL
 from pipelines.district.heartbeats import NO_ANSWER
 from pipelines.district.trial import Trial
-from pipelines.instance import POSTGRES_URL
 from pipelines.lake import lake_of
 from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.settings import load_settings
 from simulator.process import RunningSimulator, running
 from tests.shared.object_store import BUCKET, ObjectStore, object_store
-from tests.shared.wire import Wire, wire
+from tests.shared.own_servers import Server, rabbitmq, redis
+from tests.shared.postgres import Postgres, postgres
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOAD_LOG
 from warehouse.load.log_writer import standing_rows
 
-POSTGRES_PORT, BROKER_PORT, REDIS_PORT = 5432, 5672, 6379
 #: Seconds for which each is away, and between the end of one fault and the next.
 STORE_AWAY, BROKER_AWAY, POSTGRES_AWAY, PAUSE = 60.0, 20.0, 30.0, 15.0
+#: Seconds within which a dead worker has to be noticed; those without Postgres, when nobody can look, aside.
+NOTICED = 120.0
 
 
 @dataclass
 class Faults:
     """Faults in their order: each begins while a school is loaded, some seconds after the one before.
 
-    `done`: what happened, and when (seconds since the epoch). `held`: what was committed and logged when the
-    worker died."""
+    `done`: what happened, and when (seconds since the epoch). `killed`: the run that lost its worker, and
+    `held`: what was committed and logged when it did."""
 
     pending: list[Callable[[Trial], float]]
-    done: list[tuple[str, float]] = field(default_factory=list)
+    pause: float
+    done: dict[str, float] = field(default_factory=dict)
+    killed: str = ""
     held: set[tuple[str, str]] = field(default_factory=set)
     _next: float = 0.0
 
@@ -60,14 +72,14 @@ class Faults:
         """Have the next fault happen, if it is its time."""
         if self.pending and time.monotonic() >= self._next and _loading(district):
             fault = self.pending.pop(0)
-            self.done.append((fault.__name__, time.time()))
-            self._next = time.monotonic() + fault(district) + PAUSE
+            self.done[fault.__name__] = time.time()
+            self._next = time.monotonic() + fault(district) + self.pause
 
     def worker_killed(self, district: Trial) -> float:
         """Kill a worker that is at a school, and its child. It is stopped first, so that it is certain what
         it had committed."""
-        name = _loading(district)[0].partition("@")[0]
-        worker = next(one for one in district.programs if one.log.stem == name)
+        self.killed, name = next(iter(_loading(district).items()))
+        worker = next(one for one in district.programs if one.log.stem == name.partition("@")[0])
         worker.send(signal.SIGSTOP)
         rows = standing_rows(lake_of(load_settings()))
         self.held = {(row["resource"], row["slice"]) for row in rows if row["status"] == "ok"}
@@ -77,43 +89,56 @@ class Faults:
 
 @dataclass(frozen=True)
 class Services:
-    """What a district stands on, as far as it can be taken away."""
+    """What a district stands on, as far as it can be taken away. `share`: of the seconds for which it is."""
 
-    postgres: Wire
-    broker: Wire
+    postgres: Postgres
+    broker: Server
     store: ObjectStore
+    share: float
+    _timers: list[Timer] = field(default_factory=list)
 
     def store_away(self, _: Trial) -> float:
         """The store answers everything with 503."""
-        self.store.fail(STORE_AWAY)
-        return STORE_AWAY
+        self.store.fail(STORE_AWAY * self.share)
+        return STORE_AWAY * self.share
 
     def broker_away(self, _: Trial) -> float:
-        """Connections to the broker are cut and refused."""
-        self.broker.cut(BROKER_AWAY)
-        return BROKER_AWAY
+        """The broker is killed, and started again."""
+        return self._away(self.broker, BROKER_AWAY * self.share)
 
     def postgres_away(self, _: Trial) -> float:
-        """Connections to Postgres are cut and refused."""
-        self.postgres.cut(POSTGRES_AWAY)
-        return POSTGRES_AWAY
+        """Postgres is killed, and started again."""
+        return self._away(self.postgres, POSTGRES_AWAY * self.share)
+
+    def _away(self, server: Server | Postgres, seconds: float) -> float:
+        server.stop()
+        timer = Timer(seconds, server.start)
+        timer.start()
+        self._timers.append(timer)
+        return seconds
+
+    def wait(self) -> None:
+        """Wait until all are back."""
+        for timer in self._timers:
+            timer.join()
 
 
 @contextmanager
-def district(home: Path, platform: RunningSimulator, postgres: str) -> Iterator[tuple[str, Services]]:
-    """A district of its own, named in the environment; yields its database's address, too."""
-    postgres_port = make_url(postgres).port or POSTGRES_PORT
-    with wire(postgres_port) as to_postgres, wire(BROKER_PORT) as to_broker, object_store() as store:
-        results = f"redis://127.0.0.1:{REDIS_PORT}/0"
+def district(home: Path, platform: RunningSimulator, share: float) -> Iterator[Services]:
+    """A district of its own, named in the environment."""
+    with postgres() as database, rabbitmq() as (server, broker), redis() as results, object_store() as store:
         more = store.environment | {RESULT_URL: results, "CAMPUS_LAKE": f"s3://{BUCKET}/lake"}
-        ports = to_postgres.port, to_broker.port
-        with environment(home, platform, postgres, ports=ports, more=more) as address:
-            yield address, Services(to_postgres, to_broker, store)
+        services = Services(database, server, store, share)
+        with settings_of_a_district(home, platform, database.url, broker, more):
+            try:
+                yield services
+            finally:
+                services.wait()
 
 
 def asked_again(lake: Lake, faults: Faults) -> list[tuple[str, str]]:
     """What was read after the worker's death though it had been committed and logged before."""
-    died = next((at for name, at in faults.done if name == "worker_killed"), None)
+    died = faults.done.get("worker_killed")
     if died is None:
         return []
     columns = ["resource", "slice", "started_at"]
@@ -128,11 +153,18 @@ def asked_again(lake: Lake, faults: Faults) -> list[tuple[str, str]]:
     )
 
 
-def by_sync(home: Path, platform: RunningSimulator) -> dict[str, str]:
-    """The digests of what `campus sync` loads into a home of its own."""
+def by_sync(home: Path, platform: RunningSimulator, compiled: Path) -> dict[str, str]:
+    """The digests of what `campus sync` loads into a home of its own. compiled: models that need not be."""
+    shutil.copytree(compiled, home / "dbt")
     settings = platform_environment(home, platform)
     subprocess.run([BIN / "campus", "sync"], check=True, env=os.environ | settings, capture_output=True)
     return digests(lake_in(home))
+
+
+def noticed(had: Night, faults: Faults) -> float:
+    """Seconds until the run of the killed worker was reported as failed."""
+    [end] = [record.end_time for record in had.runs if record.dagster_run.run_id == faults.killed]
+    return (end or float("inf")) - faults.done["worker_killed"]
 
 
 def main() -> None:
@@ -141,39 +173,46 @@ def main() -> None:
     arguments.add_argument("--schools", type=int, default=4)
     arguments.add_argument("--students", type=int, default=12)
     arguments.add_argument("--latency", type=float, default=0.1)
+    arguments.add_argument("--share", type=float, default=1.0)
     arguments.add_argument("--without", action="store_true")
     options = arguments.parse_args()
-    postgres = os.environ.pop(POSTGRES_URL, POSTGRES)
     late = {"kind": "slow", "seconds": options.latency}
     with (
         tempfile.TemporaryDirectory() as folder,
         running(schools=options.schools, students=options.students, faults=(late,)) as platform,
     ):
-        with district(Path(folder) / "night", platform, postgres) as (address, services):
-            faults = Faults([])
+        with district(Path(folder) / "night", platform, options.share) as services:
+            faults = Faults([], PAUSE * options.share)
             if not options.without:
                 faults.pending += [services.store_away, faults.worker_killed]
                 faults.pending += [services.broker_away, services.postgres_away]
-            had = night(address, 2, options.schools, meanwhile=faults, tell=print)
+            had = night(services.postgres.url, 2, options.schools, meanwhile=faults, tell=print)
             lake = lake_of(load_settings())
             found, again = digests(lake), asked_again(lake, faults)
         requests = len(platform.log())
         platform.clear_log()
-        expected = by_sync(Path(folder) / "sync", platform)
+        expected = by_sync(Path(folder) / "sync", platform, Path(folder) / "night" / "dbt")
         alone = len(platform.log())
     show(had, faults)
     differ = sorted(name for name in expected | found if expected.get(name) != found.get(name))
     print(f"{len(found)} tables, other than by campus sync on a disk: {differ or 'none'}")
     print(f"{requests} requests; campus sync alone: {alone}")
     print(f"{len(faults.held)} slices committed when the worker died, of these read again: {again or 'none'}")
+    late_by = 0.0
+    if faults.killed:
+        after = noticed(had, faults)
+        late_by = after - POSTGRES_AWAY * options.share - NOTICED
+        print(f"its run was reported as failed after {after:.0f} s")
     if faults.pending:
         raise SystemExit("the night was over before all faults had happened: more schools make it longer")
+    if differ or again or late_by > 0 or not had.all_loaded:
+        raise SystemExit("this is not as it should be")
 
 
 def show(had: Night, faults: Faults) -> None:
     """What happened when, and how each run ended."""
     begun = min(record.start_time for record in had.runs if record.start_time)
-    for name, at in faults.done:
+    for name, at in faults.done.items():
         print(f"{at - begun:7.0f} s  {name.replace('_', ' ')}")
     for record in sorted(had.runs, key=lambda record: record.create_timestamp):
         times = [(at - begun if at else float("nan")) for at in (record.start_time, record.end_time)]
@@ -181,15 +220,15 @@ def show(had: Night, faults: Faults) -> None:
         print(f"{times[0]:7.0f} s  to {times[1]:.0f} s: {record.dagster_run.run_id[:8]} {status}")
 
 
-def _loading(district: Trial) -> list[str]:
-    """The workers that are at a school."""
+def _loading(district: Trial) -> dict[str, str]:
+    """The runs that load a school, and the worker that is at each."""
     with suppress(*NO_ANSWER):
         runs = district.instance.get_runs(
             dg.RunsFilter(job_name=SCHOOL_NIGHT, statuses=[dg.DagsterRunStatus.STARTED])
         )
         beats = district.beats.all()
-        return [beats[run.run_id].worker for run in runs if run.run_id in beats]
-    return []
+        return {run.run_id: beats[run.run_id].worker for run in runs if run.run_id in beats}
+    return {}
 
 
 if __name__ == "__main__":

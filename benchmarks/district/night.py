@@ -24,6 +24,7 @@ from pipelines.definitions import DISCOVERY
 from pipelines.district.config import BROKER_URL
 from pipelines.district.heartbeats import NO_ANSWER
 from pipelines.district.trial import Trial, trial
+from pipelines.due import SCHOOL_TAG
 from pipelines.instance import POSTGRES_URL, open_instance
 from pipelines.interrupted import UNFINISHED
 from pipelines.nights.school_night import SCHOOL_NIGHT
@@ -52,6 +53,14 @@ class Night:
         return max(record.end_time or 0 for record in self.runs) - min(starts)
 
     @property
+    def all_loaded(self) -> bool:
+        """Whether each school was loaded in the end, be it by another run than the first."""
+        loaded = {
+            record.dagster_run.tags[SCHOOL_TAG] for record in self.runs if record.dagster_run.is_success
+        }
+        return loaded == {record.dagster_run.tags[SCHOOL_TAG] for record in self.runs}
+
+    @property
     def submission(self) -> float:
         """Seconds a school from the first request to the last, while other sensors tick."""
         made = sorted(record.create_timestamp.timestamp() for record in self.runs)
@@ -64,31 +73,41 @@ def environment(
     platform: RunningSimulator,
     postgres: str = POSTGRES,
     *,
-    ports: tuple[int | None, int] = (None, 5672),
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[str]:
     """A database and a virtual host of its own, named in the environment with the rest; yields the
-    database's address. ports: by which Postgres (None: its own) and RabbitMQ are reached; more: settings."""
+    database's address. more: settings."""
     name = f"campus_{uuid.uuid4().hex[:12]}"
-    there = make_url(postgres).set(database=name)
-    address = there.set(port=ports[0] or there.port).render_as_string(hide_password=False)
-    before = dict(os.environ)
+    address = make_url(postgres).set(database=name).render_as_string(hide_password=False)
     _sql(postgres, f"CREATE DATABASE {name}")
     _rabbitmq("add_vhost", name)
     _rabbitmq("set_permissions", "--vhost", name, "guest", ".*", ".*", ".*")
+    broker = f"amqp://guest:guest@127.0.0.1:5672/{name}"
+    try:
+        with settings_of_a_district(home, platform, address, broker, more):
+            yield address
+    finally:
+        _rabbitmq("delete_vhost", name)
+        _sql(postgres, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def settings_of_a_district(
+    home: Path, platform: RunningSimulator, postgres: str, broker: str, more: Mapping[str, str]
+) -> Iterator[None]:
+    """The settings of a district in the environment. postgres, broker: addresses; more: settings."""
+    before = dict(os.environ)
     os.environ |= platform_environment(home, platform) | {
         "DAGSTER_HOME": str(home / "dagster"),
-        POSTGRES_URL: address,
-        BROKER_URL: f"amqp://guest:guest@127.0.0.1:{ports[1]}/{name}",
+        POSTGRES_URL: postgres,
+        BROKER_URL: broker,
         **more,
     }
     try:
-        yield address
+        yield
     finally:
         os.environ.clear()
         os.environ |= before
-        _rabbitmq("delete_vhost", name)
-        _sql(postgres, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def platform_environment(home: Path, platform: RunningSimulator) -> dict[str, str]:
