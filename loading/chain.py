@@ -56,9 +56,9 @@ async def load_school(
             try:
                 if not halts:
                     here = replace(where, semester_id=semester_id)
-                    over = semester_id in ended
-                    order = told_first if over else of_semester
-                    async for one in _load_chain(loader, here, order, over=over):
+                    by_moves = semester_id in ended or not runtime.incremental.all_scores
+                    order = told_first if by_moves else of_semester
+                    async for one in _load_chain(loader, here, order, by_moves=by_moves):
                         loaded.append(one)
             except Halt as halt:
                 halts.append(halt)
@@ -72,10 +72,10 @@ async def load_school(
 
 
 async def _load_chain(
-    loader: Loader, where: Where, specs: Sequence[ResourceSpec], *, over: bool = False
+    loader: Loader, where: Where, specs: Sequence[ResourceSpec], *, by_moves: bool = False
 ) -> AsyncIterator[Loaded]:
     """Load resources of one school or semester in order; what a resource is asked with is read back from the
-    lake. `over`: the semester has ended, and what has not moved need not be asked for."""
+    lake. `by_moves`: what has not moved need not be asked for, as of a semester that is over."""
     loaded: dict[str, Loaded] = {}
     for spec in specs:
         if spec.name in loaded:
@@ -90,7 +90,9 @@ async def _load_chain(
             asked = tuple(with_fields_of(loader.runtime, one, where.school_id) for one in group)
             known = with_known(loader, spec, where)
             told = [loaded[name].status for name in spec.moves_with if name in loaded]
-            if over and told and len(told) == len(spec.moves_with) and "failed" not in told:
+            if all(loader.may_rest(one, where) for one in group):
+                results = [loader.leave(one, where) for one in group]
+            elif by_moves and told and len(told) == len(spec.moves_with) and "failed" not in told:
                 results = await loader.load_moved(spec, known, again=again)
             else:
                 results = await loader.load(asked, known, again=again)

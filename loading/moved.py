@@ -1,14 +1,19 @@
-"""What need not be asked for of a semester that is over.
+"""What need not be asked for, since nothing that it goes with has moved.
 
 Scores have no date of their last change and no list but that of their item, so that all of them are asked for
 item by item. Where nothing of an assessment has moved, neither itself nor an item nor a grade, its scores are
 taken for unmoved: a score that changes has the platform compute its grade anew. What moves no grade, such as
-a remark, shows when all is read, every `incremental.whole_days`; of the current semester every night."""
+a remark, shows when all is read, every `incremental.whole_days`; of the current semester every night, unless
+`incremental.current_scores` says otherwise.
+
+Transcripts come student by student and have no date either. They are what school terms leave behind, so that
+a night may leave them for `incremental.transcript_days`."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from campus.extract.modes import MODES, parents_of
 from campus.extract.requests import Where
 from campus.registry import RESOURCES, SEMESTERS, ResourceSpec
 from loading.runtime import Cause, Runtime
@@ -16,7 +21,7 @@ from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT
 from warehouse.load.load_log import Standing
-from warehouse.load.watermark import is_due_whole
+from warehouse.load.watermark import is_due_whole, is_older
 
 ASSESSMENTS, ITEMS, GRADES = (RESOURCES[name] for name in ("assessments", "assessment_items", "grades"))
 
@@ -53,6 +58,26 @@ def moved_items(runtime: Runtime, cause: Cause, where: Where, standing: Standing
         if row["assessment_id"] in moved or row["assessment_id"] not in graded
     }
     return Moved(tuple(sorted(concerned.intersection(where.parents))), tuple(sorted(concerned)))
+
+
+def may_rest(
+    runtime: Runtime, cause: Cause, spec: ResourceSpec, where: Where, standing: Standing | None
+) -> bool:
+    """Whether a night may leave what seldom changes: it was read in full lately, and nothing that it is asked
+    with has changed since. `standing`: of the slice. What a person chose to load never rests."""
+    settings = runtime.incremental
+    if standing is None or standing.whole_at is None or standing.quarantined or not cause.only_due:
+        return False
+    if is_older(standing.whole_at, min(settings.transcript_days, settings.whole_days), cause.started_at):
+        return False
+    parent = parents_of(spec)
+    assert parent is not None
+    told_by = MODES[spec.asked].parents_with
+    return not any(
+        row[SYNCED_AT] > standing.whole_at
+        for row in _rows(runtime.lake, parent, where, SYNCED_AT, *told_by)
+        if all(row[column] == value for column, value in told_by.items())
+    )
 
 
 def _moved_assessments(runtime: Runtime, where: Where, since: datetime) -> tuple[set[int], set[int]]:

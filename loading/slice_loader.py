@@ -29,7 +29,7 @@ from loading.commit import (
     guard_of,
     reading_of,
 )
-from loading.moved import moved_items
+from loading.moved import may_rest, moved_items
 from loading.runtime import Cause, Runtime
 from loading.spools import Target, open_target
 from loading.tables import TABLES, slice_of, values
@@ -138,10 +138,22 @@ class Loader:
         if moved is None or (not again and self._is_done(spec, slice)):
             return await self.load((spec,), where, again=again)
         if not moved.concerned:
-            return [confirm_slice(self.runtime, self.cause, spec, table, slice, Account(), None)]
+            return [self.leave(spec, where)]
         where = replace(where, parents=moved.asked, filled=where.filled.intersection(moved.asked))
         asked = {spec: Asked(spec.unit_column or "", moved.concerned, suffices=True)}
         return await self.load_by(partial(self.read, where=where), {spec: slice}, again=again, asked=asked)
+
+    def may_rest(self, spec: ResourceSpec, where: Where) -> bool:
+        """Whether a slice of what seldom changes need not be asked for now, see `loading.moved`."""
+        slice = _slice(spec, where)
+        standing = self._standings(slice, TABLES[spec.name]).get(str(slice))
+        return spec.seldom_changes and may_rest(self.runtime, self.cause, spec, where, standing)
+
+    def leave(self, spec: ResourceSpec, where: Where) -> Loaded:
+        """A slice that is left as it was, without a request."""
+        return confirm_slice(
+            self.runtime, self.cause, spec, TABLES[spec.name], _slice(spec, where), Account(), None
+        )
 
     async def _load_changes(
         self, spec: ResourceSpec, slice: Slice, where: Where, tally: Tally

@@ -2,6 +2,8 @@
 what the command line ran."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
@@ -59,9 +61,23 @@ CONFIG = FIRST | {
 }
 
 
-def open_instance(settings: Settings) -> dg.DagsterInstance:
-    """The Dagster instance of CAMPUS_HOME, set up where it is new."""
-    return dg.DagsterInstance.from_config(str(dagster_home(settings)))
+#: By their homes. A command and what it calls each ask for one, and to open one takes half a second.
+_OPEN: dict[Path, dg.DagsterInstance] = {}
+
+
+@contextmanager
+def open_instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    """The Dagster instance of CAMPUS_HOME, set up where it is new. Blocks within another share it."""
+    home = dagster_home(settings)
+    if home in _OPEN:
+        yield _OPEN[home]
+        return
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        _OPEN[home] = instance
+        try:
+            yield instance
+        finally:
+            del _OPEN[home]
 
 
 def dagster_home(settings: Settings) -> Path:

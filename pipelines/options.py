@@ -124,6 +124,12 @@ class IncrementalOptions(Section):
     whole_days: int = Field(
         7, ge=1, description="Days after which everything is read again, whatever has changed"
     )
+    current_scores: Literal["every_night", "where_moved"] = Field(
+        "every_night", description="Which scores of a semester that is not over are asked for"
+    )
+    transcript_days: int = Field(
+        0, ge=0, description="Days after which transcripts are asked for again; 0: every night"
+    )
 
 
 class DatasetOptions(Section):

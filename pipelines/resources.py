@@ -161,7 +161,12 @@ def incremental_settings(settings: Settings, overlap: float | None = None) -> In
     """How changes alone are read. `overlap`: minutes, where they are set for this alone."""
     options = settings.options.incremental
     minutes = options.overlap if overlap is None else overlap
-    return Incremental(timedelta(minutes=minutes), options.whole_days)
+    return Incremental(
+        timedelta(minutes=minutes),
+        options.whole_days,
+        all_scores=options.current_scores == "every_night",
+        transcript_days=options.transcript_days,
+    )
 
 
 def wanted_reports(settings: Settings) -> tuple[WantedReport, ...]:

@@ -48,7 +48,8 @@ class ResourceSpec:
     they were before each change. `lists_semesters`: its rows are the semesters that others are asked by.
     `updated_since`: the parameter that asks only for rows whose `updated_at` is so late or later.
     `moves_with`: the resources of which something moves where one of its rows does; of a semester that is
-    over they are read before it, and tell what of it has to be asked for."""
+    over they are read before it, and tell what of it has to be asked for. `seldom_changes`: a night may leave
+    it as it was where none of what it is asked with has changed."""
 
     name: str
     path: str
@@ -84,6 +85,7 @@ class ResourceSpec:
     lists_semesters: bool = False
     updated_since: str | None = None
     moves_with: tuple[str, ...] = ()
+    seldom_changes: bool = False
 
     @property
     def is_v1(self) -> bool:

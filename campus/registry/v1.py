@@ -106,6 +106,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         child_of="v1_users",
         unit_column="student_id",
         counts="total_credit",
+        seldom_changes=True,
     ),
     ResourceSpec(
         "transcript_semesters",
@@ -119,6 +120,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         unit_column="student_id",
         embedded_in="transcripts",
         counts="total_credit",
+        seldom_changes=True,
     ),
     ResourceSpec(
         "transcript_courses",
@@ -135,6 +137,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         child_of="v1_users",
         unit_column="student_id",
         embedded_in="transcripts",
+        seldom_changes=True,
     ),
     ResourceSpec(
         "v1_classes",

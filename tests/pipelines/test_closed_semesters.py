@@ -39,19 +39,19 @@ def scores(world: World, semester: int) -> list[dict[str, Any]]:
     return world.platform.rows("scores", 101, semester_id=semester)
 
 
-def grade_of(world: World, score: dict[str, Any]) -> int:
+def grade_of(world: World, score: dict[str, Any], semester: int = OVER) -> int:
     """The grade that a score is part of."""
     [grade] = [
         entry["key"]
-        for entry in world.platform.rows("grades", 101, semester_id=OVER)
+        for entry in world.platform.rows("grades", 101, semester_id=semester)
         if entry["row"]["source_id"] == score["row"]["assessment_id"]
         and entry["row"]["owner_id"] == score["row"]["owner_id"]
     ]
     return int(grade)
 
 
-def of_assessment(world: World, score: dict[str, Any]) -> set[int]:
-    rows = world.platform.rows("assessment_items", 101, semester_id=OVER)
+def of_assessment(world: World, score: dict[str, Any], semester: int = OVER) -> set[int]:
+    rows = world.platform.rows("assessment_items", 101, semester_id=semester)
     return {entry["key"] for entry in rows if entry["row"]["assessment_id"] == score["row"]["assessment_id"]}
 
 
@@ -104,6 +104,23 @@ def test_an_assessment_without_a_grade_is_read_each_night(loaded: World) -> None
     night(loaded)
     loaded.platform.update("scores", first["key"], review="再补")
     assert night(loaded)[OVER] >= of_assessment(loaded, first)
+    assert differing(loaded) == set()
+
+
+def test_scores_of_the_current_semester_are_asked_for_by_moves_where_that_is_set(loaded: World) -> None:
+    incremental = loaded.settings.options.incremental.model_copy(update={"current_scores": "where_moved"})
+    options = loaded.settings.options.model_copy(update={"incremental": incremental})
+    night(loaded)
+    assert night(loaded, options=options)[CURRENT] == set()
+    changed, quiet = scores(loaded, CURRENT)[0], scores(loaded, CURRENT)[-1]
+    loaded.platform.update("scores", changed["key"], score="2")
+    loaded.platform.update("grades", grade_of(loaded, changed, CURRENT), suggest_score="2")
+    assert night(loaded, options=options)[CURRENT] == of_assessment(loaded, changed, CURRENT)
+    assert differing(loaded) == set()
+    loaded.platform.update("scores", quiet["key"], review="又补")
+    night(loaded, options=options)
+    assert differing(loaded) == {"scores"}
+    assert night(loaded)[CURRENT] == items(loaded, CURRENT)
     assert differing(loaded) == set()
 
 

@@ -35,6 +35,14 @@ def load(world: World, **changes: Any) -> Load:
     return world.load(**settings | changes)
 
 
+def transcripts_asked(world: World, **options: Any) -> set[tuple[int, int]]:
+    """The schools and students whose transcripts one more load asks for."""
+    world.platform.clear_log()
+    assert load(world, **options).problems == []
+    paths = ((entry, entry["path"].split("/")) for entry in world.platform.log())
+    return {(int(entry["school"]), int(parts[-2])) for entry, parts in paths if parts[-1] == "transcripts"}
+
+
 def expected(world: World) -> dict[str, list[Row]]:
     """The rows of both schools, as the lake must hold them."""
     found: dict[str, list[Row]] = {spec.name: [] for spec in V1_DATA}
@@ -128,6 +136,18 @@ def test_a_second_sync_changes_nothing(district: World) -> None:
     moved = {name for name in before if before[name] != district.versions()[name]}
     assert moved <= {"schools"}
     assert again.total("new") == again.total("changed") == again.total("vanished") == 0
+
+
+def test_transcripts_may_rest_until_a_student_changes_or_all_is_read(district: World) -> None:
+    incremental = district.settings.options.incremental.model_copy(update={"transcript_days": 3})
+    options = district.settings.options.model_copy(update={"incremental": incremental})
+    assert transcripts_asked(district, options=options) == set()
+    pupil = next(row for row in district.platform.rows("v1_users", 102) if row["row"]["role"] == 1)
+    district.platform.update("v1_users", pupil["key"], name="改名")
+    assert {school for school, _ in transcripts_asked(district, options=options)} == {102}
+    assert transcripts_asked(district, options=options) == set()
+    schools = {school for school, _ in transcripts_asked(district, options=options, full=True)}
+    assert schools == {101, 102} == {school for school, _ in transcripts_asked(district)}
 
 
 def test_a_field_or_a_device_comes_goes_and_changes_and_no_value_is_lost(district: World) -> None:

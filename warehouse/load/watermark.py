@@ -45,16 +45,23 @@ class Held:
 @dataclass(frozen=True)
 class Incremental:
     """How changes alone are read. `overlap`: how far before the last known change; `whole_days`: after so
-    many days a slice is read in full, whatever is known of it."""
+    many days a slice is read in full, whatever is known of it. `all_scores`: those of a current semester are
+    asked for whatever has moved; `transcript_days`: transcripts are asked for so seldom."""
 
     overlap: timedelta = timedelta(hours=1)
     whole_days: int = 7
+    all_scores: bool = True
+    transcript_days: int = 0
 
 
 def is_due_whole(standing: Standing, settings: Incremental, started_at: datetime) -> bool:
     """Whether a load that starts now has to read all of a slice, whatever has changed."""
-    whole = standing.whole_at
-    return whole is None or (started_at.date() - whole.date()).days >= settings.whole_days
+    return is_older(standing.whole_at, settings.whole_days, started_at)
+
+
+def is_older(whole_at: datetime | None, days: int, started_at: datetime) -> bool:
+    """Whether a slice was never read in full, or so many days ago when a load starts."""
+    return whole_at is None or (started_at.date() - whole_at.date()).days >= days
 
 
 def watermark(
