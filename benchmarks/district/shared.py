@@ -81,7 +81,7 @@ def main() -> None:
         os.environ.pop(POSTGRES_URL, None)
         if shared == "yes":
             os.environ[POSTGRES_URL] = options.postgres
-        for workers in (1, 3):
+        for workers in (1, 2, 3):
             with running(schools=3, students=8, rate_limit=LIMIT) as platform:
                 show(f"{LIMIT} requests a second", workers, shared, platform, options.seconds, False)
         with running(schools=2, students=8, one_token=True) as platform:

@@ -12,15 +12,15 @@ from typing import Self
 # Greatest decrease at once; where the platform names a pause, as limits do, it is meant.
 DECREASE, TOLD = 0.5, 0.05
 # Share of the reduced rate that is added each second where next to nothing was accepted, so that no limit is
-# known. Where one is, the rate stays just below it for half a minute, and then grows faster and faster: this
-# share of it, times e every so many seconds.
+# known. Where one is, the rate stays just below it for some 40 seconds, and then grows faster and faster:
+# this share of it, times e every so many seconds.
 RECOVERY_PER_SECOND = 0.3
-GROWTH, GROWS_IN = 0.0003, 6.0
+GROWTH, GROWS_IN = 0.00001, 5.0
 # Share of what was accepted that is asked for next, so as to stay below the limit.
 CAUTION = 0.97
 # A decrease of a rate that was kept to is to this share of it at most; a further one soon after, in seconds,
 # to that.
-STEP, SOON, SOON_STEP = 0.92, 4.0, 0.85
+STEP, SOON, SOON_STEP = 0.95, 4.0, 0.92
 SLOWEST = 1.0
 # Seconds between two decreases: the effect of the last one must show first.
 LOOK = 1.0
@@ -45,6 +45,8 @@ class Budget:
     _ceiling: float = math.inf
     _decided: float = -math.inf
     _recovery: float = 0.0
+    # When a limit that names a pause was met first.
+    _first: float = -math.inf
     # Before the last decrease: the rate, and the share of refusals.
     _before: float = 0.0
     _share: float = math.inf
@@ -130,6 +132,9 @@ class Budget:
         """told: the refusal named a pause, as limits do."""
         if granted < self._decided:
             # Sent before the last decrease: it says nothing about the new rate.
+            if not refused and now - self._first < LOOK:
+                # But what a limit has let pass meanwhile belongs to its first measure.
+                self._rate = min(self._ceiling, self._rate + CAUTION / LOOK)
             return
         if now - self._look >= LOOK:
             self._start_look(now)
@@ -155,6 +160,7 @@ class Budget:
             return
         if rate == math.inf:
             rate = self._ceiling = self._observed_rate(now)
+            self._first = now if told else -math.inf
         # Paced: for a while as many were sent as the rate allows; else they came in bursts between pauses.
         paused = max(0.0, min(now, self.blocked_until) - max(self._since, self._pause_began))
         paced = seconds - paused > LOOK / 2 and answers > USED * rate * (seconds - paused)
@@ -165,7 +171,7 @@ class Budget:
             before, self._share = self._before, math.inf
             self._decide(now, before, RECOVERY_PER_SECOND)
             return
-        if seconds >= LOOK:
+        if seconds >= LOOK or told:
             # What a burst reached for a moment is no rate.
             rate = min(rate, sent)
         self._before, self._share = rate, share if excessive else math.inf

@@ -133,8 +133,33 @@ def answers_of_a_second_at_a_time(budget: Budget, seconds: float, start: float) 
 @pytest.mark.parametrize("start", [0.0, 0.3, 0.5, 0.8])
 def test_a_limit_that_asks_for_pauses_is_kept_to_just_below(start: float) -> None:
     accepted, refused = answers_of_a_second_at_a_time(Budget(), 60.0, 1000 + start)
-    assert accepted >= 90 * 60
-    assert refused <= 0.05 * (accepted + refused)
+    assert accepted >= 92 * 60
+    assert refused <= 0.02 * (accepted + refused)
+
+
+def test_a_burst_that_meets_a_limit_is_no_rate() -> None:
+    budget = Budget()
+    budget.sent(0.0, 3000)
+    for _ in range(40):
+        budget.answered(0.0, 0.05, refused=False)
+    for _ in range(5):
+        budget.answered(0.0, 0.05, refused=True, pause=1.0)
+    assert 30 <= budget.rate(0.05) <= 40
+
+
+def test_what_a_limit_lets_pass_while_its_refusal_is_told_belongs_to_its_first_measure() -> None:
+    budget = Budget()
+    budget.sent(0.0, 3000)
+    for _ in range(10):
+        budget.answered(0.0, 0.05, refused=False)
+    budget.answered(0.0, 0.05, refused=True, pause=1.0)
+    for _ in range(90):
+        # Other workers tell of theirs a moment later.
+        budget.answered(0.0, 0.2, refused=False)
+    measured = budget.rate(0.2)
+    assert 90 <= measured <= 100
+    budget.answered(0.0, 5.0, refused=False)
+    assert budget.rate(0.2) == measured
 
 
 def test_moments_are_granted_ahead_as_they_would_be_one_by_one() -> None:
