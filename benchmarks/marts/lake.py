@@ -18,7 +18,11 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import CHANGES
 from warehouse.lake.tables import Stored
 
+#: In a semester.
 RECORDS_A_SCHOOL = 1_222_000
+#: From the first day of a semester to that of the next.
+DAYS_BETWEEN = 182
+SEMESTER_ID = "_semester_id"
 
 STORED: dict[str, Stored] = {**TABLES, CHANGES.name: CHANGES}
 MARKS = """(
@@ -27,7 +31,8 @@ MARKS = """(
     FROM range(2000) AS students (k), range(11) AS courses (course), range(2) AS terms (term)
 )"""
 
-#: Of one school, $s; columns left out are null. Ids are unique over the schools, as they need not be.
+#: Of one school, $s; of a table that has semesters of one of these, $t, 0 the current one. $c: where the ids
+#: of its classes begin. Columns left out are null. Ids are unique over the schools, as they need not be.
 SCHOOL = {
     "schools": "SELECT $s AS id, 'School ' || $s AS name",
     "semesters": """
@@ -36,8 +41,9 @@ SCHOOL = {
         UNION ALL
         SELECT $s * 10 + 1, '2025-2026 (1)', false, TIMESTAMP '2025-09-01', TIMESTAMP '2026-01-25'""",
     "v1_semesters": """
-        SELECT $s * 10 AS id, TIMESTAMP '2026-03-02' AS start_at, TIMESTAMP '2026-07-05' AS end_in,
-            [1, 2, 3, 4, 5] AS lesson_days""",
+        SELECT $s * 10 + term AS id, TIMESTAMP '2026-03-02' - to_days($between * term::INT) AS start_at,
+            TIMESTAMP '2026-07-05' - to_days($between * term::INT) AS end_in, [1, 2, 3, 4, 5] AS lesson_days
+        FROM range($terms) AS terms (term)""",
     "terms": """
         SELECT $s * 1000 + k AS id, 0 AS parent_id, 'system.graduates_in' AS type, '' || (2026 + k) AS name
         FROM range(3) AS cohorts (k)
@@ -60,48 +66,55 @@ SCHOOL = {
         SELECT $s * 1000 + k AS id, 'Class ' || k AS name, $s * 1000 + k % 3 AS graduates_in_id
         FROM range(50) AS classes (k)""",
     "classes": """
-        SELECT $s * 100000 + k AS id, 'C' || k AS csin, 'Course ' || k % 11 AS name,
+        SELECT $c + k AS id, 'C' || k AS csin, 'Course ' || k % 11 AS name,
             'Course ' || k % 11 || ', class ' || k // 11 AS class_name,
             $s * 1000 + 100 + k % 11 // 2 AS subject_id, [$s * 1000 + k // 11] AS admin_class_ids,
             [{'id': $s * 1000000 + 500000 + k % 11 * 10 + k // 55, 'name': 'Teacher'}] AS teachers
         FROM range(550) AS classes (k)""",
     "v1_classes": """
-        SELECT $s * 100000 + k AS id, 'C' || k AS csin, 'Course ' || k % 11 AS name,
+        SELECT $c + k AS id, 'C' || k AS csin, 'Course ' || k % 11 AS name,
             [{'id': $s * 1000000 + 500000 + k % 11 * 10 + k // 55}] AS teachers
         FROM range(550) AS classes (k)""",
     "class_members": """
         SELECT 'student' AS type, $s * 1000000 + k AS reflection_id,
-            $s * 100000 + k // 40 * 11 + course AS class_id,
-            if(hash(k, course, $s) % 100 = 0, TIMESTAMP '2026-05-01', NULL) AS deleted_at
+            $c + k // 40 * 11 + course AS class_id,
+            if(hash(k, course, $s) % 100 = 0, TIMESTAMP '2026-05-01' - $ago, NULL) AS deleted_at
         FROM range(2000) AS students (k), range(11) AS courses (course)""",
     "assessments": """
-        SELECT $s * 100000 + k AS id, $s * 100000 + k AS class_id, 100 AS full_score
+        SELECT $c + k AS id, $c + k AS class_id, 100 AS full_score
         FROM range(550) AS classes (k)""",
     "assessment_items": """
-        SELECT ($s * 100000 + k) * 10 + item AS id, $s * 100000 + k AS assessment_id, 0 AS pid,
+        SELECT ($c + k) * 10 + item AS id, $c + k AS assessment_id, 0 AS pid,
             'item' AS type, 'score' AS scoring_type, 'Item ' || item AS name, 12.5 AS full_score,
-            if(hash(k, item, $s) % 10 > 0, TIMESTAMP '2026-06-22' + to_hours(k % 240), NULL) AS published_at
+            if(hash(k, item, $s, $t) % 10 > 0, TIMESTAMP '2026-06-22' - $ago + to_hours(k % 240), NULL)
+                AS published_at
         FROM range(550) AS classes (k), range(8) AS items (item)""",
     "scores": """
-        SELECT $s * 1000000 + (k * 11 + course) * 8 + item AS id, $s * 100000 + class AS assessment_id,
+        SELECT $s * 1000000 + $t * 200000 + (k * 11 + course) * 8 + item AS id,
+            $c + class AS assessment_id,
             assessment_id * 10 + item AS item_id, 'item_score' AS type, $s * 1000000 + k AS owner_id,
             $s * 1000000 + 500000 + course * 10 + class // 55 AS evaluator_id, luck % 101 > 0 AS valid,
             if(luck % 50 = 0, NULL, luck % 4 + hash(k, course, $s) % 18 / 2) AS score,
-            TIMESTAMP '2026-06-01' + to_hours((luck % 500)::INT) AS created_at, created_at AS updated_at,
-            if(hash(class, item, $s) % 10 > 0, TIMESTAMP '2026-06-22' + to_hours(class % 240), NULL)
-                AS published_at
+            TIMESTAMP '2026-06-01' - $ago + to_hours((luck % 500)::INT) AS created_at,
+            created_at AS updated_at,
+            if(
+                hash(class, item, $s, $t) % 10 > 0,
+                TIMESTAMP '2026-06-22' - $ago + to_hours(class % 240),
+                NULL
+            ) AS published_at
         FROM (
-            SELECT k, course, item, k // 40 * 11 + course AS class, hash(k, course, item, $s) % 1000 AS luck
+            SELECT k, course, item, k // 40 * 11 + course AS class,
+                hash(k, course, item, $s, $t) % 1000 AS luck
             FROM range(2000) AS students (k), range(11) AS courses (course), range(8) AS items (item)
         )""",
     "grades": """
-        SELECT $s * 100000 + k * 11 + course AS id, 'class' AS source,
-            $s * 100000 + k // 40 * 11 + course AS source_id, $s * 1000000 + k AS owner_id, 100 AS full_score,
-            50 + hash(k, $s) % 20 + hash(k, course, $s) % 31 AS suggest_score,
+        SELECT $s * 100000 + $t * 30000 + k * 11 + course AS id, 'class' AS source,
+            $c + k // 40 * 11 + course AS source_id, $s * 1000000 + k AS owner_id, 100 AS full_score,
+            50 + hash(k, $s) % 20 + hash(k, course, $s, $t) % 31 AS suggest_score,
             if(k % 3 = 0, suggest_score, NULL) AS score, suggest_score AS real_score,
             1 + course % 3 AS credit, greatest(suggest_score // 10 - 5, 0) AS gpa,
             if((k * 11 + course) % 71 = 0, 'delayed', 'published') AS status,
-            if((k * 11 + course) % 71 = 0, NULL, TIMESTAMP '2026-07-01') AS published_at
+            if((k * 11 + course) % 71 = 0, NULL, TIMESTAMP '2026-07-01' - $ago) AS published_at
         FROM range(2000) AS students (k), range(11) AS courses (course)""",
     "changes": """
         SELECT resource, $s || ':' || $s * 10 AS slice, NULL AS key, 'loaded' AS op, NULL AS field,
@@ -131,13 +144,13 @@ SCHOOL = {
             sum(credit) AS total_credit, total_credit AS gained_credit
         FROM {MARKS} GROUP BY student_id""",
     "attendance_sessions": """
-        SELECT $s * 100000 + k * 11 + slot % 11 AS class_id,
-            DATE '2026-03-02' + (7 * (week - 1) + slot // 7)::INT AS date,
+        SELECT $c + k * 11 + slot % 11 AS class_id,
+            DATE '2026-03-02' - $days + (7 * (week - 1) + slot // 7)::INT AS date,
             slot % 7 + 1 AS lesson, week, week AS _week, true AS scheduled
         FROM range(50) AS classes (k), range(1, 19) AS weeks (week), range(35) AS slots (slot)""",
     "attendance_records": """
-        SELECT $s * 10000000 + row_number() OVER () AS id, class_id, student_id, date AS checked_at, lesson,
-            week AS _week,
+        SELECT $s * 10000000 + $t * 2000000 + row_number() OVER () AS id, class_id, student_id,
+            date AS checked_at, lesson, week AS _week,
             CASE
                 WHEN day_luck % 1000 < care OR luck % 1000 < 8 THEN 'absent'
                 WHEN luck % 1000 < 33 THEN 'lated'
@@ -147,12 +160,12 @@ SCHOOL = {
             if(status = 'absent' AND day_luck % 3 = 0, '病假', '') AS absence_label,
             date AS created_date, '08:05' AS created_time
         FROM (
-            SELECT $s * 100000 + k // 40 * 11 + slot % 11 AS class_id, $s * 1000000 + k AS student_id, week,
-                DATE '2026-03-02' + (7 * (week - 1) + slot // 7)::INT AS date, slot % 7 + 1 AS lesson,
-                hash(k, week, slot, $s) AS luck, hash(k, week, slot // 7, $s) AS day_luck,
+            SELECT $c + k // 40 * 11 + slot % 11 AS class_id, $s * 1000000 + k AS student_id, week,
+                DATE '2026-03-02' - $days + (7 * (week - 1) + slot // 7)::INT AS date, slot % 7 + 1 AS lesson,
+                hash(k, week, slot, $s, $t) AS luck, hash(k, week, slot // 7, $s, $t) AS day_luck,
                 5 + (hash(k, $s) % 100) ** 3 / 5000 AS care
             FROM range(2000) AS students (k), range(1, 19) AS weeks (week), range(35) AS slots (slot)
-            WHERE hash(k // 40, week, slot, $s) % 100 >= 3
+            WHERE hash(k // 40, week, slot, $s, $t) % 100 >= 3
         )""",
 }
 
@@ -162,18 +175,36 @@ def schools_of(records: int) -> int:
     return max(1, round(records / RECORDS_A_SCHOOL))
 
 
-def fill(lake: Lake, schools: int) -> None:
-    """Write the tables of so many schools, a commit a school and table."""
+def fill(lake: Lake, schools: int, semesters: int = 1) -> None:
+    """Write the tables of so many schools, a commit a school, semester and table. semesters: 1, or 2 with the
+    one before."""
     lake.ensure(TABLES.values())
     with duckdb.connect() as con:
         con.execute("SET threads = 2")
         for school in range(1, schools + 1):
             for name, query in SCHOOL.items():
                 table = STORED[name]
-                schema = table.lake_schema
-                rows = con.sql(query.replace("$s", str(school))).to_arrow_table()
-                for batches in _pieces(rows):
-                    write_deltalake(lake.open(table), _shaped(batches, schema, school), mode="append")
+                for term in range(semesters if SEMESTER_ID in table.slice_columns else 1):
+                    rows = con.sql(_of(query, school, term, semesters)).to_arrow_table()
+                    for batches in _pieces(rows):
+                        shaped = _shaped(batches, table.lake_schema, school, school * 10 + term)
+                        write_deltalake(lake.open(table), shaped, mode="append")
+
+
+def _of(query: str, school: int, term: int, semesters: int) -> str:
+    """The query of one school and, where the table has semesters, of one of them."""
+    values = {
+        "$terms": semesters,
+        "$s": school,
+        "$t": term,
+        "$c": school * 100_000 + term * 10_000,
+        "$ago": f"to_days({DAYS_BETWEEN * term})",
+        "$between": DAYS_BETWEEN,
+        "$days": DAYS_BETWEEN * term,
+    }
+    for name, value in values.items():
+        query = query.replace(name, str(value))
+    return query
 
 
 def _pieces(rows: pa.Table, size: int = 400_000) -> Iterator[pa.Table]:
@@ -181,13 +212,13 @@ def _pieces(rows: pa.Table, size: int = 400_000) -> Iterator[pa.Table]:
         yield rows.slice(start, size)
 
 
-def _shaped(rows: pa.Table, schema: pa.Schema, school: int) -> pa.Table:
+def _shaped(rows: pa.Table, schema: pa.Schema, school: int, semester: int) -> pa.Table:
     """The rows with all columns of the lake, in its types."""
     same = {
         "_school_id": school,
         "school_id": school,
-        "_semester_id": school * 10,
-        "semester_id": school * 10,
+        "_semester_id": semester,
+        "semester_id": semester,
         "_synced_at": "2026-07-06 02:00:00",
     }
     columns = []

@@ -1,0 +1,149 @@
+"""Shards of a district: what a worker takes to build each, and what it takes to open them all.
+
+    .venv/bin/python -m benchmarks.district.shards [--schools 48] [--semesters 2] [--per-shard 16]
+        [--memory-limit 3GB] [--build N] [--home FOLDER]
+
+Schools of 2,000 students are written straight into a lake (benchmarks.marts.lake), 1.2 million records of
+attendance a school and semester: 48 schools and two semesters are 117 million. Then each shard is built in a
+process of its own, by the run that a worker would make of it, and district.duckdb; then questions are put to
+all shards by `campus sql`. A lake that is in the folder already is taken as it is. Needs 5 GB of disk.
+"""
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from benchmarks.datasets.measure import run
+from benchmarks.marts.lake import fill
+from pipelines.definitions import DISTRICT_JOB, PUBLISH, build_definitions
+from pipelines.instance import open_instance
+from pipelines.lake import lake_of
+from pipelines.publication import shards_to_build
+from pipelines.resources import build_of, runtime_without_platform
+from pipelines.settings import load_settings
+from warehouse.lake.delta import Lake
+from warehouse.load.load_log import now
+from warehouse.load.log_writer import record
+from warehouse.publish.dbt_project import compiled
+from warehouse.published.shards import manifest
+
+CAMPUS = str(Path(sys.executable).with_name("campus"))
+QUESTIONS = {
+    "open": "SELECT 1",
+    "count all records": "SELECT count(*) FROM core.fct_attendance",
+    "one school": "SELECT level, count(*) FROM marts.early_warning WHERE school_id = 7 GROUP BY 1",
+    "each school": "SELECT school_id, sum(recorded) FROM marts.attendance_class_week GROUP BY 1",
+}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--schools", type=int, default=48)
+    parser.add_argument("--semesters", type=int, default=2, choices=(1, 2))
+    parser.add_argument("--per-shard", type=int, default=16, help="schools")
+    parser.add_argument("--memory-limit", help="of DuckDB; default: that of an installation")
+    parser.add_argument("--build", type=int, help="so many shards; default: all that are due")
+    parser.add_argument("--home", type=Path, help="where all is kept; default: nowhere")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child is not None:
+        run_job(options.child)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        home: Path = options.home or Path(scratch)
+        os.environ |= {"CAMPUS_HOME": str(home), "DAGSTER_HOME": str(home / "dagster")}
+        prepare(home, options.schools, options.semesters)
+        configure(home, options.per_shard, options.memory_limit)
+        measure_builds(options.build)
+        measure_questions()
+
+
+def prepare(home: Path, schools: int, semesters: int) -> None:
+    """The lake, and what its load log has to say for its schools to be known."""
+    if (home / "lake").exists():
+        return
+    began, lake = time.monotonic(), Lake(str(home / "lake"))
+    fill(lake, schools, semesters)
+    load = {
+        "sync_id": "benchmark",
+        "resource": "attendance_records",
+        "status": "ok",
+        "complete": True,
+        "whole": True,
+        "started_at": now(),
+        "finished_at": now(),
+        "platform_day": date(2026, 6, 30),
+    }
+    ids = range(1, schools + 1)
+    record(lake, loads=[{**load, "_school_id": one, "slice": f"{one}:{one * 10}:18"} for one in ids])
+    size = sum(path.stat().st_size for path in (home / "lake").rglob("*") if path.is_file())
+    print(f"{schools} schools written in {time.monotonic() - began:.0f} s: {size / 1e6:,.0f} MB")
+
+
+def configure(home: Path, per_shard: int, memory_limit: str | None) -> None:
+    """campus.yaml, and the models compiled, as an installation does once for each version of them."""
+    lines = ["publish:", f"  schools_per_shard: {per_shard}"]
+    lines += [f"  memory_limit: {memory_limit}"] if memory_limit else []
+    (home / "campus.yaml").write_text("\n".join(lines) + "\n")
+    compiled(build_of(load_settings()))
+
+
+def measure_builds(at_most: int | None) -> None:
+    """A look at which shards are due, the build of each, and that of district.duckdb."""
+    settings = load_settings()
+    assert settings.shards
+    with open_instance(settings) as instance:
+        began = time.monotonic()
+        due = shards_to_build(settings, lake_of(settings), instance).due
+    print(
+        f"{len(due)} shards are due, seen in {time.monotonic() - began:.1f} s; load {os.getloadavg()[0]:.1f}"
+    )
+    print(f"{'':30}{'s':>8}{'CPU s':>8}{'peak MB':>9}{'file MB':>9}", flush=True)
+    for name in due[:at_most]:
+        cells = measured([sys.executable, "-m", "benchmarks.district.shards", "--child", name])
+        published = manifest(settings.shards).shard(name).published
+        assert published
+        print(f"shard {name:24}{cells}{published.bytes / 1e6:9,.0f}", flush=True)
+    cells = measured([sys.executable, "-m", "benchmarks.district.shards", "--child", ""])
+    made = manifest(settings.shards).district
+    assert made
+    print(f"{'district.duckdb':30}{cells}{made.bytes / 1e6:9,.0f}", flush=True)
+
+
+def measure_questions() -> None:
+    """`campus sql` on all shards, each question a process of its own; the second time files are cached."""
+    for words, query in QUESTIONS.items():
+        for _ in range(2):
+            print(f"{words:30}{measured([CAMPUS, 'sql', query])}", flush=True)
+
+
+def measured(command: Sequence[str]) -> str:
+    """Seconds, CPU seconds and peak memory of a command, as columns."""
+    before, began = _children_cpu(), time.monotonic()
+    _, peak = run(command, os.environ)
+    return f"{time.monotonic() - began:8.1f}{_children_cpu() - before:8.1f}{peak:9,.0f}"
+
+
+def run_job(shard: str) -> None:
+    """The run that a worker makes of a shard, in this process; of district.duckdb where none is named."""
+    settings = load_settings()
+    definitions = build_definitions(settings, runtime_without_platform(settings))
+    job = definitions.resolve_job_def(PUBLISH if shard else DISTRICT_JOB)
+    with open_instance(settings) as instance:
+        job.execute_in_process(instance=instance, partition_key=shard or None)
+
+
+def _children_cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    main()
