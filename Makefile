@@ -21,7 +21,7 @@ test: check old-duckdb
 
 # Kills at seeded moments, a full disk, servers that go away, and the lake in an object store: minutes.
 faults: setup
-	$(BIN)/pytest tests/faults tests/warehouse --numprocesses 2 -m faults
+	$(BIN)/pytest tests/faults tests/shards tests/warehouse --numprocesses 2 -m faults
 
 check: setup
 	$(BIN)/ruff check .

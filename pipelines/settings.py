@@ -17,8 +17,8 @@ from campus.selections import nearest
 from loading.reports.tables import sharing
 from pipelines.environment import PREFIX, dotenv_files, mistakes
 from pipelines.options import Options, Section
-from warehouse.lake.places import checked, is_remote
 from warehouse.published.shards import Published, Shards
+from warehouse.stores import checked, is_remote
 
 SIMULATOR = "simulator"
 NO_PLATFORM = (
@@ -219,7 +219,8 @@ class Settings(BaseSettings):
             return None
         beside = str(self.home / "published") if self.lake_folder else f"{self.lake_root}-published"
         root = publishing.to or beside
-        return Shards(root.rstrip("/"), self.home / "cache" / "published", publishing.keep_generations)
+        cache, patience = self.home / "cache" / "published", self.options.lake.patience
+        return Shards(root.rstrip("/"), cache, publishing.keep_generations, patience)
 
 
 #: The names of all settings that the environment may have.

@@ -59,7 +59,10 @@ def store_in_words(said: str) -> str | None:
     if not STORE.search(said):
         return None
     trouble = store_trouble(said)
-    return f"the object store of the lake (CAMPUS_LAKE) {trouble}. Then run the same command again: {KEPT}"
+    return (
+        f"the object store of the lake (CAMPUS_LAKE) or of the shards (publish.to) {trouble}. Then run the "
+        f"same command again: {KEPT}"
+    )
 
 
 def in_words(error: BaseException, home: Path) -> str | None:

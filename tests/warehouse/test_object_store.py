@@ -14,8 +14,8 @@ from object_store import ObjectStore
 from warehouse.lake import copies
 from warehouse.lake.copies import Copies
 from warehouse.lake.delta import Lake
-from warehouse.lake.places import checked
 from warehouse.lake.tables import Slice
+from warehouse.stores import checked
 
 SPAWN = multiprocessing.get_context("spawn")
 

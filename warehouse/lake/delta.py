@@ -28,8 +28,8 @@ from obstore.store import ObjectStore
 from warehouse.lake.copies import Copies
 from warehouse.lake.log_batch import LogBatch
 from warehouse.lake.log_tables import LOGS, STANDINGS, Log
-from warehouse.lake.places import PATIENCE, is_remote, storage_options, store_of
 from warehouse.lake.tables import DELETED_AT, Slice, Stored
+from warehouse.stores import PATIENCE, is_remote, storage_options, store_of
 
 #: How often a commit that lost a race is tried again. Four processes on one table need two or three.
 ATTEMPTS = 20

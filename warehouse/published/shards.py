@@ -19,10 +19,11 @@ from pathlib import Path
 import msgspec
 import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
-from obstore.store import LocalStore, ObjectStore, from_url
+from obstore.store import ObjectStore
 
 from warehouse.files import flush, locked, put_in_place
 from warehouse.published.manifest import Manifest, decoded, encoded, following
+from warehouse.stores import PATIENCE, is_remote, store_of
 
 MANIFEST = "manifest.json"
 #: How often a manifest that lost a race is changed again.
@@ -39,21 +40,23 @@ class PublicationBroken(Exception):
 @dataclass(frozen=True)
 class Shards:
     """A publication in shards. `root`: a folder or s3://bucket/prefix; `cache`: a folder for copies of the
-    files of the latter; `keep`: manifests whose files are kept."""
+    files of the latter; `keep`: manifests whose files are kept; `patience`: seconds for which a request to
+    the store is tried again while it is away."""
 
     root: str
     cache: Path
     keep: int = 3
+    patience: float = PATIENCE
 
     @property
     def is_remote(self) -> bool:
         """Whether the files are in an object store, and read as copies."""
-        return "://" in self.root
+        return is_remote(self.root)
 
     @cached_property
     def objects(self) -> ObjectStore:
         """All that is below the root."""
-        return from_url(self.root) if self.is_remote else LocalStore(self.root, mkdir=True)
+        return store_of(self.root, self.patience)
 
     def exists(self) -> bool:
         """Whether anything is published."""

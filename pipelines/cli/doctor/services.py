@@ -9,7 +9,7 @@ from pipelines.cli.doctor.findings import Finding
 from pipelines.district.services import PATIENCE, services
 from pipelines.settings import Settings
 from pipelines.storage_trouble import store_trouble
-from warehouse.lake.places import is_remote, store_of
+from warehouse.stores import is_remote, store_of
 
 
 def examine_services(settings: Settings) -> Iterator[Finding]:

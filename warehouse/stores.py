@@ -1,4 +1,4 @@
-"""Where a lake may be: a folder, or a prefix in an object store; and how the latter is asked.
+"""Where a lake, or shards, may be: a folder, or a prefix in an object store; and how the latter is asked.
 
 Address and credentials of the store come from its own variables (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID,
 AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ALLOW_HTTP), which delta-rs and obstore both read; none passes here.
@@ -28,7 +28,7 @@ S3 = re.compile(r"s3://[a-z0-9][a-z0-9.-]+(/[A-Za-z0-9_.-]+)+/?")
 
 
 def is_remote(root: str) -> bool:
-    """Whether a lake's root is a prefix in an object store."""
+    """Whether a root is a prefix in an object store."""
     return "://" in root
 
 
