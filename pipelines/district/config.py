@@ -9,7 +9,7 @@ from pipelines.settings import Settings
 #: Where the broker is, and where Celery keeps how its tasks ended.
 BROKER_URL, RESULT_URL = "CAMPUS_BROKER_URL", "CAMPUS_RESULT_URL"
 #: Seconds between two looks at the heartbeats of runs.
-LOOK = 15
+LOOK = 10
 #: Tries of a run whose worker has died, after the first.
 RETRIES = 3
 CELERY: dict[str, object] = {

@@ -110,12 +110,13 @@ class Watch:
         now = time.monotonic() if now is None else now
         beat = self.beats.all().get(run_id)
         last = self._seen.get(run_id)
-        if last is None or last.beat != beat:
+        # A crash of the database empties the table: a beat that is gone is no sign of life.
+        if last is None or (beat is not None and last.beat != beat):
             self._seen[run_id] = _Sighting(beat, now, 0.0)
             return 0.0, beat
         last.silent += min(now - last.looked, LOOK_COUNTS)
         last.looked = now
-        return last.silent, beat
+        return last.silent, last.beat
 
     def look_anew(self, run_id: str) -> None:
         """What a run was silent so far does not count."""

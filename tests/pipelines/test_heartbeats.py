@@ -49,6 +49,18 @@ def test_a_database_that_was_away_ends_no_run(away: int) -> None:
     assert max(silences(beats, looks)) < SILENT
 
 
+def test_a_database_that_lost_the_last_beat_brings_no_dead_run_to_life() -> None:
+    beats = Told()
+    beats.last = {RUN: Beat(WORKER, BEGUN)}
+    watch = Watch(beats)
+    assert [watch.look(RUN, now)[0] for now in (0.0, 15.0, 30.0)] == [0.0, 15.0, 30.0]
+    beats.last = {}
+    silent, beat = watch.look(RUN, 75.0)
+    assert silent == 30.0 + LOOK_COUNTS and beat == Beat(WORKER, BEGUN)
+    beats.last = {RUN: Beat(WORKER, BEGUN + timedelta(seconds=80))}
+    assert watch.look(RUN, 90.0)[0] == 0.0
+
+
 def test_a_slow_host_ends_no_run() -> None:
     assert max(silences({0, 10, 50, 60}, list(range(0, 61, 15)))) < SILENT
 
