@@ -29,6 +29,10 @@ from warehouse.load.log_writer import standing_rows
 from warehouse.publish.shards.district import is_stale
 from warehouse.published.shards import PublicationBroken, Shards, manifest
 
+#: What a sync says of the rows that it was sent. Most have not changed: they were loaded, and nothing was
+#: written.
+COUNTED = ("loaded", "new", "changed", "unchanged", "returned", "deleted", "vanished", "quarantined")
+
 
 @dataclass(frozen=True)
 class Loaded:
@@ -191,10 +195,7 @@ def _build_shards(settings: Settings, shards: Shards, lake: Lake, tags: Mapping[
 
 def _summarize(log: Sequence[Mapping[str, Any]]) -> None:
     """Say what a sync did to the lake in one line, and what to look at. `log`: its rows of the load log."""
-    counts = {
-        name: sum(row[name] or 0 for row in log)
-        for name in ("loaded", "new", "changed", "returned", "deleted", "vanished", "quarantined")
-    }
+    counts = {name: sum(row[name] or 0 for row in log) for name in COUNTED}
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name == "loaded")
     console.print(f"{len(log)} slices: rows {told}", soft_wrap=True)
     warned = [row for row in log if row["status"] == "warning"]

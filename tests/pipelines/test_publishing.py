@@ -297,7 +297,7 @@ def test_a_sync_beside_an_analyst_and_faults_shows_no_half_and_no_secret(
     assert states == [["before"] * 3, ["after"] * 3] and reads > 100
 
     assert "Traceback" not in done.stderr
-    assert re.search(r"slices: rows .* loaded, \d+ changed", done.stdout)
+    assert re.search(r"slices: rows .* loaded, \d+ changed, [\d,]+ unchanged", done.stdout)
     assert differences(published) == {}
 
     assert len(tap.tokens) > 1, "no token has been revoked and renewed"
