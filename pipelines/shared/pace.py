@@ -14,6 +14,8 @@ from pipelines.shared.database import Database, held, keep
 
 #: Seconds that permits reach ahead: so late do the others hear of a refusal at most.
 AHEAD = 0.2
+#: Seconds before its last permit at which a process begins to lease more.
+SOON = AHEAD / 2
 #: Seconds after its moment for which a permit counts, since nobody sends exactly on time.
 LATE = 0.1
 #: Seconds between two looks for permits, where others have leased all there are.
@@ -40,7 +42,7 @@ class SharedPace:
         self._ahead = 0.0
         self._answers: list[tuple[float, bool, float]] = []
         self._sent = 0
-        self._urgent: set[asyncio.Task[None]] = set()
+        self._exchanges: set[asyncio.Task[None]] = set()
 
     def acquire(self, now: float) -> float:
         """0 grants one request; more are the seconds to wait before asking again."""
@@ -49,6 +51,7 @@ class SharedPace:
         if now < self._blocked_until:
             return self._blocked_until - now
         if now < self._free_until:
+            self._lease_soon(self._free_until - now, 0)
             self._sent += 1
             return 0.0
         while self._moments and self._moments[0] < now - LATE:
@@ -62,6 +65,8 @@ class SharedPace:
         """Wait for the next permit, or lease some."""
         now = time.monotonic()
         if self._moments or now < max(self._look_at, self._blocked_until) or self._database.is_away(now):
+            if self._moments:
+                self._lease_soon(self._moments[-1] - now, waiting)
             await asyncio.sleep(seconds)
         else:
             await self.exchange(waiting)
@@ -76,9 +81,7 @@ class SharedPace:
             self._blocked_until = max(self._blocked_until, now + pause)
             self._free_until = float("-inf")
             self._moments.clear()
-            task = asyncio.get_running_loop().create_task(self.exchange(0))
-            self._urgent.add(task)
-            task.add_done_callback(self._urgent.discard)
+            self._begin_exchange(0)
 
     @property
     def per_page(self) -> int | None:
@@ -88,6 +91,16 @@ class SharedPace:
     @per_page.setter
     def per_page(self, size: int | None) -> None:
         self._page_size = None if size is None else (size, time.time())
+
+    def _lease_soon(self, left: float, wanted: int) -> None:
+        """Lease more before the last permit is used: on a busy machine the database answers late."""
+        if left < SOON and not self._exchanges:
+            self._begin_exchange(wanted)
+
+    def _begin_exchange(self, wanted: int) -> None:
+        task = asyncio.get_running_loop().create_task(self.exchange(wanted))
+        self._exchanges.add(task)
+        task.add_done_callback(self._exchanges.discard)
 
     async def exchange(self, wanted: int) -> None:
         """Tell of the answers so far, and lease so many permits at most."""
@@ -115,7 +128,8 @@ class SharedPace:
 
     def _lease(self, budget: Budget, now: float, wanted: int) -> None:
         moments, ours = budget.moments(now, wanted, now + AHEAD), self._ahead
-        self._blocked_until = budget.blocked_until - ours
+        # A pause may have been asked for since the answers were told.
+        self._blocked_until = max(self._blocked_until, budget.blocked_until - ours)
         self._free_until = now - ours + AHEAD if moments is None else float("-inf")
         self._moments.extend(moment - ours for moment in moments or ())
         if moments == []:

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg2
 import pytest
 from postgres import Postgres, postgres
+from sqlalchemy import Connection
 
 from campus.http.client import Client
 from campus.http.config import ClientConfig
@@ -18,6 +19,7 @@ from campus.http.shared import HeldToken
 from campus.registry.v3 import SEMESTERS
 from pipelines.shared import database
 from pipelines.shared.database import Database, keep
+from pipelines.shared.pace import SharedPace
 from pipelines.shared.sealing import Seal, Unreadable
 from pipelines.shared.workers import Workers
 from simulator.process import RunningSimulator, running
@@ -128,14 +130,15 @@ async def until_granted(pace: Any) -> None:
         await pace.rest(wait, 1)
 
 
+async def limited_to_50(url: str) -> None:
+    state = Budget.of({"_rate": 50.0, "_decided": time.time()}).state()
+    content = json.dumps({"budget": state}).encode()
+    await Database(url).run(lambda connection: keep(connection, f"platform {ADDRESS}", content))
+
+
 @pytest.mark.parametrize("workers", [1, 3])
 def test_all_together_keep_to_one_rate(fresh: str, workers: int) -> None:
     sent: list[float] = []
-
-    async def limit() -> None:
-        state = Budget.of({"_rate": 50.0, "_decided": time.time()}).state()
-        content = json.dumps({"budget": state}).encode()
-        await Database(fresh).run(lambda connection: keep(connection, f"platform {ADDRESS}", content))
 
     async def ask() -> None:
         pace, ends = of_process(fresh).pace, time.monotonic() + 3
@@ -143,9 +146,32 @@ def test_all_together_keep_to_one_rate(fresh: str, workers: int) -> None:
             await until_granted(pace)
             sent.append(time.monotonic())
 
-    asyncio.run(limit())
+    asyncio.run(limited_to_50(fresh))
     at_once(*[ask] * workers)
     assert 60 <= len(sent) <= 3 * 50 + 15
+
+
+def test_permits_are_leased_before_the_last_one_is_used(fresh: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise nothing is sent while a busy database answers."""
+    slow = SharedPace._exchange
+    sent: list[float] = []
+
+    def exchange(self: SharedPace, connection: Connection, wanted: int) -> None:
+        slow(self, connection, wanted)
+        time.sleep(0.15)
+
+    monkeypatch.setattr(SharedPace, "_exchange", exchange)
+
+    async def test() -> None:
+        await limited_to_50(fresh)
+        pace, ends = of_process(fresh).pace, time.monotonic() + 3
+        while time.monotonic() < ends:
+            while wait := pace.acquire(time.monotonic()):
+                await pace.rest(wait, 16)
+            sent.append(time.monotonic())
+
+    asyncio.run(test())
+    assert len(sent) >= 0.8 * 3 * 50
 
 
 def test_the_page_size_that_one_found_is_known_to_the_other(fresh: str) -> None:
