@@ -229,7 +229,7 @@ class PublishOptions(Section):
 
     keep_generations: int = Field(3, ge=1, description="Published files kept for going back")
     memory_limit: str = Field(
-        "3GB", pattern=r"^\d+(\.\d+)?[KMGT]B$", description="Memory that DuckDB may use for a build"
+        "1500MB", pattern=r"^\d+(\.\d+)?[KMGT]B$", description="Memory that DuckDB may use for a build"
     )
     threads: int = Field(2, ge=1, description="Threads that DuckDB may use for a build")
     schools_per_shard: int | None = Field(

@@ -1,12 +1,13 @@
 """Shards of a district: what a worker takes to build each, and what it takes to open them all.
 
     .venv/bin/python -m benchmarks.district.shards [--schools 48] [--semesters 2] [--per-shard 16]
-        [--memory-limit 3GB] [--build N] [--home FOLDER]
+        [--memory-limit 1500MB] [--build N] [--open 32] [--home FOLDER]
 
 Schools of 2,000 students are written straight into a lake (benchmarks.marts.lake), 1.2 million records of
 attendance a school and semester: 48 schools and two semesters are 117 million. Then each shard is built in a
 process of its own, by the run that a worker would make of it, and district.duckdb; then questions are put to
-all shards by `campus sql`. A lake that is in the folder already is taken as it is. Needs 5 GB of disk.
+all shards by `campus sql`, `--open` of them: links to the files that were built, each read for some of its
+schools alone. A lake that is in the folder already is taken as it is. Needs 5 GB of disk.
 """
 
 import argparse
@@ -17,7 +18,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from benchmarks.datasets.measure import run
 from benchmarks.marts.lake import fill
@@ -31,7 +35,8 @@ from warehouse.lake.delta import Lake
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import record
 from warehouse.publish.dbt_project import compiled
-from warehouse.published.shards import manifest
+from warehouse.published.manifest import Shard
+from warehouse.published.shards import change, manifest
 
 CAMPUS = str(Path(sys.executable).with_name("campus"))
 QUESTIONS = {
@@ -50,6 +55,7 @@ def main() -> None:
     parser.add_argument("--per-shard", type=int, default=16, help="schools")
     parser.add_argument("--memory-limit", help="of DuckDB; default: that of an installation")
     parser.add_argument("--build", type=int, help="so many shards; default: all that are due")
+    parser.add_argument("--open", type=int, default=32, help="shards that questions are put to")
     parser.add_argument("--home", type=Path, help="where all is kept; default: nowhere")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -62,6 +68,7 @@ def main() -> None:
         prepare(home, options.schools, options.semesters)
         configure(home, options.per_shard, options.memory_limit)
         measure_builds(options.build)
+        spread(options.open)
         measure_questions()
 
 
@@ -115,6 +122,24 @@ def measure_builds(at_most: int | None) -> None:
     made = manifest(settings.shards).district
     assert made
     print(f"{'district.duckdb':30}{cells}{made.bytes / 1e6:9,.0f}", flush=True)
+
+
+def spread(number: int) -> None:
+    """Have the manifest name so many shards: of each file that was built as many links, each with some of its
+    schools."""
+    shards = load_settings().shards
+    assert shards
+    built = [(shard, shard.published) for shard in manifest(shards).shards if shard.published]
+    named: list[Shard] = []
+    for place, (shard, published) in enumerate(built):
+        links = min(number // len(built) + (place < number % len(built)), len(shard.schools))
+        for link in range(links):
+            name, mine = f"{1001 + len(named)}", shard.schools[link::links]
+            file = f"shards/{name}/{Path(published.file).name}"
+            (Path(shards.root) / file).parent.mkdir(parents=True)
+            os.link(Path(shards.root) / published.file, Path(shards.root) / file)
+            named.append(Shard(name, mine, replace(published, file=file, schools=mine)))
+    change(shards, partial(replace, shards=tuple(named)), clock=now)
 
 
 def measure_questions() -> None:
