@@ -69,7 +69,7 @@ def model_assets(manifest: Path, build: Build, shards: Shards | None = None) -> 
     )
     def warehouse(
         context: dg.AssetExecutionContext,
-    ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+    ) -> Iterator[dg.AssetCheckResult]:
         if context.selected_asset_keys != warehouse.keys:
             raise dg.Failure(
                 "The models are built and published together: materialize all of them.", allow_retries=False
@@ -146,9 +146,7 @@ def _of_home(runtime: Runtime, build: Build, version: str) -> Target:
     )
 
 
-def _build_and_publish(
-    context: dg.AssetExecutionContext, target: Target
-) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Iterator[dg.AssetCheckResult]:
     build, (tables, more) = target.build, target.inputs
     project = project_of(build)
     changed = build_raw(target.lake, tables, build.file, carried=target.carried, **more)
@@ -172,7 +170,10 @@ def _build_and_publish(
         target.note_unchanged()
         context.log.info(NOTHING_CHANGED)
         return
-    yield dg.MaterializeResult(asset_key=PUBLISHED, metadata=target.publish(build.file))
+    partition = context.partition_key if context.has_partition_key else None
+    context.log_event(
+        dg.AssetMaterialization(PUBLISHED, partition=partition, metadata=target.publish(build.file))
+    )
 
 
 def _key(name: str) -> dg.AssetKey:
@@ -207,7 +208,7 @@ def _check_spec(check: Check) -> dg.AssetCheckSpec:
 
 def _materialized(built: Built) -> dg.AssetMaterialization:
     """What a run says of a model that it has made, as an event: an output of the step would have two events
-    more, and be looked up with all that it reads."""
+    more, and Dagster would look up all that it reads, one by one, as it would for the published file."""
     rows = {} if built.rows is None else {"dagster/row_count": built.rows}
     return dg.AssetMaterialization(
         _key(built.model.name), metadata={"seconds": round(built.seconds, 3), **rows}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from dataset_world import ONLY_DATASETS, planned
-from world import EARLY, Load, World, differences, instance_at, settings_for
+from world import EARLY, Load, World, differences, give_ready_lake, instance_at, settings_for
 
 from campus.http.emptiness import doubt_for
 from loading.tables import TABLES
@@ -36,8 +36,10 @@ def well(make_world: Callable[..., World]) -> World:
 def another_home(world: World, folder: Path) -> Iterator[World]:
     """A new home of the same platform, which nobody has caught yet."""
     doubt_for(world.platform.base_url).lies = 0
+    settings = settings_for(folder, world.platform)
+    give_ready_lake(settings)
     with instance_at(folder) as instance:
-        yield World(folder, world.platform, settings_for(folder, world.platform), instance, count(1))
+        yield World(folder, world.platform, settings, instance, count(1))
     doubt_for(world.platform.base_url).lies = 0
 
 
