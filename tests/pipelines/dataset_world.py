@@ -1,13 +1,12 @@
 """The datasets of a world: synced alone, and compared as an analyst sees them."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from functools import partial
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import duckdb
 import pyarrow as pa
 from dataset_truth import in_order, spelt, true_rows
 from world import Load, World
@@ -24,9 +23,10 @@ from pipelines.nights.loads import DATASETS
 from pipelines.options import DatasetOptions
 from pipelines.resources import open_runtime
 from pipelines.sync import JobEnd
+from warehouse.lake.sql import connect
 from warehouse.lake.tables import dataset_table
 from warehouse.load.dataset_plans import Plan, read_plans
-from warehouse.publish.fill import build_raw
+from warehouse.publish.defined_tables import by_name, fill, show
 
 SCHOOL = 101
 # Nothing else is asked for, so that a sync takes a second or two.
@@ -99,16 +99,17 @@ def damaged(world: World, table: str) -> Iterator[None]:
 
 
 class Published:
-    """The schema `datasets` as it would be published now, without any model."""
+    """The schema `datasets` as it would be published now, in memory, and nothing else of the file."""
 
     def __init__(self, world: World) -> None:
-        self._path = world.home / "seen.duckdb"
-        build_raw(world.lake, [], self._path, defined=planned_tables(world.lake))
+        self._con = connect(scratch=world.home / "spill")
+        self._con.execute("CREATE SCHEMA datasets")
+        for definitions in by_name(planned_tables(world.lake)):
+            fill(world.lake, show(world.lake, definitions), self._con)
 
     def query(self, text: str) -> pa.Table:
         """What a query gives."""
-        with closing(duckdb.connect(str(self._path), read_only=True)) as con:
-            return con.sql(text).to_arrow_table()
+        return self._con.sql(text).to_arrow_table()
 
     def rows(self, table: str, *, alive: bool = True) -> list[dict[str, Any]]:
         """The rows of a table of the schema."""
@@ -133,7 +134,8 @@ def differences(world: World) -> dict[str, str]:
     """Where the published datasets are not the platform's own rows: by name, what is too much and missing."""
     found = {}
     published = Published(world)
-    rows = partial(world.platform.rows, school_id=SCHOOL)
+    # What a dataset is compared by is asked for once, and not anew with each of them.
+    rows = cache(partial(world.platform.rows, school_id=SCHOOL))
     for name, plan in planned(world).items():
         true = in_order(true_rows(rows, name))
         definition = definitions_of(plan)[name]

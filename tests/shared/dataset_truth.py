@@ -76,10 +76,12 @@ def spelt(rows: Rows, name: str, found: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def in_order(rows: Iterable[Row]) -> list[Row]:
-    """Rows of any kind, duplicates and nulls too, in one order."""
-    return sorted(rows, key=lambda row: repr([(name, _plain(row[name])) for name in sorted(row)]))
+    """Rows of the same names, of any kind, duplicates and nulls too, in one order."""
+    return sorted(rows, key=lambda row: repr([_plain(row[name]) for name in sorted(row)]))
 
 
 def _plain(value: Any) -> Any:
     """A number as it is spelt whatever column it is in."""
-    return Decimal(value).normalize() if type(value) in (int, Decimal) else value
+    if type(value) is not Decimal:
+        return value
+    return int(value) if value == value.to_integral_value() else value.normalize()
