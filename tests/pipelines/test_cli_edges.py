@@ -11,6 +11,7 @@ import click
 import duckdb
 import pytest
 from click.testing import CliRunner
+from command_line import campus
 from deltalake.exceptions import DeltaError
 
 from campus.http.events import Event
@@ -24,20 +25,10 @@ CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "sk-do-not-tell"
 
 
-def campus(
-    tmp_path: Path, *arguments: str, home: str | Path = "", **given: str
-) -> subprocess.CompletedProcess[str]:
-    """Run `campus` in a directory of its own with nothing set but this."""
-    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": str(home), **given}
-    return subprocess.run(
-        [CAMPUS, *arguments], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-
-
-def published(home: Path) -> Path:
+def published(home: Path) -> str:
     home.mkdir(exist_ok=True)
     duckdb.connect(str(home / "campus.duckdb")).close()
-    return home
+    return str(home)
 
 
 @pytest.mark.parametrize("command", ["sync", "build", "ui"])
@@ -45,15 +36,19 @@ def published(home: Path) -> Path:
 def test_a_home_that_is_a_file_or_below_one_is_told(command: str, below: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    done = campus(tmp_path, command, home=file / below)
+    done = campus(tmp_path, command, CAMPUS_HOME=str(file / below))
     [line] = done.stderr.splitlines()
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert line == f"campus: CAMPUS_HOME: {file / below} cannot be written: Not a directory"
 
 
 def test_a_dotenv_that_is_no_utf8_is_told_without_its_content(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(f"CAMPUS_CLIENT_SECRET={SECRET}\xff".encode("latin-1"))
-    done = campus(tmp_path, "sql", "SELECT 1")
+    # As its user would: nothing but a process shows all that it says.
+    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": ""}
+    done = subprocess.run(
+        [CAMPUS, "sql", "SELECT 1"], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
     [line] = done.stderr.splitlines()
     assert done.returncode == 2 and line.startswith("campus: .env cannot be read as UTF-8 text")
     assert SECRET not in line
@@ -63,28 +58,28 @@ def test_a_dotenv_that_is_no_utf8_is_told_without_its_content(tmp_path: Path) ->
     "host", [f"u:{SECRET}@school.example", f"{SECRET}@school.example:80/x", f"u:{SECRET}/@h"]
 )
 def test_a_user_name_in_the_address_is_refused_and_not_shown(host: str, tmp_path: Path) -> None:
-    given = {"CAMPUS_CLIENT_ID": "warehouse", "CAMPUS_CLIENT_SECRET": "s"}
+    given = {"CAMPUS_HOME": "", "CAMPUS_CLIENT_ID": "warehouse", "CAMPUS_CLIENT_SECRET": "s"}
     done = campus(tmp_path, "doctor", CAMPUS_BASE_URL=f"http://{host}", **given)
     [line] = done.stderr.splitlines()
-    assert done.returncode == 2 and line.startswith("campus: CAMPUS_BASE_URL: expected an address without")
+    assert done.exit_code == 2 and line.startswith("campus: CAMPUS_BASE_URL: expected an address without")
     assert SECRET not in line + done.stdout
 
 
 def test_an_empty_home_is_the_default_one(tmp_path: Path) -> None:
     published(tmp_path / "data")
-    assert campus(tmp_path, "sql", "SELECT 1").returncode == 0
+    assert campus(tmp_path, "sql", "SELECT 1", CAMPUS_HOME="").exit_code == 0
 
 
 @pytest.mark.parametrize("query", ["", "  ", "/* nothing */"])
 def test_an_empty_query_is_told(query: str, tmp_path: Path) -> None:
-    done = campus(tmp_path, "sql", query, home=published(tmp_path / "home"))
-    assert (done.returncode, done.stdout) == (2, "")
+    done = campus(tmp_path, "sql", query, CAMPUS_HOME=published(tmp_path / "home"))
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == "campus: there is no statement in the query\n"
 
 
 def test_json_keeps_columns_of_the_same_name(tmp_path: Path) -> None:
     query = "SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS b"
-    done = campus(tmp_path, "sql", query, "--format", "json", home=published(tmp_path / "home"))
+    done = campus(tmp_path, "sql", query, "--format", "json", CAMPUS_HOME=published(tmp_path / "home"))
     assert json.loads(done.stdout) == [{"a": 1, "a_1": 2, "a_1_1": 3, "b": 4}]
 
 

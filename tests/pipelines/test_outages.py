@@ -1,9 +1,6 @@
 """A platform that is down ends a night with its first run and one message, and nothing is built for it."""
 
 import json
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -12,6 +9,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from command_line import campus
 from night_ticks import carry_out, ended_discovery, tick
 from world import World, publications, settings_for
 
@@ -29,7 +27,6 @@ from pipelines.settings import Settings
 from pipelines.sync import JobEnd
 from simulator.process import RunningSimulator
 
-CAMPUS = Path(sys.executable).parent / "campus"
 SCHOOLS = tuple(range(101, 121))
 #: Nothing listens on the discard port.
 NOBODY = "http://127.0.0.1:9"
@@ -106,15 +103,14 @@ def test_a_note_that_is_old_or_of_another_platform_says_nothing(alone: World) ->
 def test_the_command_ends_with_a_line_that_says_all_of_it(tmp_path: Path) -> None:
     (tmp_path / "campus.yaml").write_text("platform: {max_attempts: 3}")
     environment = {
-        "PATH": os.environ["PATH"],
         "CAMPUS_HOME": str(tmp_path),
         "CAMPUS_BASE_URL": NOBODY,
         "CAMPUS_CLIENT_ID": "c",
         "CAMPUS_CLIENT_SECRET": "s",
         "CAMPUS_SCHOOL_IDS": ",".join(map(str, SCHOOLS)),
     }
-    done = subprocess.run([CAMPUS, "sync"], env=environment, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 1
+    done = campus(tmp_path, "sync", **environment)
+    assert done.exit_code == 1
     problem, last = done.stderr.splitlines()
     assert problem.startswith(f"discovery: {NOBODY} answers nothing")
     assert last.startswith(f"FAILED: 0 of 20 schools loaded. {NOBODY} answers nothing")

@@ -1,14 +1,13 @@
 """Settings that make no sense stop with exit status 2 and one line for each mistake."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from command_line import campus
 
 from campus.datasets.selection import Selection, TableSelection
 from campus.reports.selection import ReportSelection
@@ -18,7 +17,6 @@ from pipelines.resources import wanted_reports
 from pipelines.settings import SETTINGS, Settings, SettingsError, load_settings
 
 ROOT = Path(__file__).parents[2]
-CAMPUS = Path(sys.executable).parent / "campus"
 SECRET = "sk-do-not-tell"
 PLATFORM = {
     "CAMPUS_BASE_URL": "https://school.example",
@@ -150,16 +148,9 @@ def test_all_mistakes_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("command", [["sync"], ["build"], ["demo"], ["sql", "SELECT 1"]])
 def test_the_command_line_ends_with_status_2(command: list[str], tmp_path: Path) -> None:
-    environment = {
-        "PATH": os.environ["PATH"],
-        **PLATFORM,
-        "CAMPUS_SCHOOL_IDS": "one",
-        "CAMPUS_HOME": str(tmp_path),
-    }
-    done = subprocess.run(
-        [CAMPUS, *command], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2 and done.stdout == ""
+    given = PLATFORM | {"CAMPUS_SCHOOL_IDS": "one", "CAMPUS_HOME": str(tmp_path)}
+    done = campus(tmp_path, *command, **given)
+    assert done.exit_code == 2 and done.stdout == ""
     [line] = done.stderr.splitlines()
     assert line.startswith("campus: CAMPUS_SCHOOL_IDS: expected school ids")
     assert SECRET not in done.stderr
@@ -167,11 +158,8 @@ def test_the_command_line_ends_with_status_2(command: list[str], tmp_path: Path)
 
 @pytest.mark.parametrize("command", [["sync"], ["doctor"]])
 def test_without_a_platform_the_two_ways_out_are_told(command: list[str], tmp_path: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [CAMPUS, *command], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
+    done = campus(tmp_path, *command, CAMPUS_HOME=str(tmp_path))
+    assert done.exit_code == 2
     [line] = done.stderr.splitlines()
     assert line.startswith("campus: CAMPUS_BASE_URL is not set: name the platform")
     assert "CAMPUS_BASE_URL=simulator for made-up schools" in line

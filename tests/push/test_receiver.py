@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
+from command_line import campus
 from signing import TOKEN, a_push, beijing, headers_for
 
 from loading.pushes.inbox import Event, Inbox, inbox_path, opened
@@ -30,12 +31,13 @@ class Running:
     url: str
     process: "subprocess.Popen[str]"
     log: Path
+    session: httpx.Client
 
     def post(self, body: dict[str, Any], headers: dict[str, str] | None = None) -> httpx.Response:
         return self.send(json.dumps(body).encode(), headers or headers_for(body))
 
     def send(self, content: bytes, headers: dict[str, str]) -> httpx.Response:
-        return httpx.post(self.url, content=content, headers=headers, trust_env=False, timeout=30)
+        return self.session.post(self.url, content=content, headers=headers)
 
     def held(self) -> list[Event]:
         with opened(self.home) as inbox:
@@ -59,7 +61,9 @@ def receiver(home: Path, **variables: str) -> Iterator[Running]:
             assert process.stdout is not None
             line = process.stdout.readline()
             assert "listening on" in line, log.read_text()
-            yield Running(home, line.split()[-1], process, log)
+            # One for all that is asked: each reads the system's certificates, which takes longer than a push.
+            with httpx.Client(trust_env=False, timeout=30) as session:
+                yield Running(home, line.split()[-1], process, log, session)
         finally:
             process.kill()
             process.wait()
@@ -158,13 +162,13 @@ def test_a_body_that_is_too_long_is_refused_before_it_is_read(running: Running) 
         for _ in range(20):
             yield b" " * 10_000
 
-    answer = httpx.post(running.url, content=pieces(), headers=headers_for(body), trust_env=False)
+    answer = running.session.post(running.url, content=pieces(), headers=headers_for(body))
     assert answer.status_code == 413
 
 
 def test_other_paths_and_methods_are_refused(running: Running) -> None:
-    assert httpx.get(running.url, trust_env=False).status_code == 405
-    assert httpx.post(f"{running.url}/elsewhere", trust_env=False).status_code == 404
+    assert running.session.get(running.url).status_code == 405
+    assert running.session.post(f"{running.url}/elsewhere").status_code == 404
 
 
 def test_an_inbox_that_is_full_says_later_and_takes_the_push_then(tmp_path: Path) -> None:
@@ -236,17 +240,11 @@ def test_it_ends_quietly_and_logs_neither_secrets_nor_keys(tmp_path: Path) -> No
 
 
 def test_without_a_token_it_does_not_start(tmp_path: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [CAMPUS, "push-receiver"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, "CAMPUS_PUSH_TOKEN" in done.stderr) == (2, True)
+    done = campus(tmp_path, "push-receiver", CAMPUS_HOME=str(tmp_path))
+    assert (done.exit_code, "CAMPUS_PUSH_TOKEN" in done.stderr) == (2, True)
 
 
 def test_a_token_is_not_shown_by_a_mistake_in_it(tmp_path: Path) -> None:
-    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": str(tmp_path), "CAMPUS_PUSH_TOKENS": "s3cret"}
-    done = subprocess.run(
-        [CAMPUS, "push-receiver"], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
+    done = campus(tmp_path, "push-receiver", CAMPUS_HOME=str(tmp_path), CAMPUS_PUSH_TOKENS="s3cret")
+    assert done.exit_code == 2
     assert "s3cret" not in done.stdout + done.stderr
