@@ -12,6 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import click.testing
+import command_line
 import dagster as dg
 import duckdb
 import pytest
@@ -61,17 +63,25 @@ def _name_all(world: World, name: str) -> None:
         world.platform.update("teachers", entry["key"], name=name)
 
 
-def campus(world: World, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Run the command line on this world, as its user would."""
-    settings = {
+def environment(world: World) -> dict[str, str]:
+    return {
         "CAMPUS_HOME": str(world.home),
         "CAMPUS_BASE_URL": world.platform.base_url,
         "CAMPUS_CLIENT_ID": world.platform.client_id,
         "CAMPUS_CLIENT_SECRET": world.platform.client_secret,
     }
+
+
+def campus(world: World, *arguments: str, **changes: str) -> click.testing.Result:
+    """Run the command line on this world, in this process."""
+    return command_line.campus(world.home, *arguments, **environment(world) | changes)
+
+
+def process(world: World, *arguments: str, **changes: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command line on this world, as its user would: all that it says is seen."""
     return subprocess.run(
         [CAMPUS, *arguments],
-        env={"PATH": os.environ["PATH"], **settings, **environment},
+        env={"PATH": os.environ["PATH"], **environment(world), **changes},
         cwd=world.home,
         capture_output=True,
         text=True,
@@ -176,7 +186,7 @@ def test_a_build_of_what_is_published_already_says_so_and_leaves_the_file(publis
     before = published.settings.published.stat()
     done = campus(published, "build")
     after = published.settings.published.stat()
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [NOTHING_CHANGED]
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     assert not list((published.home / "build").glob("*.duckdb*")), "nothing is left behind"
@@ -210,14 +220,14 @@ def test_own_thresholds_are_tried_then_published_and_a_wrong_file_stops_nothing_
     before = published.settings.published.stat().st_ino
     for command, status in (("build", 1), ("thresholds", 2)):
         done = campus(published, command)
-        assert (done.returncode, "Traceback" in done.stderr) == (status, False)
+        assert (done.exit_code, "Traceback" in done.stderr) == (status, False)
         assert f"{file}, line 3: there is no indicator 'lateness'; is it lateness_rate?" in done.stderr
     assert published.settings.published.stat().st_ino == before
     file.write_text("school_id,indicator,warning\n101,failed_courses,0\n")
     counted = "SELECT count(*) FILTER (level = 'warning') FROM marts.early_warning"
     [(few,)] = query(published, counted)
     tried = campus(published, "thresholds", "--school", "101")
-    assert (tried.returncode, tried.stderr) == (0, "") and "Nothing was published" in tried.stdout
+    assert (tried.exit_code, tried.stderr) == (0, "") and "Nothing was published" in tried.stdout
     assert query(published, counted) == [(few,)] and published.settings.published.stat().st_ino == before
     with open_instance(published.settings) as instance:
         assert len(publications(build_definitions(published.settings), instance)) == 1
@@ -285,7 +295,7 @@ def test_a_sync_beside_an_analyst_and_faults_shows_no_half_and_no_secret(
     )
     try:
         with tapped(published.platform.base_url) as tap:
-            done = campus(published, "sync", CAMPUS_BASE_URL=tap.base_url)
+            done = process(published, "sync", CAMPUS_BASE_URL=tap.base_url)
     finally:
         stop.touch()
         seen, errors = analyst.communicate(timeout=120)
@@ -317,7 +327,7 @@ def test_a_failing_check_publishes_nothing_and_says_which(published: World) -> N
     twice = published.lake.read(table).slice(0, 1)
     write_deltalake(published.lake.open(table), twice, mode="append")
     # A build asks no platform anything, and need not know one.
-    done = campus(published, "build", CAMPUS_BASE_URL="")
+    done = process(published, "build", CAMPUS_BASE_URL="")
     assert done.returncode == 1
     assert "dim_teacher_key" in done.stderr and "nothing was published" in done.stderr
     assert "Traceback" not in done.stderr
@@ -337,7 +347,7 @@ def test_a_failing_check_publishes_nothing_and_says_which(published: World) -> N
 )
 def test_sql_answers_in_the_format_asked_for(published: World, style: str, expected: str) -> None:
     done = campus(published, "sql", "SELECT 1 AS n, 'a,b' AS text", "--format", style)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.replace("\r\n", "\n") == expected.replace("\r\n", "\n")
 
 
@@ -347,5 +357,5 @@ def test_sql_answers_in_the_format_asked_for(published: World, style: str, expec
 )
 def test_a_wrong_query_is_told_without_a_traceback(published: World, sql: str, word: str) -> None:
     done = campus(published, "sql", sql)
-    assert done.returncode == 1 and word in done.stderr
+    assert done.exit_code == 1 and word in done.stderr
     assert done.stderr.startswith("campus: ") and "Traceback" not in done.stderr
