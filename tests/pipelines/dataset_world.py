@@ -26,7 +26,7 @@ from pipelines.sync import JobEnd
 from warehouse.lake.sql import connect
 from warehouse.lake.tables import dataset_table
 from warehouse.load.dataset_plans import Plan, read_plans
-from warehouse.publish.defined_tables import by_name, fill, show
+from warehouse.publish.defined_tables import Shown, by_name, fill, show
 
 SCHOOL = 101
 # Nothing else is asked for, so that a sync takes a second or two.
@@ -99,22 +99,32 @@ def damaged(world: World, table: str) -> Iterator[None]:
 
 
 class Published:
-    """The schema `datasets` as it would be published now, in memory, and nothing else of the file."""
+    """The schema `datasets` as it would be published now, in memory, and nothing else of the file. A table is
+    filled when it is first looked at."""
 
     def __init__(self, world: World) -> None:
+        self._lake, self._unfilled = world.lake, dict[str, Shown]()
+        for definitions in by_name(planned_tables(self._lake)):
+            shown = show(self._lake, definitions)
+            self._unfilled[shown.table.name] = shown
         self._con = connect(scratch=world.home / "spill")
         self._con.execute("CREATE SCHEMA datasets")
-        for definitions in by_name(planned_tables(world.lake)):
-            fill(world.lake, show(world.lake, definitions), self._con)
 
     def query(self, text: str) -> pa.Table:
         """What a query gives."""
+        for name in list(self._unfilled):
+            self._fill(name)
         return self._con.sql(text).to_arrow_table()
 
     def rows(self, table: str, *, alive: bool = True) -> list[dict[str, Any]]:
         """The rows of a table of the schema."""
+        self._fill(f"datasets.{table}")
         where = "WHERE _deleted_at IS NULL" if alive else ""
-        return list(self.query(f'FROM datasets."{table}" {where}').to_pylist())
+        return list(self._con.sql(f'FROM datasets."{table}" {where}').to_arrow_table().to_pylist())
+
+    def _fill(self, name: str) -> None:
+        if shown := self._unfilled.pop(name, None):
+            fill(self._lake, shown, self._con)
 
     def comments(self, table: str) -> dict[str, str]:
         """The comments of a table's columns."""
