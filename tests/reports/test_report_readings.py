@@ -12,7 +12,7 @@ from campus.reports.selection import ReportSelection
 from simulator.settings import Readings
 
 Options = dict[str, Any]
-SIZE = {"schools": 1, "students": 24, "semesters": 2}
+SIZE = {"schools": 1, "students": 12, "semesters": 2}
 # Every other choice that concerns reports, one at a time: a new option of the simulator is tried without a
 # change here.
 CHOICES: list[Options] = [
