@@ -4,7 +4,7 @@ import atexit
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -49,6 +49,8 @@ KEPT = {
 EARLY = date(2025, 3, 7)
 # What an analyst's question for classes is expanded with; the truth is asked for in the same way.
 EXPANDED = {"admin_classes": "students,teachers", "classes": "teachers,admin_class_ids,grades"}
+
+Read = Callable[[Any], Any]
 
 
 @dataclass
@@ -230,6 +232,7 @@ def differences(world: World, resources: Collection[str] = COMPARED) -> dict[str
 
 def _true_rows(world: World, resource: str, schools: list[int]) -> dict[Any, dict[str, Any]]:
     rows = {}
+    readers = {column.name: _reader(column.type) for column in TABLES[resource].lake_schema}
     for school_id in schools if resource != "schools" else [0]:
         entries = world.platform.rows(resource, school_id, expand=EXPANDED.get(resource, ""))
         if resource == "class_members":
@@ -240,7 +243,7 @@ def _true_rows(world: World, resource: str, schools: list[int]) -> dict[Any, dic
             row = entry["row"]
             if resource in ("class_members", "assessments"):
                 row = {**row, "class_id": entry["parent"]}
-            typed = _typed(row, TABLES[resource].lake_schema)
+            typed = {name: readers[name](value) for name, value in row.items() if name in readers}
             rows[_key(resource, typed)] = typed
     return rows
 
@@ -268,23 +271,25 @@ def _without_ours(row: Mapping[str, Any], like: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def _typed(row: Mapping[str, Any], schema: pa.Schema) -> dict[str, Any]:
-    return {
-        name: _value(value, schema.field(name).type) for name, value in row.items() if name in schema.names
-    }
-
-
-def _value(value: Any, kind: pa.DataType) -> Any:
-    """What a column of this type holds of a JSON value; written anew, so that no mistake is shared."""
-    if value is None:
-        return None
+def _reader(kind: pa.DataType) -> Read:
+    """What makes of a JSON value what a column of this type holds: chosen once a column, since that takes
+    longer than to use it. Written anew, so that no mistake is shared."""
     if pa.types.is_timestamp(kind):
-        return datetime.fromisoformat(value)
+        return _or_null(datetime.fromisoformat)
     if pa.types.is_decimal(kind):
-        return Decimal(value) if value != "" else None
+        return _or_null(lambda sent: Decimal(sent) if sent != "" else None)
     if pa.types.is_list(kind):
-        return [_value(each, kind.value_type) for each in value]
+        each = _reader(kind.value_type)
+        return _or_null(lambda sent: [each(one) for one in sent])
     if pa.types.is_struct(kind):
-        sent = value if isinstance(value, dict) else {"id": value}
-        return {field.name: _value(sent.get(field.name), field.type) for field in kind}
-    return value
+        parts = {part.name: _reader(part.type) for part in kind}
+        return _or_null(lambda sent: _parts(sent if isinstance(sent, dict) else {"id": sent}, parts))
+    return lambda sent: sent
+
+
+def _or_null(read: Read) -> Read:
+    return lambda sent: None if sent is None else read(sent)
+
+
+def _parts(sent: Mapping[str, Any], parts: Mapping[str, Read]) -> dict[str, Any]:
+    return {name: read(sent.get(name)) for name, read in parts.items()}
