@@ -74,39 +74,52 @@ def object_store() -> Iterator[ObjectStore]:
 
 
 def _serve(port: int) -> None:
-    import logging
+    import asyncio
     from collections import Counter
+    from io import BytesIO
     from typing import Any
 
-    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-    from werkzeug.serving import WSGIRequestHandler, make_server
+    import uvicorn
+    from moto.moto_server.werkzeug_app import create_backend_app
+    from uvicorn.middleware.wsgi import build_environ
+    from werkzeug.test import run_wsgi_app
 
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    WSGIRequestHandler.protocol_version = "HTTP/1.1"
-    moto: Any = DomainDispatcherApplication(create_backend_app)
+    # The one service that is asked for: to find out of each request which it is takes longer than the answer.
+    moto = create_backend_app("s3")
     counts: Counter[str] = Counter()
     back_at = [0.0]
 
-    def answer(environ: dict[str, Any], start: Any) -> Any:
-        path, method, query = environ["PATH_INFO"], environ["REQUEST_METHOD"], environ["QUERY_STRING"]
+    def answer(scope: Any, body: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        path, method, query = scope["path"], scope["method"], scope["query_string"].decode()
         if path == "/-/fail":
             back_at[0] = time.monotonic() + float(query)
-            start("200 OK", [("Content-Length", "0")])
-            return [b""]
+            return 200, [], b""
         if path == "/-/requests":
-            body = json.dumps(counts).encode()
+            told = json.dumps(counts).encode()
             counts.clear()
-            start("200 OK", [("Content-Length", str(len(body)))])
-            return [body]
+            return 200, [(b"content-length", b"%d" % len(told))], told
         counts["LIST" if "list-type" in query else method] += 1
         if time.monotonic() < back_at[0]:
-            # What was sent has to be read, or it is taken for the next request.
-            environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-            start("503 Slow Down", [("Content-Length", "0")])
-            return [b""]
-        return moto(environ, start)
+            return 503, [], b""
+        environ = build_environ(scope, {"type": "http.request"}, BytesIO(body))
+        environ["RAW_URI"] = f"{scope['raw_path'].decode()}?{query}"
+        parts, status, headers = run_wsgi_app(moto, environ)
+        lines = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
+        return int(status[:3]), lines, b"".join(parts)
 
-    make_server("127.0.0.1", port, answer, threaded=True).serve_forever()
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        """One request at a time, and many on a connection: werkzeug's own server opens a connection and a
+        thread for each, and waits for 10 ms after it."""
+        body, more = b"", True
+        while more:
+            part = await receive()
+            body, more = body + part.get("body", b""), part.get("more_body", False)
+        status, headers, content = answer(scope, body)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    config = uvicorn.Config(app, port=port, lifespan="off", log_level="error", access_log=False)
+    asyncio.run(uvicorn.Server(config).serve())
 
 
 if __name__ == "__main__":
