@@ -16,8 +16,13 @@ setup: .venv/installed
 demo: setup
 	$(BIN)/campus demo
 
-test: check old-duckdb
-	$(BIN)/pytest --numprocesses 2
+# The checks run on one core: beside the tests, and what they found is told after them.
+test: setup old-duckdb
+	@found=$$(mktemp); $(MAKE) --no-print-directory check >$$found 2>&1 & checks=$$!; \
+	$(BIN)/pytest --numprocesses 2; tested=$$?; \
+	wait $$checks; checked=$$?; \
+	cat $$found; rm $$found; \
+	test $$tested -eq 0 -a $$checked -eq 0
 
 # Kills at seeded moments, a full disk, servers that go away, and the lake in an object store: minutes.
 faults: setup
