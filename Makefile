@@ -16,6 +16,8 @@ setup: .venv/installed
 demo: setup
 	$(BIN)/campus demo
 
+# Whatever the environment says of it: the tests start a hundred processes, of which one compiles for the rest.
+test faults: export PYTHONDONTWRITEBYTECODE :=
 # The checks run on one core: beside the tests, and what they found is told after them.
 test: setup old-duckdb
 	@found=$$(mktemp); $(MAKE) --no-print-directory check >$$found 2>&1 & checks=$$!; \
