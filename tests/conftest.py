@@ -15,22 +15,30 @@ from xdist.scheduler import LoadFileScheduling
 from warehouse.publish.dbt_project import Build, alone, compiled
 
 UNDIVIDED = "tests/models/"
-# What takes longest, by the seconds of CPU that it needs.
+# What takes longest, by the seconds of two busy cores: those in which it waits, for a disk, a kill or a
+# platform that is away, hold its process up too.
 LONGEST = (
     UNDIVIDED,
     "tests/pipelines/test_ui.py",
-    "tests/pipelines/test_incremental.py",
-    "tests/pipelines/test_homes.py",
-    "tests/pipelines/test_dataset_words.py",
-    "tests/pipelines/test_false_empties.py",
-    "tests/pipelines/test_publishing.py",
-    "tests/pipelines/test_teaching_weeks.py",
-    "tests/pipelines/test_pushes.py",
-    "tests/pipelines/test_semester_ids.py",
-    "tests/pipelines/test_awkward_platform.py",
     "tests/pipelines/test_dataset_faults.py",
-    "tests/pipelines/test_attendance.py",
-    "tests/pipelines/test_automation.py",
+    "tests/pipelines/test_faults.py",
+    "tests/writes/test_roster_faults.py",
+    "tests/faults/",
+    "tests/pipelines/test_pushed_changes.py",
+    "tests/pipelines/test_shards.py",
+    "tests/pipelines/test_dataset_words.py",
+    "tests/pipelines/test_workers.py",
+    "tests/pipelines/test_incremental.py",
+    "tests/pipelines/test_publishing.py",
+    "tests/pipelines/test_write_commands.py",
+    "tests/pipelines/test_old_keys.py",
+    "tests/pipelines/test_pushes.py",
+    "tests/pipelines/test_nights.py",
+    "tests/pipelines/test_dataset_syncs.py",
+    "tests/pipelines/test_teaching_weeks.py",
+    "tests/warehouse/test_publication.py",
+    "tests/pipelines/test_semester_ids.py",
+    "tests/writes/test_roster",
     "tests/pipelines/",
     "",
 )
