@@ -46,6 +46,7 @@ def test_every_reference_leads_somewhere(size: Size) -> None:
     people, terms, structures = (ids(store, r) for r in ("reflections", "terms", "structures"))
     classes, semester_ids = ids(store, "classes"), ids(store, "semesters")
     students, teachers = ids(store, "students"), ids(store, "teachers")
+    admin_classes, assessments = ids(store, "admin_classes"), ids(store, "assessments")
     assert students | teachers < people
     for semester in values(store, "semesters"):
         assert {semester["academic_year_id"], semester["category_id"]} <= terms
@@ -63,13 +64,13 @@ def test_every_reference_leads_somewhere(size: Size) -> None:
         assert klass["semester_id"] in semester_ids
         assert set(klass["teachers"]) <= teachers
         assert set(klass["students"]) <= students
-        assert set(klass["admin_class_ids"]) <= ids(store, "admin_classes")
+        assert set(klass["admin_class_ids"]) <= admin_classes
     for assessment in values(store, "assessments"):
         assert assessment["scope_id"] in classes
     for item in values(store, "assessment_items"):
-        assert item["assessment_id"] in ids(store, "assessments")
+        assert item["assessment_id"] in assessments
     for grade in values(store, "grades"):
-        assert grade["source_id"] in ids(store, "assessments")
+        assert grade["source_id"] in assessments
         assert grade["owner_id"] in students
 
 
@@ -80,14 +81,16 @@ def test_ids_are_unique_and_schools_apart(size: Size) -> None:
     for resource, source in SOURCES.items():
         if source.keys.parent == "platform":
             continue
-        here = [row.key for row in rows(store, resource, 101)]
+        # What nobody changed is made anew whenever it is asked for, so once.
+        below = {parent: store.rows(resource, parent) for parent in store.parents(resource, SCHOOL)}
+        here = [row.key for found in below.values() for row in found]
         there = [row.key for row in rows(store, resource, 102)]
         assert len(here) == len(set(here))
         assert not set(here) & set(there)
-        for parent in store.parents(resource, SCHOOL):
-            assert all(source.keys.parent_of(row.key) == parent for row in store.rows(resource, parent))
+        for parent, found in below.items():
+            assert all(source.keys.parent_of(row.key) == parent for row in found)
             if source.sends_id:
-                assert all(row.key == row.values["id"] for row in store.rows(resource, parent))
+                assert all(row.key == row.values["id"] for row in found)
 
 
 @settings(max_examples=8, deadline=None)
