@@ -16,7 +16,7 @@ import pytest
 from dataset_kit import ID, SCORE, define, everything, load, segment
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_kit import lake_at
+from lake_kit import NewLake, lake_at
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Table
@@ -78,11 +78,10 @@ def definition(types: dict[str, pa.DataType]) -> Table:
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(loads(), min_size=1, max_size=5))
-def test_no_row_and_no_value_is_lost(sequence: list[dict[str, Any]]) -> None:
+@given(sequence=st.lists(loads(), min_size=1, max_size=5))
+def test_no_row_and_no_value_is_lost(new_lake: NewLake, sequence: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        lake = Lake(f"{folder}/lake")
-        lake.ensure([])
+        lake = new_lake(f"{folder}/lake")
         model: Model = {}
         definitions: dict[int, Table] = {}
         for number, said in enumerate(sequence):

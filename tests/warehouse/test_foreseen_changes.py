@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_kit import MARKS, SLICE, START, home_of, row, sync
+from lake_kit import MARKS, SLICE, START, NewLake, home_of, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.spool import Spool
@@ -49,12 +49,13 @@ def counted(found: Iterable[dict[str, Any]], *names: str) -> Counter[str]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(batches, batches)
-def test_changes_are_foreseen(first: list[dict[str, Any]], sent: list[dict[str, Any]]) -> None:
+@given(first=batches, sent=batches)
+def test_changes_are_foreseen(
+    new_lake: NewLake, first: list[dict[str, Any]], sent: list[dict[str, Any]]
+) -> None:
     key, content = ("id", "kind"), [name for name in MARKS.row_schema.names if name != "_extra"]
     with tempfile.TemporaryDirectory() as folder:
-        lake = Lake(f"{folder}/lake")
-        lake.ensure([MARKS])
+        lake = new_lake(f"{folder}/lake")
         sync(lake, 0, first)
         held = lake.read(MARKS, SLICE, alive=False).to_pylist()
         alive = [one for one in held if one["_deleted_at"] is None]
@@ -75,10 +76,8 @@ def test_changes_are_foreseen(first: list[dict[str, Any]], sent: list[dict[str, 
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    lake = Lake(str(tmp_path / "lake"))
-    lake.ensure([MARKS])
-    return lake
+def lake(tmp_path: Path, new_lake: NewLake) -> Lake:
+    return new_lake(tmp_path / "lake")
 
 
 def test_a_column_that_came_later_is_null_in_older_files(lake: Lake) -> None:

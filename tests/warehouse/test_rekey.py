@@ -8,7 +8,7 @@ import pytest
 from dataset_kit import everything, load, segment
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lake_kit import at, home_of
+from lake_kit import NewLake, at, home_of
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import ROW_KEY, SCHOOL_ID, Column, Table, dataset_table
@@ -56,12 +56,11 @@ def held(lake: Lake, wanted: Table, school_id: int = 101) -> list[tuple[Any, ...
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sets(st.integers(-30, 30), min_size=1, max_size=12), st.integers(1, 12))
+@given(ids=st.sets(st.integers(-30, 30), min_size=1, max_size=12), width=st.integers(1, 12))
 def test_every_row_is_in_its_segment_and_the_next_load_finds_nothing_new(
-    tmp_path_factory: pytest.TempPathFactory, ids: set[int], width: int
+    tmp_path_factory: pytest.TempPathFactory, new_lake: NewLake, ids: set[int], width: int
 ) -> None:
-    lake = Lake(str(tmp_path_factory.mktemp("rekeyed") / "lake"))
-    lake.ensure([])
+    lake = new_lake(tmp_path_factory.mktemp("rekeyed") / "lake")
     load(lake, 1, table_of(TEXT), rows(sorted(ids)))
     wanted = table_of(INTEGER)
     assert move(lake, wanted, width) == {each // width for each in ids}

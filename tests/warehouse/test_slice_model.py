@@ -10,9 +10,8 @@ from typing import Any
 from change_log_truth import known_on
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_kit import MARKS, SLICE, START, at, held, row, sync
+from lake_kit import MARKS, SLICE, START, NewLake, at, held, row, sync
 
-from warehouse.lake.delta import Lake
 from warehouse.load.reading import BadRow, Kept
 
 Key = tuple[int, str]
@@ -87,12 +86,11 @@ def merged(before: Rows, reading: dict[str, Any], now: datetime) -> tuple[Rows, 
 
 
 @settings(max_examples=15, deadline=None)
-@given(st.lists(readings, min_size=1, max_size=4))
-def test_slice_follows_the_model(sequence: list[dict[str, Any]]) -> None:
+@given(sequence=st.lists(readings, min_size=1, max_size=4))
+def test_slice_follows_the_model(new_lake: NewLake, sequence: list[dict[str, Any]]) -> None:
     names = ("id", "kind", *CONTENT, "_deleted_at", "_synced_at")
     with tempfile.TemporaryDirectory() as folder:
-        lake = Lake(f"{folder}/lake")
-        lake.ensure([MARKS])
+        lake = new_lake(f"{folder}/lake")
         model: Rows = {}
         history: list[dict[str, Any]] = []
         nights = [reading for reading in sequence for _ in range(reading["times"])]

@@ -9,7 +9,7 @@ import pytest
 from dataset_kit import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lake_kit import at, home_of
+from lake_kit import NewLake, at, home_of
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PARAMS, Column, Slice, Table, report_table
@@ -146,10 +146,9 @@ ROWS = st.lists(
 @settings(max_examples=12, deadline=None)
 @given(readings=st.lists(ROWS, min_size=1, max_size=4))
 def test_the_last_reading_is_all_there_is(
-    readings: list[list[dict[str, Any]]], tmp_path_factory: pytest.TempPathFactory
+    readings: list[list[dict[str, Any]]], tmp_path_factory: pytest.TempPathFactory, new_lake: NewLake
 ) -> None:
-    lake, before = Lake(str(tmp_path_factory.mktemp("home") / "lake")), list[tuple[Any, ...]]()
-    lake.ensure([])
+    lake, before = new_lake(tmp_path_factory.mktemp("home") / "lake"), list[tuple[Any, ...]]()
     for number, rows in enumerate(readings):
         counts = take(lake, number, define(NAME, TOTAL), *rows).counts
         now = [(row["name"], row["total"]) for row in rows]
