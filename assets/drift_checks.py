@@ -1,6 +1,5 @@
 """What is said about drift: to who listens to a run, and as a check of each asset."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import dagster as dg
@@ -8,11 +7,9 @@ import dagster as dg
 from campus.http.events import Event
 from loading.commit import Loaded
 from loading.runtime import Cause, Runtime
-from warehouse.load.drift import Difference, Source, record_drift
+from warehouse.load.drift import Difference, Source, in_lines, record_drift
 
 NO_DRIFT = "no_drift"
-# Differences of a resource that are named; all of them are in quality.drift.
-NAMED = 8
 
 
 def tell_drift(runtime: Runtime, cause: Cause, sources: Iterable[Source]) -> list[Difference]:
@@ -27,16 +24,6 @@ def tell_drift(runtime: Runtime, cause: Cause, sources: Iterable[Source]) -> lis
 def sources_of(loaded: Iterable[Loaded]) -> set[Source]:
     """The resources and schools of which a run has read something."""
     return {(one.spec.name, one.slice.school_id) for one in loaded if one.outcome is not None}
-
-
-def in_lines(began: Iterable[Difference]) -> list[str]:
-    """What is new in words, a line for each resource of each school."""
-    found: dict[Source, list[str]] = defaultdict(list)
-    for one in began:
-        found[one.resource, one.school_id].append(one.words)
-    return [
-        f"school {school_id}, {resource}: {_some(words)}" for (resource, school_id), words in found.items()
-    ]
 
 
 def no_drift_spec(asset: dg.AssetKey) -> dg.AssetCheckSpec:
@@ -58,8 +45,3 @@ def no_drift(asset: dg.AssetKey, began: Sequence[Difference]) -> dg.AssetCheckRe
         severity=dg.AssetCheckSeverity.WARN,
         metadata={"new": dg.MetadataValue.text("\n".join(in_lines(began)))} if began else {},
     )
-
-
-def _some(words: Sequence[str]) -> str:
-    more = len(words) - NAMED
-    return "drift: " + ", ".join(words[:NAMED]) + (f" and {more} more in quality.drift" if more > 0 else "")

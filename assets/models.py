@@ -32,11 +32,10 @@ from warehouse.publish.fill import (
 from warehouse.publish.model_runner import Built, Checked
 from warehouse.publish.publish import FILE, prove, publish
 from warehouse.publish.thresholds import ThresholdsWrong
+from warehouse.published.problem import note_problem
 from warehouse.published.shards import Shards
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
-#: In the home: why the last build was not published.
-PROBLEM = "build_problem.txt"
 NOTHING_PUBLISHED = "nothing was published, and campus.duckdb is the last good one"
 NOTHING_CHANGED = "Nothing has changed since the last publication: campus.duckdb stays as it is."
 
@@ -104,22 +103,6 @@ def note_unchanged(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:
     build, and the data are as old as these standings, of just before, say."""
     note_problem(home, "")
     prove(home, standings)
-
-
-def note_problem(home: Path, problem: str) -> None:
-    """Write down why the last build was not published, for those who look in the morning; empty: it was, or
-    had nothing to publish."""
-    note = home / PROBLEM
-    if problem:
-        note.write_text(problem, encoding="utf-8")
-    else:
-        note.unlink(missing_ok=True)
-
-
-def last_problem(home: Path) -> str:
-    """Why the last build was not published; empty: nothing was wrong."""
-    note = home / PROBLEM
-    return note.read_text(encoding="utf-8") if note.exists() else ""
 
 
 def _of_home(runtime: Runtime, build: Build, version: str) -> Target:

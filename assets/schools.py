@@ -9,7 +9,7 @@ import uvloop
 from sqlalchemy.exc import SQLAlchemyError
 
 from assets import base_data
-from assets.drift_checks import in_lines, sources_of, tell_drift
+from assets.drift_checks import sources_of, tell_drift
 from assets.partition_names import partitions_in_words
 from assets.partition_renames import put_in_order
 from assets.partitions import (
@@ -40,6 +40,7 @@ from loading.partition_keys import keys_by_school, partition_key, partitions_of
 from loading.reports import plans as report_plans
 from loading.runtime import cause_of, told
 from warehouse.load.dataset_plans import read_plans
+from warehouse.load.drift import in_lines
 from warehouse.load.log_writer import batched, write
 
 # What else is read or retired here has no partitions, or loses them with what it held.

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal
 
 import duckdb
 from xlsxwriter.exceptions import XlsxWriterException
@@ -17,7 +16,7 @@ from xlsxwriter.exceptions import XlsxWriterException
 from exports.flat import write_csv, write_parquet
 from exports.preview import preview_of
 from exports.ready import BOARD, READY
-from exports.sheets import Language, Workbook
+from exports.sheets import Format, Language, Workbook
 from exports.source import Origin, School, opened, origin, schools
 from exports.suppression import Exposed, refuse_exposed
 from exports.tables import table_names, table_workbook
@@ -25,8 +24,6 @@ from exports.workbook import TooLarge, write_workbook
 from warehouse.files import put_in_place, workspace
 from warehouse.published.reading import kept_beside, proven_by
 from warehouse.published.shards import Published
-
-Format = Literal["xlsx", "csv", "parquet"]
 
 #: Beside the published file: what is made again by itself.
 KEPT = "cache"

@@ -12,6 +12,9 @@ from typing import Literal
 
 Language = Literal["en", "zh"]
 
+#: Of the files that are written for people.
+Format = Literal["xlsx", "csv", "parquet"]
+
 #: How a column is written. `percent` takes values of 0 to 100; `link` makes an address one to click.
 Kind = Literal["text", "integer", "decimal", "percent", "date", "datetime", "time", "boolean", "link"]
 

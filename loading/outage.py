@@ -4,16 +4,20 @@ A run waits half a minute for a platform that is silent, since a restart takes l
 schools would: so the one that has waited leaves a note, and those after it ask twice and end.
 """
 
+from __future__ import annotations
+
 import json
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from campus.http.client import Client
-from loading.runtime import Runtime
 from warehouse.files import write_text
+
+if TYPE_CHECKING:
+    from campus.http.client import Client
+    from loading.runtime import Runtime
 
 NOTE = "platform_outage.json"
 #: Seconds for which a note counts; then a run has all of its patience again.
@@ -23,6 +27,9 @@ KNOWN_FOR = 600.0
 @asynccontextmanager
 async def connected(runtime: Runtime, scopes: Iterable[tuple[str, ...]]) -> AsyncIterator[Client]:
     """A client for a run. scopes: as Client takes them."""
+    # Whoever only asks how the platform stood needs no HTTP.
+    from campus.http.client import Client
+
     note, address = runtime.home / NOTE, runtime.client.base_url
     async with Client(runtime.client, scopes, runtime.listener) as client:
         since = known_since(note, address)

@@ -10,7 +10,6 @@ from assets.shards import district_asset
 from loading.runtime import Runtime
 from pipelines.automation import loads_after_discovery, nightly, publish_after_loads
 from pipelines.district.queues import FOR_BUILDS
-from pipelines.district.starting import runs_without_a_worker
 from pipelines.export_automation import export_definitions
 from pipelines.nights.loads import BASE_DATA, LOADS
 from pipelines.nights.school_night import SCHOOL_NIGHT, school_night
@@ -59,8 +58,16 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     morning = morning_definitions(settings)
     writes = writes_definitions(settings)
     loads = load_definitions(settings, runtime)
-    watch = dg.Definitions(sensors=[runs_without_a_worker()] if settings.broker_url else [])
-    return dg.Definitions.merge(loads, publication, exports, pushes, morning, writes, watch)
+    of_workers = _of_workers() if settings.broker_url else dg.Definitions()
+    return dg.Definitions.merge(loads, publication, exports, pushes, morning, writes, of_workers)
+
+
+def _of_workers() -> dg.Definitions:
+    """What looks after runs where workers begin them."""
+    # Behind it is what talks to Postgres, a tenth of all that there is to import.
+    from pipelines.district.starting import runs_without_a_worker
+
+    return dg.Definitions(sensors=[runs_without_a_worker()])
 
 
 def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:

@@ -9,15 +9,11 @@ from typing import Any
 import obstore
 from obstore.exceptions import AlreadyExistsError
 
-from loading.custom_fields import forget_id_numbers
 from loading.tables import TABLES
 from pipelines.settings import Settings, SettingsError
 from warehouse.lake.copies import Copies
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOGS, STANDINGS
-from warehouse.load import past_rows
-from warehouse.load.drift import remember
-from warehouse.maintenance.log_files import refile
 from warehouse.publish.dbt_project import PROJECT, fingerprint
 
 #: At the lake's root: what it was made ready for, and whose rows are in it.
@@ -52,6 +48,12 @@ def make_ready(lake: Lake, settings: Settings) -> None:
     wanted["loaded_from"] = wanted["loaded_from"] or whose
     if noted == wanted and _folders(lake) >= {table.folder for table in _tables()}:
         return
+    # Once a version: whoever opens a lake that is ready needs none of it.
+    from loading.custom_fields import forget_id_numbers
+    from warehouse.load import past_rows
+    from warehouse.load.drift import remember
+    from warehouse.maintenance.log_files import refile
+
     if lake.is_remote:
         _try_conditional_put(lake)
     remember(lake)

@@ -21,9 +21,8 @@ from campus.datasets.filters import FilterValue
 from campus.datasets.selection import Selection, TableSelection
 from campus.reports.selection import DateRanges, ParameterValue, ReportSelection
 from campus.selections import Scalar
-from exports.export import Format
 from exports.ready import BOARD, READY
-from exports.sheets import Language
+from exports.sheets import Format, Language
 from exports.tables import SCHEMAS
 from loading.pushes.names import PUSHABLE, PushSettings
 from loading.writes.roster.fields import SECRET, STANDARD

@@ -14,7 +14,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, YamlConfigSettingsSource
 
 from campus.selections import nearest
-from loading.reports.tables import sharing
+from loading.reports.stems import sharing
 from pipelines.environment import PREFIX, dotenv_files, mistakes
 from pipelines.options import Options, Section
 from warehouse.published.shards import Published, Shards

@@ -9,9 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from assets.drift_checks import in_lines
-from assets.freshness import STALE
-from assets.models import last_problem
 from campus.registry import ATTENDANCE, BASE_DATA, REPORT_METADATA, SCHOOLS, V1_DATA
 from loading.names import school_names
 from loading.outage import NOTE, is_refused, known_since
@@ -22,12 +19,13 @@ from pipelines.lake import lake_of
 from pipelines.settings import Settings
 from pipelines.writers import living
 from pipelines.writes.plans import notes as roster_notes
-from warehouse.age import Age, age_of
+from warehouse.age import STALE, Age, age_of
 from warehouse.lake.log_tables import DRIFT
-from warehouse.load.drift import latest
+from warehouse.load.drift import in_lines, latest
 from warehouse.load.load_log import last_failures, now, quarantine_rows
 from warehouse.load.log_writer import standing_rows
 from warehouse.publish.shards.publication import problems_of
+from warehouse.published.problem import last_problem
 from warehouse.published.shards import manifest
 
 Row = Mapping[str, Any]

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-import dagster as dg
-
-from assets import markdown
 from pipelines.of_schools import alike, named
 from pipelines.status import SchoolStatus, Status, ago, in_words
 from warehouse.age import Age
@@ -45,16 +42,6 @@ def failure_lines(schools: Sequence[SchoolStatus]) -> list[str]:
         else:
             own.setdefault(next(iter(texts)), []).append(in_words(slices, common))
     return shared + [f"school {school_id}: {' '.join(lines)}" for school_id, lines in own.items()]
-
-
-def metadata_of(status: Status) -> dict[str, dg.MetadataValue]:
-    """The same for Dagster."""
-    lines = [markdown.text(line) for line in lines_of(status)]
-    table = [markdown.table(COLUMNS, rows_of(status))] if status.schools else []
-    return {
-        "status": markdown.value(title_of(status), *table, *lines),
-        "to do": dg.MetadataValue.text("\n".join(status.to_do) or NOTHING),
-    }
 
 
 def _row(school: SchoolStatus, status: Status) -> list[str | int]:

@@ -1,19 +1,19 @@
-"""The command line, derived from the settings."""
+"""The command line, derived from the settings; imports no server, since each `campus` command has it too."""
+
+from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
 from datetime import date
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
-import msgspec
 
-from simulator.app import Application
-from simulator.http.faults import Fault, FaultPlan
-from simulator.push import Subscriber
 from simulator.readings import Readings
-from simulator.server import serve
 from simulator.settings import Access, Settings, Size
+
+if TYPE_CHECKING:
+    from simulator.http.faults import Fault
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
@@ -24,12 +24,12 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _names(field: "dataclasses.Field[Any]") -> tuple[str, str]:
+def _names(field: dataclasses.Field[Any]) -> tuple[str, str]:
     flag = "--" + field.name.replace("_", "-")
     return (f"{flag}/--no-{field.name}" if isinstance(field.default, bool) else flag), field.name
 
 
-def _attributes(field: "dataclasses.Field[Any]") -> dict[str, Any]:
+def _attributes(field: dataclasses.Field[Any]) -> dict[str, Any]:
     default, metadata = field.default, field.metadata
     attributes: dict[str, Any] = {"help": metadata["help"], "default": default, "show_default": True}
     if "choices" in metadata:
@@ -44,6 +44,10 @@ def _attributes(field: "dataclasses.Field[Any]") -> dict[str, Any]:
 
 
 def _faults(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> list[Fault]:
+    import msgspec
+
+    from simulator.http.faults import Fault
+
     try:
         return [msgspec.json.decode(text, type=Fault) for text in texts]
     except msgspec.DecodeError as error:
@@ -88,6 +92,11 @@ def simulator(
     **options: Any,
 ) -> None:
     """Run a school platform to try things against: made-up schools behind the real interface."""
+    from simulator.app import Application
+    from simulator.http.faults import FaultPlan
+    from simulator.push import Subscriber
+    from simulator.server import serve
+
     options["today"] = options["today"].date()
     settings = Settings.of(client_id, client_secret, **options)
     subscriber = Subscriber(push_url, push_token) if push_url else None

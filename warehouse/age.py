@@ -11,6 +11,8 @@ from typing import Any
 #: A resource's round is made of its attempts on the day of the last of them, and of those so long before it:
 #: what was tried in an earlier one is not due any more, as weeks that are settled.
 ROUND = timedelta(hours=12)
+#: What was not loaded for so long has missed a night.
+STALE = timedelta(hours=26)
 #: Beside the published file: the standings by which it was last proven to be what the lake holds.
 PROVEN = "campus.standings.parquet"
 #: Status of a slice that was emptied, as what it was of is gone from the platform; and of one not loaded.

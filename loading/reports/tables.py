@@ -1,6 +1,5 @@
 """What a report of a school becomes: results, which are partitions, and the tables that keep their rows."""
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,14 +7,14 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 from campus.contracts.fields import Contract, fields
-from campus.decoding.column_names import RESERVED, cut, safe_name, safe_names
+from campus.decoding.column_names import RESERVED, safe_names
 from campus.decoding.inferred_contract import contract_of
 from campus.registry import REPORT_FIELDS, REPORT_QUERIES, ResourceSpec
 from campus.reports.fields import definition_of
 from campus.reports.selection import ReportSelection, escaped
 from loading.partition_keys import REPORT_RESULTS, parts_of, unseparated
+from loading.reports.stems import stem_of
 from loading.tables import TABLES
-from warehouse.identifiers import folded
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PARAMS, SEPARATOR, Column, Slice, Table, ascii_name, report_table
 from warehouse.load.load_log import resources_loaded
@@ -72,7 +71,7 @@ class Result:
     @property
     def table_name(self) -> str:
         """The table in the schema `reports`."""
-        return f"{_stem(self.report)}__{self.query_id}"
+        return f"{stem_of(self.report)}__{self.query_id}"
 
 
 def results_of(keys: Iterable[str]) -> list[Result]:
@@ -83,22 +82,6 @@ def results_of(keys: Iterable[str]) -> list[Result]:
 def report_slice(school_id: int, report: str) -> Slice:
     """The slice of the tables of metadata that holds a report's."""
     return _slice(school_id, report)
-
-
-def sharing(reports: Iterable[str]) -> list[list[str]]:
-    """The reports whose tables would have one name, together."""
-    by_stem: dict[str, list[str]] = defaultdict(list)
-    for report in dict.fromkeys(reports):
-        by_stem[folded(_stem(report))].append(report)
-    return [alike for alike in by_stem.values() if len(alike) > 1]
-
-
-def _stem(report: str) -> str:
-    """What the names of a report's tables begin with. An id stays what it is; a name that no folder could
-    bear is cut, and told from others by its hash."""
-    name = report if report.isdecimal() else safe_name(report)
-    short = cut(name)
-    return name if short == name else f"{short}_{hashlib.sha256(report.encode()).hexdigest()[:6]}"
 
 
 def _slice(school_id: int, name: str) -> Slice:

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import openpyxl  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.parquet as pq
-from openpyxl.utils.exceptions import InvalidFileException  # type: ignore[import-untyped]
 
 #: What a Chinese spreadsheet program writes where it does not write UTF-8.
 ENCODINGS = ("utf-8-sig", "gb18030")
@@ -30,7 +28,6 @@ DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
-    InvalidFileException,
     LookupError,
     ValueError,
     TypeError,
@@ -148,8 +145,15 @@ def _decoded(path: Path) -> str:
 
 
 def _xlsx(path: Path) -> Iterator[tuple[int, Sequence[Any]]]:
-    # Formulas as the values that the file has of them.
-    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    # Nothing else needs it, and the settings name columns of files whatever is run.
+    import openpyxl  # type: ignore[import-untyped]
+    from openpyxl.utils.exceptions import InvalidFileException  # type: ignore[import-untyped]
+
+    try:
+        # Formulas as the values that the file has of them.
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except InvalidFileException as error:
+        raise ValueError(str(error)) from error
     try:
         yield from enumerate(book.worksheets[0].iter_rows(values_only=True), 1)
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pipelines.cli.display import complain, console, example
-from pipelines.settings import load_settings
+from pipelines.cli.given import given
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
@@ -19,7 +19,7 @@ def backup(folder: Path, keep: int) -> None:
     """Copy the home into a new folder below FOLDER: the lake, the published file, Dagster's runs, the inbox.
 
     What the backup before has in the same state is linked to. Loads wait meanwhile."""
-    settings = load_settings()
+    settings = given()
     from pipelines.backup import BackupError, back_up
     from pipelines.cli.session import session
     from pipelines.instance import POSTGRES_URL
@@ -50,7 +50,7 @@ def backup(folder: Path, keep: int) -> None:
 @click.argument("backup", type=FOLDER)
 def restore(backup: Path) -> None:
     """Make an empty home of BACKUP, or of the latest in a folder of backups."""
-    settings = load_settings()
+    settings = given()
     from pipelines.backup import BackupError
     from pipelines.backup import restore as restored_from
 

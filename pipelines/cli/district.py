@@ -1,15 +1,20 @@
 """The programs of a district: all of them on one machine for trial, or each for a unit of its own."""
 
+from __future__ import annotations
+
 import os
 import time
 from contextlib import suppress
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from pipelines.cli.display import console, example
+from pipelines.cli.given import given
 from pipelines.cli.groups import Group
-from pipelines.settings import Settings, SettingsError, check_home, load_settings
+
+if TYPE_CHECKING:
+    from pipelines.settings import Settings
 
 
 @click.group(cls=Group, epilog=example("district up --workers 4"))
@@ -89,7 +94,7 @@ def webserver(host: str, port: int) -> None:
 @click.option("--room", default="100Gi", show_default=True, help="Of the home that all pods share.")
 def kubernetes(image: str, namespace: str, room: str) -> None:
     """Print what `kubectl apply` takes: a district where each run is a job of Kubernetes, without workers."""
-    settings = load_settings()
+    settings = given()
     from pipelines.district.kubernetes import manifests
 
     click.echo(manifests(settings, image, namespace, room), nl=False)
@@ -97,11 +102,12 @@ def kubernetes(image: str, namespace: str, room: str) -> None:
 
 def _settings() -> Settings:
     """Settings with which workers can run; raises SettingsError with a sentence for each thing that lacks."""
-    settings = load_settings()
-    check_home(settings)
+    settings = given()
     from pipelines.district.services import what_is_missing
     from pipelines.instance import contradictions
+    from pipelines.settings import SettingsError, check_home
 
+    check_home(settings)
     problems = what_is_missing(settings) or contradictions(settings)
     if problems:
         raise SettingsError(problems)

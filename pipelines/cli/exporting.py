@@ -5,7 +5,8 @@ from pathlib import Path
 
 import duckdb
 
-from exports.export import Failed, Format, Options, Unknown, Written, export
+from exports.export import Failed, Options, Unknown, Written, export
+from exports.sheets import Format
 from pipelines.cli.display import complain, console, errors
 from pipelines.settings import Settings
 from warehouse.publish.build import of_another_version

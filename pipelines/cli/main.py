@@ -6,25 +6,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
-from deltalake.exceptions import DeltaError
 
-from exports.export import Format
+from exports.sheets import Format
 from pipelines.cli.backup import backup, restore
 from pipelines.cli.display import complain, console, example
 from pipelines.cli.district import district
+from pipelines.cli.given import given, given_to_write
 from pipelines.cli.groups import Group
 from pipelines.cli.writing.commands import COMMANDS
-from pipelines.settings import Settings, SettingsError, check_home, load_settings
-from pipelines.storage_trouble import in_words
-from pipelines.writers import Busy
 from simulator.cli import simulator
-from simulator.process import SimulatorError
-from warehouse.lake.delta import SchemaConflict
-from warehouse.publish.dbt_project import ModelsBroken
 
 INTERRUPTED = 130  # as a shell reports SIGINT
-#: Errors that are worded for people.
-FORESEEN = (OSError, Busy, DeltaError, SchemaConflict, ModelsBroken, SimulatorError)
 
 
 class Edge(Group):
@@ -37,10 +29,6 @@ class Edge(Group):
         except BrokenPipeError:
             # The reader has what it wanted, as `head` does; click ends quietly.
             raise
-        except SettingsError as error:
-            for problem in error.problems:
-                complain(problem)
-            sys.exit(2)
         except KeyboardInterrupt:
             console.show_cursor()
             complain("interrupted; what was committed is kept, and the next campus sync goes on from there")
@@ -49,17 +37,42 @@ class Edge(Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
-            words = in_words(error, _home())
-            if words is None and not isinstance(error, FORESEEN):
+            status = _complained(error)
+            if status is None:
                 raise
-            complain(words or str(error))
-            sys.exit(1)
+            sys.exit(status)
+
+
+def _complained(error: Exception) -> int | None:
+    """Say in a line what went wrong; the exit status, None: nobody foresaw it."""
+    # A command that ends well needs to know none of them.
+    from deltalake.exceptions import DeltaError
+
+    from pipelines.settings import SettingsError
+    from pipelines.storage_trouble import in_words
+    from pipelines.writers import Busy
+    from simulator.process import SimulatorError
+    from warehouse.lake.delta import SchemaConflict
+    from warehouse.publish.dbt_project import ModelsBroken
+
+    if isinstance(error, SettingsError):
+        for problem in error.problems:
+            complain(problem)
+        return 2
+    words = in_words(error, _home())
+    worded = (OSError, Busy, DeltaError, SchemaConflict, ModelsBroken, SimulatorError)
+    if words is None and not isinstance(error, worded):
+        return None
+    complain(words or str(error))
+    return 1
 
 
 def _home() -> Path:
     """Where a command writes; the folder that it runs in where no settings say so."""
+    from pipelines.settings import SettingsError
+
     try:
-        return load_settings().home
+        return given().home
     except SettingsError:
         return Path.cwd()
 
@@ -78,14 +91,6 @@ for _command in (simulator, backup, restore, district, *COMMANDS):
     main.add_command(_command)
 
 
-def _settings_to_write() -> Settings:
-    settings = load_settings()
-    check_home(settings)
-    for file in settings.read_from:
-        console.print(f"Settings from {file}", markup=False, soft_wrap=True)
-    return settings
-
-
 @main.command(epilog=example("sync", "sync --school 101 --full"))
 @click.option("--school", "schools", type=int, multiple=True, help="Only this school; may be repeated.")
 @click.option("--full", is_flag=True, help="Read everything again.")
@@ -97,7 +102,7 @@ def _settings_to_write() -> Settings:
 )
 def sync(schools: tuple[int, ...], full: bool, selection: str | None, accept_vanished: bool) -> None:
     """Load from the platform, build the models and publish campus.duckdb: the nightly job, here and now."""
-    settings = _settings_to_write()
+    settings = given_to_write()
     from pipelines.cli.commands import run_sync
 
     sys.exit(run_sync(settings, schools, selection, full=full, accept_vanished=accept_vanished))
@@ -106,7 +111,7 @@ def sync(schools: tuple[int, ...], full: bool, selection: str | None, accept_van
 @main.command(epilog=example("build"))
 def build() -> None:
     """Build the models from the lake as it is, check them, and publish campus.duckdb."""
-    settings = _settings_to_write()
+    settings = given_to_write()
     from pipelines.cli.commands import run_build
     from pipelines.cli.session import session
 
@@ -119,7 +124,7 @@ def build() -> None:
 def thresholds(schools: tuple[int, ...]) -> None:
     """Show how many students each rule of early warning flags with the files of $CAMPUS_HOME/thresholds,
     before they are used: nothing is published."""
-    settings = _settings_to_write()
+    settings = given_to_write()
     from pipelines.cli.thresholds import run_thresholds
 
     sys.exit(run_thresholds(settings, schools))
@@ -129,7 +134,7 @@ def thresholds(schools: tuple[int, ...]) -> None:
 @click.option("--test", is_flag=True, help="Send a message that says it is a trial.")
 def notify(test: bool) -> None:
     """Send what there is to do to the webhook and the mailboxes of the settings, as the morning does."""
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.notifying import run_notify
 
     sys.exit(run_notify(settings, test=test))
@@ -138,7 +143,7 @@ def notify(test: bool) -> None:
 @main.command(epilog=example("demo"))
 def demo() -> None:
     """The whole thing on the embedded simulator: two nights, build, publish, and a few things to see."""
-    settings = _settings_to_write()
+    settings = given_to_write()
     from pipelines.cli.demo import run_demo
 
     sys.exit(run_demo(settings))
@@ -147,7 +152,7 @@ def demo() -> None:
 @main.command(epilog=example("doctor"))
 def doctor() -> None:
     """Say in words whether the settings, the token, its scopes and each endpoint are right."""
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.doctor import run_doctor
 
     sys.exit(run_doctor(settings))
@@ -156,7 +161,7 @@ def doctor() -> None:
 @main.command(epilog=example("status"))
 def status() -> None:
     """Say how each school stands and what there is to do; exit status 1 where there is something."""
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.status import run_status
 
     sys.exit(run_status(settings))
@@ -175,7 +180,7 @@ def sql(query: str, style: str) -> None:
     """Run QUERY on the published campus.duckdb, also while a sync runs; every statement's result is shown."""
     from pipelines.cli.sql import run_sql
 
-    sys.exit(run_sql(load_settings().published, query, style))
+    sys.exit(run_sql(given().published, query, style))
 
 
 @main.command(epilog=example("export --all", "export marts.early_warning --school 101 --format csv"))
@@ -205,7 +210,7 @@ def export(
     marts.early_warning."""
     if bool(names) == configured:
         raise click.UsageError("name what to export, or give --all")
-    settings = load_settings() if folder else _settings_to_write()
+    settings = given() if folder else given_to_write()
     from pipelines.cli.exporting import run_export
 
     sys.exit(run_export(settings, names, format=format, folder=folder, schools=schools))
@@ -233,7 +238,7 @@ _OF_RESOURCE = click.option(
 @click.option("--personal", is_flag=True, help="With the fields that tell about a person.")
 def list_quarantine(schools: tuple[int, ...], resources: tuple[str, ...], style: str, personal: bool) -> None:
     """Show each row in quarantine: why, since when, and the JSON as it was sent, without personal fields."""
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.quarantine import run_list
 
     sys.exit(run_list(settings, schools, resources, style, personal=personal))
@@ -244,7 +249,7 @@ def list_quarantine(schools: tuple[int, ...], resources: tuple[str, ...], style:
 @_OF_RESOURCE
 def replay_quarantine(schools: tuple[int, ...], resources: tuple[str, ...]) -> None:
     """Load the rows that the platform has mended, or that this version can read, without their whole list."""
-    settings = _settings_to_write()
+    settings = given_to_write()
     from pipelines.cli.quarantine import run_replay
 
     sys.exit(run_replay(settings, schools, resources))
@@ -253,7 +258,9 @@ def replay_quarantine(schools: tuple[int, ...], resources: tuple[str, ...]) -> N
 @main.command("push-receiver", epilog=example("push-receiver"))
 def push_receiver() -> None:
     """Take the platform's change pushes (CAMPUS_PUSH_TOKEN, CAMPUS_PUSH_HOST, CAMPUS_PUSH_PORT)."""
-    settings = _settings_to_write()
+    settings = given_to_write()
+    from pipelines.settings import SettingsError
+
     if not settings.takes_pushes:
         raise SettingsError(["CAMPUS_PUSH_TOKEN is not set: the platform signs its pushes with it"])
     from pipelines.pushes.receiver import serve
@@ -267,6 +274,6 @@ def ui(arguments: tuple[str, ...]) -> None:
     """Open the Dagster UI on what the command line ran; ARGUMENTS go to `dagster dev`, e.g. -- -p 3001."""
     from pipelines.cli.commands import order_partitions
 
-    order_partitions(_settings_to_write())
+    order_partitions(given_to_write())
     executable = Path(sys.executable).parent / "dagster"
     os.execv(executable, [str(executable), "dev", "-m", "pipelines.definitions", *arguments])

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import dagster as dg
 
+from assets import markdown
 from assets.freshness import NIGHTLY
 from pipelines.notices.telling import tell_what_is_due
 from pipelines.settings import Settings
-from pipelines.status import status_of
-from pipelines.status_text import metadata_of
+from pipelines.status import Status, status_of
+from pipelines.status_text import COLUMNS, NOTHING, lines_of, rows_of, title_of
 from warehouse.lake.tables import PLATFORM_ZONE
 
 MORNING = "morning"
@@ -53,3 +54,13 @@ def show_status(instance: dg.DagsterInstance, settings: Settings) -> None:
     """Have the asset say how the warehouse stands now, without a run: for commands."""
     made = dg.AssetMaterialization(STATUS, metadata=metadata_of(status_of(settings)))
     instance.report_runless_asset_event(made)
+
+
+def metadata_of(status: Status) -> dict[str, dg.MetadataValue]:
+    """How the warehouse stands, as `campus status` says it, for Dagster."""
+    lines = [markdown.text(line) for line in lines_of(status)]
+    table = [markdown.table(COLUMNS, rows_of(status))] if status.schools else []
+    return {
+        "status": markdown.value(title_of(status), *table, *lines),
+        "to do": dg.MetadataValue.text("\n".join(status.to_do) or NOTHING),
+    }

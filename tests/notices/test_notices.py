@@ -14,7 +14,6 @@ import pytest
 from pydantic import SecretStr
 from receivers import Webhook, mail_server, webhook
 
-from assets.models import note_problem
 from loading.outage import NOTE
 from pipelines.cli.notifying import NOBODY, run_notify
 from pipelines.notices.automation import MORNING, STATUS, morning_definitions
@@ -24,6 +23,7 @@ from pipelines.options import Form, MailOptions, NotifyOptions, Options
 from pipelines.settings import Settings
 from pipelines.status import SchoolStatus, Status, status_of
 from warehouse.age import Age
+from warehouse.published.problem import note_problem
 
 AT = datetime(2026, 11, 22, 6, 30)
 NOTICE_OF = Notice("Campus Warehouse, 2026-11-22 06:30: 1 thing to do", ("Run campus sync.", "学校 101"))

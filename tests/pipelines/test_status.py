@@ -10,13 +10,14 @@ from campus.registry import RESOURCES
 from loading.tables import TABLES, slice_of
 from pipelines.cli.status import run_status
 from pipelines.lake import lake_of
+from pipelines.notices.automation import metadata_of
 from pipelines.of_schools import named
 from pipelines.options import DatasetOptions, Options
 from pipelines.settings import Settings
-from pipelines.status import STALE, SchoolStatus, ago, status_of
-from pipelines.status_text import failure_lines, metadata_of
+from pipelines.status import SchoolStatus, ago, status_of
+from pipelines.status_text import failure_lines
 from pipelines.writers import writing
-from warehouse.age import Age
+from warehouse.age import STALE, Age
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOGS
 from warehouse.lake.tables import Slice

@@ -7,7 +7,8 @@ tonight, is no news. The log (quality.drift) has what began and what ended, and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -29,6 +30,8 @@ MOMENTS = frozenset(
         *("unknown_type", "type_decided", "key_decided"),
     }
 )
+#: Differences of a resource that are named; all of them are in quality.drift.
+NAMED = 8
 #: A table of the lake and the school that it was read for.
 Source = tuple[str, int]
 
@@ -70,6 +73,16 @@ def latest(lake: Lake) -> list[Difference]:
     names = ["resource", "_school_id", "kind", "field", "value"]
     found = scan(DRIFT, lake.open(DRIFT), names, mine).to_pylist()
     return sorted(map(_difference, found), key=_order)
+
+
+def in_lines(began: Iterable[Difference]) -> list[str]:
+    """What is new in words, a line for each resource of each school."""
+    found: dict[Source, list[str]] = defaultdict(list)
+    for one in began:
+        found[one.resource, one.school_id].append(one.words)
+    return [
+        f"school {school_id}, {resource}: {_some(words)}" for (resource, school_id), words in found.items()
+    ]
 
 
 def remember(lake: Lake) -> None:
@@ -154,3 +167,8 @@ def _row(one: Difference, change: str, seen_at: datetime, sync_id: str | None, r
         "seen_at": seen_at,
         "sync_id": sync_id,
     }
+
+
+def _some(words: Sequence[str]) -> str:
+    more = len(words) - NAMED
+    return "drift: " + ", ".join(words[:NAMED]) + (f" and {more} more in quality.drift" if more > 0 else "")

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from warehouse.lake.spool import Content
+if TYPE_CHECKING:
+    # A type here, and polars behind it.
+    from warehouse.lake.spool import Content
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,13 @@
 """The plan of a roster: what would be created, changed and deleted, and why which rows are refused."""
 
+from __future__ import annotations
+
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -20,8 +22,11 @@ from loading.writes.roster.fields import (
     missing,
     same,
 )
-from loading.writes.roster.people import Person
 from loading.writes.roster.rows import RefusedRow, RosterRow, turned_away
+
+if TYPE_CHECKING:
+    # Whoever reads a plan asks nobody for people.
+    from loading.writes.roster.people import Person
 
 VERSION = 1
 Action = Literal["create", "change", "delete"]

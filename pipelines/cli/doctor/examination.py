@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import replace
 
-from assets.drift_checks import in_lines
 from campus.http.client import Client
 from campus.http.errors import Halt
 from pipelines.cli.display import console
@@ -18,7 +17,7 @@ from pipelines.of_schools import alike, named
 from pipelines.resources import open_platform
 from pipelines.settings import Settings, SettingsError, check_home, needs_platform
 from warehouse.lake.log_tables import DRIFT
-from warehouse.load.drift import latest
+from warehouse.load.drift import in_lines, latest
 
 # Tokens and Retry-After dates go by the clock; a skew below this harms nothing.
 SKEW_SECONDS = 60

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from pipelines.cli.display import example
+from pipelines.cli.given import given
 from pipelines.cli.groups import Group
-from pipelines.settings import load_settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -45,7 +45,7 @@ def roster() -> None:
 def plan_roster(source: str, school: int | None, delete: bool, link_by_usin: bool, personal: bool) -> None:
     """Compare a roster (CSV, xlsx, Parquet, or a table of the warehouse) with the platform; nothing is
     written."""
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.writing.roster import run_plan
 
     sys.exit(run_plan(settings, source, school, delete=delete, link_by_usin=link_by_usin, personal=personal))
@@ -60,7 +60,7 @@ def plan_roster(source: str, school: int | None, delete: bool, link_by_usin: boo
 @_BUILD
 def apply_roster(plan: Path, dry: bool, build: bool, despite_refused: bool) -> None:
     """Carry out a plan, and nothing else; run it again where it was interrupted."""
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.writing.roster import run_apply
 
     sys.exit(run_apply(settings, plan, dry=dry, build=build, despite_refused=despite_refused))
@@ -76,7 +76,7 @@ def attendance() -> None:
 @_writing
 def write_attendance(file: Path, school: int | None, dry: bool, build: bool) -> None:
     """Write the marks of FILE: class_id or csin, date, lesson, rid or usin, result."""
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.writing.attendance import run_attendance
 
     sys.exit(run_attendance(settings, file, school, dry=dry, build=build))
@@ -92,7 +92,7 @@ def swipes() -> None:
 @_writing
 def send_swipes(file: Path | None, school: int | None, dry: bool, build: bool) -> None:
     """Send the swipes of FILE (classroom_id, rid or usin, created_at), and those that wait still."""
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.writing.attendance import run_swipes
 
     sys.exit(run_swipes(settings, file, school, dry=dry, build=build))
@@ -108,7 +108,7 @@ def swipe_now(school: int | None, classroom: int, student: int | None, card: str
     """Swipe now; the platform finds the class and says what is to be shown."""
     if (student is None) == (not card):
         raise click.UsageError("give --student or --card")
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.writing.attendance import run_live_swipe
 
     sys.exit(run_live_swipe(settings, school, classroom, student, card, dry=dry))
@@ -131,7 +131,7 @@ def bind_card(
     input."""
     if (file is None) == (card is None or username is None):
         raise click.UsageError("give CARD and USERNAME, or --file")
-    settings = load_settings()
+    settings = given()
     from loading.writes.bindings import Binding
     from pipelines.cli.writing.bindings import run_bind
 
@@ -157,7 +157,7 @@ def bind_device(
     """Bind DEVICE to the classroom whose id is CLASSROOM."""
     if (file is None) == (device is None or classroom is None):
         raise click.UsageError("give DEVICE and CLASSROOM, or --file")
-    settings = load_settings()
+    settings = given()
     from loading.writes.bindings import Binding
     from pipelines.cli.writing.bindings import run_bind
 
@@ -175,7 +175,7 @@ def _unbind(resource: str, word: str) -> click.Command:
     def unbind(ids: tuple[str, ...], file: Path | None, school: int | None, dry: bool, build: bool) -> None:
         if not ids and file is None:
             raise click.UsageError(f"name a {word}, or give --file")
-        settings = load_settings()
+        settings = given()
         from pipelines.cli.writing.bindings import run_unbind
 
         sys.exit(run_unbind(settings, resource, ids, file, school, dry=dry, build=build))
@@ -189,7 +189,7 @@ def _list(resource: str) -> click.Command:
     @_SCHOOL
     @click.option("--personal", is_flag=True, help="Show to whom, too.")
     def list_(school: int | None, personal: bool) -> None:
-        settings = load_settings()
+        settings = given()
         from pipelines.cli.writing.bindings import run_list
 
         sys.exit(run_list(settings, resource, school, personal=personal))
@@ -216,7 +216,7 @@ def fields() -> None:
 @_SCHOOL
 def list_fields(school: int | None) -> None:
     """Show the school's own fields of users."""
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.writing.bindings import run_fields
 
     sys.exit(run_fields(settings, school))
@@ -244,7 +244,7 @@ def set_field(
         raise click.UsageError("NAME has letters and digits only")
     if text and options:
         raise click.UsageError("give --option or --text")
-    settings = load_settings()
+    settings = given()
     from campus.contracts.v1_people import UserField
     from pipelines.cli.writing.bindings import run_field
 
@@ -263,7 +263,7 @@ def set_field(
 @_writing
 def remove_field(name: str, school: int | None, dry: bool, build: bool) -> None:
     """Remove the field NAME with all its values."""
-    settings = load_settings()
+    settings = given()
     from pipelines.cli.writing.bindings import run_field
 
     sys.exit(run_field(settings, None, name, school, dry=dry, build=build))

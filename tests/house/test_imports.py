@@ -1,0 +1,27 @@
+"""What a command imports: what it does not need is half of what some of them cost."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+#: What only few commands need, or what else costs.
+OF_FEW = {"altair", "celery", "dagster_postgres", "dbt", "kubernetes", "openpyxl", "psycopg2", "uvicorn"}
+HEAVY = {"dagster", "deltalake", "duckdb", "httpx", "polars", "pyarrow", "pydantic", "sqlalchemy"}
+
+
+@pytest.mark.parametrize(
+    ("modules", "not_needed"),
+    [
+        ("pipelines.cli.main", OF_FEW | HEAVY),
+        ("pipelines.settings", OF_FEW | {"dagster", "deltalake", "httpx", "polars", "sqlalchemy"}),
+        ("pipelines.cli.status", OF_FEW | {"dagster", "httpx", "polars", "sqlalchemy"}),
+        ("pipelines.cli.commands, pipelines.definitions", OF_FEW),
+    ],
+)
+def test_what_is_not_needed_is_not_imported(modules: str, not_needed: set[str]) -> None:
+    code = f"import sys, {modules}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not_needed.isdisjoint(done.stdout.split())
