@@ -76,10 +76,11 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
     known = Known(
         *(keys_by_school(context.instance.get_dynamic_partitions(kind.name or "")) for kind in PARTITIONS)
     )
-    # What is retired is written down before its partitions go, which nothing else remembers.
     with batched(runtime.lake):
         found = uvloop.run(discover(runtime, cause, known))
-        write(runtime.lake)
+        # What is retired is written down before its partitions go, which nothing else remembers.
+        if _retires(known, found):
+            write(runtime.lake)
     new = _partition_all(context.instance, known, found)
     for note in found.notes:
         if runtime.listener:
@@ -129,19 +130,33 @@ def _total(by_school: Mapping[int, Sequence[Any]]) -> int:
     return sum(map(len, by_school.values()))
 
 
+def _before_and_after(
+    known: Known, found: Found
+) -> Iterator[tuple[dg.DynamicPartitionsDefinition, dict[int, list[str]], dict[int, list[str]]]]:
+    """The partitions of each kind by school: those that there are, and those that were found."""
+    yield SCHOOL_SEMESTERS, known.semesters, _semester_keys(found.semesters)
+    yield V1_SEMESTERS, known.v1_semesters, _semester_keys(found.v1_semesters)
+    yield ATTENDANCE_WEEKS, known.weeks, found.weeks
+    yield DATASET_SEGMENTS, known.segments, found.segments
+    yield REPORT_RESULTS, known.results, found.results
+
+
+def _retires(known: Known, found: Found) -> bool:
+    """Whether partitions go."""
+    return any(
+        set(before.get(school_id, [])) - set(keys)
+        for _, before, after in _before_and_after(known, found)
+        for school_id, keys in after.items()
+    )
+
+
 def _partition_all(
     instance: dg.DagsterInstance, known: Known, found: Found
 ) -> dict[dg.DynamicPartitionsDefinition, int]:
     """Make the partitions those that were found; how many of each kind are new."""
     return {
-        kind: _partition(instance, kind, before, keys)
-        for kind, before, keys in (
-            (SCHOOL_SEMESTERS, known.semesters, _semester_keys(found.semesters)),
-            (V1_SEMESTERS, known.v1_semesters, _semester_keys(found.v1_semesters)),
-            (ATTENDANCE_WEEKS, known.weeks, found.weeks),
-            (DATASET_SEGMENTS, known.segments, found.segments),
-            (REPORT_RESULTS, known.results, found.results),
-        )
+        kind: _partition(instance, kind, before, after)
+        for kind, before, after in _before_and_after(known, found)
     }
 
 

@@ -1,9 +1,11 @@
 """A sync writes its logs together, also where a person ends it."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from world import World
 
 from warehouse.lake.log_tables import LOGS, STANDINGS
@@ -23,6 +25,18 @@ def test_a_sync_of_two_schools_commits_to_no_log_slice_by_slice(make_world: Call
         assert all(after[name] - before[name] <= BOUND for name in after), (before, after)
         before = after
     assert len(world.lake.files(STANDINGS)) == 2
+
+
+def test_a_night_without_changes_takes_ten_commits(make_world: Callable[..., World]) -> None:
+    world = make_world(students=12)
+    # The second still writes statistics of the sessions in the trailing window.
+    for _ in range(2):
+        assert world.load().problems == []
+    tables = sorted({path.parent.parent for path in Path(world.lake.root).rglob("_delta_log/*.json")})
+    before = [_version(table) for table in tables]
+    assert world.load().problems == []
+    made = {table.name: _version(table) - was for table, was in zip(tables, before, strict=True)}
+    assert sum(made.values()) <= 10, {name: count for name, count in made.items() if count}
 
 
 def test_what_was_committed_before_an_interrupt_is_not_read_again(
@@ -46,3 +60,7 @@ def test_what_was_committed_before_an_interrupt_is_not_read_again(
     }.items() >= before.items()
     once = [row for row in again.log if row["resource"] == "semesters"]
     assert len(once) == 1
+
+
+def _version(table: Path) -> int:
+    return DeltaTable(str(table)).version()

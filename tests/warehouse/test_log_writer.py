@@ -117,6 +117,19 @@ def test_a_batch_does_not_wait_for_ever(lake: Lake, limit: str, monkeypatch: pyt
         assert set(committed(lake_at(lake.root), "night-0")) == {("marks", "101:20")}
 
 
+def test_what_changed_nothing_waits_longer(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync(lake, 0, [row(1)])
+    monkeypatch.setattr(log_writer, "SECONDS", 0)
+    with batched(lake):
+        sync(lake, 1, [row(1)])
+        assert committed(lake_at(lake.root), "night-1") == {}
+        sync(lake, 1, [row(2)], slice=OTHER)
+        assert set(committed(lake_at(lake.root), "night-1")) == {("marks", "101:20"), ("marks", "102:20")}
+        monkeypatch.setattr(log_writer, "QUIET_SECONDS", 0)
+        sync(lake, 2, [row(1)])
+        assert set(committed(lake_at(lake.root), "night-2")) == {("marks", "101:20")}
+
+
 def die_in_a_batch(root: str) -> None:
     lake = lake_at(root)
     with batched(lake):

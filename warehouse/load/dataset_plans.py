@@ -69,7 +69,7 @@ def read_plans(lake: Lake, school_id: int | None = None) -> list[Plan]:
 
 
 def record_plans(lake: Lake, school_id: int, plans: Sequence[Plan]) -> None:
-    """Make `plans` all that is planned of a school.
+    """Make `plans` all that is planned of a school; nothing is written where they are already.
 
     One that is left out stays, retired, while its table holds rows of the school: they stay published."""
     lake.create(DATASET_PLANS)
@@ -97,13 +97,16 @@ def _plan(row: dict[str, Any]) -> Plan:
 
 def _replace(lake: Lake, school_id: int, plans: Sequence[Plan]) -> None:
     opened = lake.open(DATASET_PLANS)
+    held = _read(opened, school_id)
     planned = {plan.dataset for plan in plans}
     retired = [
         replace(plan, retired_since=plan.retired_since or now())
-        for plan in _read(opened, school_id)
+        for plan in held
         if plan.dataset not in planned and _holds_rows(lake, plan)
     ]
-    replace_school(DATASET_PLANS, opened, school_id, [asdict(plan) for plan in (*plans, *retired)])
+    after = [*plans, *retired]
+    if set(after) != set(held):
+        replace_school(DATASET_PLANS, opened, school_id, [asdict(plan) for plan in after])
 
 
 def _holds_rows(lake: Lake, plan: Plan) -> bool:

@@ -32,9 +32,13 @@ from warehouse.lake.log_tables import (
     STANDINGS,
     Log,
 )
+from warehouse.load.merge import MOVING
 
 #: What a batch holds at most, and for how many seconds, before the next row has it written.
 ROWS, SECONDS = 1000, 10.0
+#: And where no row of its slices has changed, which costs little to find out again: a night without changes
+#: is a commit or two to each log.
+QUIET_SECONDS = 120.0
 #: Files of the load log beyond one a month that are joined.
 LOOSE_FILES = 40
 #: How long replaced files of the logs stay: longer than anybody reads one version of them.
@@ -79,7 +83,7 @@ def record(lake: Lake, *, findings: Iterable[Finding] = (), loads: Iterable[Row]
         batch.findings += findings
         batch.loads += loads
         batch.unsettled += loads
-        if lake.batch is None or batch.rows >= ROWS or time.monotonic() - batch.written_at >= SECONDS:
+        if lake.batch is None or _is_due(batch):
             _write(lake, batch)
 
 
@@ -167,6 +171,18 @@ def _standing(before: Row | None, load: Row) -> Row:
         "state": load.get("state") if load.get("whole") else known["state"],
         "retired": retired,
     }
+
+
+def _is_due(batch: LogBatch) -> bool:
+    if batch.rows >= ROWS:
+        return True
+    waited = time.monotonic() - batch.written_at
+    return waited >= SECONDS and (waited >= QUIET_SECONDS or not all(map(_is_quiet, batch.unsettled)))
+
+
+def _is_quiet(load: Row) -> bool:
+    """Whether a load found its slice as it was held."""
+    return load["status"] == "ok" and not any(load.get(fate) for fate in MOVING)
 
 
 def _write(lake: Lake, batch: LogBatch) -> None:
