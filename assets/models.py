@@ -30,7 +30,7 @@ from warehouse.publish.fill import (
     differences,
 )
 from warehouse.publish.model_runner import Built, Checked
-from warehouse.publish.publish import FILE, prove, publish
+from warehouse.publish.publish import FILE, kept_open, prove, publish
 from warehouse.publish.thresholds import ThresholdsWrong
 from warehouse.published.problem import note_problem
 from warehouse.published.shards import Shards
@@ -90,12 +90,13 @@ def model_assets(manifest: Path, build: Build, shards: Shards | None = None) -> 
 def is_published(lake: Lake, settings: AttendanceSettings, home: Path) -> bool:
     """Whether the published file of a home holds what the lake does, as these models make it, and as of the
     same day: a build would publish nothing."""
-    carried = carried_by(home / FILE, models_version(home))
-    if carried is None:
-        return False
-    tables, more = inputs_of(lake, settings, home)
-    changed = differences(lake, tables, contents_of(carried), home / "build" / "spill", **more)
-    return changed <= {OF_EVERY_SYNC} and not days_have_moved(lake, days_of(carried))
+    with kept_open(home / FILE):
+        carried = carried_by(home / FILE, models_version(home))
+        if carried is None:
+            return False
+        tables, more = inputs_of(lake, settings, home)
+        changed = differences(lake, tables, contents_of(carried), home / "build" / "spill", **more)
+        return changed <= {OF_EVERY_SYNC} and not days_have_moved(lake, days_of(carried))
 
 
 def note_unchanged(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import dagster as dg
+from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import QueuePool
@@ -139,6 +140,13 @@ class KeptSqliteEventLog(SqliteEventLogStorage):
             super().dispose()
             while self._engines:
                 self._engines.popitem()[1][1].dispose()
+
+    def _initdb(self, engine: Engine, for_index_shard: bool = False) -> None:
+        # Dagster would read all of its migrations to find that there is nothing to do.
+        with engine.connect() as connection:
+            version = MigrationContext.configure(connection).get_current_revision()
+        if version is None:
+            super()._initdb(engine, for_index_shard)
 
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:

@@ -3,7 +3,8 @@ what the command line ran."""
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
@@ -61,23 +62,35 @@ CONFIG = FIRST | {
 }
 
 
-#: By their homes. A command and what it calls each ask for one, and to open one takes half a second.
-_OPEN: dict[Path, dg.DagsterInstance] = {}
+@dataclass
+class _Open:
+    """An instance, what closes it, and how many blocks use it."""
+
+    instance: dg.DagsterInstance
+    end: ExitStack
+    blocks: int = 0
+
+
+#: By their homes. A command and what it calls each ask for one, and to open one takes as long as 50 events.
+_OPEN: dict[Path, _Open] = {}
 
 
 @contextmanager
 def open_instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
-    """The Dagster instance of CAMPUS_HOME, set up where it is new. Blocks within another share it."""
+    """The Dagster instance of CAMPUS_HOME, set up where it is new. Blocks that overlap share it."""
     home = dagster_home(settings)
-    if home in _OPEN:
-        yield _OPEN[home]
-        return
-    with dg.DagsterInstance.from_config(str(home)) as instance:
-        _OPEN[home] = instance
-        try:
-            yield instance
-        finally:
+    if home not in _OPEN:
+        end = ExitStack()
+        _OPEN[home] = _Open(end.enter_context(dg.DagsterInstance.from_config(str(home))), end)
+    opened = _OPEN[home]
+    opened.blocks += 1
+    try:
+        yield opened.instance
+    finally:
+        opened.blocks -= 1
+        if not opened.blocks:
             del _OPEN[home]
+            opened.end.close()
 
 
 def dagster_home(settings: Settings) -> Path:

@@ -23,6 +23,7 @@ from pipelines.settings import Settings, needs_platform
 from pipelines.shared.workers import shared_with_workers
 from pipelines.writers import writing
 from simulator.process import running
+from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.watermark import Incremental
 from warehouse.publish.dbt_project import Build
@@ -56,11 +57,16 @@ def open_platform(settings: Settings) -> Iterator[ClientConfig]:
 
 @contextmanager
 def open_runtime(
-    settings: Settings, listener: Listener | None = None, *, accept_vanished: bool = False
+    settings: Settings,
+    listener: Listener | None = None,
+    *,
+    accept_vanished: bool = False,
+    lake: Lake | None = None,
 ) -> Iterator[Runtime]:
-    """What the assets run with, the lake's tables made ready for it."""
+    """What the assets run with, the lake's tables made ready for it. `lake`: that of the settings, where it
+    is open already."""
     with open_platform(settings) as client:
-        runtime = _runtime(settings, client, listener, accept_vanished)
+        runtime = _runtime(settings, client, lake or lake_of(settings), listener, accept_vanished)
         try:
             yield runtime
         finally:
@@ -69,7 +75,8 @@ def open_runtime(
 
 def runtime_without_platform(settings: Settings) -> Runtime:
     """What the assets run with that ask the platform nothing: the models and the care for the lake."""
-    return _runtime(settings, ClientConfig(NO_PLATFORM, client_id="", client_secret=""), None, False)
+    nobody = ClientConfig(NO_PLATFORM, client_id="", client_secret="")
+    return _runtime(settings, nobody, lake_of(settings), None, False)
 
 
 def term_types(settings: Settings) -> tuple[str, ...]:
@@ -192,10 +199,9 @@ def attendance_settings(settings: Settings) -> AttendanceSettings:
 
 
 def _runtime(
-    settings: Settings, client: ClientConfig, listener: Listener | None, accept_vanished: bool
+    settings: Settings, client: ClientConfig, lake: Lake, listener: Listener | None, accept_vanished: bool
 ) -> Runtime:
     safety, publishing = settings.options.safety, settings.options.publish
-    lake = lake_of(settings)
     make_ready(lake, settings)
     return Runtime(
         client=client,

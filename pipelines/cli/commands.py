@@ -1,6 +1,7 @@
 """The commands that run Dagster's jobs. Apart from the CLI itself, since Dagster takes seconds to import."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,12 +56,14 @@ def run_sync(
     """Sync and say how each run ended. The exit status."""
     needs_platform(settings)
     claim_home(settings)
-    with session(settings, "campus sync") as tags:
-        status = _sync(settings, schools, selection, tags, full=full, accept_vanished=accept_vanished)
-    if status != USAGE:
-        with open_instance(settings) as instance:
+    with ExitStack() as to_the_end:
+        with session(settings, "campus sync") as tags:
+            instance = to_the_end.enter_context(open_instance(settings))
+            status = _sync(settings, schools, selection, tags, full=full, accept_vanished=accept_vanished)
+        # Nobody writes in the home any more, so the status does not name this command.
+        if status != USAGE:
             show_status(instance, settings)
-        tell(settings)
+            tell(settings)
     return status
 
 
@@ -73,16 +76,19 @@ def _sync(
     full: bool,
     accept_vanished: bool,
 ) -> int:
-    loaded = run_load(settings, schools, selection, tags, full=full, accept_vanished=accept_vanished)
+    lake = lake_of(settings)
+    loaded = run_load(
+        settings, schools, selection, tags, full=full, accept_vanished=accept_vanished, lake=lake
+    )
     if loaded.status == USAGE:
         return USAGE
     built = 0
     if loaded.full:
         console.print("Nothing is built, since nothing can be written.")
-    elif not holds_a_load(lake_of(settings)):
+    elif not holds_a_load(lake):
         console.print("Nothing has been loaded yet, so nothing is built.")
     else:
-        built = run_build(settings, tags)
+        built = run_build(settings, tags, lake)
     made_up = "The schools are made-up: CAMPUS_BASE_URL=simulator." if settings.embedded else ""
     if loaded.verdict:
         errors.print(f"{loaded.verdict} {made_up}".rstrip(), markup=False, soft_wrap=True)
@@ -99,8 +105,9 @@ def run_load(
     *,
     full: bool = False,
     accept_vanished: bool = False,
+    lake: Lake | None = None,
 ) -> Loaded:
-    """Load and say how each run ended."""
+    """Load and say how each run ended. `lake`: that of the settings, where it is open already."""
     if schools:
         settings = settings.model_copy(update={"school_ids": schools})
     ends: list[JobEnd] = []
@@ -108,7 +115,7 @@ def run_load(
     with (
         open_instance(settings) as instance,
         progress() as listener,
-        open_runtime(settings, listener, accept_vanished=accept_vanished) as runtime,
+        open_runtime(settings, listener, accept_vanished=accept_vanished, lake=lake) as runtime,
     ):
         loads = load_definitions(settings, runtime)
         try:
@@ -149,9 +156,10 @@ def order_partitions(settings: Settings) -> None:
             console.print(words, markup=False, soft_wrap=True)
 
 
-def run_build(settings: Settings, tags: Mapping[str, str] | None = None) -> int:
-    """Build and publish, unless nothing has changed. The exit status."""
-    lake = lake_of(settings)
+def run_build(settings: Settings, tags: Mapping[str, str] | None = None, lake: Lake | None = None) -> int:
+    """Build and publish, unless nothing has changed. `lake`: that of the settings, where it is open already.
+    The exit status."""
+    lake = lake or lake_of(settings)
     if settings.shards:
         try:
             return _build_shards(settings, settings.shards, lake, tags)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -134,6 +134,16 @@ def proven(home: Path) -> list[dict[str, Any]]:
             .to_pylist()
         )
     return rows
+
+
+@contextmanager
+def kept_open(file: Path) -> Iterator[None]:
+    """Keep a published file open while several things are asked of it: DuckDB opens it once then, which takes
+    longer than most answers. One that cannot be opened is left to whoever asks."""
+    with ExitStack() as stack:
+        with suppress(duckdb.Error):
+            stack.enter_context(closing(duckdb.connect(str(file), read_only=True)))
+        yield
 
 
 def made_by(file: Path) -> str | None:
