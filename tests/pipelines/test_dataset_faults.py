@@ -77,7 +77,7 @@ def test_a_killed_sync_goes_on_with_the_segments_that_are_missing(made: World) -
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + PATIENCE
         while len(done(made)) < 2 and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.2)
         process.kill()
     made.platform.set_faults()
     loaded = done(made)

@@ -56,7 +56,7 @@ def wait_for(world: World, what: str, found: Callable[[], object], seconds: floa
     while time.monotonic() < deadline:
         if found():
             return time.monotonic()
-        time.sleep(0.2)
+        time.sleep(0.5)
     log = (world.home / "processes.log").read_text()
     raise AssertionError(f"not in {seconds:.0f} s: {what}\n{log[-5000:]}")
 
