@@ -31,7 +31,7 @@ ODD = {
 @pytest.fixture(scope="module")
 def odd(make_world: Callable[..., World]) -> World:
     """A school synced once. What a test changes, the next one finds changed."""
-    world = make_world(datasets=False)
+    world = make_world(datasets=False, students=12)
     assert world.load().problems == []
     return world
 
