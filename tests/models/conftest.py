@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,14 @@ class Build:
         """What stands in the way of a publication."""
         return {name: status for name, status in self.statuses.items() if status in ("error", "fail")}
 
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """One for all queries: to open the file takes longer than most of them."""
+        return duckdb.connect(str(self.file), read_only=True)
+
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """The rows of a query on the file."""
-        with duckdb.connect(str(self.file), read_only=True) as connection:
-            return connection.execute(query).fetchall()
+        return self._connection.execute(query).fetchall()
 
 
 #: Models beyond the marts whose checks all have to find something in the tampered file.
@@ -95,6 +100,13 @@ def _status(done: Built | Checked) -> str:
     if isinstance(done, Checked):
         return done.status
     return "success" if done.problem is None else "error"
+
+
+@pytest.fixture(scope="session")
+def dbt_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose private file is built by dbt itself. One for all who do so, each with a file of its own in
+    its turn: dbt parses the project for the first of them only, which takes 5 s of CPU."""
+    return tmp_path_factory.mktemp("dbt_home")
 
 
 @pytest.fixture(scope="session")

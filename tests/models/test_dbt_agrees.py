@@ -13,6 +13,7 @@ from conftest import Build
 from raw_tables import create_raw
 
 from warehouse.publish.dbt_project import EXECUTABLE, FOLDERS
+from warehouse.publish.dbt_project import Build as Place
 
 MADE = ("seeds", "staging", "core", "marts")
 RELATIONS = f"""
@@ -29,22 +30,26 @@ MACROS = f"select schema_name, function_name from duckdb_functions() where schem
 
 
 @pytest.fixture(scope="module")
-def by_dbt(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+def by_dbt(dbt_home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """The file of worlds.HEALTHY as `dbt build` makes it, and the status of every node by its unique id."""
-    folder = tmp_path_factory.mktemp("by_dbt")
-    file = folder / "campus.duckdb"
-    create_raw(file, worlds.HEALTHY)
+    # As `make model` has them: with other settings dbt would parse the project anew.
+    place = Place(dbt_home, threads=os.cpu_count() or 1, memory_limit="1GB")
+    place.file.parent.mkdir(exist_ok=True)
+    place.file.unlink(missing_ok=True)
+    create_raw(place.file, worlds.HEALTHY)
+    target = dbt_home / "target"
     subprocess.run(
         [EXECUTABLE, "--quiet", "build", *FOLDERS],
         env={
             **os.environ,
-            "CAMPUS_BUILD_FILE": str(file),
-            "DBT_TARGET_PATH": str(folder / "target"),
-            "DBT_LOG_PATH": str(folder),
+            **place.environment,
+            "DBT_TARGET_PATH": str(target),
+            "DBT_LOG_PATH": str(dbt_home / "logs"),
         },
         check=False,
     )
-    results = json.loads((folder / "target" / "run_results.json").read_text(encoding="utf-8"))["results"]
+    results = json.loads((target / "run_results.json").read_text(encoding="utf-8"))["results"]
+    file = place.file.rename(tmp_path_factory.mktemp("by_dbt") / place.file.name)
     return file, {result["unique_id"]: result["status"] for result in results}
 
 

@@ -13,11 +13,11 @@ from pipelines.cli.model import build_model, find, missing
 
 
 @pytest.fixture
-def home(healthy: Build, tmp_path: Path) -> Path:
+def home(healthy: Build, dbt_home: Path) -> Path:
     """A home with a built file in it, as `prepare` leaves one."""
-    (tmp_path / "build").mkdir()
-    shutil.copy(healthy.file, tmp_path / "build" / "campus.duckdb")
-    return tmp_path
+    (dbt_home / "build").mkdir(exist_ok=True)
+    shutil.copy(healthy.file, dbt_home / "build" / "campus.duckdb")
+    return dbt_home
 
 
 def test_a_model_is_built_of_what_is_below_it_then_checked_and_shown(
