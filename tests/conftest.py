@@ -2,8 +2,9 @@
 
 A file is never divided: its tests share what is costly to make, such as a world or a browser. The files of
 tests/models count as one, since they share dbt's builds. What takes longest comes first, so that neither
-process waits long for the other at the end; the browser's file beside the models, since it mostly waits. A
-fixture of scope `session` is made once in each process.
+process waits long for the other at the end; beside the models, which compile what all others wait for, and
+the checks of `make test`, what mostly waits: for a disk, then for a browser. A fixture of scope `session` is
+made once in each process.
 """
 
 import os
@@ -19,10 +20,10 @@ UNDIVIDED = "tests/models/"
 # platform that is away, hold its process up too.
 LONGEST = (
     UNDIVIDED,
+    "tests/writes/test_roster_faults.py",
     "tests/pipelines/test_ui.py",
     "tests/pipelines/test_dataset_faults.py",
     "tests/pipelines/test_faults.py",
-    "tests/writes/test_roster_faults.py",
     "tests/faults/",
     "tests/pipelines/test_pushed_changes.py",
     "tests/pipelines/test_shards.py",
