@@ -4,8 +4,9 @@
 
 The slices held are written into the Delta logs in one commit, with the transactions that real commits leave;
 their data file is one, linked. Then processes commit, in a batch as a run has it and turn by turn for each
-number of slices held: slices that are new, that are replaced, and that stay the same. The mean has what every
-tenth commit costs, which writes a checkpoint. CPU seconds tell more than seconds where other work goes on.
+number of slices held: slices that are new, that are replaced, and that stay the same. The mean has what those
+commits cost that write a checkpoint: every tenth, rarer beside many slices, one or more in a run of 20 of
+each kind. CPU seconds tell more than seconds where other work goes on.
 """
 
 import argparse

@@ -7,10 +7,13 @@ AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ALLOW_HTTP), which delta-rs and obstore b
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from obstore.exceptions import BaseError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 if TYPE_CHECKING:
@@ -56,6 +59,15 @@ def store_of(root: str, patience: float = PATIENCE) -> ObjectStore:
         "backoff": {"max_backoff": PAUSE},
     }
     return from_url(root, retry_config=retries)
+
+
+@contextmanager
+def told_plainly() -> Iterator[None]:
+    """Have obstore's errors raised as OSError, by their first line: what follows it is for its developers."""
+    try:
+        yield
+    except BaseError as error:
+        raise OSError(str(error).partition("\n")[0]) from error
 
 
 def storage_options(root: str, patience: float = PATIENCE) -> dict[str, str]:

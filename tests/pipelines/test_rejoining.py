@@ -8,7 +8,6 @@ from world import World, differences
 
 from campus.registry import RESOURCES
 from loading.tables import TABLES, slice_of
-from warehouse.lake.delta import relative_files
 from warehouse.load.delta_commit import replace
 
 MEMBERS = TABLES["class_members"]
@@ -91,8 +90,7 @@ def _forget_numbers(world: World, part) -> None:  # type: ignore[no-untyped-def]
     schema = pa.schema([MEMBERS.lake_schema.field(name) for name in names])
     kept = [row | {"membership": None} for row in best.values()]
     batch = pa.RecordBatch.from_pylist([{name: row[name] for name in names} for row in kept], schema=schema)
-    opened = lake.open(MEMBERS)
-    replace(lake, MEMBERS, part, opened, relative_files(opened, part), [batch], {}, {})
+    replace(lake, MEMBERS, part, lake.tip(MEMBERS), [batch], {}, {})
 
 
 def _person(row):  # type: ignore[no-untyped-def]

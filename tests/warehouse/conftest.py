@@ -12,7 +12,7 @@ from warehouse.lake.delta import Lake
 
 #: Files about what differs between a disk and a store of objects: `make test` runs them on both. The tests of
 #: the others are about rows; on a store they run with `make faults`, since each takes a second there.
-ON_BOTH = ("test_lake_processes", "test_open_tables")
+ON_BOTH = ("test_lake_processes", "test_open_tables", "test_tips")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -170,17 +170,17 @@ def test_a_commit_that_another_process_logs_meanwhile_is_logged_once(
         dying.setattr("warehouse.load.change_log.append", interrupted)
         with pytest.raises(KeyboardInterrupt):
             sync(lake, 1, [row(id, 1) for id in IDS])
-    opened, others = lake.open, lake_at(lake.root)
+    looked, others = lake.tip, lake_at(lake.root)
     due = [lambda: sync(others, 2, [row(id, 2) for id in IDS])]
 
-    def open_late(*said: Any) -> Any:
-        # When the first of the two tables is open, the other process logs the commit and makes the next.
-        found = opened(*said)
+    def look_late(*said: Any) -> Any:
+        # When the first of the two tables was looked at, the other process logs the commit and makes one.
+        found = looked(*said)
         while due:
             due.pop()()
         return found
 
-    monkeypatch.setattr(lake, "open", open_late)
+    monkeypatch.setattr(lake, "tip", look_late)
     record_changes(lake, MARKS, SLICE, tmp_path / "work")
     assert lake.read(CHANGES).num_rows == 1 + 2 * len(IDS)
     assert_chained(lake)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -13,13 +14,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lake_kit import MARKS, empty, home_of, names_in, row, sync
 
-from warehouse.lake.delta import Lake
+from warehouse.lake.delta import Lake, held_schema, relative_files
 from warehouse.lake.log_tables import CHANGES, LOAD_LOG, STANDINGS
-from warehouse.lake.tables import Column, Slice
+from warehouse.lake.tables import Column, Slice, Stored
+from warehouse.load.delta_commit import rearrange
 from warehouse.maintenance.compaction import maintain
 
 SLICES = [Slice.of(_school_id=101, _semester_id=each) for each in (20, 21)]
 TABLES = (MARKS, CHANGES, LOAD_LOG, STANDINGS)
+TRANSACTIONS = [
+    name for each in SLICES for name in (each.counter, f"{each.counter}@base", f"marks/{each.counter}")
+]
 WIDER = replace(MARKS, columns=(*MARKS.columns, Column("hint", pa.string(), "Hint")))
 
 
@@ -38,6 +43,30 @@ def as_it_is(opened: DeltaTable) -> dict[str, Any]:
     }
 
 
+def tip_as_it_is(lake: Lake, table: Stored) -> dict[str, Any]:
+    """All that is asked of a tip."""
+    tip = lake.tip(table)
+    return {
+        "version": tip.version,
+        "files": sorted(name for names in tip.names.values() for name in names),
+        "of slices": [tip.files(each) for each in SLICES] if table == MARKS else [],
+        "schema": tip.schema,
+        "transactions": [tip.transactions.get(name) for name in TRANSACTIONS],
+    }
+
+
+def opened_anew(lake: Lake, table: Stored) -> dict[str, Any]:
+    """The same as deltalake has it."""
+    opened = DeltaTable(lake.uri(table), storage_options=lake.storage_options)
+    return {
+        "version": opened.version(),
+        "files": relative_files(opened),
+        "of slices": [relative_files(opened, each) for each in SLICES] if table == MARKS else [],
+        "schema": held_schema(opened),
+        "transactions": [opened.transaction_version(name) for name in TRANSACTIONS],
+    }
+
+
 def _load(slice: int) -> Callable[[Lake, int], Any]:
     return lambda lake, number: sync(
         lake, number, [row(id, number) for id in range(number % 3, 4)], slice=SLICES[slice]
@@ -48,10 +77,25 @@ def _maintain(lake: Lake, _number: int) -> None:
     maintain(lake, [MARKS], home_of(lake) / "work", timedelta(0))
 
 
+def _rearrange(lake: Lake, _number: int) -> None:
+    rearrange(lake, MARKS, lake.tip(MARKS), SLICES, [])
+
+
+def _forget_commits(lake: Lake, _number: int) -> None:
+    """As a cleanup of the log does where all of them have expired."""
+    for table in TABLES:
+        opened = lake.open(table)
+        opened.create_checkpoint()
+        for number in range(opened.version()):
+            (Path(lake.uri(table)) / f"_delta_log/{number:020}.json").unlink(missing_ok=True)
+
+
 STEPS: dict[str, Callable[[Lake, int], Any]] = {
     "load": _load(0),
     "load of the other slice": _load(1),
     "upkeep": _maintain,
+    "a move to other slices": _rearrange,
+    "commits forgotten": _forget_commits,
     "a new column": lambda lake, _: lake.ensure([WIDER]),
 }
 
@@ -68,6 +112,7 @@ def test_a_table_that_stayed_open_is_as_one_opened_anew(steps: list[tuple[str, b
             for lake in lakes:
                 for table in TABLES:
                     assert as_it_is(lake.open(table)) == as_it_is(DeltaTable(lake.uri(table))), (step, table)
+                    assert tip_as_it_is(lake, table) == opened_anew(lake, table), (step, table)
 
 
 def test_whoever_has_a_table_open_keeps_it_as_it_was(lake: Lake) -> None:
@@ -90,3 +135,4 @@ def test_a_table_that_was_restored_is_opened_anew(lake: Lake) -> None:
     _load(1)(lake, 2)
     for table in TABLES:
         assert as_it_is(lake.open(table)) == as_it_is(DeltaTable(lake.uri(table))), table
+        assert tip_as_it_is(lake, table) == opened_anew(lake, table), table

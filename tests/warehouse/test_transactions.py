@@ -1,12 +1,11 @@
 """All application transactions at once are what deltalake looks up one at a time."""
 
 import pytest
-from lake_kit import MARKS, SLICE, row, sync
+from lake_kit import MARKS, SLICE, lake_at, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import CHANGES
 from warehouse.lake.tables import Slice
-from warehouse.lake.transactions import transactions
 
 OTHER = Slice.of(_school_id=102, _semester_id=20)
 
@@ -18,8 +17,8 @@ def test_all_transactions_are_read_at_once(lake: Lake, nights: int) -> None:
     if nights:
         sync(lake, nights, [row(2, 0)], slice=OTHER)
     for table in (MARKS, CHANGES):
-        opened, found = lake.open(table), transactions(lake, table)
+        opened, found = lake.open(table), lake_at(lake.root).tip(table).transactions
         assert found == {name: opened.transaction_version(name) for name in found}
-    assert transactions(lake, MARKS).get(SLICE.counter) == (nights or None)
-    assert transactions(lake, MARKS).get(OTHER.counter) == (1 if nights else None)
-    assert ("marks/" + SLICE.counter in transactions(lake, CHANGES)) == bool(nights)
+    assert lake.tip(MARKS).transactions.get(SLICE.counter) == (nights or None)
+    assert lake.tip(MARKS).transactions.get(OTHER.counter) == (1 if nights else None)
+    assert ("marks/" + SLICE.counter in lake.tip(CHANGES).transactions) == bool(nights)

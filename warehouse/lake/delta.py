@@ -1,8 +1,8 @@
 """The lake: one Delta table a resource below a root.
 
-Every write goes through delta-rs, to a disk and to S3 alike. On S3 a commit is a conditional put, so that of
-two writers of one version one is told to begin again. Reads of whole slices are DuckDB's, which reads no S3
-without an extension: of a lake there it reads copies (`copies`).
+All writes but the commits of slices (`delta_log`) go through delta-rs, to a disk and to S3 alike. On S3 a
+commit is a conditional put, so that of two writers of one version one is told to begin again. Reads of whole
+slices are DuckDB's, which reads no S3 without an extension: of a lake there it reads copies (`copies`).
 """
 
 from __future__ import annotations
@@ -17,25 +17,28 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import obstore
 import pyarrow as pa
 import pyarrow.fs as pa_fs
 from deltalake import DeltaTable, Field, Schema
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
 from deltalake.fs import DeltaStorageHandler
 from obstore.store import ObjectStore
 
+from warehouse.lake import delta_log
 from warehouse.lake.copies import Copies
+from warehouse.lake.delta_log import Mark
 from warehouse.lake.log_batch import LogBatch
 from warehouse.lake.log_tables import LOGS, STANDINGS, Log
 from warehouse.lake.tables import DELETED_AT, Slice, Stored
+from warehouse.lake.tip import Tip, by_folder
 from warehouse.stores import PATIENCE, is_remote, storage_options, store_of
 
 #: How often a commit that lost a race is tried again. Four processes on one table need two or three.
 ATTEMPTS = 20
 
-#: Commits between two checkpoints, as in Spark; with deltalake's 100 a table took longest to open. Old ones
-#: and their versions go with the files that only they name (`compaction.RETENTION`).
+#: Commits between two checkpoints, as in Spark and in `delta_commit`; with deltalake's 100 a table took
+#: longest to open. Old ones and their versions go with the files that only they name
+#: (`compaction.RETENTION`).
 _OF_TABLES = {"delta.checkpointInterval": "10", "delta.logRetentionDuration": "interval 7 days"}
 #: Nobody goes back to an older version of a log, and none is looked up by what statistics would tell.
 _OF_LOGS = {
@@ -45,8 +48,12 @@ _OF_LOGS = {
     "delta.dataSkippingNumIndexedCols": "0",
 }
 
+#: What a table of ours demands of its writers, as deltalake makes it; all but the first are names that it
+#: gives with the first property that is set, and nothing makes use of.
+_FEATURES = {"timestampNtz", "appendOnly", "invariants", "variantType"}
+_APPEND_ONLY = "delta.appendOnly"
+
 Result = TypeVar("Result")
-_Commit = tuple[object, object] | None
 
 
 class SchemaConflict(Exception):
@@ -66,7 +73,8 @@ class Lake:
         self.copies, self.patience = copies, patience
         self.storage_options = storage_options(self.root, patience)
         self.batch: LogBatch | None = None
-        self._returned: defaultdict[str, list[tuple[DeltaTable, _Commit]]] = defaultdict(list)
+        self._returned: defaultdict[str, list[tuple[DeltaTable, Mark | None]]] = defaultdict(list)
+        self._tips: dict[str, Tip] = {}
 
     def uri(self, table: Stored) -> str:
         return f"{self.root}/{table.folder}"
@@ -81,18 +89,18 @@ class Lake:
         weakref.finalize(lent, self._take_back, table, kept, kept.version(), commit)
         return lent
 
-    def _opened_anew(self, table: Stored) -> tuple[DeltaTable, _Commit]:
+    def _opened_anew(self, table: Stored) -> tuple[DeltaTable, Mark | None]:
         opened = DeltaTable(self.uri(table), storage_options=self.storage_options)
         return opened, self._commit(table, opened.version())
 
-    def _take_back(self, table: Stored, kept: DeltaTable, version: int, commit: _Commit) -> None:
+    def _take_back(self, table: Stored, kept: DeltaTable, version: int, commit: Mark | None) -> None:
         """Keep a table that nobody uses any more. `commit`: of the `version` that it was lent at; whoever
         had it may have committed since."""
         if kept.version() != version:
             commit = self._commit(table, kept.version())
         self._returned[table.folder].append((kept, commit))
 
-    def _brought_up_to_date(self, table: Stored) -> tuple[DeltaTable, _Commit] | None:
+    def _brought_up_to_date(self, table: Stored) -> tuple[DeltaTable, Mark | None] | None:
         """A table that was open before and nobody uses any more, and its last commit. To open one reads all
         of its files' names, to bring it up to date only what was committed since."""
         while self._returned[table.folder]:
@@ -111,21 +119,33 @@ class Lake:
             return kept, self._commit(table, kept.version())
         return None
 
-    def _commit(self, table: Stored, version: int) -> _Commit:
-        """What a table's commit is known by: a table can be deleted and made anew, or restored, and then has
-        another one of the same version. None: it is not there yet, or not any more."""
-        name = f"_delta_log/{version:020}.json"
-        if self.is_remote:
-            try:
-                head = obstore.head(self.objects, f"{table.folder}/{name}")
-            except FileNotFoundError:
-                return None
-            return (head["e_tag"], head["last_modified"])
-        try:
-            found = Path(f"{self.uri(table)}/{name}").stat()
-        except FileNotFoundError:
-            return None
-        return (found.st_ino, found.st_mtime_ns)
+    def _commit(self, table: Stored, version: int) -> Mark | None:
+        """What a table's commit is known by; None: it is not there yet, or not any more."""
+        return delta_log.mark(self.objects, table.folder, version)
+
+    def tip(self, table: Stored) -> Tip:
+        """The table as of now, for whoever commits to it. Raises deltalake's TableNotFoundError before
+        `ensure`, and DeltaProtocolError where it demands of its writers what we do not know."""
+        kept = self._tips.get(table.folder)
+        tip = kept and kept.followed(self.objects, table.folder)
+        if tip is None:
+            tip = until_committed(lambda: self.tip_of(table, self.open(table)))
+        self._tips[table.folder] = tip
+        return tip
+
+    def tip_of(self, table: Stored, opened: DeltaTable) -> Tip:
+        """The same of the newest snapshot, which is open. Raises CommitFailedError where it is not the newest
+        any more."""
+        _check_features(table, opened)
+        version, names = opened.version(), by_folder(relative_files(opened))
+        commit = self._commit(table, version)
+        transactions = delta_log.transactions(self.objects, table.folder, version)
+        if transactions is None:
+            # Somebody is further, or commits have expired since the checkpoint that is said to be the last: a
+            # new one has all of them.
+            opened.create_checkpoint()
+            raise CommitFailedError(f"lake table {table.name}: version {version} needed a checkpoint")
+        return Tip(version, commit, held_schema(opened), names, transactions)
 
     def ensure(self, tables: Iterable[Stored]) -> None:
         """Create `tables` and the warehouse's own logs where missing, and add new columns and properties.
@@ -255,6 +275,17 @@ def relative_files(opened: DeltaTable, slice: Slice | None = None) -> list[str]:
     root = opened.table_uri.removeprefix("file://").rstrip("/") + "/"
     uris = opened.file_uris(file_pruning_predicate=slice.predicate if slice else None)
     return sorted(uri.removeprefix(root) for uri in uris)
+
+
+def _check_features(table: Stored, opened: DeltaTable) -> None:
+    unknown = {*(opened.protocol().writer_features or ())} - _FEATURES
+    if opened.metadata().configuration.get(_APPEND_ONLY) == "true":
+        unknown.add(_APPEND_ONLY)
+    if unknown:
+        raise DeltaProtocolError(
+            f"lake table {table.name}: somebody has given it {', '.join(sorted(unknown))}, of which this "
+            f"version knows nothing. Nothing was written to it. Copy it to a table without, or restore it."
+        )
 
 
 def _new_columns(table: Stored, opened: DeltaTable) -> list[Field]:

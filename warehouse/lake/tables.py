@@ -241,6 +241,11 @@ class Slice:
         )
 
     @property
+    def folder(self) -> str:
+        """Where the slice's files lie below its table."""
+        return "/".join(f"{name}={value}" for name, value in self.values)
+
+    @property
     def counter(self) -> str:
         """Name of the Delta transaction that counts the slice's commits. It keeps the old separator, since
         under another name the count of every slice in the lake would begin again."""

@@ -15,14 +15,13 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from warehouse.identifiers import listed, literal, quoted
 from warehouse.lake.delta import Lake, relative_files, until_committed
 from warehouse.lake.log_tables import CHANGES
 from warehouse.lake.sql import BATCH_ROWS, key_ranges, pooled, view
 from warehouse.lake.tables import Slice, Table
-from warehouse.lake.transactions import transactions
+from warehouse.lake.tip import Tip
 from warehouse.load.delta_commit import append
 
 
@@ -42,12 +41,12 @@ class Replacement:
 
 def is_logged(lake: Lake, table: Table, slice: Slice, version: int) -> bool:
     """Whether the log has all up to the slice's commit of this `version` (its own count)."""
-    return not version or version == lake.open(CHANGES).transaction_version(_name(table, slice))
+    return not version or version == lake.tip(CHANGES).transactions.get(_name(table, slice))
 
 
 def record_all_changes(lake: Lake, table: Table, slices: Iterable[Slice], scratch: Path) -> None:
     """`record_changes` of each slice whose last commit is not logged."""
-    logged, made = transactions(lake, CHANGES), transactions(lake, table)
+    logged, made = lake.tip(CHANGES).transactions, lake.tip(table).transactions
     for slice in slices:
         if made.get(slice.counter) != logged.get(_name(table, slice)):
             record_changes(lake, table, slice, scratch)
@@ -55,7 +54,7 @@ def record_all_changes(lake: Lake, table: Table, slices: Iterable[Slice], scratc
 
 def record_changes(
     lake: Lake, table: Table, slice: Slice, scratch: Path, made: Replacement | None = None
-) -> DeltaTable:
+) -> Tip:
     """Log the slice's last commit unless that is done. Cheap where nothing is due.
 
     `made`: what is known of a commit. Of another one the table is opened as it was before, which reads the
@@ -65,18 +64,16 @@ def record_changes(
     return until_committed(partial(_record_changes, lake, table, slice, scratch, made))
 
 
-def _record_changes(
-    lake: Lake, table: Table, slice: Slice, scratch: Path, made: Replacement | None
-) -> DeltaTable:
+def _record_changes(lake: Lake, table: Table, slice: Slice, scratch: Path, made: Replacement | None) -> Tip:
     # The log first: a commit that another process makes and logs meanwhile is a conflict then, not news.
-    log, data, name = lake.open(CHANGES), lake.open(table), _name(table, slice)
-    version, logged = data.transaction_version(slice.counter), log.transaction_version(name)
+    log, data, name = lake.tip(CHANGES), lake.tip(table), _name(table, slice)
+    version, logged = data.transactions.get(slice.counter), log.transactions.get(name)
     if version is None or version == logged:
         return data
     part = Slice.of(resource=table.name, _school_id=slice.school_id)
     if made is None or made.version != version:
-        before = lake.open(table, data.transaction_version(base_of(slice)))
-        made = Replacement(version, relative_files(before, slice), relative_files(data, slice))
+        before = lake.open(table, data.transactions.get(base_of(slice)))
+        made = Replacement(version, relative_files(before, slice), data.files(slice))
     with pooled(scratch) as con:
         view(con, "o", lake.readable(table, made.before), table.lake_schema)
         view(con, "n", lake.readable(table, made.after), table.lake_schema)

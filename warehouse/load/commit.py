@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 
-from warehouse.lake.delta import Lake, held_schema, relative_files, until_committed
+from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import RETIRED, TRAFFIC
 from warehouse.lake.sql import BATCH_ROWS, pooled
 from warehouse.lake.tables import Column, Slice, Table, file_schema
+from warehouse.lake.tip import Tip
 from warehouse.load import change_log, load_log, past_rows
 from warehouse.load.delta_commit import adopt, replace
 from warehouse.load.merge import MOVING, READ, RowCounts, count_all, merge
@@ -147,20 +147,19 @@ def _commit_rows(
 ) -> _Committed:
     """Compare with the slice as it is now and commit unless it stays the same. `known`: its state by the
     standings."""
-    opened = lake.open(table)
-    # Whatever is asked of an open table takes the longer the more slices it holds, so it is asked once.
-    files, version = _found(opened, slice)
+    tip = lake.tip(table)
+    files, version = _found(tip, slice)
     now = state(table, slice, files, reading)
     if now is not None and now == known:
         return _Committed(count_all(reading, "unchanged"), version, now, repeated=True)
     if table.tracks_changes and not change_log.is_logged(lake, table, slice, version):
-        opened = change_log.record_changes(lake, table, slice, workspace)
-        files, version = _found(opened, slice)
+        tip = change_log.record_changes(lake, table, slice, workspace)
+        files, version = _found(tip, slice)
     where = f"school {slice.school_id}, {table.name}, slice {slice}"
     if table.is_snapshot and not reading.complete:
         raise Unproven("; ".join([*reading.failures, f"{UNPROVEN}: nothing was committed, sync again"]))
     held = lake.readable(table, files)
-    table = dataclasses.replace(table, retired=_retired(table, opened))
+    table = dataclasses.replace(table, retired=_retired(table, tip))
     as_it_is = reading.distinct and not held
     merged: list[Path] = []
     if as_it_is:
@@ -176,12 +175,12 @@ def _commit_rows(
             counts, merged = merge(con, table, held, reading, workspace)
     _check_balance(reading, counts, where)
     if not counts.moved:
-        found = _with_own_earlier(opened, slice, reading, counts)
+        found = _with_own_earlier(lake, table, slice, reading, counts, tip)
         return _Committed(found, version, None if counts.duplicates else state(table, slice, files, reading))
     _check_vanished(counts, guard, where)
     transactions = {
         slice.counter: version + 1,
-        change_log.base_of(slice): opened.version(),
+        change_log.base_of(slice): tip.version,
         _cause_of(slice): _number(reading.sync_id),
     }
     metadata = {
@@ -193,28 +192,26 @@ def _commit_rows(
         "balance": _balance(reading, counts),
     }
     if as_it_is:
-        file = adopt(lake, table, slice, opened, reading.spool, counts.new, transactions, metadata)
+        file = adopt(lake, table, slice, tip, reading.spool, counts.new, transactions, metadata)
     else:
         if table.keeps_past and counts.moved > counts.new:
             past_rows.keep(lake, table, slice, held, merged, workspace)
-        file = replace(lake, table, slice, opened, files, _rows(merged, table), transactions, metadata)
+        file = replace(lake, table, slice, tip, _rows(merged, table), transactions, metadata)
     # Where another commit of the slice has come since, its files are others than the state names.
     after = None if counts.duplicates else state(table, slice, [file], reading)
     made = change_log.Replacement(version + 1, files, [file])
     return _Committed(counts, version + 1, after, made=made)
 
 
-def _found(opened: DeltaTable, slice: Slice) -> tuple[list[str], int]:
+def _found(tip: Tip, slice: Slice) -> tuple[list[str], int]:
     """A slice's files, and how many commits there were of it."""
-    return relative_files(opened, slice), opened.transaction_version(slice.counter) or 0
+    return tip.files(slice), tip.transactions.get(slice.counter) or 0
 
 
-def _retired(table: Table, opened: DeltaTable) -> tuple[Column, ...]:
+def _retired(table: Table, tip: Tip) -> tuple[Column, ...]:
     """What the lake holds beyond the columns that this sync knows; other syncs may have added some since."""
     known = set(table.lake_schema.names)
-    return tuple(
-        Column(field.name, field.type, "") for field in held_schema(opened) if field.name not in known
-    )
+    return tuple(Column(field.name, field.type, "") for field in tip.schema if field.name not in known)
 
 
 def _cause_of(slice: Slice) -> str:
@@ -226,11 +223,14 @@ def _number(sync_id: str) -> int:
     return int.from_bytes(hashlib.sha256(sync_id.encode()).digest()[:7])
 
 
-def _with_own_earlier(opened: DeltaTable, slice: Slice, reading: Reading, counts: RowCounts) -> RowCounts:
+def _with_own_earlier(
+    lake: Lake, table: Table, slice: Slice, reading: Reading, counts: RowCounts, tip: Tip
+) -> RowCounts:
     """What this very sync changed in an attempt that ended before it was logged, told as its own."""
-    if opened.transaction_version(_cause_of(slice)) != _number(reading.sync_id):
+    if tip.transactions.get(_cause_of(slice)) != _number(reading.sync_id):
         return counts
-    since = opened.version() - (opened.transaction_version(change_log.base_of(slice)) or 0)
+    opened = lake.open(table)
+    since = opened.version() - (tip.transactions.get(change_log.base_of(slice)) or 0)
     for entry in opened.history(since):
         if entry.get("slice") == str(slice) and entry.get("sync_id") == reading.sync_id:
             moved = {fate: entry["balance"][fate] for fate in MOVING}

@@ -1,8 +1,11 @@
 """One slice's data files replaced in one commit, in memory that does not grow with the slice.
 
 deltalake's own writer took 200 to 650 MB more for the same rows (500,000 and 2 million). Here pyarrow
-writes the file through the table's own store, and the commit names what comes and what goes. Adding and
-removing by name in an append is what held in tests; an overwrite by partition filter let duplicates in.
+writes the file through the table's own store, and the commit names what comes and what goes.
+
+The commit is ours too: one of deltalake's reads the names of all files of the table. It conflicts with what
+deltalake's would: a change of the table's columns or properties, and whoever commits one of its transactions,
+or takes away a file that it takes away.
 """
 
 from __future__ import annotations
@@ -11,121 +14,154 @@ import json
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pa_fs
-from deltalake import CommitProperties, DeltaTable, Transaction
-from deltalake.transaction import AddAction, RemoveAction
+from deltalake.exceptions import CommitFailedError
 
-from warehouse.lake.delta import Lake, relative_files
+from warehouse.lake import delta_log
+from warehouse.lake.delta import ATTEMPTS, Lake
+from warehouse.lake.delta_log import Action
 from warehouse.lake.parquet import GroupedWriter
 from warehouse.lake.tables import Slice, Stored, file_schema
+from warehouse.lake.tip import Tip
 
+#: How our commits call themselves in a table's history.
+ENGINE = "campus-warehouse"
 #: Bytes of a file that are copied at a time.
 BLOCK = 1 << 20
+#: Commits between two checkpoints, and the slices of a table beyond which there are more: a checkpoint names
+#: the files of all slices, and whoever opens the table reads the commits since.
+CHECKPOINT, SLICES = 10, 5000
 
 
 def replace(
     lake: Lake,
     table: Stored,
     slice: Slice,
-    opened: DeltaTable,
-    held: Iterable[str],
+    tip: Tip,
     rows: Iterable[pa.RecordBatch],
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> str:
-    """Put `rows` (lake columns without the slice's own) in the place of `held`, all files (below the table)
-    that `opened` has of the slice. Returns the file that it has now.
+    """Put `rows` (lake columns without the slice's own) in the place of all that `tip` has of the slice.
+    Returns the name of the file (below the table) that it has now.
 
     `transactions` are Delta's application transactions: another commit that names one of them, or that
-    replaced the slice since `opened`, makes this one fail with deltalake's CommitFailedError. A crash
-    leaves at most a file that no version names.
+    replaced the slice since `tip`, makes this one fail with deltalake's CommitFailedError. A crash leaves at
+    most a file that no version names.
     """
     added = _write(lake, table, slice, rows)
-    _commit(table, opened, [added, *_removals(slice, held)], transactions, metadata)
-    return added.path
+    _commit(lake, table, tip, [added, *_removals(slice, tip.files(slice))], transactions, metadata)
+    return str(added["add"]["path"])
 
 
 def rearrange(
     lake: Lake,
     table: Stored,
-    opened: DeltaTable,
+    tip: Tip,
     before: Iterable[Slice],
     parts: Iterable[tuple[Slice, Iterable[pa.RecordBatch]]],
 ) -> None:
-    """Put `parts`, each of another slice, in the place of all that `opened` holds of the slices `before`, in
+    """Put `parts`, each of another slice, in the place of all that `tip` has of the slices `before`, in
     one commit. It counts as one of each slice, so that a load of any of them that is under way fails."""
-    removed = {slice: _removals(slice, relative_files(opened, slice)) for slice in before}
+    removed = {slice: _removals(slice, tip.files(slice)) for slice in before}
     added = {slice: _write(lake, table, slice, rows) for slice, rows in parts}
     touched = {str(slice) for slice in (*removed, *added)}
-    transactions = {name: (opened.transaction_version(name) or 0) + 1 for name in touched}
-    actions: list[AddAction | RemoveAction] = list(added.values())
-    actions += [one for removals in removed.values() for one in removals]
-    _commit(table, opened, actions, transactions, {"rearranged": ", ".join(sorted(touched))})
+    transactions = {name: (tip.transactions.get(name) or 0) + 1 for name in touched}
+    actions = [*added.values(), *(one for removals in removed.values() for one in removals)]
+    _commit(lake, table, tip, actions, transactions, {"rearranged": ", ".join(sorted(touched))})
 
 
 def append(
     lake: Lake,
     table: Stored,
     slice: Slice,
-    opened: DeltaTable,
+    tip: Tip,
     rows: Iterable[pa.RecordBatch],
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> None:
     """As `replace`, but beside what the slice holds already."""
-    _commit(table, opened, [_write(lake, table, slice, rows)], transactions, metadata)
+    _commit(lake, table, tip, [_write(lake, table, slice, rows)], transactions, metadata)
 
 
 def adopt(
     lake: Lake,
     table: Stored,
     slice: Slice,
-    opened: DeltaTable,
+    tip: Tip,
     file: Path,
     count: int,
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> str:
     """As `append`, of a Parquet file of `count` rows that has the lake's columns already; it is copied.
-    Returns the copy."""
+    Returns the copy's name."""
     store, path = lake.store(table), _new_path(slice)
     # deltalake's streams take bytes only, and what is larger than the buffer reaches them as something else.
     with file.open("rb") as source, store.open_output_stream(path, buffer_size=2 * BLOCK) as target:
         shutil.copyfileobj(source, target, BLOCK)
-    _commit(table, opened, [_added(store, slice, path, count)], transactions, metadata)
+    _commit(lake, table, tip, [_added(store, slice, path, count)], transactions, metadata)
     return path
 
 
-def note(table: Stored, opened: DeltaTable, transactions: Mapping[str, int]) -> None:
+def note(lake: Lake, table: Stored, tip: Tip, transactions: Mapping[str, int]) -> None:
     """Write down transactions alone."""
-    _commit(table, opened, [], transactions, {})
+    _commit(lake, table, tip, [], transactions, {})
 
 
 def _commit(
+    lake: Lake,
     table: Stored,
-    opened: DeltaTable,
-    actions: list[AddAction | RemoveAction],
+    tip: Tip,
+    actions: Sequence[Action],
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> None:
-    opened.create_write_transaction(
-        actions,
-        mode="append",
-        schema=opened.schema(),
-        partition_by=list(table.slice_columns),
-        commit_properties=CommitProperties(
-            custom_metadata=dict(metadata),
-            app_transactions=[Transaction(name, version) for name, version in transactions.items()],
-        ),
-    )
+    # Of a table that was deleted or restored since, the next version would be nobody's.
+    if not tip.stands(lake.objects, table.folder):
+        raise CommitFailedError(f"lake table {table.name} is another one than version {tip.version} was of")
+    names = [{"txn": {"appId": name, "version": version}} for name, version in transactions.items()]
+    version = _put(lake, table, tip.version, [_info(table, metadata), *actions, *names])
+    # As deltalake counts: the first version is 0.
+    if (version + 1) % (CHECKPOINT * max(1, len(tip.names) // SLICES)) == 0:
+        _checkpoint(lake, table)
 
 
-def _write(lake: Lake, table: Stored, slice: Slice, rows: Iterable[pa.RecordBatch]) -> AddAction:
+def _put(lake: Lake, table: Stored, version: int, actions: Sequence[Action]) -> int:
+    """Commit after all that came after `version`, where none of them is in the way. Which version it is."""
+    removed = {each["remove"]["path"] for each in actions if "remove" in each}
+    names = {each["txn"]["appId"] for each in actions if "txn" in each}
+    for _ in range(ATTEMPTS):
+        for other in delta_log.since(lake.objects, table.folder, version):
+            version = other.version
+            shared = names & other.transactions.keys() or removed & other.removed
+            if shared or other.alters:
+                what = ", ".join(sorted(shared)) or "columns, properties or protocol"
+                raise CommitFailedError(f"lake table {table.name}: version {version} has changed {what}")
+        if delta_log.write(lake.objects, table.folder, version + 1, actions):
+            return version + 1
+    raise CommitFailedError(f"lake table {table.name}: others were faster {ATTEMPTS} times")
+
+
+def _checkpoint(lake: Lake, table: Stored) -> None:
+    """Write down the table as it is, and delete the commits that are as old as its properties say."""
+    opened = lake.open(table)
+    opened.create_checkpoint()
+    opened.cleanup_metadata()
+
+
+def _info(table: Stored, metadata: Mapping[str, Any]) -> Action:
+    asked = {"mode": "Append", "partitionBy": json.dumps(table.slice_columns)}
+    told = {"timestamp": _now(), "operation": "WRITE", "operationParameters": asked, "engineInfo": ENGINE}
+    return {"commitInfo": {**told, **metadata}}
+
+
+def _write(lake: Lake, table: Stored, slice: Slice, rows: Iterable[pa.RecordBatch]) -> Action:
     store, path = lake.store(table), _new_path(slice)
     with GroupedWriter(path, file_schema(table), filesystem=store) as writer:
         for batch in rows:
@@ -134,27 +170,38 @@ def _write(lake: Lake, table: Stored, slice: Slice, rows: Iterable[pa.RecordBatc
 
 
 def _new_path(slice: Slice) -> str:
-    folder = "/".join(f"{name}={value}" for name, value in slice.values)
-    return f"{folder}/part-{uuid.uuid4()}.parquet"
+    return f"{slice.folder}/part-{uuid.uuid4()}.parquet"
 
 
-def _added(store: pa_fs.PyFileSystem, slice: Slice, path: str, count: int) -> AddAction:
-    return AddAction(
-        path=path,
-        size=store.get_file_info(path).size,
-        partition_values={name: str(value) for name, value in slice.values},
-        modification_time=_now(),
-        data_change=True,
-        stats=json.dumps({"numRecords": count}),
-    )
+def _added(store: pa_fs.PyFileSystem, slice: Slice, path: str, count: int) -> Action:
+    return {
+        "add": {
+            "path": path,
+            "partitionValues": _values(slice),
+            "size": store.get_file_info(path).size,
+            "modificationTime": _now(),
+            "dataChange": True,
+            "stats": json.dumps({"numRecords": count}),
+        }
+    }
 
 
-def _removals(slice: Slice, files: Iterable[str]) -> list[RemoveAction]:
-    values: dict[str, str | None] = {name: str(value) for name, value in slice.values}
+def _removals(slice: Slice, files: Iterable[str]) -> list[Action]:
     return [
-        RemoveAction(path, data_change=True, deletion_timestamp=_now(), partition_values=values)
+        {
+            "remove": {
+                "path": path,
+                "deletionTimestamp": _now(),
+                "dataChange": True,
+                "partitionValues": _values(slice),
+            }
+        }
         for path in files
     ]
+
+
+def _values(slice: Slice) -> dict[str, str]:
+    return {name: str(value) for name, value in slice.values}
 
 
 def _now() -> int:

@@ -35,7 +35,7 @@ def keep(
         view(con, "held", held, file_schema(table))
         con.register("merged", con.read_parquet([str(path) for path in merged]))
         rows = _stamped(_replaced(con, table), str(slice))
-        append(lake, PAST_ROWS, _part(table, slice.school_id), lake.open(PAST_ROWS), rows, {}, {})
+        append(lake, PAST_ROWS, _part(table, slice.school_id), lake.tip(PAST_ROWS), rows, {}, {})
 
 
 def begin(lake: Lake, tables: Iterable[Table], scratch: Path) -> None:
@@ -45,19 +45,19 @@ def begin(lake: Lake, tables: Iterable[Table], scratch: Path) -> None:
     Every change of a row stamps it, so the latest stamp of a school's rows is when they became as they
     are."""
     lake.create(PAST_ROWS)
-    opened = lake.open(PAST_ROWS)
+    tip = lake.tip(PAST_ROWS)
     for table in tables:
-        if table.keeps_past and opened.transaction_version(_begun(table)) is None:
+        if table.keeps_past and tip.transactions.get(_begun(table)) is None:
             for school_id, latest in _latest_stamps(lake, table, scratch) if lake.holds(table) else ():
                 row = {"slice": None, "row": None, "known_from": latest, "known_to": None}
                 mark = pa.RecordBatch.from_pylist([row], schema=file_schema(PAST_ROWS))
-                append(lake, PAST_ROWS, _part(table, school_id), lake.open(PAST_ROWS), [mark], {}, {})
+                append(lake, PAST_ROWS, _part(table, school_id), lake.tip(PAST_ROWS), [mark], {}, {})
             # Last, so that a crash has a mark twice, and none is lacking.
             until_committed(partial(_mark, lake, table))
 
 
 def _mark(lake: Lake, table: Table) -> None:
-    note(PAST_ROWS, lake.open(PAST_ROWS), {_begun(table): 1})
+    note(lake, PAST_ROWS, lake.tip(PAST_ROWS), {_begun(table): 1})
 
 
 def _begun(table: Table) -> str:

@@ -101,11 +101,11 @@ def held(
     `standings`: of slices (as text); the latest update is then that of the rows which the last complete load
     left, since one that a push named says nothing of the others.
     """
-    opened = lake.open(table)
+    tip = lake.tip(table)
     files = [
         (file, number, (standings or {}).get(str(slice), Standing()).complete_at)
         for number, slice in enumerate(slices)
-        for file in lake.files_of(table, opened, slice)
+        for file in lake.readable(table, tip.files(slice))
     ]
     of_files = pl.LazyFrame(files, {"file": pl.String, "slice": pl.Int64, "known": STAMP}, orient="row")
     mark = pl.col(updated_at or NO_COLUMN)
@@ -161,7 +161,10 @@ def foresee(lake: Lake, table: Table, slice: Slice, spool: Path, since: datetime
     sent = read.select(*hashes, trashed.alias("gone")).collect(engine="streaming")
     is_late = (pl.col(updated_at) > since).fill_null(value=False)
     before = (
-        scan_files(lake.files(table, slice), pl.DataFrame(file_schema(table).empty_table()).schema)
+        scan_files(
+            lake.readable(table, lake.tip(table).files(slice)),
+            pl.DataFrame(file_schema(table).empty_table()).schema,
+        )
         .select(*hashes, pl.col(DELETED_AT).is_not_null().alias("gone"), is_late.alias("late"))
         .collect(engine="streaming")
     )

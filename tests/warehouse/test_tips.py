@@ -1,0 +1,235 @@
+"""Commits that replace slices, made on a tip: what stands in their way, and what they leave in the log."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import obstore
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, TableFeatures
+from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError, TableNotFoundError
+from deltalake.table import TableAlterer
+from lake_kit import MARKS, SLICE, empty, held, lake_at, names_in, row, sync
+
+from warehouse.lake import delta_log
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import Column, Slice, file_schema
+from warehouse.lake.tip import FAR
+from warehouse.load import delta_commit
+from warehouse.load.delta_commit import note, rearrange
+
+OTHER = Slice.of(_school_id=101, _semester_id=21)
+WIDER = replace(MARKS, columns=(*MARKS.columns, Column("hint", pa.string(), "Hint")))
+
+
+def put(lake: Lake, tip: Any, slice: Slice = SLICE, name: str = "mine") -> None:
+    """Commit a row of its own in the place of what a tip has of a slice."""
+    batch = pa.RecordBatch.from_pylist([{"id": 99, "kind": "raw"}], schema=file_schema(MARKS))
+    delta_commit.replace(lake, MARKS, slice, tip, [batch], {name: 1}, {})
+
+
+def log_of(lake: Lake) -> list[str]:
+    return sorted(name for name in names_in(lake, "marks/_delta_log") if name.endswith(".json"))
+
+
+def last_checkpoint(lake: Lake) -> int:
+    told = json.loads(bytes(obstore.get(lake.objects, "marks/_delta_log/_last_checkpoint").bytes()))
+    return int(told["version"])
+
+
+def commits(lake: Lake, number: int) -> None:
+    for _ in range(number):
+        note(lake, MARKS, lake.tip(MARKS), {})
+
+
+def delete_rows(lake: Lake) -> None:
+    DeltaTable(lake.uri(MARKS), storage_options=lake.storage_options).delete(SLICE.predicate)
+
+
+OTHERS: dict[str, tuple[Callable[[Lake], Any], bool]] = {
+    "a load of the slice": (lambda lake: sync(lake, 1, [row(1, 2)]), True),
+    "a load of another slice": (lambda lake: sync(lake, 1, [row(1, 2)], slice=OTHER), False),
+    "the same transaction": (lambda lake: note(lake, MARKS, lake.tip(MARKS), {"mine": 1}), True),
+    "another transaction": (lambda lake: note(lake, MARKS, lake.tip(MARKS), {"theirs": 1}), False),
+    "many commits": (lambda lake: commits(lake, FAR + 5), False),
+    "a new column": (lambda lake: lake.ensure([WIDER]), True),
+    "files gone by other hands": (delete_rows, True),
+    "a move": (lambda lake: rearrange(lake, MARKS, lake.tip(MARKS), [SLICE], []), True),
+    "files gone from another slice": (
+        lambda lake: rearrange(lake, MARKS, lake.tip(MARKS), [OTHER], []),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_stands_in_the_way_of_a_commit(lake: Lake, other: str) -> None:
+    between, in_the_way = OTHERS[other]
+    sync(lake, 0, [row(1, 1)])
+    tip = lake.tip(MARKS)
+    between(lake_at(lake.root))
+    version = lake.version(MARKS)
+    if in_the_way:
+        with pytest.raises(CommitFailedError):
+            put(lake, tip)
+    else:
+        put(lake, tip)
+    assert lake.version(MARKS) == version + (not in_the_way)
+    put(lake, lake.tip(MARKS), name="again")
+    assert held(lake, ["id"]) == [(99,)]
+
+
+def test_deltalake_heeds_our_commits(lake: Lake) -> None:
+    sync(lake, 0, [row(1, 1)])
+    opened = lake.open(MARKS)
+    sync(lake, 1, [row(1, 2)])
+    with pytest.raises(CommitFailedError):
+        opened.update({"score": "3"}, predicate=SLICE.predicate)
+    assert [score for _, score in held(lake)] == [2]
+
+
+def test_nothing_is_committed_to_a_table_that_is_gone_or_another_one(lake: Lake) -> None:
+    sync(lake, 0, [row(1, 1)])
+    kept = {name: bytes(obstore.get(lake.objects, name).bytes()) for name in names_in(lake)}
+    sync(lake, 1, [row(1, 2)])
+    tip = lake.tip(MARKS)
+    empty(lake)
+    with pytest.raises(CommitFailedError, match="another one"):
+        put(lake, tip)
+    with pytest.raises(TableNotFoundError):
+        lake.tip(MARKS)
+    for name, content in kept.items():
+        obstore.put(lake.objects, name, content)
+    sync(lake, 2, [row(1, 3)])
+    with pytest.raises(CommitFailedError, match="another one"):
+        put(lake, tip)
+    assert lake.read(MARKS, SLICE).num_rows == 1
+
+
+def test_a_commit_that_others_are_always_before_gives_up(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync(lake, 0, [row(1, 1)])
+    monkeypatch.setattr(delta_log, "write", lambda *_: False)
+    with pytest.raises(CommitFailedError, match="others were faster 20 times"):
+        put(lake, lake.tip(MARKS))
+
+
+def test_a_large_commit_takes_no_other_ones_place(lake: Lake) -> None:
+    actions = [{"commitInfo": {"about": "x" * (6 << 20)}}]
+    assert [delta_log.write(lake.objects, "marks", 1, actions) for _ in range(2)] == [True, False]
+
+
+def test_a_damaged_commit_is_named(lake: Lake) -> None:
+    sync(lake, 0, [row(1, 1)])
+    obstore.put(lake.objects, "marks/_delta_log/00000000000000000002.json", b"no commit")
+    with pytest.raises(DeltaError, match=r"marks/_delta_log/0+2\.json is damaged"):
+        sync(lake, 1, [row(1, 2)])
+
+
+def test_a_tip_stays_as_it_was(lake: Lake) -> None:
+    sync(lake, 0, [row(1, 1)])
+    tip = lake.tip(MARKS)
+    files, counted = tip.files(SLICE), tip.transactions.get(SLICE.counter)
+    sync(lake, 1, [row(1, 2)])
+    assert lake.tip(MARKS).files(SLICE) != files
+    assert (tip.files(SLICE), tip.transactions.get(SLICE.counter)) == (files, counted)
+
+
+def test_a_table_is_not_opened_again_for_each_commit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync(lake, 0, [row(1, 1)])
+    lake.tip(MARKS)
+    sync(lake_at(lake.root), 1, [row(1, 2)])
+    monkeypatch.setattr(lake, "open", None)
+    assert lake.tip(MARKS).transactions[SLICE.counter] == 2
+    put(lake, lake.tip(MARKS))
+    assert lake.tip(MARKS).transactions["mine"] == 1
+
+
+def test_commits_that_expired_before_the_log_says_so_are_made_up_for(lake: Lake) -> None:
+    sync(lake, 0, [row(1, 1)])
+    commits(lake, 30)
+    # Of two processes the slower one had the last word of which checkpoint is the last.
+    told = "marks/_delta_log/_last_checkpoint"
+    behind = bytes(obstore.get(lake.objects, told).bytes()).replace(b'"version":29', b'"version":19')
+    obstore.put(lake.objects, told, behind)
+    obstore.delete(lake.objects, [f"marks/_delta_log/{number:020}.json" for number in range(29)])
+    tip = lake_at(lake.root).tip(MARKS)
+    assert (tip.version, tip.transactions[SLICE.counter], last_checkpoint(lake)) == (31, 1, 31)
+    assert tip == lake.tip(MARKS)
+
+
+@pytest.mark.parametrize(("slices", "expected"), [(5000, [9, 19, 29]), (1, [19])])
+def test_checkpoints_are_rarer_where_a_table_has_many_slices(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, slices: int, expected: list[int]
+) -> None:
+    monkeypatch.setattr(delta_commit, "SLICES", slices)
+    found = set()
+    for number in range(2):
+        sync(lake, number, [row(1, number)])
+    sync(lake, 0, [row(1, 1)], slice=OTHER)
+    commits(lake, 7 - lake.version(MARKS))
+    for _ in range(24):
+        commits(lake, 1)
+        if any("checkpoint.parquet" in name for name in names_in(lake, "marks/_delta_log")):
+            found.add(last_checkpoint(lake))
+    assert sorted(found) == expected
+    assert DeltaTable(lake.uri(MARKS), storage_options=lake.storage_options).version() == 31
+
+
+def test_old_commits_go_with_a_checkpoint(lake: Lake) -> None:
+    lake.open(MARKS).alter.set_table_properties({"delta.logRetentionDuration": "interval 0 seconds"})
+    sync(lake, 0, [row(1, 1)])
+    commits(lake, 30)
+    assert len(log_of(lake)) < 20
+    assert [each["score"] for each in lake.read(MARKS, SLICE).to_pylist()] == [1]
+    assert sync(lake, 1, [row(1, 1)]).counts.unchanged == 1
+
+
+def test_threads_share_a_lake(lake: Lake) -> None:
+    slices = [Slice.of(_school_id=school, _semester_id=20) for school in range(200, 206)]
+
+    def load(slice: Slice) -> None:
+        for number in range(3):
+            sync(lake, number, [row(1, number)], slice=slice)
+
+    with ThreadPoolExecutor(len(slices)) as pool:
+        list(pool.map(load, slices))
+    rows = lake.read(MARKS, columns=["_school_id", "score"]).to_pylist()
+    assert sorted((each["_school_id"], each["score"]) for each in rows) == [(s.school_id, 2) for s in slices]
+    assert [lake.tip(MARKS).transactions.get(each.counter) for each in slices] == [3] * len(slices)
+    assert lake.tip(MARKS) == lake_at(lake.root).tip(MARKS)
+
+
+@pytest.mark.parametrize(
+    ("demand", "named"),
+    [
+        (lambda alter: alter.add_feature(TableFeatures.ChangeDataFeed), "changeDataFeed"),
+        (lambda alter: alter.set_table_properties({"delta.appendOnly": "true"}), "delta.appendOnly"),
+    ],
+)
+def test_a_table_with_demands_that_we_do_not_know_is_left_alone(
+    lake: Lake, demand: Callable[[TableAlterer], None], named: str
+) -> None:
+    sync(lake, 0, [row(1, 1)])
+    demand(lake.open(MARKS).alter)
+    version = lake.version(MARKS)
+    with pytest.raises(DeltaProtocolError, match=f"given it {named}, of which"):
+        sync(lake, 1, [row(1, 2)])
+    assert lake.version(MARKS) == version
+
+
+def test_history_tells_who_committed_what(lake: Lake) -> None:
+    sync(lake, 0, [row(1, 1)])
+    [told, *_] = lake.open(MARKS).history(1)
+    assert (told["operation"], told["engineInfo"]) == ("WRITE", "campus-warehouse")
+    assert (told["slice"], told["sync_id"], told["balance"]["new"]) == (str(SLICE), "night-0", 1)
+
+
+def test_a_store_that_refuses_is_an_error_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "marks").touch()
+    with pytest.raises(OSError, match=r"\A.+\Z") as refused:
+        delta_log.write(obstore.store.LocalStore(tmp_path), "marks", 1, [])
+    assert "Debug" not in str(refused.value)

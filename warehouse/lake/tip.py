@@ -1,0 +1,73 @@
+"""A table as of its last commit, for whoever replaces slices in it.
+
+After each commit deltalake reads the names of all files of the table again, in the commit and to bring the
+table up to date. Here they are read once, and followed by what each commit adds and removes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import pyarrow as pa
+from obstore.store import ObjectStore
+
+from warehouse.lake import delta_log
+from warehouse.lake.delta_log import Commit, Mark
+from warehouse.lake.tables import Slice
+
+#: So many commits are followed; a table with more is opened anew.
+FAR = 50
+
+
+@dataclass(frozen=True)
+class Tip:
+    """A table as of `version`, whose commit is known by `mark` (None: it is not there). It stays as it is: a
+    later one is another tip.
+
+    `schema`: all columns, whoever added them. `names`: of the files (below the table), by folder.
+    `transactions`: the last version of each application transaction."""
+
+    version: int
+    mark: Mark | None
+    schema: pa.Schema
+    names: Mapping[str, Sequence[str]]
+    transactions: Mapping[str, int]
+
+    def files(self, slice: Slice) -> list[str]:
+        """A slice's files below the table, sorted."""
+        return sorted(self.names.get(slice.folder, ()))
+
+    def stands(self, objects: ObjectStore, folder: str) -> bool:
+        """Whether the table in `folder` is still the one that this was read of."""
+        return self.mark is not None and self.mark == delta_log.mark(objects, folder, self.version)
+
+    def followed(self, objects: ObjectStore, folder: str) -> Tip | None:
+        """The tip now; None: the table has to be opened anew."""
+        if not self.stands(objects, folder):
+            return None
+        commits = list(islice(delta_log.since(objects, folder, self.version), FAR + 1))
+        if len(commits) > FAR or any(commit.alters for commit in commits):
+            return None
+        return self._after(commits) if commits else self
+
+    def _after(self, commits: Sequence[Commit]) -> Tip:
+        names, transactions = dict(self.names), dict(self.transactions)
+        for commit in commits:
+            for folder, gone in by_folder(commit.removed).items():
+                names[folder] = [name for name in names.get(folder, ()) if name not in gone]
+            for folder, come in by_folder(commit.added).items():
+                names[folder] = [*{*names.get(folder, ()), *come}]
+            transactions |= commit.transactions
+        last = commits[-1]
+        return replace(self, version=last.version, mark=last.mark, names=names, transactions=transactions)
+
+
+def by_folder(names: Iterable[str]) -> dict[str, Sequence[str]]:
+    """Files by the folders that they are in."""
+    found = defaultdict[str, list[str]](list)
+    for name in names:
+        found[name.rpartition("/")[0]].append(name)
+    return dict(found)
