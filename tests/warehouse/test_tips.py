@@ -83,6 +83,16 @@ def test_what_stands_in_the_way_of_a_commit(lake: Lake, other: str) -> None:
     assert held(lake, ["id"]) == [(99,)]
 
 
+def test_a_load_of_a_slice_that_rows_have_moved_to_is_in_the_way(lake: Lake) -> None:
+    sync(lake, 0, [row(1, 1)])
+    tip = lake.tip(MARKS)
+    moved = pa.RecordBatch.from_pylist([{"id": 1, "kind": "raw"}], schema=file_schema(MARKS))
+    rearrange(lake, MARKS, lake.tip(MARKS), [SLICE], [(OTHER, [moved])])
+    with pytest.raises(CommitFailedError):
+        put(lake, tip, OTHER, OTHER.counter)
+    assert lake.read(MARKS, columns=["id"], alive=False).to_pylist() == [{"id": 1}]
+
+
 def test_deltalake_heeds_our_commits(lake: Lake) -> None:
     sync(lake, 0, [row(1, 1)])
     opened = lake.open(MARKS)

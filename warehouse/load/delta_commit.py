@@ -70,7 +70,7 @@ def rearrange(
     one commit. It counts as one of each slice, so that a load of any of them that is under way fails."""
     removed = {slice: _removals(slice, tip.files(slice)) for slice in before}
     added = {slice: _write(lake, table, slice, rows) for slice, rows in parts}
-    touched = {str(slice) for slice in (*removed, *added)}
+    touched = {slice.counter for slice in (*removed, *added)}
     transactions = {name: (tip.transactions.get(name) or 0) + 1 for name in touched}
     actions = [*added.values(), *(one for removals in removed.values() for one in removals)]
     _commit(lake, table, tip, actions, transactions, {"rearranged": ", ".join(sorted(touched))})
