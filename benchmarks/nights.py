@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.cli.commands import run_load, run_sync
+from pipelines.cli.main import leave
 from pipelines.settings import load_settings
 from simulator.process import RunningSimulator, running
 from warehouse.lake.delta import Lake
@@ -47,7 +48,7 @@ def main() -> None:
     options = arguments.parse_args()
     if options.child:
         settings = load_settings()
-        sys.exit(run_load(settings).status if options.loads_only else run_sync(settings, (), None))
+        leave(run_load(settings).status if options.loads_only else run_sync(settings, (), None))
     print("schools  changed  night" + "".join(f"{name:>12}" for name in COLUMNS), flush=True)
     for schools, share in product(options.schools, options.changed):
         with (

@@ -2,8 +2,9 @@
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 import click
 
@@ -21,6 +22,13 @@ INTERRUPTED = 130  # as a shell reports SIGINT
 
 class Edge(Group):
     """What no command handles by itself ends here, as a line for the person at the terminal."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Be the command of this process, and end it: all that was opened is closed by then."""
+        try:
+            return super().__call__(*args, **kwargs)
+        except SystemExit as end:
+            leave(end.code)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a foreseen error or an interrupt ends it with its exit status."""
@@ -41,6 +49,18 @@ class Edge(Group):
             if status is None:
                 raise
             sys.exit(status)
+
+
+def leave(status: str | int | None) -> NoReturn:
+    """End the process with an exit status, as sys.exit has it. Python would first take apart all that it has
+    imported, object by object, which goes with the process anyway: 0.7 CPU s after a sync."""
+    if isinstance(status, str):
+        sys.exit(status)
+    # A reader that has gone has what it wanted.
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status or 0)
 
 
 def _complained(error: Exception) -> int | None:
