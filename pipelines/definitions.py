@@ -10,15 +10,11 @@ from assets.shards import district_asset
 from loading.runtime import Runtime
 from pipelines.automation import loads_after_discovery, nightly, publish_after_loads
 from pipelines.district.queues import FOR_BUILDS
-from pipelines.export_automation import export_definitions
 from pipelines.nights.loads import BASE_DATA, LOADS
 from pipelines.nights.school_night import SCHOOL_NIGHT, school_night
-from pipelines.notices.automation import morning_definitions
 from pipelines.publication import shards_after_loads
-from pipelines.pushes.automation import push_definitions
 from pipelines.resources import build_of, campus_resource
 from pipelines.settings import Settings, load_settings
-from pipelines.writes.automation import writes_definitions
 from warehouse.publish.dbt_project import compiled
 
 DISCOVERY, PUBLISH, DISTRICT_JOB = "discovery", "publish", "publish_district"
@@ -52,6 +48,12 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     """What loads the lake, and what builds and publishes the warehouse from it.
 
     Raises warehouse.publish.dbt_project.ModelsBroken where the dbt project cannot be compiled."""
+    # A sync that finds nothing to build needs none of them.
+    from pipelines.export_automation import export_definitions
+    from pipelines.notices.automation import morning_definitions
+    from pipelines.pushes.automation import push_definitions
+    from pipelines.writes.automation import writes_definitions
+
     publication, publish = _publication(settings)
     exports = export_definitions(settings)
     pushes = push_definitions(settings, (SCHOOL_NIGHT, BASE_DATA), None if settings.shards else publish)
