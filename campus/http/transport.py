@@ -16,6 +16,8 @@ USER_AGENT = "campus-warehouse"
 # Pages of datasets have megabytes, and to take them 64 kB at a time is a quarter of what fetching them costs.
 httpcore.AsyncHTTP11Connection.READ_NUM_BYTES = 256 * 1024
 
+#: In the place of a stream that was read.
+_READ = httpx.ByteStream(b"")
 #: Seconds to wait for a token, which is made in no time. Nothing is read without one:
 #: so a platform that takes connections and answers nothing ends a run in a minute, not in two.
 TOKEN_TIMEOUT = 30.0
@@ -100,6 +102,8 @@ class Transport:
                 extensions=self._of_token if sent.for_token else None,
             )
             answer = await lane.send(request)
+            # Each holds the other, and both the body, until Python looks for garbage: 100 MB of a first load.
+            answer.stream = _READ
         # The causes are cut off: the library's errors carry the request with its token.
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise Unusable(str(error)) from None
