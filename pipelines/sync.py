@@ -1,11 +1,13 @@
 """A night without a daemon: the same Dagster jobs, one after the other, in this process."""
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
+import pyarrow as pa
 
 from assets.dagster_private import show_on_timeline
 from assets.models import PUBLISHED
@@ -17,6 +19,7 @@ from pipelines.due import groups_of, night_tags
 from pipelines.launches import LAUNCHER_TAG
 from pipelines.nights.loads import LOADS
 from pipelines.nights.school_night import ASKED, SCHOOL_NIGHT, night_config
+from warehouse.lake.sql import close_idle
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import batched
 
@@ -86,6 +89,7 @@ def build(
     definitions: dg.Definitions, instance: dg.DagsterInstance, tags: Mapping[str, str] | None = None
 ) -> JobEnd:
     """Build the models from the lake as it is, and publish where anything has changed."""
+    _make_room()
     return _ended(PUBLISH, _execute(definitions, instance, PUBLISH, tags or {}), instance)
 
 
@@ -97,6 +101,7 @@ def build_shards(
 ) -> Iterator[JobEnd]:
     """Build and publish shard by shard, then district.duckdb; yields how each ended. A shard that is not
     published holds no other up."""
+    _make_room()
     for name in names:
         yield _ended(PUBLISH, _execute(definitions, instance, PUBLISH, tags or {}, shard=name), instance)
     yield _ended(DISTRICT_JOB, _execute(definitions, instance, DISTRICT_JOB, tags or {}), instance)
@@ -105,6 +110,13 @@ def build_shards(
 def new_sync_id() -> str:
     """A name for a sync that starts now, by the platform's clock."""
     return f"sync-{now():%Y%m%d-%H%M%S}"
+
+
+def _make_room() -> None:
+    """Give back what loads have left in this process, since a build takes all the memory that it may have."""
+    close_idle()
+    gc.collect()
+    pa.default_memory_pool().release_unused()
 
 
 def _execute(

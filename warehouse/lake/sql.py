@@ -56,6 +56,12 @@ def pooled(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     _idle.append(engine)
 
 
+def close_idle() -> None:
+    """Close the engines with which nobody works, and give back what they hold."""
+    while _idle:
+        _idle.pop().close()
+
+
 def _engine(scratch: Path) -> duckdb.DuckDBPyConnection:
     """An idle engine that spills to `scratch` from now on, or a new one."""
     while _idle:
