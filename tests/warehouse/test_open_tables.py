@@ -17,7 +17,7 @@ from lake_kit import MARKS, empty, home_of, names_in, row, sync
 from warehouse.lake.delta import Lake, held_schema, relative_files
 from warehouse.lake.log_tables import CHANGES, LOAD_LOG, STANDINGS
 from warehouse.lake.tables import Column, Slice, Stored
-from warehouse.load.delta_commit import rearrange
+from warehouse.load.delta_commit import note
 from warehouse.maintenance.compaction import maintain
 
 SLICES = [Slice.of(_school_id=101, _semester_id=each) for each in (20, 21)]
@@ -77,14 +77,15 @@ def _maintain(lake: Lake, _number: int) -> None:
     maintain(lake, [MARKS], home_of(lake) / "work", timedelta(0))
 
 
-def _rearrange(lake: Lake, _number: int) -> None:
-    rearrange(lake, MARKS, lake.tip(MARKS), SLICES, [])
+def _delete(lake: Lake, _number: int) -> None:
+    DeltaTable(lake.uri(MARKS)).delete(SLICES[0].predicate)
 
 
 def _forget_commits(lake: Lake, _number: int) -> None:
-    """As a cleanup of the log does where all of them have expired."""
+    """As the cleanup after a commit does where all that came before have expired."""
     for table in TABLES:
-        opened = lake.open(table)
+        note(lake, table, lake.tip(table), {})
+        opened = DeltaTable(lake.uri(table))
         opened.create_checkpoint()
         for number in range(opened.version()):
             (Path(lake.uri(table)) / f"_delta_log/{number:020}.json").unlink(missing_ok=True)
@@ -94,8 +95,6 @@ STEPS: dict[str, Callable[[Lake, int], Any]] = {
     "load": _load(0),
     "load of the other slice": _load(1),
     "upkeep": _maintain,
-    "a move to other slices": _rearrange,
-    "commits forgotten": _forget_commits,
     "a new column": lambda lake, _: lake.ensure([WIDER]),
 }
 
@@ -112,6 +111,21 @@ def test_a_table_that_stayed_open_is_as_one_opened_anew(steps: list[tuple[str, b
             for lake in lakes:
                 for table in TABLES:
                     assert as_it_is(lake.open(table)) == as_it_is(DeltaTable(lake.uri(table))), (step, table)
+
+
+MORE_STEPS = STEPS | {"rows gone by other hands": _delete, "commits forgotten": _forget_commits}
+
+
+@given(steps=st.lists(st.tuples(st.sampled_from(sorted(MORE_STEPS)), st.booleans()), min_size=2, max_size=14))
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_tip_that_followed_is_as_the_table_opened_anew(steps: list[tuple[str, bool]]) -> None:
+    with TemporaryDirectory() as folder:
+        lakes = [Lake(f"{folder}/lake"), Lake(f"{folder}/lake")]
+        lakes[0].ensure([MARKS])
+        for number, (step, other) in enumerate(steps):
+            MORE_STEPS[step](lakes[other], number)
+            for lake in lakes:
+                for table in TABLES:
                     assert tip_as_it_is(lake, table) == opened_anew(lake, table), (step, table)
 
 

@@ -67,7 +67,8 @@ def rearrange(
     parts: Iterable[tuple[Slice, Iterable[pa.RecordBatch]]],
 ) -> None:
     """Put `parts`, each of another slice, in the place of all that `tip` has of the slices `before`, in
-    one commit. It counts as one of each slice, so that a load of any of them that is under way fails."""
+    one commit. It counts as one of each slice, so that a load of any of them that is under way fails: of a
+    table whose changes are logged it would be told as one."""
     removed = {slice: _removals(slice, tip.files(slice)) for slice in before}
     added = {slice: _write(lake, table, slice, rows) for slice, rows in parts}
     touched = {slice.counter for slice in (*removed, *added)}
@@ -129,7 +130,7 @@ def _commit(
     version = _put(lake, table, tip.version, [_info(table, metadata), *actions, *names])
     # As deltalake counts: the first version is 0.
     if (version + 1) % (CHECKPOINT * max(1, len(tip.names) // SLICES)) == 0:
-        _checkpoint(lake, table)
+        _checkpoint(lake, table, version)
 
 
 def _put(lake: Lake, table: Stored, version: int, actions: Sequence[Action]) -> int:
@@ -148,9 +149,10 @@ def _put(lake: Lake, table: Stored, version: int, actions: Sequence[Action]) -> 
     raise CommitFailedError(f"lake table {table.name}: others were faster {ATTEMPTS} times")
 
 
-def _checkpoint(lake: Lake, table: Stored) -> None:
-    """Write down the table as it is, and delete the commits that are as old as its properties say."""
-    opened = lake.open(table)
+def _checkpoint(lake: Lake, table: Stored, version: int) -> None:
+    """Write down a version as a whole, and delete the commits that are as old as its properties say."""
+    # A table of its own: one that stays open would go on asking for commits that are deleted here.
+    opened = lake.open(table, version)
     opened.create_checkpoint()
     opened.cleanup_metadata()
 
