@@ -10,6 +10,7 @@ import obstore
 import pytest
 from lake_kit import BUCKET, MARKS, SLICE, held, home_of, lake_at, row, sync
 from object_store import ObjectStore
+from obstore.exceptions import BaseError
 
 from warehouse.lake import copies
 from warehouse.lake.copies import Copies
@@ -57,6 +58,22 @@ def test_a_copy_that_tears_is_none(remote: Lake, monkeypatch: pytest.MonkeyPatch
     assert copied(remote) == []
     assert len(remote.files(MARKS)) == 1
     assert sync(remote, 1, [row(id, 1) for id in range(200)]).counts.changed == 199
+
+
+def test_a_store_that_stays_away_is_told_as_a_fault_of_storage(
+    remote: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync(remote, 0, [row(1, 1)])
+    shutil.rmtree(home_of(remote) / "copies")
+
+    def away(*_: object, **__: object) -> None:
+        raise BaseError("Error performing GET in 180s, after 9 retries\nDebug source: nobody reads that")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(copies.obstore, "get", away)
+        with pytest.raises(OSError, match=r"after 9 retries$"):
+            remote.files(MARKS)
+    assert len(remote.files(MARKS)) == 1
 
 
 def test_copies_are_bounded_by_what_was_asked_for_longest_ago(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import obstore
 from obstore.store import ObjectStore
 
 from warehouse.files import flush, locked
+from warehouse.stores import told_plainly
 
 #: Files that are fetched at a time, and how much of each by one request, which is held in memory.
 AT_A_TIME, PIECE = 8, 8 << 20
@@ -42,12 +43,12 @@ class Copies:
 
     def fetched(self, store: ObjectStore, names: Sequence[str]) -> list[str]:
         """The paths of copies of objects (below the store's prefix), in their order. What is not here is
-        fetched. Raises obstore's errors and OSError."""
+        fetched. Raises OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder / ".lock"):
             missing = [name for name in dict.fromkeys(names) if not _touched(self.folder / name)]
         if missing:
-            with ThreadPoolExecutor(min(AT_A_TIME, len(missing))) as pool:
+            with told_plainly(), ThreadPoolExecutor(min(AT_A_TIME, len(missing))) as pool:
                 self._unseen += sum(pool.map(partial(self._fetch, store), missing))
             if self._unseen > self.limit // 20:
                 self._unseen = 0
