@@ -83,17 +83,20 @@ def test_json_keeps_columns_of_the_same_name(tmp_path: Path) -> None:
     assert json.loads(done.stdout) == [{"a": 1, "a_1": 2, "a_1_1": 3, "b": 4}]
 
 
+#: Its answer is longer than what a pipe holds.
+LONG_ANSWER = [CAMPUS, "sql", "FROM range(50_000)", "--format", "csv"]
+
+
 def test_all_that_is_printed_arrives(tmp_path: Path) -> None:
-    home = published(tmp_path / "home")
-    done = campus(tmp_path, "sql", "FROM range(50_000)", "--format", "csv", home=home)
+    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": published(tmp_path / "home")}
+    done = subprocess.run(LONG_ANSWER, env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, len(done.stdout.splitlines()), done.stderr) == (0, 50_001, "")
 
 
 def test_a_reader_that_goes_is_not_told(tmp_path: Path) -> None:
-    command = [CAMPUS, "sql", "FROM range(50_000)", "--format", "csv"]
-    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": str(published(tmp_path / "home"))}
+    environment = {"PATH": os.environ["PATH"], "CAMPUS_HOME": published(tmp_path / "home")}
     with subprocess.Popen(
-        command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        LONG_ANSWER, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.readline()
