@@ -88,6 +88,38 @@ def test_a_build_can_be_repeated_of_the_versions_that_it_read(loaded: Lake, tmp_
     assert filled(shard(loaded, 101, versions=first.used), tmp_path / "again.duckdb") == before
 
 
+def test_a_lake_without_some_semesters_and_one_with_nothing_else_are_together_the_whole(
+    loaded: Lake, tmp_path: Path
+) -> None:
+    sync(loaded, 2, [row(5)], slice=Slice.of(_school_id=101, _semester_id=21))
+    sync(loaded, 2, [row(6)], slice=Slice.of(_school_id=102, _semester_id=21))
+    moment, some = Moment(loaded), {MARKS.name: {(101, 20), (102, 21)}}
+    whole, without, only = (
+        filled(lake, tmp_path / "any.duckdb")
+        for lake in (
+            LakeOfSchools(moment, [101, 102]),
+            LakeOfSchools(moment, [101, 102], without=some),
+            LakeOfSchools(moment, [101, 102], only=some),
+        )
+    )
+    for table in (f"raw.{MARKS.name}", "quality.slices"):
+        assert without[table] and only[table]
+        assert sorted(without[table] + only[table], key=repr) == sorted(whole[table], key=repr)
+
+
+def test_another_semester_is_no_change_of_a_lake_without_it(loaded: Lake, tmp_path: Path) -> None:
+    def contents(**semesters: set[tuple[int, int]]) -> dict[str, str]:
+        named = {name: {MARKS.name: given} for name, given in semesters.items()}
+        build_raw(LakeOfSchools(Moment(loaded), [101], **named), [MARKS], tmp_path / "any.duckdb")
+        return contents_of(tmp_path / "any.duckdb")
+
+    sync(loaded, 2, [row(5)], slice=Slice.of(_school_id=101, _semester_id=21))
+    without, only = contents(without={(101, 20)}), contents(only={(101, 20)})
+    sync(loaded, 3, [row(7)], slice=Slice.of(_school_id=101, _semester_id=21))
+    assert contents(only={(101, 20)})["raw.marks"] == only["raw.marks"]
+    assert contents(without={(101, 20)})["raw.marks"] != without["raw.marks"]
+
+
 def test_shards_of_one_moment_see_the_same_whatever_is_loaded_meanwhile(loaded: Lake, tmp_path: Path) -> None:
     moment = Moment(loaded)
     before = filled(LakeOfSchools(moment, [101]), tmp_path / "before.duckdb")

@@ -1,4 +1,5 @@
-"""The lake as some of its schools alone would have it, as of one moment: what a shard is filled from."""
+"""The lake as some of its schools alone would have it, as of one moment: what a shard is filled from; or as
+these would have it without their closed semesters, or with nothing else."""
 
 from __future__ import annotations
 
@@ -14,9 +15,12 @@ from deltalake import DeltaTable
 
 from warehouse.lake.delta import Lake, relative_files
 from warehouse.lake.log_tables import Log
-from warehouse.lake.tables import SCHOOL_ID, Slice, Stored
+from warehouse.lake.tables import SCHOOL_ID, SEMESTER_ID, Slice, Stored
 
 _SCHOOL = re.compile(rf"(?:^|/){SCHOOL_ID.name}=(\d+)/")
+_SEMESTER = re.compile(rf"(?:^|/){SCHOOL_ID.name}=(\d+)/{SEMESTER_ID}=(\d+)/")
+#: By table, which of its semesters: school and the id by which the table's slices name the semester.
+Semesters = Mapping[str, Collection[tuple[int, int]]]
 
 
 class Moment:
@@ -59,11 +63,21 @@ class _Held:
 
 class LakeOfSchools(Lake):
     """What a lake would be that had only `schools`, to be read alone. `used`: the version of each table that
-    was read so far, by its folder: with these as the moment's versions, the same is read again."""
+    was read so far, by its folder: with these as the moment's versions, the same is read again.
+    Of tables that `without` names it lacks the files of these semesters; of those that `only` names it has no
+    others."""
 
-    def __init__(self, moment: Moment, schools: Collection[int]) -> None:
+    def __init__(
+        self,
+        moment: Moment,
+        schools: Collection[int],
+        *,
+        without: Semesters | None = None,
+        only: Semesters | None = None,
+    ) -> None:
         super().__init__(moment.lake.root, moment.lake.copies, moment.lake.patience)
         self.schools = frozenset(schools)
+        self._without, self._only = without or {}, only or {}
         self.used: dict[str, int] = {}
         self._moment = moment
 
@@ -99,4 +113,16 @@ class LakeOfSchools(Lake):
 
     def _files(self, table: Stored) -> list[str]:
         files = self._moment.table(table).files
-        return sorted(name for school in (*self.schools, None) for name in files.get(school, ()))
+        names = (name for school in (*self.schools, None) for name in files.get(school, ()))
+        without, only = self._without.get(table.name, ()), self._only.get(table.name)
+        return sorted(
+            name
+            for name in names
+            if (semester := _semester(name)) not in without and (only is None or semester in only)
+        )
+
+
+def _semester(name: str) -> tuple[int, int] | None:
+    """School and semester of a file, by its folders; None: of a table that is not divided by semester."""
+    found = _SEMESTER.search(name)
+    return (int(found[1]), int(found[2])) if found else None

@@ -41,6 +41,7 @@ class Column:
 #: What tells the rows of a dataset apart that has no key of its own; not published.
 ROW_KEY = Column("_row", pa.string(), "Hash of the row, and its number among equal rows")
 SEGMENT = "_segment"
+SEMESTER_ID = "_semester_id"
 
 #: Beside the fields of a report: the platform's order of its rows, and which of its results they are of.
 ROW_NUMBER = Column(
@@ -226,7 +227,7 @@ class Slice:
 
     @property
     def semester_id(self) -> int | None:
-        return self._number("_semester_id")
+        return self._number(SEMESTER_ID)
 
     @property
     def week(self) -> int | None:
