@@ -23,9 +23,11 @@ from warehouse.lake.sql import connect
 from warehouse.publish.build import models_version, of_another_version, versions_of
 from warehouse.publish.compiled_models import Project, read_project
 from warehouse.publish.dbt_project import compiled
+from warehouse.publish.frozen import FILE as FROZEN_FILE
+from warehouse.publish.frozen import FrozenBuild
 from warehouse.publish.model_runner import Built, Checked, run
 from warehouse.publish.thresholds import FOLDER, ThresholdsWrong, read_own, with_own
-from warehouse.published.reading import files_of, opened
+from warehouse.published.reading import Part, opened, parts_of
 
 LEVEL_COUNTS = f"""
     WITH {SHOWN}
@@ -65,10 +67,10 @@ def run_thresholds(settings: Settings, schools: Sequence[int]) -> int:
     if unknown := set(schools) - known.keys():
         complain(f"the published file has no school {', '.join(map(str, sorted(unknown)))}")
         return 1
-    for file, held in files_of(settings.published, schools or list(known)):
+    for part in parts_of(settings.published, schools or list(known)):
         with workspace(settings.home / "trials") as scratch:
             trial = scratch / build.file.name
-            if problem := _show_file(file, trial, with_own(project, own, scratch / "seeds"), held, known):
+            if problem := _show_part(part, trial, with_own(project, own, scratch / "seeds"), known):
                 complain(problem)
                 return 1
     in_force = versions_of(settings.published) == {models_version(settings.home)}
@@ -77,27 +79,26 @@ def run_thresholds(settings: Settings, schools: Sequence[int]) -> int:
     return 0
 
 
-def _show_file(
-    file: Path, trial: Path, project: Project, schools: Sequence[int], names: Mapping[int, str]
-) -> str | None:
-    """Show the schools of one published file, of which `trial` becomes a copy. What stands in the way; None:
-    nothing."""
-    shutil.copy(file, trial)
+def _show_part(part: Part, trial: Path, project: Project, names: Mapping[int, str]) -> str | None:
+    """Show the schools of a part of what is published, of whose file `trial` becomes a copy. What stands in
+    the way; None: nothing."""
+    shutil.copy(part.file, trial)
     trial.chmod(0o644)
+    frozen = FrozenBuild(part.frozen, trial.with_name(FROZEN_FILE)) if part.frozen else None
     with (
         closing(connect(trial, scratch=trial.parent / "spill")) as tried,
-        closing(duckdb.connect(str(file), read_only=True)) as published,
+        closing(duckdb.connect(str(part.file), read_only=True)) as published,
     ):
-        if problem := _try(tried, project):
+        if problem := _try(tried, project, frozen):
             return problem
-        for school_id in schools:
+        for school_id in part.schools:
             _show(school_id, names[school_id], published, tried)
     return None
 
 
-def _try(con: duckdb.DuckDBPyConnection, project: Project) -> str | None:
+def _try(con: duckdb.DuckDBPyConnection, project: Project, frozen: FrozenBuild | None) -> str | None:
     """Make anew what stands on a seed. What stands in the way of it; None: nothing."""
-    for done in run(con, project, (), seeds_anew=True):
+    for done in run(con, project, (), seeds_anew=True, frozen=frozen):
         if isinstance(done, Built) and done.problem:
             return f"{done.model.name}: {done.problem}"
         if isinstance(done, Checked) and done.forbids:

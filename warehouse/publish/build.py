@@ -14,6 +14,7 @@ from warehouse.lake.tables import Table
 from warehouse.publish.compiled_models import Project, read_project
 from warehouse.publish.dbt_project import PROJECT, Build, compiled, fingerprint
 from warehouse.publish.dictionary import record_dictionary
+from warehouse.publish.frozen import FrozenBuild
 from warehouse.publish.model_runner import Built, Checked, run
 from warehouse.publish.publish import made_by, record_checks
 from warehouse.publish.thresholds import read_own, version, with_own
@@ -34,11 +35,13 @@ def build_models(
     changed: Iterable[str],
     tables: Iterable[Table],
     endpoints: Mapping[str, str],
+    frozen: FrozenBuild | None = None,
 ) -> Iterator[Built | Checked]:
     """Run the models and checks on the file of `build`, and write down in it what was found; yields each as
     it is done. `changed`: as `fill.build_raw` returns it. `tables` and `endpoints` are for the dictionary.
+    `frozen`: the file of its closed semesters.
 
-    Raises ModelsBroken."""
+    Raises ModelsBroken, MixedSemesters."""
     con = connect(build.file, scratch=build.file.parent / "spill")
     with closing(con):
         con.execute(f"SET threads = {build.threads}")
@@ -46,9 +49,11 @@ def build_models(
         # Order costs memory at tens of millions of rows, and tables have none.
         con.execute("SET preserve_insertion_order = false")
         done = []
-        for each in run(con, project, changed):
+        for each in run(con, project, changed, frozen=frozen):
             done.append(each)
             yield each
+        if frozen is not None:
+            frozen.detach(con)
         record_checks(con, filter(None, map(_result, done)))
         record_dictionary(con, compiled(build), tables, endpoints)
 
@@ -62,7 +67,7 @@ def models_version(home: Path) -> str:
 def carried_by(published: Path, version: str) -> Path | None:
     """The published file to go on from; None: a build begins with nothing. That is so where other code made
     the file, and where more than half of it is room that tables which were replaced have left."""
-    return published if made_by(published) == version and not _is_loose(published) else None
+    return published if made_by(published) == version and not is_loose(published) else None
 
 
 def of_another_version(published: Published) -> str | None:
@@ -80,7 +85,8 @@ def versions_of(published: Published) -> set[str]:
     return {shard.published.models for shard in manifest(published).shards if shard.published}
 
 
-def _is_loose(file: Path) -> bool:
+def is_loose(file: Path) -> bool:
+    """Whether more than half of a file is room that tables which were replaced have left."""
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         [(used, free)] = con.execute("SELECT used_blocks, free_blocks FROM pragma_database_size()").fetchall()
     return bool(free > used)

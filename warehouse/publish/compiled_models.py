@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -23,6 +23,25 @@ class ModelColumn:
 
 
 @dataclass(frozen=True)
+class Narrowed:
+    """What the rows of closed semesters are made of, of a table that goes through all semesters: `columns`,
+    of its rows in these where it has a semester, and for which `where` holds."""
+
+    columns: tuple[str, ...]
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """That rows of closed semesters are in the frozen file (frozen.py). `reads`: by input (`schema.table`)
+    what they are made of, of those that are not in that file themselves. `apart`: columns whose values are
+    each of closed semesters or of open ones, beside the semester."""
+
+    reads: Mapping[str, Narrowed]
+    apart: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Model:
     """A table or view that is made by SQL, or a table of a CSV file.
 
@@ -30,7 +49,8 @@ class Model:
     `sql`: a query; of a seed, the path of its file. `source`: as it was written, with Jinja. `columns`: those
     that the yml names, in order. `after`: statements that follow. `documented`: comments are written.
     `is_contract`: the table has just these columns, of these types. `own_by`, `own_new_ones`: of a
-    seed, what a home's own rows replace (thresholds.py). `for_district`: district.duckdb has it."""
+    seed, what a home's own rows replace (thresholds.py). `for_district`: district.duckdb has it. `frozen`:
+    its rows of closed semesters may be in a file of their own."""
 
     name: str
     kind: str
@@ -45,6 +65,7 @@ class Model:
     own_by: tuple[str, ...] = ()
     own_new_ones: bool = False
     for_district: bool = False
+    frozen: Frozen | None = None
 
     @property
     def schema(self) -> str:
@@ -131,7 +152,20 @@ def _model(node: Mapping[str, Any], names: Mapping[str, str]) -> Model:
         own_by=tuple(own.get("by", ())),
         own_new_ones=bool(own.get("new_ones")),
         for_district=bool(config["meta"].get("district")),
+        frozen=_frozen(config["meta"].get("frozen"), _inputs(node, names)),
     )
+
+
+def _frozen(said: Mapping[str, Any] | None, inputs: Sequence[str]) -> Frozen | None:
+    """What the yml says of it, where a model is named without its schema."""
+    if said is None:
+        return None
+    full = {name.partition(".")[2]: name for name in inputs}
+    reads = {
+        full[name]: Narrowed(tuple(each["columns"]), each.get("where", ""))
+        for name, each in said["reads"].items()
+    }
+    return Frozen(reads, tuple(said.get("apart", ())))
 
 
 def _check(node: Mapping[str, Any], names: Mapping[str, str]) -> Check:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -50,7 +50,9 @@ from warehouse.lake.tables import (
 )
 from warehouse.load.load_log import now
 from warehouse.publish.defined_tables import Shown, by_name, fill, show
+from warehouse.publish.frozen import SEMESTERS, TABLES, FrozenBuild
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
+from warehouse.published.union import DIVIDED
 
 CONTENTS = Log(
     name="contents",
@@ -70,6 +72,7 @@ SAID_ANEW = (QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION)
 RECENT = timedelta(days=40)
 #: Commits that change no row.
 MAINTENANCE = {"OPTIMIZE", "VACUUM START", "VACUUM END"}
+SEMESTERS_SCHEMA = pa.schema([("school_id", pa.int64()), ("semester_id", pa.int64())])
 #: What each sync adds to, whatever it found: alone no reason to publish.
 OF_EVERY_SYNC = f"quality.{LOAD_LOG.name}"
 
@@ -117,6 +120,39 @@ def build_raw(
             with transaction(con):
                 _begin(con)
         return _fill(con, sources)
+
+
+def build_frozen(
+    lake: Lake,
+    tables: Sequence[Table],
+    semesters: Collection[tuple[int, int]],
+    file: FrozenBuild,
+    memory_mb: int = 512,
+) -> set[str]:
+    """Bring the raw tables of a frozen file to what `lake` holds, which has nothing but closed semesters of
+    the tables that are divided. `semesters`: these, as the models have them. Returns the tables whose content
+    is another; where none is, nothing is written."""
+    sources = _of_frozen(lake, tables, semesters)
+    before = contents_of(file.published) if file.published else {}
+    if before == {source.name: source.content for source in sources}:
+        return set()
+    path = file.begin()
+    with closing(connect(path, memory_mb=memory_mb, scratch=path.parent / "spill")) as con:
+        con.execute("SET preserve_insertion_order = false")
+        if file.published is None:
+            with transaction(con):
+                _begin(con, (CONTENTS, SLICES))
+                con.execute(f"CREATE TABLE {DIVIDED} (name VARCHAR, state VARCHAR)")
+        changed = _fill(con, sources)
+    # Other semesters may narrow what the models read to other rows.
+    return set(TABLES) if f"quality.{SEMESTERS}" in changed else changed
+
+
+def frozen_contents(
+    lake: Lake, tables: Sequence[Table], semesters: Collection[tuple[int, int]]
+) -> dict[str, str]:
+    """What `contents_of` has of the raw tables of a frozen file that holds what `lake` does."""
+    return {source.name: source.content or "" for source in _of_frozen(lake, tables, semesters)}
 
 
 def differences(
@@ -179,6 +215,17 @@ def _sources(
     return [*_of_lake(lake, tables), *_of_definitions(lake, defined), *given]
 
 
+def _of_frozen(lake: Lake, tables: Sequence[Table], semesters: Collection[tuple[int, int]]) -> list[_Source]:
+    divided = [_of_table(lake, table) for table in tables if f"raw.{table.name}" in TABLES]
+    rows = [{"school_id": school, "semester_id": semester} for school, semester in sorted(semesters)]
+
+    def make(con: duckdb.DuckDBPyConnection) -> None:
+        con.register("given", pa.Table.from_pylist(rows, schema=SEMESTERS_SCHEMA))
+        con.execute(f"CREATE TABLE quality.{SEMESTERS} AS FROM given")
+
+    return [*divided, _Source(f"quality.{SEMESTERS}", _digest(rows), make)]
+
+
 def _contents(con: duckdb.DuckDBPyConnection) -> dict[str, str]:
     return dict(con.execute("SELECT table_name, content FROM quality.contents").fetchall())
 
@@ -190,12 +237,14 @@ def _changed(before: Mapping[str, str], contents: Mapping[str, str]) -> set[str]
     return changed | ({f"quality.{SLICES.name}"} if of_the_platform else set())
 
 
-def _begin(con: duckdb.DuckDBPyConnection) -> None:
+def _begin(
+    con: duckdb.DuckDBPyConnection, logs: Sequence[Log] = (CONTENTS, SLICES, CHECK_RESULTS, PUBLICATION)
+) -> None:
     """The schemas, and the tables that are filled as the file goes on: when its tables are filled, when its
     checks have run, and when it is published."""
     for schema in ("raw", "datasets", "reports", "quality"):
         con.execute(f"CREATE SCHEMA {schema}")
-    for log in (CONTENTS, SLICES, CHECK_RESULTS, PUBLICATION):
+    for log in logs:
         view(con, "held", [], log.lake_schema)
         create_table(con, f"quality.{log.name}", "FROM held", log.comment, comments(log.columns))
 
@@ -229,16 +278,18 @@ def _named_by_rows(con: duckdb.DuckDBPyConnection, name: str) -> str:
 
 
 def _of_lake(lake: Lake, tables: Sequence[Table]) -> list[_Source]:
-    found = []
-    for table in tables:
-        snapshot = lake.open(table)
-        content = _version(lake, table, snapshot)
-        found.append(_Source(f"raw.{table.name}", content, partial(_fill_raw, lake, table, snapshot)))
+    found = [_of_table(lake, table) for table in tables]
     for log in LOGS:
         snapshot = lake.open(log)
         version = None if _is_named_by_rows(lake, log) else _version(lake, log, snapshot)
         found.append(_Source(f"quality.{log.name}", version, partial(_fill_log, lake, log, snapshot)))
     return found
+
+
+def _of_table(lake: Lake, table: Table) -> _Source:
+    snapshot = lake.open(table)
+    content = _version(lake, table, snapshot)
+    return _Source(f"raw.{table.name}", content, partial(_fill_raw, lake, table, snapshot))
 
 
 def _is_named_by_rows(lake: Lake, log: Log) -> bool:

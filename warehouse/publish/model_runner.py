@@ -16,15 +16,18 @@ import duckdb
 from warehouse.identifiers import listed, literal, quoted, relation
 from warehouse.lake.sql import transaction
 from warehouse.publish.compiled_models import Check, Model, Project
+from warehouse.publish.frozen import Divided, Freezer, FrozenBuild
 
 HELD = """
-    SELECT schema_name || '.' || table_name FROM duckdb_tables() WHERE NOT internal
+    SELECT schema_name || '.' || table_name FROM duckdb_tables()
+    WHERE NOT internal AND database_name = current_database()
     UNION ALL
-    SELECT schema_name || '.' || view_name FROM duckdb_views() WHERE NOT internal
+    SELECT schema_name || '.' || view_name FROM duckdb_views()
+    WHERE NOT internal AND database_name = current_database()
 """
 TYPES = """
     SELECT column_name, data_type FROM duckdb_columns()
-    WHERE schema_name || '.' || table_name = ?
+    WHERE schema_name || '.' || table_name = ? AND database_name = current_database()
     ORDER BY column_index
 """
 
@@ -58,14 +61,26 @@ class Checked:
 
 
 def run(
-    con: duckdb.DuckDBPyConnection, project: Project, changed: Iterable[str], *, seeds_anew: bool = False
+    con: duckdb.DuckDBPyConnection,
+    project: Project,
+    changed: Iterable[str],
+    *,
+    seeds_anew: bool = False,
+    frozen: FrozenBuild | None = None,
 ) -> Iterator[Built | Checked]:
     """Make the models that read what changed and run the checks of what they read; yields each as it is done.
 
     `changed`: the tables of the lake (`schema.table`) whose content is not what the models in the file were
     made of. A model that the file lacks is made in any case, and each seed with `seeds_anew`. What stands
     on a model that could not be made is left out. A file with a problem, or with a check that forbids it,
-    must not be published."""
+    must not be published. `frozen`: the file that has the rows of closed semesters.
+
+    Raises MixedSemesters."""
+    freezer = None
+    if frozen is not None:
+        frozen.attach(con)
+        freezer = Freezer(con, frozen, Divided(project))
+        project = freezer.divided.project
     stale, broken = set(changed), set[str]()
     held = {name for (name,) in con.execute(HELD).fetchall()}
     due = _checks_by_last_input(project)
@@ -84,7 +99,8 @@ def run(
             or model.name not in held
             or (seeds_anew and model.kind == "seed")
         ):
-            built = _build(con, model, is_held=model.name in held)
+            mine = freezer if freezer and freezer.divided.includes(model) else None
+            built = _build(con, model, mine, is_held=model.name in held)
             if built.problem is not None:
                 broken.add(model.name)
             elif built.changed:
@@ -104,7 +120,8 @@ def _checks_by_last_input(project: Project) -> Mapping[str, list[Check]]:
     return due
 
 
-def _build(con: duckdb.DuckDBPyConnection, model: Model, *, is_held: bool) -> Built:
+def _build(con: duckdb.DuckDBPyConnection, model: Model, freezer: Freezer | None, *, is_held: bool) -> Built:
+    """Make a model; where it is divided, in both files."""
     began = time.monotonic()
     try:
         before = _content(con, model) if is_held else None
@@ -113,6 +130,11 @@ def _build(con: duckdb.DuckDBPyConnection, model: Model, *, is_held: bool) -> Bu
         after = _content(con, model) if is_held else None
         changed = after is None or before != after
         rows = None if model.kind == "view" else _count(con, model.relation)
+        if freezer is not None:
+            changed = freezer.freeze(model) or changed
+            if model.frozen is not None:
+                freezer.check_apart(model)
+                rows = _count(con, model.relation) + freezer.rows(model)
     except duckdb.Error as error:
         return Built(model, time.monotonic() - began, problem=str(error))
     problem = _breach(con, model) if model.is_contract else None

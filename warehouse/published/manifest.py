@@ -11,10 +11,22 @@ import msgspec
 NAME = "%Y%m%dT%H%M%S.%f"
 
 
+class FrozenFile(msgspec.Struct, frozen=True):
+    """The closed semesters of a shard, in a file of their own: of the tables that it has, the rows that the
+    shard's file lacks. `file`: below the root; `contents`: as `fill.contents_of` has them."""
+
+    generation: str
+    file: str
+    bytes: int
+    contents: dict[str, str] = {}
+
+
 class ShardFile(msgspec.Struct, frozen=True):
     """A published file of a shard. `generation`: the time of its publication, which names it; `file`: below
     the root; `schools`: that it was built of; `models`: the models_version; `versions`: by folder of the lake
-    the version that was read; `contents` and `days`: as `fill.contents_of` and `days_of` have them."""
+    the version that was read; `contents` and `days`: as `fill.contents_of` and `days_of` have them; `frozen`:
+    the file with the rest of it; None: it is whole. `mixed`: schools with rows that lie in two semesters, so
+    that none of theirs is frozen."""
 
     generation: str
     file: str
@@ -24,6 +36,13 @@ class ShardFile(msgspec.Struct, frozen=True):
     versions: dict[str, int] = {}
     contents: dict[str, str] = {}
     days: dict[int, date] = {}
+    frozen: FrozenFile | None = None
+    mixed: tuple[int, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of the files that it consists of."""
+        return (self.file, *([self.frozen.file] if self.frozen else []))
 
 
 class Shard(msgspec.Struct, frozen=True):
@@ -67,13 +86,18 @@ class Manifest(msgspec.Struct, frozen=True):
     @property
     def files(self) -> tuple[str, ...]:
         """The files that are published."""
-        named = [shard.published.file for shard in self.shards if shard.published]
+        named = [name for _, file in _published(self.shards) for name in file.files]
         return (*named, *([self.district.file] if self.district else []))
 
     @property
     def files_of_shards(self) -> dict[str, str]:
         """By name of the shard its published file."""
         return {shard.name: file.file for shard, file in _published(self.shards)}
+
+    @property
+    def frozen_files(self) -> dict[str, str]:
+        """By name of the shard the file of its closed semesters, where it has one."""
+        return {shard.name: file.frozen.file for shard, file in _published(self.shards) if file.frozen}
 
     @property
     def kept_files(self) -> set[str]:

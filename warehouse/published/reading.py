@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +64,26 @@ def _attached(shards: Shards, config: Config | None) -> tuple[duckdb.DuckDBPyCon
     raise AssertionError("the last attempt returns or raises")
 
 
-def files_of(published: Published, schools: Sequence[int]) -> list[tuple[Path, list[int]]]:
-    """The published files on this machine that some schools are read of, and which of them of each."""
+@dataclass(frozen=True)
+class Part:
+    """Published files on this machine that `schools` are read of. `frozen`: closed semesters of theirs."""
+
+    schools: list[int]
+    file: Path
+    frozen: Path | None = None
+
+
+def parts_of(published: Published, schools: Sequence[int]) -> list[Part]:
+    """The files that some schools are read of, and which of them of each."""
     if isinstance(published, Path):
-        return [(published, list(schools))]
+        return [Part(list(schools), published)]
     found, files = _files(published)
-    read = schools_to_read(found)
-    mine = ((files[name], [school for school in schools if school in held]) for name, held in read.items())
-    return [(file, held) for file, held in mine if held]
+    parts = []
+    for name, held in schools_to_read(found).items():
+        mine = [school for school in schools if school in held]
+        frozen = found.frozen_files.get(name)
+        parts += [Part(mine, files[found.files_of_shards[name]], files[frozen] if frozen else None)]
+    return [part for part in parts if part.schools]
 
 
 def standings_of(shards: Shards) -> list[dict[str, Any]]:
@@ -98,7 +111,7 @@ def proven_by(published: Published, scratch: Path) -> Path:
 
 
 def _files(shards: Shards) -> tuple[Manifest, dict[str, Path]]:
-    """A manifest and the files of its shards on this machine, by name of the shard."""
+    """A manifest and the files of its shards on this machine, by their names in it."""
     for _ in range(ATTEMPTS - 1):
         found = manifest(shards)
         try:
@@ -110,8 +123,8 @@ def _files(shards: Shards) -> tuple[Manifest, dict[str, Path]]:
 
 
 def _fetched(shards: Shards, found: Manifest) -> dict[str, Path]:
-    names = found.files_of_shards
-    return dict(zip(names, fetched(shards, list(names.values())), strict=True))
+    names = [*found.files_of_shards.values(), *found.frozen_files.values()]
+    return dict(zip(names, fetched(shards, names), strict=True))
 
 
 def kept_beside(published: Published) -> Path:

@@ -41,12 +41,14 @@ class PublicationBroken(Exception):
 class Shards:
     """A publication in shards. `root`: a folder or s3://bucket/prefix; `cache`: a folder for copies of the
     files of the latter; `keep`: manifests whose files are kept; `patience`: seconds for which a request to
-    the store is tried again while it is away."""
+    the store is tried again while it is away. `freeze_after`: how long after its end a semester is published
+    in the frozen file of its shard; None: there are no such files."""
 
     root: str
     cache: Path
     keep: int = 3
     patience: float = PATIENCE
+    freeze_after: timedelta | None = None
 
     @property
     def is_remote(self) -> bool:
@@ -74,7 +76,8 @@ def size_of(published: Published) -> int:
     """Bytes of what is published."""
     if isinstance(published, Path):
         return published.stat().st_size
-    return sum(shard.published.bytes for shard in manifest(published).shards if shard.published)
+    files = [shard.published for shard in manifest(published).shards if shard.published]
+    return sum(file.bytes + (file.frozen.bytes if file.frozen else 0) for file in files)
 
 
 def manifest(shards: Shards) -> Manifest:

@@ -18,6 +18,8 @@ DATABASE = "campus"
 SCHOOL_COLUMNS = ("_school_id", "school_id")
 #: The schema of tables that are the same in all files: thresholds and vocabularies.
 EVERYWHERE = "seeds"
+#: In a frozen file: what is divided between it and the file of its shard, tables and views.
+DIVIDED = "quality.divided"
 #: Tables of `quality` that say something of a file as a whole, and what they say of all together.
 OF_A_FILE = {
     "publication": """
@@ -42,6 +44,11 @@ RELATIONS = """
     SELECT schema_name, view_name, database_name, comment
     FROM duckdb_views() WHERE starts_with(database_name, 'shard_') AND NOT internal
 """
+VIEWS = """
+    SELECT DISTINCT ON (schema_name, view_name) schema_name || '.' || view_name, sql, comment
+    FROM duckdb_views() WHERE list_contains($files, database_name)
+    ORDER BY schema_name, view_name, list_position($files, database_name)
+"""
 COLUMNS = """
     SELECT schema_name, table_name, database_name, column_name
     FROM duckdb_columns() WHERE starts_with(database_name, 'shard_')
@@ -63,12 +70,14 @@ class _Copy:
 
 
 def show_as_one(con: duckdb.DuckDBPyConnection, found: Manifest, files: Mapping[str, Path]) -> None:
-    """Attach the files of a manifest, by name of the shard, and use a database with views over all of them.
+    """Attach the files of a manifest, by their names there, and use a database with views over all of them.
     A question about one school reads the row groups of its shard alone."""
     con.execute(f"ATTACH ':memory:' AS {DATABASE}")
     con.execute(f"USE {DATABASE}")
-    for name, path in sorted(files.items()):
-        con.execute(f"ATTACH {literal(str(path))} AS {_database(name)} (READ_ONLY)")
+    databases = [(_database(name), file) for name, file in found.files_of_shards.items()]
+    databases += [(_frozen(name), file) for name, file in found.frozen_files.items()]
+    for database, file in sorted(databases):
+        con.execute(f"ATTACH {literal(str(files[file]))} AS {database} (READ_ONLY)")
     con.begin()
     _show_tables(con, found)
     for schema, name, parameters, definition in con.execute(MACROS).fetchall():
@@ -81,21 +90,50 @@ def _database(shard: str) -> str:
     return f"shard_{shard}"
 
 
+def _frozen(shard: str) -> str:
+    """The closed semesters of a shard: further rows of some of its tables."""
+    return f"{_database(shard)}_frozen"
+
+
 def _show_tables(con: duckdb.DuckDBPyConnection, found: Manifest) -> None:
     """Make a view of each table and view of the files."""
     read = schools_to_read(found)
     latest = {_database(name): read[name] for name in sorted(read, key=found.generation_of, reverse=True)}
+    frozen = {_frozen(name): read[name] for name in found.frozen_files}
+    again = _divided_views(con, list(latest), frozen)
     for (schema, table), copies in _copies(con).items():
+        of_a_file = OF_A_FILE.get(table) if schema == "quality" else None
+        mine = {database: schools for database, schools in latest.items() if database in copies}
+        # What a frozen file has for itself is not shown.
+        if not mine or f"{schema}.{table}" in again:
+            continue
         con.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(schema)}")
         name = f"{quoted(schema)}.{quoted(table)}"
-        schools = {database: mine for database, mine in latest.items() if database in copies}
-        first = copies[next(iter(schools))]
-        query = _query(schema, name, first, schools)
-        if schema == "quality" and table in OF_A_FILE:
-            query = OF_A_FILE[table].format(rows=query, generation=literal(found.generation))
+        first = copies[next(iter(mine))]
+        if of_a_file is None:
+            mine |= {database: schools for database, schools in frozen.items() if database in copies}
+        query = _query(schema, name, first, mine)
+        if of_a_file is not None:
+            query = of_a_file.format(rows=query, generation=literal(found.generation))
         con.execute(f"CREATE VIEW {name} AS {query}")
         # Those of its columns are in quality.dictionary: to say thousands of them takes longer than all else.
         con.execute(f"COMMENT ON VIEW {name} IS {literal(first.comment or '')}")
+    for name, (sql, comment) in again.items():
+        con.execute(sql)
+        con.execute(f"COMMENT ON VIEW {name} IS {literal(comment or '')}")
+
+
+def _divided_views(
+    con: duckdb.DuckDBPyConnection, latest: list[str], frozen: Collection[str]
+) -> dict[str, tuple[str, str | None]]:
+    """The views of divided tables, as statements and comments: in a file they show its own rows alone."""
+    divided = {
+        name
+        for database in frozen
+        for (name,) in con.execute(f"SELECT name FROM {database}.{DIVIDED}").fetchall()
+    }
+    views = con.execute(VIEWS, {"files": latest}).fetchall() if divided else []
+    return {name: (sql, comment) for name, sql, comment in views if name in divided}
 
 
 def _copies(con: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], dict[str, _Copy]]:

@@ -8,11 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from warehouse.load.load_log import now
-from warehouse.publish.build import carried_by
+from warehouse.publish.build import carried_by, is_loose
 from warehouse.publish.fill import contents_of, days_of
+from warehouse.publish.frozen import FrozenBuild
 from warehouse.publish.publish import sealed
 from warehouse.published.manifest import (
     NAME,
+    FrozenFile,
     Manifest,
     Shard,
     ShardFile,
@@ -39,6 +41,17 @@ def carried(shards: Shards, shard: Shard, version: str) -> Path | None:
     return carried_by(file, version)
 
 
+def carried_frozen(shards: Shards, shard: Shard, version: str) -> Path | None:
+    """The same of the file of its closed semesters."""
+    if shard.published is None or shard.published.models != version or shard.published.frozen is None:
+        return None
+    try:
+        [file] = fetched(shards, [shard.published.frozen.file])
+    except FileNotFoundError:
+        return None
+    return None if is_loose(file) else file
+
+
 def publish_shard(
     shards: Shards,
     shard: Shard,
@@ -46,15 +59,20 @@ def publish_shard(
     *,
     models: str,
     versions: Mapping[str, int],
+    frozen: FrozenBuild | None = None,
+    mixed: Collection[int] = (),
     age: timedelta = IN_USE,
 ) -> ShardFile:
-    """Publish the finished file of a shard, and name it in the manifest. Then files go that nobody reads any
-    more, `age` old at least. A crash leaves the shard as it was.
+    """Publish the finished file of a shard, with that of its closed semesters where there is a new one, and
+    name both in the manifest at once. Then files go that nobody reads any more, `age` old at least. A crash
+    leaves the shard as it was. `mixed`: schools of which nothing could be frozen.
 
     Raises PublicationBroken."""
     at = now()
     name = at.strftime(NAME)
     sealed(file, name, at, models)
+    held = shard.published.frozen if shard.published else None
+    closed = None if frozen is None else _put_frozen(shards, shard, name, frozen) or held
     published = ShardFile(
         generation=name,
         file=f"shards/{shard.name}/{name}.duckdb",
@@ -64,11 +82,27 @@ def publish_shard(
         versions=dict(versions),
         contents=contents_of(file),
         days=days_of(file),
+        frozen=closed,
+        mixed=tuple(sorted(mixed)),
     )
     put(shards, file, published.file)
     change(shards, partial(with_file, name=shard.name, file=published), clock=now)
     clean(shards, age)
     return published
+
+
+def _put_frozen(shards: Shards, shard: Shard, name: str, made: FrozenBuild) -> FrozenFile | None:
+    """Put the file of closed semesters where nothing names it yet; None: the published one holds the same."""
+    if not made.file.exists():
+        return None
+    put_there = FrozenFile(
+        generation=name,
+        file=f"shards/{shard.name}/{name}.frozen.duckdb",
+        bytes=made.file.stat().st_size,
+        contents=contents_of(made.file),
+    )
+    put(shards, made.file, put_there.file)
+    return put_there
 
 
 def note_shard(shards: Shards, name: str, problem: str) -> None:
