@@ -23,12 +23,14 @@ from warehouse.publish.compiled_models import Check, Model, read_project
 from warehouse.publish.dbt_project import Build, alone
 from warehouse.publish.fill import (
     OF_EVERY_SYNC,
+    build_frozen,
     build_raw,
     contents_of,
     days_have_moved,
     days_of,
     differences,
 )
+from warehouse.publish.frozen import MixedSemesters
 from warehouse.publish.model_runner import Built, Checked
 from warehouse.publish.publish import FILE, kept_open, prove, publish
 from warehouse.publish.thresholds import ThresholdsWrong
@@ -37,6 +39,7 @@ from warehouse.published.shards import Shards
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
 NOTHING_PUBLISHED = "nothing was published, and campus.duckdb is the last good one"
+MIXED = "rows of closed semesters and of others go together, so that all of these schools' stay in one file"
 NOTHING_CHANGED = "Nothing has changed since the last publication: campus.duckdb stays as it is."
 
 
@@ -77,12 +80,10 @@ def model_assets(manifest: Path, build: Build, shards: Shards | None = None) -> 
         mine = replace(build, shard=context.partition_key) if shards else build
         with alone(mine):
             version = models_version(runtime.home)
-            target = of_shard(runtime, mine, shards, version) if shards else _of_home(runtime, mine, version)
-            try:
-                yield from _build_and_publish(context, target)
-            except ThresholdsWrong as error:
-                target.note_problem(str(error))
-                raise dg.Failure(f"{target.nothing_published}: {error}", allow_retries=False) from error
+            if shards:
+                yield from _publish_shard(context, runtime, mine, shards, version)
+            else:
+                yield from _build_and_publish(context, _of_home(runtime, mine, version))
 
     return warehouse
 
@@ -130,12 +131,38 @@ def _of_home(runtime: Runtime, build: Build, version: str) -> Target:
     )
 
 
+def _publish_shard(
+    context: dg.AssetExecutionContext, runtime: Runtime, build: Build, shards: Shards, version: str
+) -> Iterator[dg.AssetCheckResult]:
+    mixed = frozenset[int]()
+    while True:
+        try:
+            yield from _build_and_publish(context, of_shard(runtime, build, shards, version, mixed))
+        except MixedSemesters as error:
+            context.log.warning(f"{error}: {MIXED}")
+            mixed |= error.schools
+        else:
+            return
+
+
 def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Iterator[dg.AssetCheckResult]:
+    """Make a file and put it in its place. Raises MixedSemesters before anything is told, dg.Failure."""
     build, (tables, more) = target.build, target.inputs
-    project = project_of(build)
+    try:
+        project = project_of(build)
+    except ThresholdsWrong as error:
+        target.note_problem(str(error))
+        raise dg.Failure(f"{target.nothing_published}: {error}", allow_retries=False) from error
     changed = build_raw(target.lake, tables, build.file, carried=target.carried, **more)
+    closed = target.closed
+    if closed is not None:
+        changed |= build_frozen(closed.lake, tables, closed.semesters, closed.build)
+    made = build_models(
+        build, project, changed, TABLES.values(), ENDPOINTS, frozen=closed.build if closed else None
+    )
     rebuilt, problems = False, list[str]()
-    for done in build_models(build, project, changed, TABLES.values(), ENDPOINTS):
+    # Whether the semesters can be told apart shows as the models are made: nothing is told before.
+    for done in list(made) if closed else made:
         if isinstance(done, Built):
             rebuilt = rebuilt or done.changed
             if done.problem is None:

@@ -8,6 +8,17 @@ from typing import Any
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Table
 from warehouse.publish.dbt_project import Build
+from warehouse.publish.frozen import FrozenBuild
+
+
+@dataclass(frozen=True)
+class Closed:
+    """The closed semesters of a shard, which `semesters` are as the models have them: school and id. `lake`
+    has nothing else of the tables that are divided; `build`: the file that they are in."""
+
+    lake: Lake
+    semesters: frozenset[tuple[int, int]]
+    build: FrozenBuild
 
 
 @dataclass(frozen=True)
@@ -15,7 +26,7 @@ class Target:
     """`inputs`: as of `inputs_of`. `carried`: the published file to go on from. `publish`: puts the finished
     file in its place, and says where. `note_problem`: why it was not published, for who looks in the morning;
     empty: nothing is wrong. `note_unchanged`: what is published holds what the lake does.
-    `nothing_published`: how a failure begins."""
+    `nothing_published`: how a failure begins. `closed`: of semesters that have a file of their own."""
 
     build: Build
     lake: Lake
@@ -25,3 +36,4 @@ class Target:
     note_problem: Callable[[str], None]
     note_unchanged: Callable[[], None]
     nothing_published: str
+    closed: Closed | None = None

@@ -5,7 +5,7 @@ that a pairing that becomes known, or changes, moves no row. The models give v1'
 (quality.semester_calendars).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -108,6 +108,46 @@ class Semesters:
             f"has days in common with it. It loads and stays a semester of its own. If v3 has it, say so in "
             f"campus.yaml (semesters.pairs)."
         )
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Semesters that are over, each as its school and an id: what v3 and v1 are asked for, whose slices have
+    these ids; and the ids of the models."""
+
+    v3: frozenset[tuple[int, int]]
+    v1: frozenset[tuple[int, int]]
+    core: frozenset[tuple[int, int]]
+
+
+def closed_semesters(lake: Lake, schools: Iterable[int], told: ToldPairs, before: date) -> Closed:
+    """The semesters of schools that ended before a day, and that neither interface shows as current."""
+    found = [
+        (school_id, core, v3, v1)
+        for school_id in schools
+        for core, v3, v1 in _over(read_semesters(lake, school_id, told), before)
+    ]
+    return Closed(
+        v3=frozenset((school_id, v3) for school_id, _, v3, _ in found if v3 is not None),
+        v1=frozenset((school_id, v1) for school_id, _, _, v1 in found if v1 is not None),
+        core=frozenset((school_id, core) for school_id, core, _, _ in found),
+    )
+
+
+def _over(semesters: Semesters, before: date) -> Iterator[tuple[int, int | None, int | None]]:
+    """The ids of each semester that is over: in the models, and those that v3 and v1 are asked for."""
+    v3, v1 = ({row["id"]: row for row in rows} for rows in (semesters.v3, semesters.v1))
+    v1_of = {pair.v3: pair.v1 for pair in semesters.pairs.values()}
+    # Where one interface shows no semesters, it is asked for those of the other.
+    both = [(one, one, v1_of.get(one, None if v1 else one)) for one in v3]
+    alone = [
+        (-one if one in v3 else one, None if v3 else one, one) for one in v1 if one not in semesters.pairs
+    ]
+    for core, v3_id, v1_id in (*both, *alone):
+        shown = [row for row in (v3.get(v3_id), v1.get(v1_id)) if row]
+        last = [row["last"] for row in shown if row["last"]]
+        if last and max(last) < before and not any(row["is_current"] for row in shown):
+            yield core, v3_id, v1_id
 
 
 def read_semesters(lake: Lake, school_id: int, told: ToldPairs) -> Semesters:

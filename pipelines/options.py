@@ -234,6 +234,11 @@ class PublishOptions(Section):
     schools_per_shard: int | None = Field(
         None, ge=1, description="Schools that are published together; null: all, in one campus.duckdb"
     )
+    freeze_after_days: int | None = Field(
+        None,
+        ge=0,
+        description="Days after its end from which a shard has a semester in a file of its own; null: never",
+    )
     to: str | None = Field(
         None,
         description="Folder or s3://... where shards are published; null: in the home, or beside the lake",

@@ -5,6 +5,7 @@ Everything is checked as a whole at start; a mistake is one line that names the 
 import re
 import tempfile
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
@@ -220,7 +221,9 @@ class Settings(BaseSettings):
         beside = str(self.home / "published") if self.lake_folder else f"{self.lake_root}-published"
         root = publishing.to or beside
         cache, patience = self.home / "cache" / "published", self.options.lake.patience
-        return Shards(root.rstrip("/"), cache, publishing.keep_generations, patience)
+        days = publishing.freeze_after_days
+        freeze_after = None if days is None else timedelta(days=days)
+        return Shards(root.rstrip("/"), cache, publishing.keep_generations, patience, freeze_after)
 
 
 #: The names of all settings that the environment may have.

@@ -3,13 +3,10 @@
 import io
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import dagster as dg
-import duckdb
 import pytest
+from district_kit import District, digests, forbid_school
 from world import EARLY, World
 
 from assets.shards import NONE_CHANGED, SHARDS
@@ -19,69 +16,13 @@ from pipelines import publication
 from pipelines.automation import ALL_ASKED_TAG, last_discovery
 from pipelines.cli.commands import run_build
 from pipelines.cli.sql import run_sql
-from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH, build_definitions
-from pipelines.options import PublishOptions
-from pipelines.publication import shards_to_build
-from pipelines.settings import Settings
+from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH
 from pipelines.status import _to_do
-from pipelines.sync import JobEnd, build_shards
 from warehouse.load.load_log import now
 from warehouse.publish.shards.district import FILE, OF_A_PERSON
-from warehouse.published.manifest import Manifest
 from warehouse.published.reading import opened
-from warehouse.published.shards import Shards, manifest
 
 SCHOOLS = {"0001": (101, 102), "0002": (103,)}
-#: Tables that say of a file how it was made: of them a union says something of its own.
-OF_THE_FILE = {"quality.publication", "quality.contents"}
-TABLES = """
-    SELECT schema_name || '.' || table_name FROM duckdb_columns()
-    WHERE database_name = current_database() AND NOT internal GROUP BY ALL ORDER BY ALL
-"""
-
-
-class District:
-    """A world whose schools are published in shards of two."""
-
-    def __init__(self, world: World) -> None:
-        options = world.settings.options.model_copy(update={"publish": PublishOptions(schools_per_shard=2)})
-        self.world = replace(world, settings=world.settings.model_copy(update={"options": options}))
-        assert self.settings.shards
-        self.shards: Shards = self.settings.shards
-
-    @property
-    def settings(self) -> Settings:
-        return self.world.settings
-
-    @property
-    def manifest(self) -> Manifest:
-        return manifest(self.shards)
-
-    def build(self) -> list[JobEnd]:
-        """What `campus build` does, run by run; none: nothing has changed."""
-        due = shards_to_build(self.settings, self.world.lake, self.world.instance).due
-        definitions = build_definitions(self.settings)
-        return list(build_shards(definitions, self.world.instance, due)) if due else []
-
-    def tick(self, cursor: str | None) -> Any:
-        """One look of the sensor that publishes."""
-        definitions = build_definitions(self.settings)
-        context = dg.build_sensor_context(
-            instance=self.world.instance, cursor=cursor, repository_def=definitions.get_repository_def()
-        )
-        # The daemon has a reference to its instance, by which Dagster finds the partitions there are.
-        with dg.partition_loading_context(dynamic_partitions_store=self.world.instance):
-            return definitions.resolve_sensor_def("publish_after_loads").evaluate_tick(context)
-
-    def carry_out(self, tick: Any) -> None:
-        """Make the runs that are asked for, as Dagster's daemon would."""
-        definitions = build_definitions(self.settings)
-        for one in tick.run_requests:
-            job = definitions.resolve_job_def(one.job_name)
-            done = job.execute_in_process(
-                instance=self.world.instance, partition_key=one.partition_key, tags=one.tags
-            )
-            assert done.success
 
 
 @pytest.fixture(scope="module")
@@ -93,18 +34,6 @@ def district(make_world: Callable[..., World]) -> District:
     district = District(world)
     assert [end.problem for end in district.build()] == [None, None, None]
     return district
-
-
-def digests(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
-    """The columns of each table, and what tells its rows from others."""
-    found = {}
-    for (name,) in con.execute(TABLES).fetchall():
-        columns = [column[:2] for column in con.execute(f"DESCRIBE {name}").fetchall()]
-        left_out = {"checked_at", "message"} if name == "quality.check_results" else set()
-        shown = ", ".join(f'"{column}"' for column, _ in columns if column not in left_out)
-        query = f"SELECT count(*), sum(hash(t)) FROM (SELECT {shown} FROM {name}) AS t"
-        found[name] = (columns, con.execute(query).fetchall())
-    return {name: digest for name, digest in found.items() if name not in OF_THE_FILE}
 
 
 def test_every_table_of_the_shards_is_together_that_of_one_file(district: District) -> None:
@@ -134,7 +63,7 @@ def test_a_shard_whose_check_fails_leaves_the_others_published(
         district.world.platform.update("students", student, name=f"Another {school}")
     assert district.world.load(select='key:"raw/students"').problems == []
     with monkeypatch.context() as patch:
-        _forbid_school(patch, 101)
+        forbid_school(patch, 101)
         failed, published, of_all = district.build()
     assert failed.problem and "shard 0001 (schools 101, 102) was not published" in failed.problem
     assert (published.problem, published.published, of_all.problem) == (None, True, None)
@@ -171,28 +100,6 @@ def test_after_a_night_the_sensor_asks_for_the_shards_that_have_changed_then_for
     district.carry_out(second)
     third = district.tick(second.cursor)
     assert (third.run_requests or [], third.skip_message) == ([], NONE_CHANGED)
-
-
-def _forbid_school(patch: pytest.MonkeyPatch, school: int) -> None:
-    """A check that this school's rows break."""
-    from assets import models
-
-    real = models.project_of
-
-    def with_a_check(build: Any) -> Any:
-        project = real(build)
-        check = replace(
-            project.checks[0],
-            name="no_such_school",
-            of="core.dim_school",
-            sql=f"SELECT * FROM core.dim_school WHERE school_id = {school}",
-            inputs=("raw.students", "core.dim_school"),
-            blocks=True,
-            keeps=None,
-        )
-        return replace(project, checks=(*project.checks, check))
-
-    patch.setattr(models, "project_of", with_a_check)
 
 
 def test_the_districts_file_names_nobody(district: District) -> None:

@@ -9,11 +9,12 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import duckdb
+import msgspec
 import obstore
 import pytest
 
 from warehouse.publish.shards.publication import deal, note_shard
-from warehouse.published.manifest import Manifest, ShardFile, with_file
+from warehouse.published.manifest import FrozenFile, Manifest, ShardFile, decoded, encoded, with_file
 from warehouse.published.reading import opened
 from warehouse.published.shards import MANIFEST, PublicationBroken, Shards, change, clean, manifest, put
 
@@ -120,3 +121,32 @@ def test_a_manifest_that_is_none_says_what_to_do(shards: Shards) -> None:
         PublicationBroken, match=r"manifest.json is not what this version writes .*campus build"
     ):
         manifest(shards)
+
+
+def test_a_frozen_file_is_read_with_its_shard_and_stays_as_long(shards: Shards, tmp_path: Path) -> None:
+    deal(shards, [1], 1)
+    publish(shards, "0001", 0, tmp_path)
+    file, name = tmp_path / "frozen.duckdb", "shards/0001/0000.frozen.duckdb"
+    with duckdb.connect(str(file)) as con:
+        con.execute("CREATE SCHEMA marts; CREATE SCHEMA quality")
+        con.execute("CREATE TABLE marts.told AS SELECT 1 AS school_id, -1 AS number")
+        con.execute("CREATE TABLE quality.divided AS SELECT 'marts.seen' AS name, '' AS state")
+    put(shards, file, name)
+
+    def freeze(found: Manifest) -> Manifest:
+        published = found.shard("0001").published
+        assert published
+        frozen = FrozenFile("0000", name, 1)
+        return with_file(found, "0001", msgspec.structs.replace(published, frozen=frozen))
+
+    change(shards, freeze, clock=datetime.now)
+    assert numbers(shards) == [(1, -1), (1, 0)]
+    with opened(shards) as con:
+        tables = con.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+    assert tables == [("told",)]
+    assert clean(shards, NO_AGE) == []
+    assert decoded(encoded(manifest(shards))) == manifest(shards)
+    for number in (1, 2):
+        publish(shards, "0001", number, tmp_path)
+    assert name in clean(shards, NO_AGE)
+    assert numbers(shards) == [(1, 2)]
