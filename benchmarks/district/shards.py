@@ -1,13 +1,15 @@
 """Shards of a district: what a worker takes to build each, and what it takes to open them all.
 
     .venv/bin/python -m benchmarks.district.shards [--schools 48] [--semesters 2] [--per-shard 16]
-        [--memory-limit 1500MB] [--build N] [--open 32] [--home FOLDER]
+        [--memory-limit 1500MB] [--freeze] [--build N] [--nights 1] [--open 32] [--home FOLDER]
 
 Schools of 2,000 students are written straight into a lake (benchmarks.marts.lake), 1.2 million records of
 attendance a school and semester: 48 schools and two semesters are 117 million. Then each shard is built in a
-process of its own, by the run that a worker would make of it, and district.duckdb; then questions are put to
-all shards by `campus sql`, `--open` of them: links to the files that were built, each read for some of its
-schools alone. A lake that is in the folder already is taken as it is. Needs 5 GB of disk.
+process of its own, by the run that a worker would make of it, and district.duckdb; then again as after a
+night on which each school's present semester has changed; then questions are put to all shards by
+`campus sql`, `--open` of them: links to the files that were built, each read for some of its schools alone.
+`--freeze`: semesters that are over have files of their own. A lake that is in the folder already is taken as
+it is. Needs 5 GB of disk.
 """
 
 import argparse
@@ -21,22 +23,25 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
+from deltalake import write_deltalake
 from msgspec.structs import replace
 
 from benchmarks.datasets.measure import run
 from benchmarks.marts.lake import fill
+from loading.tables import TABLES
 from pipelines.definitions import DISTRICT_JOB, PUBLISH, build_definitions
 from pipelines.instance import open_instance
 from pipelines.lake import lake_of
 from pipelines.publication import shards_to_build
 from pipelines.resources import build_of, runtime_without_platform
 from pipelines.settings import load_settings
-from warehouse.lake.delta import Lake
+from warehouse.lake.delta import Lake, scan
+from warehouse.lake.tables import Slice
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import record
 from warehouse.publish.dbt_project import compiled
 from warehouse.published.manifest import Shard
-from warehouse.published.shards import change, manifest
+from warehouse.published.shards import Shards, change, manifest
 
 CAMPUS = str(Path(sys.executable).with_name("campus"))
 QUESTIONS = {
@@ -51,9 +56,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--schools", type=int, default=48)
-    parser.add_argument("--semesters", type=int, default=2, choices=(1, 2))
+    parser.add_argument("--semesters", type=int, default=2, choices=(1, 2, 3, 4))
     parser.add_argument("--per-shard", type=int, default=16, help="schools")
     parser.add_argument("--memory-limit", help="of DuckDB; default: that of an installation")
+    parser.add_argument("--freeze", action="store_true", help="semesters that are over")
+    parser.add_argument("--nights", type=int, default=1, help="that change the present semester")
     parser.add_argument("--build", type=int, help="so many shards; default: all that are due")
     parser.add_argument("--open", type=int, default=32, help="shards that questions are put to")
     parser.add_argument("--home", type=Path, help="where all is kept; default: nowhere")
@@ -66,10 +73,14 @@ def main() -> None:
         home: Path = options.home or Path(scratch)
         os.environ |= {"CAMPUS_HOME": str(home), "DAGSTER_HOME": str(home / "dagster")}
         prepare(home, options.schools, options.semesters)
-        configure(home, options.per_shard, options.memory_limit)
+        configure(home, options.per_shard, options.memory_limit, freeze=options.freeze)
         measure_builds(options.build)
-        spread(options.open)
-        measure_questions()
+        for _ in range(options.nights):
+            change_present(Lake(str(home / "lake")), options.schools)
+            measure_builds(options.build)
+        if options.open:
+            spread(options.open)
+            measure_questions()
 
 
 def prepare(home: Path, schools: int, semesters: int) -> None:
@@ -94,9 +105,22 @@ def prepare(home: Path, schools: int, semesters: int) -> None:
     print(f"{schools} schools written in {time.monotonic() - began:.0f} s: {size / 1e6:,.0f} MB")
 
 
-def configure(home: Path, per_shard: int, memory_limit: str | None) -> None:
+def change_present(lake: Lake, schools: int) -> None:
+    """What a night finds: of each school's present semester a record, a score and a grade are gone."""
+    for name in ("attendance_records", "scores", "grades"):
+        table = TABLES[name]
+        for school in range(1, schools + 1):
+            slice = Slice.of(_school_id=school, _semester_id=school * 10)
+            if "_week" in table.slice_columns:
+                slice = Slice.of(_school_id=school, _semester_id=school * 10, _week=18)
+            held = scan(table, lake.open(table), table.lake_schema.names, slice.predicate)
+            write_deltalake(lake.open(table), held.slice(1), mode="overwrite", predicate=slice.predicate)
+
+
+def configure(home: Path, per_shard: int, memory_limit: str | None, *, freeze: bool = False) -> None:
     """campus.yaml, and the models compiled, as an installation does once for each version of them."""
     lines = ["publish:", f"  schools_per_shard: {per_shard}"]
+    lines += ["  freeze_after_days: 0"] if freeze else []
     lines += [f"  memory_limit: {memory_limit}"] if memory_limit else []
     (home / "campus.yaml").write_text("\n".join(lines) + "\n")
     compiled(build_of(load_settings()))
@@ -112,12 +136,13 @@ def measure_builds(at_most: int | None) -> None:
     print(
         f"{len(due)} shards are due, seen in {time.monotonic() - began:.1f} s; load {os.getloadavg()[0]:.1f}"
     )
-    print(f"{'':30}{'s':>8}{'CPU s':>8}{'peak MB':>9}{'file MB':>9}", flush=True)
+    print(f"{'':30}{'s':>8}{'CPU s':>8}{'peak MB':>9}{'file MB':>9}{'frozen MB':>11}", flush=True)
     for name in due[:at_most]:
         cells = measured([sys.executable, "-m", "benchmarks.district.shards", "--child", name])
         published = manifest(settings.shards).shard(name).published
         assert published
-        print(f"shard {name:24}{cells}{published.bytes / 1e6:9,.0f}", flush=True)
+        frozen = f"{published.frozen.bytes / 1e6:11,.0f}" if published.frozen else ""
+        print(f"shard {name:24}{cells}{published.bytes / 1e6:9,.0f}{frozen}", flush=True)
     cells = measured([sys.executable, "-m", "benchmarks.district.shards", "--child", ""])
     made = manifest(settings.shards).district
     assert made
@@ -135,11 +160,20 @@ def spread(number: int) -> None:
         links = min(number // len(built) + (place < number % len(built)), len(shard.schools))
         for link in range(links):
             name, mine = f"{1001 + len(named)}", shard.schools[link::links]
-            file = f"shards/{name}/{Path(published.file).name}"
-            (Path(shards.root) / file).parent.mkdir(parents=True)
-            os.link(Path(shards.root) / published.file, Path(shards.root) / file)
-            named.append(Shard(name, mine, replace(published, file=file, schools=mine)))
+            frozen = published.frozen
+            if frozen is not None:
+                frozen = replace(frozen, file=_linked(shards, frozen.file, name))
+            file = _linked(shards, published.file, name)
+            named.append(Shard(name, mine, replace(published, file=file, schools=mine, frozen=frozen)))
     change(shards, partial(replace, shards=tuple(named)), clock=now)
+
+
+def _linked(shards: Shards, file: str, name: str) -> str:
+    """The name of a published file's link, as a file of another shard."""
+    link = f"shards/{name}/{Path(file).name}"
+    (Path(shards.root) / link).parent.mkdir(parents=True, exist_ok=True)
+    os.link(Path(shards.root) / file, Path(shards.root) / link)
+    return link
 
 
 def measure_questions() -> None:

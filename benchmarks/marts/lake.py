@@ -39,7 +39,12 @@ SCHOOL = {
         SELECT $s * 10 AS id, '2025-2026 (2)' AS name, true AS is_current,
             TIMESTAMP '2026-03-02' AS start_at, TIMESTAMP '2026-07-05' AS end_at
         UNION ALL
-        SELECT $s * 10 + 1, '2025-2026 (1)', false, TIMESTAMP '2025-09-01', TIMESTAMP '2026-01-25'""",
+        SELECT $s * 10 + 1, '2025-2026 (1)', false, TIMESTAMP '2025-09-01', TIMESTAMP '2026-01-25'
+        UNION ALL
+        SELECT $s * 10 + term, 'Semester -' || term, false,
+            TIMESTAMP '2026-03-02' - to_days($between * term::INT),
+            TIMESTAMP '2026-07-05' - to_days($between * term::INT)
+        FROM range(2, $terms) AS terms (term)""",
     "v1_semesters": """
         SELECT $s * 10 + term AS id, TIMESTAMP '2026-03-02' - to_days($between * term::INT) AS start_at,
             TIMESTAMP '2026-07-05' - to_days($between * term::INT) AS end_in, [1, 2, 3, 4, 5] AS lesson_days
@@ -176,8 +181,8 @@ def schools_of(records: int) -> int:
 
 
 def fill(lake: Lake, schools: int, semesters: int = 1) -> None:
-    """Write the tables of so many schools, a commit a school, semester and table. semesters: 1, or 2 with the
-    one before."""
+    """Write the tables of so many schools, a commit a school, semester and table. semesters: 1 to 4, the
+    present one and those before."""
     lake.ensure(TABLES.values())
     with duckdb.connect() as con:
         con.execute("SET threads = 2")
