@@ -21,14 +21,15 @@ test faults: export PYTHONDONTWRITEBYTECODE :=
 # The checks run on one core: beside the tests, and what they found is told after them.
 test: setup old-duckdb
 	@found=$$(mktemp); $(MAKE) --no-print-directory check >$$found 2>&1 & checks=$$!; \
-	$(BIN)/pytest --numprocesses 2; tested=$$?; \
+	$(BIN)/pytest --numprocesses 3; tested=$$?; \
 	wait $$checks; checked=$$?; \
 	cat $$found; rm $$found; \
 	test $$tested -eq 0 -a $$checked -eq 0
 
-# Kills at seeded moments, a full disk, servers that go away, and the lake in an object store: minutes.
+# Kills at seeded moments, a full disk, servers that go away, the lake in an object store, and semesters that
+# are frozen: minutes.
 faults: setup
-	$(BIN)/pytest tests/faults tests/shards tests/warehouse --numprocesses 2 -m faults
+	$(BIN)/pytest --numprocesses 3 -m faults
 
 check: setup
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
-"""How `make test` deals the tests to its two processes.
+"""How `make test` deals the tests to its three processes: two cores, and one that waits.
 
 A file is never divided: its tests share what is costly to make, such as a world or a browser. The files of
-tests/models count as one, since they share dbt's builds. What takes longest comes first, so that neither
+tests/models count as one, since they share dbt's builds. What takes longest comes first, so that no
 process waits long for the other at the end; beside the models, which compile what all others wait for, and
 the checks of `make test`, what mostly waits: for a disk, then for a browser. A fixture of scope `session` is
 made once in each process.
@@ -69,7 +69,7 @@ def _rank(item: pytest.Item) -> int:
 
 @pytest.fixture(scope="session")
 def compiled_models(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """A home in which dbt has compiled its project, the same one for both processes: each compilation takes
+    """A home in which dbt has compiled its project, the same one for all processes: each compilation takes
     ten seconds of CPU."""
     own = tmp_path_factory.getbasetemp()
     build = Build(

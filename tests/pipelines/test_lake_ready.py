@@ -8,6 +8,7 @@ from typing import Any
 import obstore
 import pytest
 
+from loading import custom_fields
 from loading.custom_fields import USERS
 from loading.tables import TABLES
 from pipelines import lake as lakes
@@ -16,6 +17,7 @@ from pipelines.settings import Settings, SettingsError
 from pipelines.storage_trouble import store_in_words
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import STANDINGS
+from warehouse.load import drift
 
 
 @pytest.fixture
@@ -26,8 +28,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def told(name: str, does: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *given: (done.append(name), does(*given))[1]
 
-    monkeypatch.setattr(lakes, "remember", told("remembered", lakes.remember))
-    monkeypatch.setattr(lakes, "forget_id_numbers", told("forgotten", lakes.forget_id_numbers))
+    # Imported where they are needed, hence by their own modules.
+    monkeypatch.setattr(drift, "remember", told("remembered", drift.remember))
+    monkeypatch.setattr(custom_fields, "forget_id_numbers", told("forgotten", custom_fields.forget_id_numbers))
     return done
 
 
@@ -65,7 +68,7 @@ def test_what_fails_is_done_by_the_next(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(lakes, "forget_id_numbers", away)
+        patch.setattr(custom_fields, "forget_id_numbers", away)
         with pytest.raises(OSError, match="away"):
             make_ready(lake_of(settings), settings)
     assert not (tmp_path / "lake" / NOTE).exists()

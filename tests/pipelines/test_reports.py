@@ -204,7 +204,7 @@ def test_where_no_report_is_named_nothing_is_asked_for(
             scopes.extend(scope for one in wanted for scope in one)
             super().__init__(config, wanted, *more)
 
-    monkeypatch.setattr("loading.outage.Client", Asking)
+    monkeypatch.setattr("campus.http.client.Client", Asking)
     reports.world.platform.clear_log()
     assert reports.sync().problems == []
     assert "semester.read" in scopes and "reporting.read_all" not in scopes
