@@ -30,7 +30,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     # Imported where they are needed, hence by their own modules.
     monkeypatch.setattr(drift, "remember", told("remembered", drift.remember))
-    monkeypatch.setattr(custom_fields, "forget_id_numbers", told("forgotten", custom_fields.forget_id_numbers))
+    monkeypatch.setattr(
+        custom_fields, "forget_id_numbers", told("forgotten", custom_fields.forget_id_numbers)
+    )
     return done
 
 
