@@ -34,7 +34,7 @@ class RunRequest(Request):  # type: ignore[misc]
 
     def on_accepted(self, pid: Any, time_accepted: Any) -> None:
         """A process begins with the run: listen no longer, before the message is acknowledged."""
-        Listening.pause()
+        Listening.pause(pid)
         super().on_accepted(pid, time_accepted)
 
 
@@ -43,11 +43,12 @@ class Listening(bootsteps.StartStopStep):  # type: ignore[misc]
 
     requires = frozenset({"celery.worker.consumer.tasks:Tasks"})
     consumer: Any = None
-    paused = False
+    #: The process that is at a run; None: we listen.
+    at_work: int | None = None
 
     def start(self, parent: Any) -> None:
         """There is a connection."""
-        Listening.consumer, Listening.paused = parent, False
+        Listening.consumer, Listening.at_work = parent, None
         self.looks = parent.timer.call_repeatedly(LOOK, self.resume)
 
     def stop(self, parent: Any) -> None:
@@ -55,18 +56,23 @@ class Listening(bootsteps.StartStopStep):  # type: ignore[misc]
         self.looks.cancel()
 
     @classmethod
-    def pause(cls) -> None:
-        """Take no message. Until the last one is acknowledged, the broker sends none either."""
-        cls.paused = True
+    def pause(cls, pid: int) -> None:
+        """Take no message while a process is there. Until the last one is acknowledged, the broker sends none
+        either."""
+        cls.at_work = pid
         # Without a connection nobody listens, and the next one begins anew.
         with suppress(*cls.consumer.connection_errors):
             cls.consumer.task_consumer.cancel()
 
     @classmethod
     def resume(cls) -> None:
-        """Listen again once the run has ended, whatever ended it."""
-        if cls.paused and not state.reserved_requests:
-            cls.paused = False
+        """Listen again once the run has ended, whatever ended it, and another process stands ready: a message
+        that is given to one that is about to end waits for up to five seconds."""
+        if cls.at_work is None or state.reserved_requests:
+            return
+        cls.consumer.pool.maintain_pool()
+        if cls.at_work not in cls.consumer.pool.info["processes"]:
+            cls.at_work = None
             with suppress(*cls.consumer.connection_errors):
                 cls.consumer.task_consumer.consume()
 

@@ -4,6 +4,7 @@ import inspect
 from types import SimpleNamespace
 from typing import Any
 
+from celery.concurrency.prefork import TaskPool
 from celery.worker.request import Request, create_request_cls
 from dagster_celery.launcher import CeleryRunLauncher
 from dagster_celery.tags import DAGSTER_CELERY_QUEUE_TAG, DAGSTER_CELERY_TASK_ID_TAG
@@ -37,3 +38,8 @@ def test_celery_leaves_alone_what_a_request_does_when_it_is_accepted() -> None:
     pool = SimpleNamespace(apply_async=None)
     made = create_request_cls(Own, task, pool, "", None, trace=print)
     assert made.on_accepted is Own.on_accepted, LOOK
+
+
+def test_a_pool_says_which_processes_it_has_and_makes_new_ones_when_asked() -> None:
+    assert "'processes'" in inspect.getsource(TaskPool._get_info), LOOK
+    assert "self.maintain_pool = " in inspect.getsource(TaskPool.on_start), LOOK
