@@ -136,6 +136,8 @@ def test_a_run_whose_process_is_gone_is_closed_and_no_other(
 def test_an_interrupted_command_reports_its_runs_as_cancelled(
     settings: Settings, number: signal.Signals
 ) -> None:
+    # A shell has what it starts in the background ignore Ctrl-C, and the tests may be that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with open_instance(settings) as instance:
         with pytest.raises(KeyboardInterrupt), session(settings, "campus sync") as tags:
             run = run_of(instance, dict(tags))

@@ -29,7 +29,7 @@ DAGSTER = Path(sys.executable).parent / "dagster"
 ROOT = Path(__file__).parents[2]
 REPORTS = ("student_summary",)
 PATIENCE = 600.0  # seconds, for processes and runs on a busy machine
-TRIES = 3
+TRIES = 6
 
 pytestmark = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium and chromedriver")
 
@@ -244,7 +244,7 @@ def from_dialog(operator: Operator, path: str, key: str) -> None:
         if path.endswith("asset-groups/reports"):
             # Discovery makes assets of several groups at once.
             page.click("//button[normalize-space(.)='Confirm']")
-        if page.has(partitions, patience=30):
+        if page.has(partitions, patience=10):
             break
     page.click(partitions)
     page.type("//input[@placeholder='Filter partitions']", key)
