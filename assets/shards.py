@@ -54,6 +54,8 @@ def of_shard(
     frozen = FrozenBuild(carried_frozen(shards, shard, version), build.file.with_name(FROZEN_FILE))
     frozen.forget()
     closed = Closed(divided.closed, divided.semesters, frozen) if divided.closed else None
+    # A shard whose closed semesters come back is another file, though they may have no rows.
+    thawed = closed is None and shard.published is not None and shard.published.frozen is not None
 
     def published(file: Path) -> Mapping[str, Any]:
         done = publish_shard(
@@ -81,7 +83,7 @@ def of_shard(
         build=build,
         lake=lake,
         inputs=inputs_of(lake, runtime.attendance, runtime.home, shard.schools),
-        carried=carried(shards, shard, version),
+        carried=None if thawed else carried(shards, shard, version),
         publish=published,
         note_problem=note_problem,
         note_unchanged=lambda: prove_shards(shards, [shard.name], standings),

@@ -102,12 +102,16 @@ class KeptSqliteEventLog(SqliteEventLogStorage):
                     for event in events:
                         last = event
                         super().store_event(event)
-            except (SQLAlchemyError, OSError, KeyboardInterrupt):
+            except (SQLAlchemyError, OSError):
                 self._waiting = events
                 raise
             except Exception:
                 # The fault is in the event, which holds up no other.
                 self._waiting = [event for event in events if event is not last]
+                raise
+            except BaseException:
+                # An interruption, of which Dagster has a kind of its own.
+                self._waiting = events
                 raise
             for run in runs:
                 # Wakes the pages that show a run: they watch its file, but what was written lies beside it

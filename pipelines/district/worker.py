@@ -72,9 +72,10 @@ class Listening(bootsteps.StartStopStep):  # type: ignore[misc]
             return
         cls.consumer.pool.maintain_pool()
         if cls.at_work not in cls.consumer.pool.info["processes"]:
-            cls.at_work = None
             with suppress(*cls.consumer.connection_errors):
                 cls.consumer.task_consumer.consume()
+                # Only now: what the broker refuses is tried again.
+                cls.at_work = None
 
 
 class RunTask(Task):  # type: ignore[misc]

@@ -179,6 +179,26 @@ def test_what_could_not_be_stored_is_stored_later_and_once(
     assert [_said_by(each) for each in ours.all_logs(run)].count("after") == 1
 
 
+def test_what_an_interruption_kept_from_being_stored_is_stored_later(
+    ours: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dagster interrupts the code of a step by an exception that is not KeyboardInterrupt."""
+
+    class Interrupted(BaseException): ...
+
+    def interrupted(_self: KeptSqliteEventLog, _event: dg.EventLogEntry) -> dict[str, object]:
+        raise Interrupted
+
+    run = _run(ours)
+    with monkeypatch.context() as patch:
+        patch.setattr(KeptSqliteEventLog, "_event_to_row", interrupted)
+        _tell(ours, run, 1)
+        with pytest.raises(Interrupted):
+            ours.report_engine_event("after", run_id=run, job_name="any")
+    assert _told(ours, run) == [1]
+    assert [_said_by(each) for each in ours.all_logs(run)].count("after") == 1
+
+
 def test_an_event_that_cannot_be_stored_holds_up_no_other(
     ours: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

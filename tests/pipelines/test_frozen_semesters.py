@@ -16,6 +16,7 @@ from world import EARLY, World
 from assets import shards as target_of_shards
 from loading.semesters import Closed, closed_semesters
 from pipelines.cli.thresholds import run_thresholds
+from pipelines.resources import build_of
 from warehouse.load.load_log import now
 from warehouse.publish.shards import publication
 from warehouse.published.manifest import Shard
@@ -238,6 +239,11 @@ def test_a_home_that_loses_the_setting_has_whole_shards_again(
     world: World, anew: District, frozen: District
 ) -> None:
     without = District(world, to=frozen.shards.root, schools_per_shard=1)
+    shard = next(shard for shard in without.manifest.shards if shard.published and shard.published.frozen)
+    build = replace(build_of(without.settings), shard=shard.name)
+    version = shard.published.models if shard.published else ""
+    target = target_of_shards.of_shard(world.opened_as_is()[0], build, without.shards, version)
+    assert target.carried is None, "it would be found unchanged, and due again each night"
     built(without)
     assert without.manifest.frozen_files == {}
     assert told(without) == told(anew)

@@ -13,8 +13,8 @@ import msgspec
 import obstore
 import pytest
 
-from warehouse.publish.shards.publication import deal, note_shard
-from warehouse.published.manifest import FrozenFile, Manifest, ShardFile, decoded, encoded, with_file
+from warehouse.publish.shards.publication import carried_frozen, deal, note_shard
+from warehouse.published.manifest import FrozenFile, Manifest, Shard, ShardFile, decoded, encoded, with_file
 from warehouse.published.reading import opened
 from warehouse.published.shards import MANIFEST, PublicationBroken, Shards, change, clean, manifest, put
 
@@ -150,3 +150,16 @@ def test_a_frozen_file_is_read_with_its_shard_and_stays_as_long(shards: Shards, 
         publish(shards, "0001", number, tmp_path)
     assert name in clean(shards, NO_AGE)
     assert numbers(shards) == [(1, 2)]
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", None])
+def test_frozen_semesters_whose_file_is_damaged_or_gone_are_made_anew(
+    shards: Shards, tmp_path: Path, content: bytes | None
+) -> None:
+    name = "shards/0001/0001.frozen.duckdb"
+    if content is not None:
+        (tmp_path / "damaged").write_bytes(content)
+        put(shards, tmp_path / "damaged", name)
+    frozen = FrozenFile("0001", name, 1)
+    published = ShardFile("0001", "shards/0001/0001.duckdb", (1,), "models", 1, frozen=frozen)
+    assert carried_frozen(shards, Shard("0001", (1,), published), "models") is None

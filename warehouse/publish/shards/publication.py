@@ -7,6 +7,8 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+import duckdb
+
 from warehouse.load.load_log import now
 from warehouse.publish.build import carried_by, is_loose
 from warehouse.publish.fill import contents_of, days_of
@@ -49,7 +51,11 @@ def carried_frozen(shards: Shards, shard: Shard, version: str) -> Path | None:
         [file] = fetched(shards, [shard.published.frozen.file])
     except FileNotFoundError:
         return None
-    return None if is_loose(file) else file
+    try:
+        return None if is_loose(file) else file
+    except duckdb.Error:
+        # It is damaged, and made anew.
+        return None
 
 
 def publish_shard(
