@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -166,34 +166,37 @@ def test_another_process_sees_what_waits_while_a_run_goes_on(home: Path, ours: d
         assert _told(other, run) == [1]
 
 
+def _is_locked(self: KeptSqliteEventLog) -> Any:
+    raise OperationalError("BEGIN", {}, Exception("database is locked"))
+
+
+class Interrupted(BaseException):
+    """As Dagster interrupts the code of a step: not by KeyboardInterrupt."""
+
+
+def _is_interrupted(_self: KeptSqliteEventLog, _event: dg.EventLogEntry) -> dict[str, object]:
+    raise Interrupted
+
+
+@pytest.mark.parametrize(
+    ("method", "fails", "error"),
+    [
+        ("index_connection", _is_locked, OperationalError),
+        ("_event_to_row", _is_interrupted, Interrupted),
+    ],
+)
 def test_what_could_not_be_stored_is_stored_later_and_once(
-    ours: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+    ours: dg.DagsterInstance,
+    monkeypatch: pytest.MonkeyPatch,
+    method: str,
+    fails: Callable[..., Any],
+    error: type[BaseException],
 ) -> None:
     run = _run(ours)
     with monkeypatch.context() as patch:
-        patch.setattr(KeptSqliteEventLog, "index_connection", _is_locked)
+        patch.setattr(KeptSqliteEventLog, method, fails)
         _tell(ours, run, 1)
-        with pytest.raises(OperationalError):
-            ours.report_engine_event("after", run_id=run, job_name="any")
-    assert _told(ours, run) == [1]
-    assert [_said_by(each) for each in ours.all_logs(run)].count("after") == 1
-
-
-def test_what_an_interruption_kept_from_being_stored_is_stored_later(
-    ours: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Dagster interrupts the code of a step by an exception that is not KeyboardInterrupt."""
-
-    class Interrupted(BaseException): ...
-
-    def interrupted(_self: KeptSqliteEventLog, _event: dg.EventLogEntry) -> dict[str, object]:
-        raise Interrupted
-
-    run = _run(ours)
-    with monkeypatch.context() as patch:
-        patch.setattr(KeptSqliteEventLog, "_event_to_row", interrupted)
-        _tell(ours, run, 1)
-        with pytest.raises(Interrupted):
+        with pytest.raises(error):
             ours.report_engine_event("after", run_id=run, job_name="any")
     assert _told(ours, run) == [1]
     assert [_said_by(each) for each in ours.all_logs(run)].count("after") == 1
@@ -255,10 +258,6 @@ def _tables(instance: dg.DagsterInstance) -> tuple[object, ...]:
         [each.partition_key for each in instance.fetch_materializations(keys[0], limit=10).records],
         [(each.status, each.partition, each.run_id == run) for each in checks],
     )
-
-
-def _is_locked(self: KeptSqliteEventLog) -> Any:
-    raise OperationalError("BEGIN", {}, Exception("database is locked"))
 
 
 def _tell(instance: dg.DagsterInstance, run_id: str, number: int) -> None:

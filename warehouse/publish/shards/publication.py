@@ -49,12 +49,9 @@ def carried_frozen(shards: Shards, shard: Shard, version: str) -> Path | None:
         return None
     try:
         [file] = fetched(shards, [shard.published.frozen.file])
-    except FileNotFoundError:
-        return None
-    try:
         return None if is_loose(file) else file
-    except duckdb.Error:
-        # It is damaged, and made anew.
+    except (FileNotFoundError, duckdb.Error):
+        # It is gone or damaged, and made anew.
         return None
 
 
