@@ -35,7 +35,7 @@ from pipelines.lake import lake_of
 from pipelines.publication import shards_to_build
 from pipelines.resources import build_of, runtime_without_platform
 from pipelines.settings import load_settings
-from warehouse.lake.delta import Lake, scan
+from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import record
@@ -113,7 +113,7 @@ def change_present(lake: Lake, schools: int) -> None:
             slice = Slice.of(_school_id=school, _semester_id=school * 10)
             if "_week" in table.slice_columns:
                 slice = Slice.of(_school_id=school, _semester_id=school * 10, _week=18)
-            held = scan(table, lake.open(table), table.lake_schema.names, slice.predicate)
+            held = lake.read(table, slice, alive=False)
             write_deltalake(lake.open(table), held.slice(1), mode="overwrite", predicate=slice.predicate)
 
 

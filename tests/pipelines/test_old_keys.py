@@ -22,7 +22,7 @@ from pipelines.definitions import load_definitions
 from pipelines.due import RANGE_END, RANGE_START
 from pipelines.options import ReportOptions
 from pipelines.resources import open_runtime
-from warehouse.lake.delta import Lake, scan
+from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import CHANGES, DRIFT, LOAD_LOG, LOGS, PAST_ROWS, STANDINGS, Log
 from warehouse.load.drift import MOMENTS
 
@@ -78,7 +78,7 @@ def file_as_before(lake: Lake, log: Log) -> None:
         opened = lake.open(log)
         write_deltalake(
             opened,
-            scan(log, opened, log.row_schema.names),
+            lake.scan(log, opened, log.row_schema.names),
             mode="overwrite",
             schema_mode="overwrite",
             partition_by=partitions,

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from lake_kit import MARKS, SLICE, at, empty, lake_at, parquet_of, row, sync
 
-from warehouse.lake.delta import Lake, scan
+from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import (
     DIFFERENCES,
     LOAD_LOG,
@@ -220,7 +220,7 @@ def test_logs_stay_small_by_themselves(lake: Lake, monkeypatch: pytest.MonkeyPat
 def file_as_before(lake: Lake, log: Log, partitions: list[str]) -> None:
     """A log as earlier versions filed it."""
     opened = lake.open(log)
-    rows, properties = scan(log, opened, log.row_schema.names), {"delta.checkpointInterval": "10"}
+    rows, properties = lake.scan(log, opened, log.row_schema.names), {"delta.checkpointInterval": "10"}
     empty(lake, log.folder)
     DeltaTable.create(
         lake.uri(log),

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.fs as pa_fs
 from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
@@ -29,7 +30,8 @@ from warehouse.lake.copies import Copies
 from warehouse.lake.delta_log import Mark
 from warehouse.lake.log_batch import LogBatch
 from warehouse.lake.log_tables import LOGS, STANDINGS, Log
-from warehouse.lake.tables import DELETED_AT, Slice, Stored
+from warehouse.lake.parquet import read_files
+from warehouse.lake.tables import DELETED_AT, Slice, Stored, is_of
 from warehouse.lake.tip import Tip, by_folder
 from warehouse.stores import PATIENCE, is_remote, storage_options, store_of
 
@@ -181,9 +183,9 @@ class Lake:
             )
 
     @property
-    def restriction(self) -> tuple[str, ...]:
-        """Conditions, in Delta's SQL and DuckDB's, on the rows that are asked for: none, all are."""
-        return ()
+    def schools(self) -> frozenset[int] | None:
+        """Those of which alone there are rows; None: there are rows of all."""
+        return None
 
     @cached_property
     def objects(self) -> ObjectStore:
@@ -229,26 +231,31 @@ class Lake:
         alive: bool = True,
     ) -> pa.Table:
         """Rows in memory, for small answers such as a semester's class ids; `alive` leaves tombstones out."""
-        conditions = [*self.restriction, *([slice.predicate] if slice else [])]
-        if alive and DELETED_AT in table.lake_schema.names:
-            conditions.append(f"{DELETED_AT} IS NULL")
-        names = list(columns) if columns is not None else table.lake_schema.names
-        return scan(table, self.open(table), names, " AND ".join(conditions))
+        is_alive = pc.field(DELETED_AT).is_null() if DELETED_AT in table.lake_schema.names else None
+        names = columns if columns is not None else table.lake_schema.names
+        return self.scan(table, self.open(table), names, is_alive if alive else None, slice)
+
+    def scan(
+        self,
+        table: Stored,
+        opened: DeltaTable,
+        columns: Sequence[str],
+        where: pc.Expression | None = None,
+        slice: Slice | None = None,
+    ) -> pa.Table:
+        """Some columns of a snapshot's rows in memory, of the types that the table has for them; a column
+        that is not in the lake yet is null. Files are left out whose folders say that no row is asked for.
+
+        Not by delta-rs, which takes five times as long for a small table."""
+        if self.schools is not None:
+            where = is_of(self.schools) if where is None else is_of(self.schools) & where
+        files = self.files_of(table, opened, slice)
+        return read_files(files, table.lake_schema, opened.metadata().partition_columns, columns, where)
 
 
 def properties(table: Stored) -> dict[str, str]:
     """The properties of a table's Delta log."""
     return dict(_OF_LOGS if isinstance(table, Log) else _OF_TABLES)
-
-
-def scan(table: Stored, opened: DeltaTable, columns: Sequence[str], predicate: str = "") -> pa.Table:
-    """Some columns of a snapshot's rows in memory. `predicate`: a condition in Delta's SQL.
-
-    By delta-rs alone: pyarrow's dataset would read through Python file handles on threads of its own, and one
-    that is still closing when the interpreter ends aborts the process."""
-    schema = pa.schema([table.lake_schema.field(name) for name in columns])
-    reader = opened.scan(columns=list(columns), predicate=predicate or None)
-    return pa.table(reader).select(list(columns)).cast(schema)
 
 
 def held_schema(opened: DeltaTable) -> pa.Schema:

@@ -76,7 +76,7 @@ class LakeOfSchools(Lake):
         only: Semesters | None = None,
     ) -> None:
         super().__init__(moment.lake.root, moment.lake.copies, moment.lake.patience)
-        self.schools = frozenset(schools)
+        self._schools = frozenset(schools)
         self._without, self._only = without or {}, only or {}
         self.used: dict[str, int] = {}
         self._moment = moment
@@ -96,9 +96,9 @@ class LakeOfSchools(Lake):
         return self.readable(table, names)
 
     @property
-    def restriction(self) -> tuple[str, ...]:
-        """That rows are of the schools."""
-        return (f"{SCHOOL_ID.name} IN ({', '.join(map(str, sorted(self.schools)))})",)
+    def schools(self) -> frozenset[int]:
+        """Those of which alone there are rows."""
+        return self._schools
 
     def state_of(self, table: Stored, opened: DeltaTable) -> object:
         """What is other where the schools' rows are other. Files of a slice are replaced with its rows alone;

@@ -1,4 +1,4 @@
-"""How Parquet is written here, for files that stay in the lake, and how polars reads them.
+"""How Parquet is written here, for files that stay in the lake, and how pyarrow and polars read them.
 
 Measured on 1 million rows of 18 mixed columns, one core: 0.40 s and 38 MB, and DuckDB loads them in 0.15 s.
 zstd 1 with pyarrow's defaults: 0.62 s, 47 MB; without dictionaries: 0.55 s, 43 MB, loaded in 0.46 s; lz4:
@@ -13,6 +13,8 @@ from typing import Any, Self
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
@@ -25,6 +27,9 @@ GROUP_BYTES = 16 << 20
 _PACKED = (pa.types.is_integer, pa.types.is_date32, pa.types.is_timestamp)
 #: A column of texts that hardly repeat gives up its dictionary after this many bytes.
 _DICTIONARY_BYTES = 64 << 10
+
+_DISK = pa_fs.LocalFileSystem()
+_FORMAT = ds.ParquetFileFormat(default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=False))
 
 
 class GroupedWriter:
@@ -74,6 +79,31 @@ class GroupedWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def read_files(
+    files: Sequence[str],
+    schema: pa.Schema,
+    partitions: Sequence[str],
+    columns: Sequence[str],
+    where: pc.Expression | None = None,
+) -> pa.Table:
+    """Some columns of some of the lake's files in memory, on one thread, in the order of the files.
+
+    `schema`: of the table; what was added to it after a file was written is null. `partitions`: its columns
+    that the last folders of each path tell; a file is left out that cannot have a row with `where`."""
+    folders = ds.partitioning(pa.schema([schema.field(name) for name in partitions]), flavor="hive")
+    fragments = [
+        _FORMAT.make_fragment(file, _DISK, partition_expression=folders.parse(_below(file, len(partitions))))
+        for file in files
+    ]
+    found = ds.FileSystemDataset(fragments, schema, _FORMAT, _DISK)
+    return found.to_table(columns=list(columns), filter=where, use_threads=False)
+
+
+def _below(file: str, folders: int) -> str:
+    """The end of a path that begins with its last folders."""
+    return "/".join(file.rsplit("/", folders + 1)[1:])
 
 
 def scan_files(

@@ -8,15 +8,14 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from warehouse.lake.delta import scan
+from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import Log
-from warehouse.lake.tables import SCHOOL_ID
+from warehouse.lake.tables import SCHOOL_ID, is_of, of_schools
 
 
-def rows_of_school(log: Log, opened: DeltaTable, school_id: int | None = None) -> list[dict[str, Any]]:
-    """The rows of one school, or of all."""
-    found: list[dict[str, Any]] = scan(log, opened, log.lake_schema.names, _mine(school_id)).to_pylist()
-    return found
+def rows_of_school(lake: Lake, log: Log, opened: DeltaTable, school_id: int) -> list[dict[str, Any]]:
+    """The rows of one school."""
+    return list(lake.scan(log, opened, log.lake_schema.names, is_of([school_id])).to_pylist())
 
 
 def replace_school(log: Log, opened: DeltaTable, school_id: int, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -25,8 +24,4 @@ def replace_school(log: Log, opened: DeltaTable, school_id: int, rows: Iterable[
     Raises CommitFailedError where somebody else replaced them since the log was opened."""
     named = [{**row, SCHOOL_ID.name: school_id} for row in rows]
     data = pa.Table.from_pylist(named, schema=log.lake_schema)
-    write_deltalake(opened, data, mode="overwrite", predicate=_mine(school_id))
-
-
-def _mine(school_id: int | None) -> str:
-    return "" if school_id is None else f"{SCHOOL_ID.name} = {school_id}"
+    write_deltalake(opened, data, mode="overwrite", predicate=of_schools([school_id]))

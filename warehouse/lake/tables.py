@@ -10,6 +10,7 @@ from typing import Protocol, Self
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from warehouse import identifiers
 
@@ -183,6 +184,16 @@ def comments(columns: Iterable[Column]) -> dict[str, str]:
         column.name: f"{column.comment} (personal)" if column.personal else column.comment
         for column in columns
     }
+
+
+def of_schools(schools: Iterable[int]) -> str:
+    """The rows of some schools as a condition in SQL, Delta's and DuckDB's."""
+    return f"{SCHOOL_ID.name} IN ({', '.join(map(str, sorted(schools)))})"
+
+
+def is_of(schools: Iterable[int]) -> pc.Expression:
+    """The same for what is read into memory (`Lake.scan`)."""
+    return pc.field(SCHOOL_ID.name).isin(sorted(schools))
 
 
 def file_schema(table: Stored) -> pa.Schema:

@@ -65,7 +65,7 @@ def read_plans(lake: Lake, school_id: int | None = None) -> list[Plan]:
         return []
     if school_id is None:
         return [_plan(row) for row in lake.read(DATASET_PLANS).to_pylist()]
-    return _read(lake.open(DATASET_PLANS), school_id)
+    return _read(lake, lake.open(DATASET_PLANS), school_id)
 
 
 def record_plans(lake: Lake, school_id: int, plans: Sequence[Plan]) -> None:
@@ -86,8 +86,8 @@ def dataset_tables(lake: Lake) -> list[Table]:
     ]
 
 
-def _read(opened: DeltaTable, school_id: int | None) -> list[Plan]:
-    return [_plan(row) for row in rows_of_school(DATASET_PLANS, opened, school_id)]
+def _read(lake: Lake, opened: DeltaTable, school_id: int) -> list[Plan]:
+    return [_plan(row) for row in rows_of_school(lake, DATASET_PLANS, opened, school_id)]
 
 
 def _plan(row: dict[str, Any]) -> Plan:
@@ -97,7 +97,7 @@ def _plan(row: dict[str, Any]) -> Plan:
 
 def _replace(lake: Lake, school_id: int, plans: Sequence[Plan]) -> None:
     opened = lake.open(DATASET_PLANS)
-    held = _read(opened, school_id)
+    held = _read(lake, opened, school_id)
     planned = {plan.dataset for plan in plans}
     retired = [
         replace(plan, retired_since=plan.retired_since or now())

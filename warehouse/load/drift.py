@@ -15,13 +15,14 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import write_deltalake
 
-from warehouse.identifiers import literal
-from warehouse.lake.delta import Lake, properties, scan, until_committed
+from warehouse.lake.delta import Lake, properties, until_committed
 from warehouse.lake.log_tables import BEGAN, DIFFERENCES, DRIFT, ENDED
+from warehouse.lake.tables import is_of
 from warehouse.load.load_log import last_load
-from warehouse.load.log_writer import findings, of_schools
+from warehouse.load.log_writer import findings
 
 #: Kinds that are a change themselves and so cannot end: another one is news again.
 MOMENTS = frozenset(
@@ -69,9 +70,9 @@ def latest(lake: Lake) -> list[Difference]:
     last = last_load(lake)
     if last is None:
         return []
-    mine = f"sync_id = {literal(last[1])} AND change = '{BEGAN}'"
+    mine = (pc.field("sync_id") == last[1]) & (pc.field("change") == BEGAN)
     names = ["resource", "_school_id", "kind", "field", "value"]
-    found = scan(DRIFT, lake.open(DRIFT), names, mine).to_pylist()
+    found = lake.scan(DRIFT, lake.open(DRIFT), names, mine).to_pylist()
     return sorted(map(_difference, found), key=_order)
 
 
@@ -89,7 +90,7 @@ def remember(lake: Lake) -> None:
     """Take what an earlier version noted as differences for known, so that it is no news. Before `ensure`."""
     if lake.holds(DRIFT) or not lake.holds(DIFFERENCES):
         return
-    held = _stretches(scan(DIFFERENCES, lake.open(DIFFERENCES), DIFFERENCES.lake_schema.names).to_pylist())
+    held = _stretches(lake.read(DIFFERENCES).to_pylist())
     rows = [_row(one, BEGAN, since, None, rows) for one, (since, rows) in held.items()]
     # With its rows at once, so that a crash leaves no log without a memory.
     write_deltalake(
@@ -109,7 +110,7 @@ def _record_drift(
     opened = lake.open(DRIFT)
     schools = {school_id for _, school_id in sources}
     noted = findings(lake, DIFFERENCES, schools, {resource for resource, _ in sources})
-    logged = scan(DRIFT, opened, DRIFT.lake_schema.names, of_schools(schools)).sort_by("seen_at").to_pylist()
+    logged = lake.scan(DRIFT, opened, DRIFT.lake_schema.names, is_of(schools)).sort_by("seen_at").to_pylist()
     stand = _stretches(row for row in noted if (row["resource"], row["_school_id"]) in sources)
     last = {_difference(row): row for row in logged if (row["resource"], row["_school_id"]) in sources}
     stood = {one: row["seen_at"] for one, row in last.items() if row["change"] == BEGAN}

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import pyarrow.compute as pc
+
 from warehouse.age import FAILED
-from warehouse.identifiers import literal
-from warehouse.lake.delta import Lake, scan
+from warehouse.lake.delta import Lake
 from warehouse.lake.log_batch import Finding
 from warehouse.lake.log_tables import DIFFERENCES, LOAD_LOG, MONTH, QUARANTINE, RECONCILIATION, Log
-from warehouse.lake.tables import PLATFORM_ZONE, Slice, Table
+from warehouse.lake.tables import PLATFORM_ZONE, Slice, Table, is_of
 from warehouse.load.log_writer import (
     findings,
     known_states,
-    of_schools,
     record,
     standing_rows,
     waiting,
@@ -119,7 +119,7 @@ def quarantine_rows(
     """All that waits in quarantine, of some schools and tables or of all."""
     if not lake.holds(QUARANTINE):
         return []
-    known = scan(QUARANTINE, lake.open(QUARANTINE), ["_school_id", "resource"]).to_pylist()
+    known = lake.read(QUARANTINE, columns=["_school_id", "resource"]).to_pylist()
     schools = schools or {row["_school_id"] for row in known}
     resources = resources or {row["resource"] for row in known}
     if not schools or not resources:
@@ -204,8 +204,9 @@ def holds_a_load(lake: Lake) -> bool:
     if any(row["complete_at"] is not None for row in standing_rows(lake)):
         return True
     # What has only ever been read in part stands in the log alone, which is long once a home is old.
+    was_read = ~pc.field("received").is_null()
     return lake.holds(LOAD_LOG) and bool(
-        scan(LOAD_LOG, lake.open(LOAD_LOG), ["finished_at"], "received IS NOT NULL").num_rows
+        lake.scan(LOAD_LOG, lake.open(LOAD_LOG), ["finished_at"], was_read).num_rows
     )
 
 
@@ -216,11 +217,9 @@ def resources_loaded(lake: Lake) -> set[str]:
 
 def loads_of(lake: Lake, sync_id: str, since: datetime) -> list[dict[str, Any]]:
     """What the load log has of a cause. `since`: no row of it is older."""
-    mine = f"sync_id = {literal(sync_id)} AND {MONTH} >= '{since:%Y-%m}'"
-    rows: list[dict[str, Any]] = scan(
-        LOAD_LOG, lake.open(LOAD_LOG), LOAD_LOG.lake_schema.names, mine
-    ).to_pylist()
-    return rows
+    mine = (pc.field("sync_id") == sync_id) & (pc.field(MONTH) >= f"{since:%Y-%m}")
+    rows = lake.scan(LOAD_LOG, lake.open(LOAD_LOG), LOAD_LOG.lake_schema.names, mine)
+    return list(rows.to_pylist())
 
 
 def last_in_vain(lake: Lake, school_id: int) -> set[tuple[str, str]]:
@@ -236,16 +235,17 @@ def last_failures(lake: Lake, standings: Sequence[Mapping[str, Any]]) -> list[di
         return []
     since = min(row["finished_at"] for row in standings)
     columns = ["resource", "_school_id", "slice", "message", "finished_at"]
-    failed = f"status = 'failed' AND {MONTH} >= '{since:%Y-%m}'"
+    failed = (pc.field("status") == FAILED) & (pc.field(MONTH) >= f"{since:%Y-%m}")
     wanted = {(row["resource"], row["slice"], row["finished_at"]) for row in standings}
-    rows = scan(LOAD_LOG, lake.open(LOAD_LOG), columns, failed).sort_by("finished_at").to_pylist()
+    found = lake.scan(LOAD_LOG, lake.open(LOAD_LOG), columns, failed)
+    rows = found.sort_by("finished_at").to_pylist()
     return [row for row in rows if (row["resource"], row["slice"], row["finished_at"]) in wanted]
 
 
 def _in_quarantine(lake: Lake, schools: Collection[int] | None = None) -> set[tuple[str, str]]:
     """The tables and slices (as text) with rows in quarantine, of some schools or of all."""
-    mine = of_schools(schools) if schools is not None else ""
-    rows = scan(QUARANTINE, lake.open(QUARANTINE), ["resource", "slice"], mine).to_pylist()
+    mine = is_of(schools) if schools is not None else None
+    rows = lake.scan(QUARANTINE, lake.open(QUARANTINE), ["resource", "slice"], mine).to_pylist()
     bad = {(row["resource"], row["slice"]) for row in rows}
     for one in waiting(lake, QUARANTINE):
         if one.rows and (schools is None or one.school_id in schools):

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, write_deltalake
 
-from warehouse.identifiers import literal
-from warehouse.lake.delta import Lake, held_schema, scan, until_committed
+from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_batch import Finding, LogBatch, Row
 from warehouse.lake.log_tables import (
     DIFFERENCES,
@@ -32,6 +31,7 @@ from warehouse.lake.log_tables import (
     STANDINGS,
     Log,
 )
+from warehouse.lake.tables import is_of, of_schools
 from warehouse.load.merge import MOVING
 
 #: What a batch holds at most, and for how many seconds, before the next row has it written.
@@ -97,8 +97,8 @@ def waiting(lake: Lake, log: Log) -> list[Finding]:
 
 def findings(lake: Lake, log: Log, schools: Collection[int], resources: Collection[str]) -> list[Row]:
     """The rows that a log has of some resources of some schools, those that wait included."""
-    mine = f"{of_schools(schools)} AND resource IN ({', '.join(map(literal, sorted(resources)))})"
-    held = scan(log, lake.open(log), log.lake_schema.names, mine)
+    mine = is_of(schools) & pc.field("resource").isin(sorted(resources))
+    held = lake.scan(log, lake.open(log), log.lake_schema.names, mine)
     found = [one for one in waiting(lake, log) if one.school_id in schools and one.resource in resources]
     rows: list[Row] = _applied(log, held, found).to_pylist()
     return rows
@@ -107,7 +107,7 @@ def findings(lake: Lake, log: Log, schools: Collection[int], resources: Collecti
 def standing_rows(lake: Lake, schools: Collection[int] | None = None) -> list[Row]:
     """The standings of some schools, or of all, with the loads that wait."""
     if lake.holds(STANDINGS):
-        held = _held(lake.open(STANDINGS), schools)
+        held = _held(lake, lake.open(STANDINGS), schools)
     else:
         held = [row for row in standings_by_log(lake) if schools is None or row["_school_id"] in schools]
     if lake.batch is None:
@@ -131,11 +131,9 @@ def standings_by_log(lake: Lake) -> list[Row]:
     """The standings of all slices by the whole load log, for a lake from before they were kept."""
     if not lake.holds(LOAD_LOG):
         return []
-    opened = lake.open(LOAD_LOG)
     told = ["resource", "_school_id", "slice", "sync_id", "status", "started_at", "finished_at", "complete"]
-    # Columns of later versions.
-    told += [name for name in ("whole", "requests") if name in held_schema(opened).names]
-    return settled([], scan(LOAD_LOG, opened, told).sort_by("finished_at").to_pylist())
+    told += ["whole", "requests"]
+    return settled([], lake.read(LOAD_LOG, columns=told).sort_by("finished_at").to_pylist())
 
 
 def settled(standings: Iterable[Row], loads: Iterable[Row]) -> list[Row]:
@@ -149,11 +147,6 @@ def settled(standings: Iterable[Row], loads: Iterable[Row]) -> list[Row]:
         if before is None or before["finished_at"] <= load["finished_at"]:
             stand[where] = _standing(before, load)
     return list(stand.values())
-
-
-def of_schools(schools: Iterable[int]) -> str:
-    """A condition in Delta's SQL."""
-    return f"_school_id IN ({', '.join(map(str, sorted(schools)))})"
 
 
 def _standing(before: Row | None, load: Row) -> Row:
@@ -204,7 +197,7 @@ def _write(lake: Lake, batch: LogBatch) -> None:
 
 def _replace(lake: Lake, log: Log, found: Sequence[Finding]) -> None:
     opened = lake.open(log)
-    held = scan(log, opened, log.lake_schema.names, of_schools({one.school_id for one in found}))
+    held = lake.scan(log, opened, log.lake_schema.names, is_of({one.school_id for one in found}))
     known = set(zip(held["resource"].to_pylist(), held["slice"].to_pylist(), strict=True))
     news = {one.school_id for one in found if one.rows or (one.whole and (one.resource, one.slice) in known)}
     if news:
@@ -240,16 +233,14 @@ def _append(lake: Lake, loads: Sequence[Row]) -> int:
 
 def _settle(lake: Lake, loads: Sequence[Row]) -> None:
     opened, schools = lake.open(STANDINGS), {row["_school_id"] for row in loads}
-    rows = settled(_held(opened, schools), loads)
+    rows = settled(_held(lake, opened, schools), loads)
     _overwrite(opened, pa.Table.from_pylist(rows, schema=STANDINGS.lake_schema), schools)
 
 
-def _held(opened: DeltaTable, schools: Collection[int] | None) -> list[Row]:
-    mine, known = "" if schools is None else of_schools(schools), held_schema(opened).names
-    # A lake that no load of this version has opened lacks what is new.
-    names = [name for name in STANDINGS.lake_schema.names if name in known]
-    rows: list[Row] = scan(STANDINGS, opened, names, mine).to_pylist()
-    return [{**dict.fromkeys(STANDINGS.lake_schema.names), **row} for row in rows]
+def _held(lake: Lake, opened: DeltaTable, schools: Collection[int] | None) -> list[Row]:
+    mine = None if schools is None else is_of(schools)
+    rows: list[Row] = lake.scan(STANDINGS, opened, STANDINGS.lake_schema.names, mine).to_pylist()
+    return rows
 
 
 def _overwrite(opened: DeltaTable, rows: pa.Table, schools: Iterable[int]) -> None:

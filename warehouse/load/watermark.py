@@ -8,18 +8,19 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
+import pyarrow.compute as pc
 
-from warehouse.lake.delta import Lake, scan
+from warehouse.lake.delta import Lake
 from warehouse.lake.parquet import scan_files
 from warehouse.lake.tables import (
     DELETED_AT,
     EXTRA,
-    SCHOOL_ID,
     SYNCED_AT,
     TRASHED,
     Slice,
     Table,
     file_schema,
+    is_of,
 )
 from warehouse.load.load_log import Standing
 
@@ -129,9 +130,10 @@ def held(
 
 def kept_beside(lake: Lake, table: Table, school_id: int) -> list[str]:
     """What the platform sent and no column of the table holds, of one school: a JSON object a row."""
-    mine = f"{SCHOOL_ID.name} = {school_id} AND {EXTRA} IS NOT NULL"
-    rows = scan(table, lake.open(table), [EXTRA], mine).to_pylist() if lake.holds(table) else []
-    return [row[EXTRA] for row in rows]
+    if not lake.holds(table):
+        return []
+    mine = is_of([school_id]) & ~pc.field(EXTRA).is_null()
+    return [row[EXTRA] for row in lake.scan(table, lake.open(table), [EXTRA], mine).to_pylist()]
 
 
 @dataclass(frozen=True)

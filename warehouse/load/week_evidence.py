@@ -31,7 +31,7 @@ def read_sightings(lake: Lake, school_id: int) -> list[dict[str, Any]]:
     """What was seen of a school's semesters, a row each, without the school."""
     if not lake.holds(WEEK_SIGHTINGS):
         return []
-    rows = rows_of_school(WEEK_SIGHTINGS, lake.open(WEEK_SIGHTINGS), school_id)
+    rows = rows_of_school(lake, WEEK_SIGHTINGS, lake.open(WEEK_SIGHTINGS), school_id)
     return [{name: value for name, value in row.items() if name != SCHOOL_ID.name} for row in rows]
 
 

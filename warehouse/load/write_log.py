@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import write_deltalake
 
-from warehouse.identifiers import literal
-from warehouse.lake.delta import Lake, scan, until_committed
+from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import MONTH, WRITES
 
 
@@ -23,8 +23,8 @@ def append_writes(lake: Lake, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def _append(lake: Lake, rows: Sequence[Mapping[str, Any]]) -> None:
     opened = lake.open(WRITES)
-    months = ", ".join(sorted({literal(row[MONTH]) for row in rows}))
-    held = scan(WRITES, opened, ["write_id"], f"{MONTH} IN ({months})")
+    months = sorted({row[MONTH] for row in rows})
+    held = lake.scan(WRITES, opened, ["write_id"], pc.field(MONTH).isin(months))
     known = set(held["write_id"].to_pylist())
     new = [row for row in rows if row["write_id"] not in known]
     if new:

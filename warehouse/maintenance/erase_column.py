@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+import pyarrow.compute as pc
+
 from warehouse.identifiers import quoted
-from warehouse.lake.delta import Lake, scan, until_committed
+from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.tables import Table
 
 
@@ -20,5 +22,5 @@ def forget(lake: Lake, table: Table, column: str) -> None:
 def _forget(lake: Lake, table: Table, column: str) -> None:
     opened = lake.open(table)
     stored = f"{quoted(column)} IS NOT NULL"
-    if scan(table, opened, [column], stored).num_rows:
+    if lake.scan(table, opened, [column], ~pc.field(column).is_null()).num_rows:
         opened.update(updates={column: "NULL"}, predicate=stored)

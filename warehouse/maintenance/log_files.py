@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import write_deltalake
 
-from warehouse.lake.delta import Lake, held_schema, scan, until_committed
+from warehouse.lake.delta import Lake, held_schema, until_committed
 from warehouse.lake.log_tables import (
     DIFFERENCES,
     LOAD_LOG,
@@ -53,7 +53,7 @@ def _refile(lake: Lake, log: Log) -> None:
         return
     opened = lake.open(log)
     known = [name for name in log.row_schema.names if name in held_schema(opened).names]
-    rows = scan(log, opened, known)
+    rows = lake.scan(log, opened, known)
     for field in log.lake_schema:
         if field.name == MONTH:
             rows = rows.append_column(field, pc.strftime(rows["finished_at"], "%Y-%m"))

@@ -7,10 +7,11 @@ from datetime import timedelta
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import write_deltalake
 
 from warehouse.identifiers import literal
-from warehouse.lake.delta import Lake, scan, until_committed
+from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_batch import Row
 from warehouse.lake.log_tables import LOAD_LOG, MONTH
 from warehouse.lake.tables import Table
@@ -38,8 +39,9 @@ def forget_loads(lake: Lake, tables: Iterable[Table], kept: timedelta) -> None:
 
 def _forget(lake: Lake, logged: Collection[str], last: Mapping[tuple[str, str], Row], month: str) -> None:
     """Keep of a month what is still needed; no commit where that is all of it."""
-    opened, mine = lake.open(LOAD_LOG), f"{MONTH} = {literal(month)}"
-    rows: list[Row] = scan(LOAD_LOG, opened, LOAD_LOG.lake_schema.names, mine).to_pylist()
+    opened = lake.open(LOAD_LOG)
+    columns = LOAD_LOG.lake_schema.names
+    rows: list[Row] = lake.scan(LOAD_LOG, opened, columns, pc.field(MONTH) == month).to_pylist()
     needed = [
         row
         for row in rows
@@ -51,7 +53,7 @@ def _forget(lake: Lake, logged: Collection[str], last: Mapping[tuple[str, str], 
             opened,
             pa.Table.from_pylist(needed, schema=LOAD_LOG.lake_schema),
             mode="overwrite",
-            predicate=mine,
+            predicate=f"{MONTH} = {literal(month)}",
         )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+import pyarrow.compute as pc
+
 from warehouse.identifiers import literal
-from warehouse.lake.delta import Lake, scan, until_committed
+from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import LOAD_LOG, LOGS, Log
 from warehouse.lake.tables import OLD_SEPARATOR, SEPARATOR
 
@@ -16,7 +18,8 @@ def relabel(lake: Lake) -> None:
     """Write labels of slices as `101:20` in all logs: what a load looks up by its slice, it then finds.
 
     Idempotent. Cheap where nothing is due: one column of the load log, whose labels come last, is read."""
-    if not scan(LOAD_LOG, lake.open(LOAD_LOG), ["slice"], _OLD).num_rows:
+    is_old = pc.match_substring(pc.field("slice"), OLD_SEPARATOR)
+    if not lake.scan(LOAD_LOG, lake.open(LOAD_LOG), ["slice"], is_old).num_rows:
         return
     labelled = [log for log in LOGS if "slice" in log.lake_schema.names and lake.holds(log)]
     for log in sorted(labelled, key=lambda log: log is LOAD_LOG):

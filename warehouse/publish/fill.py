@@ -18,10 +18,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from warehouse.identifiers import listed, literal, relation
-from warehouse.lake.delta import Lake, scan
+from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import (
     DIFFERENCES,
     DRIFT,
@@ -47,6 +48,7 @@ from warehouse.lake.tables import (
     Column,
     Table,
     comments,
+    of_schools,
 )
 from warehouse.load.load_log import now
 from warehouse.publish.defined_tables import Shown, by_name, fill, show
@@ -198,8 +200,8 @@ def days_have_moved(lake: Lake, days: Mapping[int, date]) -> bool:
     due then may be due by now, though no row has changed."""
     columns = ["_school_id", "started_at", "platform_day"]
     since = (now() - RECENT).strftime("%Y-%m")
-    recent = " AND ".join(["platform_day IS NOT NULL", f"{MONTH} >= '{since}'", *lake.restriction])
-    told = scan(LOAD_LOG, lake.open(LOAD_LOG), columns, recent)
+    recent = ~pc.field("platform_day").is_null() & (pc.field(MONTH) >= since)
+    told = lake.scan(LOAD_LOG, lake.open(LOAD_LOG), columns, recent)
     latest = {row["_school_id"]: row["platform_day"] for row in told.sort_by("started_at").to_pylist()}
     return bool(latest.items() - days.items())
 
@@ -373,7 +375,7 @@ def _count_slices(lake: Lake, table: Table, snapshot: DeltaTable, con: duckdb.Du
 
 def _fill_log(lake: Lake, log: Log, snapshot: DeltaTable, con: duckdb.DuckDBPyConnection) -> None:
     view(con, "of_all", lake.files_of(log, snapshot), log.row_schema, hive=True)
-    mine = " AND ".join(lake.restriction) or "true"
+    mine = "true" if lake.schools is None else of_schools(lake.schools)
     con.register("held", con.table("of_all").filter(mine))
     query = LAST_ATTEMPTS if log == LOAD_LOG else "FROM held"
     create_table(con, f"quality.{log.name}", query, log.comment, comments(log.columns))

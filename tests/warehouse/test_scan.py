@@ -1,0 +1,104 @@
+"""Rows in memory: what `Lake.scan` finds is what deltalake finds in the same snapshot."""
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from lake_kit import MARKS, row, sync
+
+from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import CHANGES, LOAD_LOG
+from warehouse.lake.of_schools import LakeOfSchools, Moment
+from warehouse.lake.tables import Column, Slice, Stored, is_of, of_schools
+
+SLICES = [Slice.of(_school_id=school, _semester_id=semester) for school in (101, 102) for semester in (20, 21)]
+WIDER = replace(
+    MARKS,
+    columns=(
+        *(each for each in MARKS.columns if each.name != "tags"),
+        Column("tags", pa.list_(pa.struct([("name", pa.string()), ("hue", pa.string())])), "Tags"),
+        Column("hint", pa.string(), "Hint"),
+    ),
+)
+
+
+def filled(lake: Lake) -> None:
+    """Two schools of two semesters: rows that went, and a slice that was written before a column came."""
+    for number, slice in enumerate(SLICES):
+        sync(lake, number, [row(id, id, tags=[{"name": "甲"}]) for id in range(5)], slice=slice)
+        sync(lake, number + 4, [row(id, id) for id in range(2, 5)], slice=slice)
+    lake.ensure([replace(MARKS, columns=(*MARKS.columns, WIDER.columns[-1]))])
+    hinted = replace(MARKS, columns=(*MARKS.columns, WIDER.columns[-1]))
+    sync(lake, 9, [row(1, 7, hint="x"), row(2, 7)], slice=SLICES[0], table=hinted)
+
+
+def by_deltalake(lake: Lake, table: Stored, columns: list[str], predicate: str | None) -> list[dict[str, Any]]:
+    opened = DeltaTable(lake.uri(table), storage_options=lake.storage_options)
+    rows = pa.table(opened.scan(columns=columns, predicate=predicate)).to_pylist()
+    return in_order(rows)
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda each: repr(sorted(each.items())))
+
+
+CONDITIONS: dict[str | None, pc.Expression | None] = {
+    None: None,
+    of_schools([102]): is_of([102]),
+    of_schools([103]): is_of([103]),
+    f"{of_schools([101, 102])} AND id IN (2, 3)": is_of([101, 102]) & pc.field("id").isin([2, 3]),
+    "_deleted_at IS NULL": pc.field("_deleted_at").is_null(),
+    "_deleted_at IS NOT NULL AND _semester_id = 21": ~pc.field("_deleted_at").is_null()
+    & (pc.field("_semester_id") == 21),
+    "hint IS NOT NULL": ~pc.field("hint").is_null(),
+}
+
+
+@pytest.mark.parametrize("predicate", CONDITIONS)
+@pytest.mark.parametrize("columns", [["id"], ["_school_id", "hint", "id"], ["tags", "score", "_semester_id"]])
+def test_a_scan_finds_what_deltalake_finds(lake: Lake, predicate: str | None, columns: list[str]) -> None:
+    filled(lake)
+    table = replace(MARKS, columns=(*MARKS.columns, WIDER.columns[-1]))
+    found = lake.scan(table, lake.open(table), columns, CONDITIONS[predicate])
+    assert found.schema == pa.schema([table.lake_schema.field(name) for name in columns])
+    assert in_order(found.to_pylist()) == by_deltalake(lake, table, columns, predicate)
+    assert found.num_rows or predicate == of_schools([103])
+
+
+def test_a_slice_is_read_alone_and_without_its_tombstones(lake: Lake) -> None:
+    filled(lake)
+    for slice in SLICES:
+        for alive, more in ((True, " AND _deleted_at IS NULL"), (False, "")):
+            found = lake.read(MARKS, slice, ["id", "_deleted_at"], alive=alive)
+            expected = by_deltalake(lake, MARKS, ["id", "_deleted_at"], slice.predicate + more)
+            assert in_order(found.to_pylist()) == expected != []
+
+
+def test_what_a_file_lacks_is_null(lake: Lake) -> None:
+    filled(lake)
+    found = lake.read(WIDER, SLICES[3], ["id", "tags", "hint"], alive=False).to_pylist()
+    assert {each["hint"] for each in found} == {None}
+    assert [each["tags"] for each in found if each["id"] == 0] == [[{"name": "甲", "hue": None}]]
+
+
+def test_a_lake_of_some_schools_has_no_rows_of_others(lake: Lake) -> None:
+    filled(lake)
+    mine = LakeOfSchools(Moment(lake), [102])
+    assert set(mine.read(MARKS, columns=["_school_id"])["_school_id"].to_pylist()) == {102}
+    assert set(mine.read(LOAD_LOG)["_school_id"].to_pylist()) == {102}
+    assert mine.read(MARKS, SLICES[0]).num_rows == 0
+
+
+def test_folders_may_be_named_by_any_text(lake: Lake) -> None:
+    names = ["datasets.学生 成绩", "datasets.a=b/c%20", "datasets.plain"]
+    rows = [{"resource": name, "_school_id": 101, "slice": "101:20", "sync_id": "x"} for name in names]
+    data = pa.Table.from_pylist(
+        [{**dict.fromkeys(CHANGES.lake_schema.names), **each} for each in rows], schema=CHANGES.lake_schema
+    )
+    write_deltalake(lake.open(CHANGES), data, mode="append")
+    found = lake.scan(CHANGES, lake.open(CHANGES), ["resource"], pc.field("resource") == names[0])
+    assert found["resource"].to_pylist() == names[:1]
+    assert sorted(lake.read(CHANGES, columns=["resource"])["resource"].to_pylist()) == sorted(names)
