@@ -14,7 +14,9 @@ from warehouse.lake.log_tables import CHANGES, LOAD_LOG
 from warehouse.lake.of_schools import LakeOfSchools, Moment
 from warehouse.lake.tables import Column, Slice, Stored, is_of, of_schools
 
-SLICES = [Slice.of(_school_id=school, _semester_id=semester) for school in (101, 102) for semester in (20, 21)]
+SLICES = [
+    Slice.of(_school_id=school, _semester_id=semester) for school in (101, 102) for semester in (20, 21)
+]
 WIDER = replace(
     MARKS,
     columns=(
@@ -35,7 +37,9 @@ def filled(lake: Lake) -> None:
     sync(lake, 9, [row(1, 7, hint="x"), row(2, 7)], slice=SLICES[0], table=hinted)
 
 
-def by_deltalake(lake: Lake, table: Stored, columns: list[str], predicate: str | None) -> list[dict[str, Any]]:
+def by_deltalake(
+    lake: Lake, table: Stored, columns: list[str], predicate: str | None
+) -> list[dict[str, Any]]:
     opened = DeltaTable(lake.uri(table), storage_options=lake.storage_options)
     rows = pa.table(opened.scan(columns=columns, predicate=predicate)).to_pylist()
     return in_order(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from warehouse.identifiers import listed, literal, quoted
 
@@ -47,7 +48,7 @@ _idle: deque[duckdb.DuckDBPyConnection] = deque()
 def pooled(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to an engine in memory that nobody else uses meanwhile, with MEMORY_MB of its own.
 
-    What is temporary in it (registered tables, `view`) goes with it; nothing else may be made. What goes
+    What is temporary in it (registered tables, views) goes with it; nothing else may be made. What goes
     beyond its memory is spilled to `scratch`."""
     engine = _engine(scratch)
     with closing(engine.cursor()) as con:
@@ -79,19 +80,33 @@ def _engine(scratch: Path) -> duckdb.DuckDBPyConnection:
 def view(
     con: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], schema: pa.Schema, *, hive: bool = False
 ) -> None:
-    """Show Parquet files as a view with exactly the columns of `schema`.
+    """Show Parquet files as a temporary view with exactly the columns of `schema`.
 
     Columns that were added after a file was written are null; no files at all is no rows. `hive` reads
-    partition columns from the paths.
+    partition columns from the paths. In SQL alone: DuckDB's relations bind a query again with each step.
     """
     empty = f"{name}_empty"
     con.register(empty, schema.empty_table())
-    rows = con.table(empty)
+    rows = f"FROM {quoted(empty)}"
     if files:
-        found = con.read_parquet(list(files), union_by_name=True, hive_partitioning=hive)
-        con.register(f"{name}_files", found)
-        rows = con.sql(f"FROM {quoted(empty)} UNION ALL BY NAME FROM {quoted(name + '_files')}")
-    con.register(name, rows.select(listed(schema.names)))
+        found = f"read_parquet({_texts(files)}, union_by_name = true, hive_partitioning = {hive})"
+        rows += f" UNION ALL BY NAME FROM {found}"
+    show_query(con, name, f"SELECT {listed(schema.names)} FROM ({rows})")
+
+
+def show_query(con: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
+    """Show a query's rows as a temporary view, in the place of one of that name."""
+    con.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {query}")
+
+
+def show_files(con: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], select: str = "*") -> None:
+    """Show `select` of files that are all alike as a temporary view. `file_row_number` is a column too."""
+    found = f"read_parquet({_texts(files)}, file_row_number = true, hive_partitioning = false)"
+    show_query(con, name, f"SELECT {select} FROM {found}")
+
+
+def _texts(files: Sequence[str]) -> str:
+    return f"[{', '.join(map(literal, files))}]"
 
 
 @contextmanager
@@ -126,16 +141,17 @@ CHUNK_ROWS = 65_536
 
 
 def key_ranges(
-    con: duckdb.DuckDBPyConnection, views: Sequence[str], key: str
+    con: duckdb.DuckDBPyConnection, views: Mapping[str, Iterable[str]], key: str
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Conditions (SQL with $low and $high, and their values) that split the views into ranges of about
-    CHUNK_ROWS rows. Parquet's statistics make a range cheap where rows lie in the order of their keys."""
-    keys = " UNION ALL ".join(f"SELECT {quoted(key)} AS key FROM {name}" for name in views)
-    [(rows,)] = con.execute(f"SELECT count(*) FROM ({keys})").fetchall()
+    """Conditions (SQL with $low and $high, and their values) that split views into ranges of about
+    CHUNK_ROWS rows. `views`: their files by name. Parquet's statistics make a range cheap where rows lie in
+    the order of their keys."""
+    rows = sum(pq.read_metadata(file).num_rows for files in views.values() for file in files)
     parts = math.ceil(rows / CHUNK_ROWS) or 1
     shares = [part / parts for part in range(1, parts)]
     bounds: list[Any] = []
     if shares:
+        keys = " UNION ALL ".join(f"SELECT {quoted(key)} AS key FROM {name}" for name in views)
         [(found,)] = con.execute(f"SELECT quantile_disc(key, {shares}) FROM ({keys})").fetchall()
         bounds = sorted(set(found or ()))
     ranges = []

@@ -8,7 +8,7 @@ without which no further commit of the slice is made; two that race conflict. So
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -75,9 +75,10 @@ def _record_changes(lake: Lake, table: Table, slice: Slice, scratch: Path, made:
         before = lake.open(table, data.transactions.get(base_of(slice)))
         made = Replacement(version, relative_files(before, slice), data.files(slice))
     with pooled(scratch) as con:
-        view(con, "o", lake.readable(table, made.before), table.lake_schema)
-        view(con, "n", lake.readable(table, made.after), table.lake_schema)
-        rows = _differences(con, table) if made.before else con.sql(LOADED).to_arrow_reader()
+        files = {"o": lake.readable(table, made.before), "n": lake.readable(table, made.after)}
+        for alias, of_one in files.items():
+            view(con, alias, of_one, table.lake_schema)
+        rows = _differences(con, table, files) if made.before else con.sql(LOADED).to_arrow_reader()
         append(lake, CHANGES, part, log, _stamped(rows, slice, version), {name: version}, {})
     return data
 
@@ -87,8 +88,10 @@ def _name(table: Table, slice: Slice) -> str:
     return f"{table.name}/{slice.counter}"
 
 
-def _differences(con: duckdb.DuckDBPyConnection, table: Table) -> Iterator[pa.RecordBatch]:
-    for within, bounds in key_ranges(con, ["n", "o"], table.primary_key[0]):
+def _differences(
+    con: duckdb.DuckDBPyConnection, table: Table, files: Mapping[str, Sequence[str]]
+) -> Iterator[pa.RecordBatch]:
+    for within, bounds in key_ranges(con, files, table.primary_key[0]):
         yield from con.sql(_difference(table, within), params=bounds).to_arrow_reader(BATCH_ROWS)
 
 

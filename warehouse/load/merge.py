@@ -22,8 +22,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warehouse.identifiers import listed, quoted
-from warehouse.lake.sql import BATCH_ROWS, key_ranges, view
+from warehouse.identifiers import listed, literal, quoted
+from warehouse.lake.sql import BATCH_ROWS, key_ranges, show_files, view
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT, TRASHED, TRASHED_AT, Table, file_schema
 from warehouse.load.reading import Reading
 
@@ -31,6 +31,8 @@ from warehouse.load.reading import Reading
 READ = ("new", "changed", "unchanged", "returned", "deleted")
 MOVING = ("new", "changed", "returned", "deleted", "vanished")
 UPDATED_AT = "updated_at"
+
+_AS_PARQUET = f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {BATCH_ROWS})"
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def merge(
 
     The files have the lake's columns without the slice's own, and `_fate` and `_was_alive`.
     """
-    _show(con, table, reading)
+    _show_reading(con, table, reading)
     view(con, "previous", previous, file_schema(table))
     _spare(con, table, reading)
     whole = reading.complete and not reading.incremental and not _has_hole(reading)
@@ -78,13 +80,14 @@ def merge(
     if reading.since:
         values["first"] = reading.since.first
     merged: list[Path] = []
-    mates = _mates(con, table)
-    for within, bounds in key_ranges(con, ["reading", "previous"], table.primary_key[0]):
+    mates, duplicates = _mates(con, table), _duplicates(con, table, reading)
+    views = {"reading": [str(reading.spool)], "previous": previous}
+    for within, bounds in key_ranges(con, views, table.primary_key[0]):
         part = folder / f"merged-{len(merged):05}.parquet"
-        fates = con.sql(_fates(table, reading, within, mates), params=values | bounds)
-        fates.write_parquet(str(part), compression="zstd", row_group_size=BATCH_ROWS)
+        fates = _fates(table, reading, within, mates, distinct=not duplicates)
+        con.execute(f"COPY ({fates}) TO {literal(str(part))} {_AS_PARQUET}", values | bounds)
         merged.append(part)
-    return _count(con, table, reading, merged), merged
+    return _count(con, merged, duplicates), merged
 
 
 def count_all(reading: Reading, fate: str) -> RowCounts:
@@ -103,15 +106,14 @@ def _has_hole(reading: Reading) -> bool:
     return any(bad.key is None for bad in reading.quarantined)
 
 
-def _show(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
+def _show_reading(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
     """Show the reading's rows as a view, with what the platform says of deletions, if anything."""
-    spool = con.read_parquet(str(reading.spool), file_row_number=True)
     shown = f"{listed(table.row_schema.names)}, file_row_number"
     if table.shows_deleted:
         shown += f", {TRASHED}, {TRASHED_AT}"
     else:
         shown += f", false AS {TRASHED}, NULL::TIMESTAMP AS {TRASHED_AT}"
-    con.register("reading", spool.select(shown))
+    show_files(con, "reading", [str(reading.spool)], shown)
 
 
 def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
@@ -149,6 +151,13 @@ def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
     )
 
 
+def _duplicates(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> int:
+    """How many rows of the reading another one of the same key beats."""
+    keys = listed(table.primary_key)
+    [(distinct,)] = con.execute(f"SELECT count(*) FROM (SELECT DISTINCT {keys} FROM reading)").fetchall()
+    return pq.read_metadata(reading.spool).num_rows - int(distinct)
+
+
 def _is_dated(table: Table) -> bool:
     """Whether rows say when they were updated. A dataset may call anything so."""
     schema = table.row_schema
@@ -164,8 +173,9 @@ def _rank(table: Table) -> str:
     return f"row(NOT {TRASHED}, coalesce({_updated(table)}, '-infinity'::TIMESTAMP), file_row_number)"
 
 
-def _fates(table: Table, reading: Reading, within: str, mates: str) -> str:
+def _fates(table: Table, reading: Reading, within: str, mates: str, *, distinct: bool) -> str:
     """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range, in their order.
+    `distinct`: no two rows of the reading have the same key.
 
     A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start,
     or with that of a later sync that ended before: what was known when goes by the stamps.
@@ -187,15 +197,16 @@ def _fates(table: Table, reading: Reading, within: str, mates: str) -> str:
     if reading.asked:
         asked += f" AND {quoted(reading.asked.column)} IN (FROM asked_values)"
     moving = ", ".join(f"'{fate}'" for fate in MOVING)
+    best = f"""
+        SELECT arg_max(file_row_number, {_rank(table)}) AS file_row_number
+        FROM reading
+        WHERE {within}
+        GROUP BY {keys}
+    """
+    read = "reading" if distinct else f"reading SEMI JOIN ({best}) AS best USING (file_row_number)"
     return f"""
-        WITH best AS (
-            SELECT arg_max(file_row_number, {_rank(table)}) AS file_row_number
-            FROM reading
-            WHERE {within}
-            GROUP BY {keys}
-        ),
-        n AS (
-            SELECT reading.*, true AS _seen FROM reading SEMI JOIN best USING (file_row_number) WHERE {within}
+        WITH n AS (
+            SELECT reading.*, true AS _seen FROM {read} WHERE {within}
         ),
         o AS (
             SELECT
@@ -238,11 +249,8 @@ def _matched(table: Table, key: str) -> str:
     return f"n.{quoted(key)} {'IS NOT DISTINCT FROM' if key in table.nullable_key else '='} o.{quoted(key)}"
 
 
-def _count(
-    con: duckdb.DuckDBPyConnection, table: Table, reading: Reading, merged: Sequence[Path]
-) -> RowCounts:
-    keys = listed(table.primary_key)
-    con.register("merged", con.read_parquet([str(path) for path in merged]))
+def _count(con: duckdb.DuckDBPyConnection, merged: Sequence[Path], duplicates: int) -> RowCounts:
+    show_files(con, "merged", [str(path) for path in merged])
     counts = con.execute(f"""
         SELECT
             _fate,
@@ -251,9 +259,6 @@ def _count(
             count(*) FILTER ({DELETED_AT} IS NULL)
         FROM merged
         GROUP BY _fate
-    """).fetchall()
-    [(duplicates,)] = con.execute(f"""
-        SELECT (SELECT count(*) FROM reading) - (SELECT count(*) FROM (SELECT DISTINCT {keys} FROM reading))
     """).fetchall()
     return RowCounts(
         **{fate: rows for fate, rows, *_ in counts},

@@ -7,7 +7,7 @@ and a night without changes, write nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import pyarrow as pa
 from warehouse.identifiers import listed, literal, quoted
 from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import PAST_ROWS
-from warehouse.lake.sql import BATCH_ROWS, key_ranges, pooled, view
+from warehouse.lake.sql import BATCH_ROWS, key_ranges, pooled, show_files, view
 from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID, SYNCED_AT, TIMESTAMP, Slice, Table, file_schema
 from warehouse.load.delta_commit import append, note
 
@@ -32,9 +32,10 @@ def keep(
     """Keep the rows of a slice that a commit is about to replace. `held`: the slice's files; `merged`: those
     that `merge.merge` wrote."""
     with pooled(scratch) as con:
+        files = {"held": held, "merged": [str(path) for path in merged]}
         view(con, "held", held, file_schema(table))
-        con.register("merged", con.read_parquet([str(path) for path in merged]))
-        rows = _stamped(_replaced(con, table), str(slice))
+        show_files(con, "merged", files["merged"])
+        rows = _stamped(_replaced(con, table, files), str(slice))
         append(lake, PAST_ROWS, _part(table, slice.school_id), lake.tip(PAST_ROWS), rows, {}, {})
 
 
@@ -79,13 +80,15 @@ def _part(table: Table, school_id: int) -> Slice:
     return Slice.of(resource=table.name, _school_id=school_id)
 
 
-def _replaced(con: duckdb.DuckDBPyConnection, table: Table) -> Iterator[pa.RecordBatch]:
+def _replaced(
+    con: duckdb.DuckDBPyConnection, table: Table, files: Mapping[str, Sequence[str]]
+) -> Iterator[pa.RecordBatch]:
     names = [*table.row_schema.names, *(column.name for column in BOOKKEEPING if column.name != "_extra")]
     texts = ", ".join(f"{quoted(name)} := CAST(held.{quoted(name)} AS VARCHAR)" for name in names)
     keys = listed(table.primary_key)
     matched = " AND ".join(f"found.{quoted(key)} = {_held(table, key)}" for key in table.primary_key)
     fates = ", ".join(map(literal, REPLACED))
-    for within, bounds in key_ranges(con, ["held", "merged"], table.primary_key[0]):
+    for within, bounds in key_ranges(con, files, table.primary_key[0]):
         yield from con.sql(
             f"""
             SELECT

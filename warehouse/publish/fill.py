@@ -37,7 +37,7 @@ from warehouse.lake.log_tables import (
     Log,
 )
 from warehouse.lake.of_schools import LakeOfSchools
-from warehouse.lake.sql import connect, create_table, transaction, view
+from warehouse.lake.sql import connect, create_table, show_query, transaction, view
 from warehouse.lake.tables import (
     BOOKKEEPING,
     DELETED_AT,
@@ -376,6 +376,6 @@ def _count_slices(lake: Lake, table: Table, snapshot: DeltaTable, con: duckdb.Du
 def _fill_log(lake: Lake, log: Log, snapshot: DeltaTable, con: duckdb.DuckDBPyConnection) -> None:
     view(con, "of_all", lake.files_of(log, snapshot), log.row_schema, hive=True)
     mine = "true" if lake.schools is None else of_schools(lake.schools)
-    con.register("held", con.table("of_all").filter(mine))
+    show_query(con, "held", f"FROM of_all WHERE {mine}")
     query = LAST_ATTEMPTS if log == LOAD_LOG else "FROM held"
     create_table(con, f"quality.{log.name}", query, log.comment, comments(log.columns))
