@@ -31,7 +31,7 @@ from pipelines.settings import Settings
 from pipelines.sync import JobEnd, build, load
 from simulator.process import RunningSimulator, running
 from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import LOGS, Log
+from warehouse.lake.log_tables import LOAD_LOG, LOGS, Log
 
 # What is loaded and `differences` compares; datasets and the v1 generation have tests of their own.
 BASE_ONLY = 'group:"base_data"'
@@ -116,9 +116,10 @@ class World:
         return list(self.instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or ""))
 
     def log(self, name: str) -> list[dict[str, Any]]:
-        """The rows of one of the warehouse's own tables."""
+        """The rows of one of the warehouse's own tables, those of the load log in the order of their end."""
         table: Log = next(log for log in LOGS if log.name == name)
-        return self.lake.read(table).to_pylist()
+        rows: list[dict[str, Any]] = self.lake.read(table).to_pylist()
+        return sorted(rows, key=lambda row: row["finished_at"]) if table is LOAD_LOG else rows
 
     def held(self, resource: str, *, alive: bool = True) -> list[dict[str, Any]]:
         """The lake's rows of a resource."""

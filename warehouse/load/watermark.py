@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow.compute as pc
 
 from warehouse.lake.delta import Lake
-from warehouse.lake.parquet import scan_files
+from warehouse.lake.lazy_frames import scan_files
 from warehouse.lake.tables import (
     DELETED_AT,
     EXTRA,
