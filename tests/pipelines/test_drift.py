@@ -20,7 +20,7 @@ NESTED = [f"{name}.x_color" for name in OBJECTS]
 @pytest.fixture(scope="module")
 def world(make_world: Callable[..., World]) -> World:
     """A school whose classes, rooms, subjects and people have fields of their own, synced once."""
-    made = make_world(datasets=False, students=12, nested_fields="some")
+    made = make_world(datasets=False, checks=True, students=12, nested_fields="some")
     assert made.load(select=BOTH).problems == []
     return made
 

@@ -36,10 +36,9 @@ from warehouse.lake.log_tables import LOAD_LOG, LOGS, Log
 # What is loaded and `differences` compares; datasets and the v1 generation have tests of their own.
 BASE_ONLY = 'group:"base_data"'
 COMPARED = [spec.name for spec in (SCHOOLS, *BASE_DATA)]
-# What is kept of what Dagster's runs tell: what was made and checked, and how the run ended.
+# What is kept of what Dagster's runs tell: what was made, and how the run ended.
 KEPT = {
     dg.DagsterEventType.ASSET_MATERIALIZATION,
-    dg.DagsterEventType.ASSET_CHECK_EVALUATION,
     dg.DagsterEventType.RUN_START,
     dg.DagsterEventType.RUN_SUCCESS,
     dg.DagsterEventType.RUN_FAILURE,
@@ -177,15 +176,17 @@ def publications(definitions: dg.Definitions, instance: dg.DagsterInstance) -> l
 
 
 @contextmanager
-def instance_at(home: Path) -> Iterator[dg.DagsterInstance]:
-    """Dagster's own records, in memory. What a run tells of its steps is not kept, nor what it plans to do:
-    no test asks for that, and to write it down took a quarter of a publication."""
+def instance_at(home: Path, *, checks: bool = False) -> Iterator[dg.DagsterInstance]:
+    """Dagster's own records, in memory. What a run tells of its steps is not kept, nor what it plans to do,
+    nor, unless a test asks for them, what its `checks` found: to write it down takes longer than to load a
+    small school."""
+    kept = KEPT | ({dg.DagsterEventType.ASSET_CHECK_EVALUATION} if checks else set())
     with dg.DagsterInstance.ephemeral(tempdir=str(home)) as instance:
         storage = instance.event_log_storage
         keep = storage.store_event
 
         def store(event: dg.EventLogEntry) -> None:
-            if event.dagster_event_type in KEPT:
+            if event.dagster_event_type in kept:
                 keep(event)
 
         with patch.object(storage, "store_event", store):
@@ -193,11 +194,12 @@ def instance_at(home: Path) -> Iterator[dg.DagsterInstance]:
 
 
 @contextmanager
-def world(home: Path, *, datasets: bool = True, **options: Any) -> Iterator[World]:
+def world(home: Path, *, datasets: bool = True, checks: bool = False, **options: Any) -> Iterator[World]:
     """A new home beside a new platform; `options` as of simulator.process.running. `datasets`: whether they
-    are wanted, since to look for them is half of a discovery."""
+    are wanted, since to look for them is half of a discovery; `checks`: whether Dagster keeps what they
+    found."""
     small = {"schools": 1, "students": 24, "semesters": 1}
-    with running(**small | options) as platform, instance_at(home) as instance:
+    with running(**small | options) as platform, instance_at(home, checks=checks) as instance:
         settings = settings_for(home, platform, datasets=datasets)
         give_ready_lake(settings)
         yield World(home, platform, settings, instance, count(1))
