@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test faults check old-duckdb model dictionary diagram bench-setup lock
+.PHONY: setup demo test test-slow check old-duckdb model dictionary diagram bench-setup lock
 
 setup: .venv/installed
 
@@ -17,7 +17,7 @@ demo: setup
 	$(BIN)/campus demo
 
 # Whatever the environment says of it: the tests start a hundred processes, of which one compiles for the rest.
-test faults: export PYTHONDONTWRITEBYTECODE :=
+test test-slow: export PYTHONDONTWRITEBYTECODE :=
 # The checks run on one core: beside the tests, and what they found is told after them.
 test: setup old-duckdb
 	@found=$$(mktemp); $(MAKE) --no-print-directory check >$$found 2>&1 & checks=$$!; \
@@ -26,10 +26,10 @@ test: setup old-duckdb
 	cat $$found; rm $$found; \
 	test $$tested -eq 0 -a $$checked -eq 0
 
-# Kills at seeded moments, a full disk, servers that go away, the lake in an object store, and semesters that
-# are frozen: minutes.
-faults: setup
-	$(BIN)/pytest --numprocesses 3 -m faults
+# Kills at seeded moments, a full disk, servers that go away, the lake in an object store, semesters that are
+# frozen, homes of earlier versions, and each further reading of what the platform may send.
+test-slow: setup
+	$(BIN)/pytest --numprocesses 3 -m slow
 
 check: setup
 	$(BIN)/ruff check .

@@ -112,7 +112,7 @@ def params(*kinds: tuple[str, int]) -> list[object]:
     """The kills of these kinds as parameters of a test; they take minutes, so that `make test` leaves them
     out."""
     return [
-        pytest.param(kill, id=str(kill), marks=pytest.mark.faults)
+        pytest.param(kill, id=str(kill), marks=pytest.mark.slow)
         for kind, number in kinds
         for kill in kills(kind, number)
     ]

@@ -19,7 +19,7 @@ NEEDED = {
 ABSENT = [name for name, found in NEEDED.items() if not found]
 
 
-@pytest.mark.faults
+@pytest.mark.slow
 @pytest.mark.skipif(bool(ABSENT), reason=f"a night by workers is left out: install {', '.join(ABSENT)}")
 def test_a_night_without_store_worker_broker_and_postgres_loads_what_a_sync_does() -> None:
     arguments = ["--schools", "2", "--latency", "0.05", "--share", "0.15"]

@@ -48,7 +48,7 @@ def test_the_next_build_is_exact(
     killed_and_run_again(programs, start_of(kill.kind), kill, copy, record_property)
 
 
-@pytest.mark.faults
+@pytest.mark.slow
 def test_analysts_are_answered_throughout_a_kill_and_a_swap(
     start_of: Callable[[str], Start], programs: Victims, copy: Copy, tmp_path: Path
 ) -> None:

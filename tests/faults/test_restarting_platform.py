@@ -19,7 +19,7 @@ LOAD = (*SYNC, "--select", BASE_ONLY)
 AWAY = 3.0  # seconds, of the half minute for which it is waited
 
 
-@pytest.mark.faults
+@pytest.mark.slow
 def test_a_platform_that_restarts_in_the_midst_of_a_load(
     programs: Victims, compiled_models: Build, tmp_path: Path
 ) -> None:

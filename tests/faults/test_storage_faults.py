@@ -90,7 +90,7 @@ def is_exact_after_another_run(programs: Victims, home: Path, reference: Start, 
     assert left_behind(home) == []
 
 
-@pytest.mark.faults
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_disk_that_fills_up_meanwhile(
     moment: str, reference: Start, programs: Victims, tmp_path: Path
@@ -107,7 +107,7 @@ def test_a_disk_that_fills_up_meanwhile(
         is_exact_after_another_run(programs, home, reference)
 
 
-@pytest.mark.faults
+@pytest.mark.slow
 def test_postgres_gone_meanwhile(reference: Start, programs: Victims, copy: Copy) -> None:
     with postgres() as server:
         home, mine = copy(reference.home), {"DAGSTER_POSTGRES_URL": server.url}

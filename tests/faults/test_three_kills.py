@@ -1,5 +1,5 @@
 """A first sync that is killed three times in a row, in its load, its build and its swap, and then left alone:
-what `make test` keeps of the kills of `make faults`."""
+what `make test` keeps of the kills of `make test-slow`."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import the_rest_slow
 from world import World, world
 
 from pipelines.options import Options
@@ -18,7 +19,7 @@ HIDING: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("hiding", HIDING, ids=str)
+@pytest.mark.parametrize("hiding", the_rest_slow(2, HIDING), ids=str)
 def test_a_class_that_is_archived_stays_alive(hiding: dict[str, Any], tmp_path: Path) -> None:
     with world(tmp_path, datasets=False, **PLATFORM, **hiding) as here:
         options = Options.model_validate({"platform": {"max_attempts": 2}})

@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from cases import the_rest_slow
 from dataset_world import Published, differences, discovered, field_key, partitions, planned, segments, sync
 from world import Load, World, world
 
@@ -65,7 +66,9 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, ...]
         return segments_of(made)
 
 
-@pytest.mark.parametrize("words", ["short", "sql", "java", "upper", "number", "string_ids", "unknown"])
+@pytest.mark.parametrize(
+    "words", the_rest_slow(2, ["short", "unknown", "sql", "java", "upper", "number", "string_ids"])
+)
 def test_whatever_the_words_the_tables_and_the_segments_are_the_same(
     words: str, plain: dict[str, tuple[int, ...]], tmp_path: Path
 ) -> None:
@@ -81,7 +84,7 @@ def test_whatever_the_words_the_tables_and_the_segments_are_the_same(
         assert "unknown_type" not in discovered(made).get("notes", "")
 
 
-@pytest.mark.parametrize("words", ["short", "sql", "unknown"])
+@pytest.mark.parametrize("words", the_rest_slow(1, ["short", "sql", "unknown"]))
 def test_a_home_of_an_earlier_version_mends_itself(
     words: str, plain: dict[str, tuple[int, ...]], tmp_path: Path
 ) -> None:
@@ -109,6 +112,7 @@ def test_a_home_of_an_earlier_version_mends_itself(
         assert load.total("changed") == load.total("new") == 0
 
 
+@pytest.mark.slow
 def test_a_home_whose_keys_were_refused_for_their_type_mends_itself(
     plain: dict[str, tuple[int, ...]], tmp_path: Path
 ) -> None:
@@ -124,7 +128,7 @@ def test_a_home_whose_keys_were_refused_for_their_type_mends_itself(
         assert segments_of(made) == by_ids
 
 
-@pytest.mark.parametrize("primary", ["number", "text"])
+@pytest.mark.parametrize("primary", the_rest_slow(1, ["text", "number"]))
 def test_however_primary_is_written(primary: str, plain: dict[str, tuple[int, ...]], tmp_path: Path) -> None:
     with world(tmp_path, **SMALL, dataset_primary=primary) as made:
         assert again(made).problems == []
@@ -132,6 +136,7 @@ def test_however_primary_is_written(primary: str, plain: dict[str, tuple[int, ..
         assert segments_of(made) == plain
 
 
+@pytest.mark.slow
 def test_a_home_whose_keys_nothing_told_mends_itself(
     plain: dict[str, tuple[int, ...]], tmp_path: Path
 ) -> None:
@@ -203,6 +208,7 @@ def test_a_key_that_turns_out_to_be_text_takes_its_rows_along_at_the_operators_w
         assert made.log("quarantine") == []
 
 
+@pytest.mark.slow
 def test_a_home_in_which_rows_came_and_went_meanwhile_mends_itself(tmp_path: Path) -> None:
     with world(tmp_path, **SMALL, dataset_type_words="short") as made:
         with an_earlier_version():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import the_rest_slow
 from dataset_world import ONLY_DATASETS, planned
 from world import EARLY, Load, World, differences, give_ready_lake, instance_at, settings_for
 
@@ -73,7 +74,7 @@ def other_tables(world: World, true: Rows) -> set[str]:
 
 
 @pytest.mark.parametrize(("counts", "objects"), KINDS)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", the_rest_slow(1, [1, 2]))
 def test_a_first_sync_of_it_is_exact_or_fails(
     well: World, tmp_path: Path, seed: int, counts: str, objects: str
 ) -> None:

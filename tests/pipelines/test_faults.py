@@ -5,6 +5,7 @@ from datetime import date, timedelta
 from typing import Any
 
 import pytest
+from cases import the_rest_slow
 from world import Load, World, differences
 
 PAUSE = 0.02  # seconds, so that a whole sync of slow answers is still a short one
@@ -41,7 +42,9 @@ def something_new(world: World) -> None:
     world.platform.destroy("scores", scores[1])
 
 
-@pytest.mark.parametrize("faults", FAULTS, ids=lambda faults: " and ".join(map(_name, faults)))
+@pytest.mark.parametrize(
+    "faults", the_rest_slow(2, FAULTS), ids=lambda faults: " and ".join(map(_name, faults))
+)
 def test_a_moderate_rate_of_faults_changes_nothing(paged: World, faults: list[dict[str, Any]]) -> None:
     something_new(paged)
     paged.platform.clear_log()
@@ -95,7 +98,7 @@ def test_a_class_that_always_fails_is_named_and_keeps_its_rows(paged: World) -> 
     assert differences(paged) == {}
 
 
-@pytest.mark.parametrize("seconds", [3600, -3600], ids=["ahead", "behind"])
+@pytest.mark.parametrize("seconds", the_rest_slow(1, [-3600, 3600]), ids=["behind", "ahead"])
 def test_nights_of_a_platform_whose_clock_is_an_hour_off(
     make_world: Callable[..., World], seconds: int
 ) -> None:

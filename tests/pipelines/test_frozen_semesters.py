@@ -29,7 +29,7 @@ OVER, CURRENT = 10101, 10102
 CHANGED = 'key:"raw/students" or key:"raw/assessments" or key:"raw/assessment_items" or key:"raw/scores"'
 
 # Some twenty builds; tests/warehouse/test_frozen.py tries the parts in a second.
-pytestmark = pytest.mark.faults
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

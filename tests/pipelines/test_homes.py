@@ -130,6 +130,7 @@ def partitions(instance: dg.DagsterInstance) -> dict[str, list[str]]:
     return {kind: sorted(instance.get_dynamic_partitions(kind)) for kind in kinds}
 
 
+@pytest.mark.slow
 def test_a_home_of_an_earlier_version_is_brought_up_to_date_by_a_sync(
     homes: Homes, new_home: NewHome
 ) -> None:

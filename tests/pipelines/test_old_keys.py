@@ -33,6 +33,8 @@ ATTENDANCE = 'group:"attendance"'
 OF_THEN = [log for log in LABELLED if log != PAST_ROWS]
 COUNTS = ("slice_version", "received", "new", "changed", "vanished", "returned", "requests")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def home(make_world: Callable[..., World]) -> World:

@@ -280,6 +280,7 @@ def test_corrections_after_publication_are_told_and_the_grades_before_are_known(
         assert told == ["changed", f"{before.normalize():f}", f"{after.normalize():f}", POINTS, True]
 
 
+@pytest.mark.slow
 def test_a_sync_beside_an_analyst_and_faults_shows_no_half_and_no_secret(
     published: World, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from cases import the_rest_slow
 from deltalake import write_deltalake
 from world import EARLY, World
 
@@ -41,20 +42,23 @@ def filed(world: World, name: str) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize(
     ("readings", "by"),
-    [
-        (
-            {
-                "v1_semester_ids": "other",
-                "v1_semester_days": "fewer",
-                "v1_semester_outer_id": "present",
-            },
-            ["outer_id", "overlap"],
-        ),
-        (
-            {"v1_semester_ids": "shifted", "v1_semester_days": "absent", "v1_semester_names": "other"},
-            ["name", "name"],
-        ),
-    ],
+    the_rest_slow(
+        1,
+        [
+            (
+                {
+                    "v1_semester_ids": "other",
+                    "v1_semester_days": "fewer",
+                    "v1_semester_outer_id": "present",
+                },
+                ["outer_id", "overlap"],
+            ),
+            (
+                {"v1_semester_ids": "shifted", "v1_semester_days": "absent", "v1_semester_names": "other"},
+                ["name", "name"],
+            ),
+        ],
+    ),
     ids=lambda one: " ".join(one.values()) if isinstance(one, dict) else "",
 )
 def test_v1_is_asked_by_its_own_ids_and_joins_v3(
@@ -223,6 +227,7 @@ def test_a_semester_whose_pair_is_not_clear_is_named_with_what_to_do(
     assert held.pairs[AUTUMN + OTHER].matched_by == "setting"
 
 
+@pytest.mark.slow
 def test_a_home_that_asked_v1_for_ids_of_v3_mends_itself(make_world: Callable[..., World]) -> None:
     world = make_world(datasets=False, semesters=2, students=8, v1_semester_ids="other")
     assert world.load(select=OF_SEMESTERS).problems == []

@@ -16,6 +16,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 from browser import BROWSER, DRIVER, Page, browser
+from cases import the_rest_slow
 from world import World
 
 from loading.names import names_of
@@ -182,15 +183,19 @@ DIALOGS = {
 
 @pytest.mark.parametrize(
     ("place", "name"),
-    [
-        *(("partition", name) for name in PARTITIONED),
-        ("asset", "datasets"),
-        ("graph", "attendance"),
-        ("graph", "reports"),
-        ("job", "reports"),
-        ("backfills", "base_data"),
-        ("launchpad", "attendance"),
-    ],
+    the_rest_slow(
+        6,
+        [
+            ("partition", "attendance"),
+            ("asset", "datasets"),
+            ("graph", "reports"),
+            ("job", "reports"),
+            ("backfills", "base_data"),
+            ("launchpad", "attendance"),
+            ("graph", "attendance"),
+            *(("partition", name) for name in PARTITIONED if name != "attendance"),
+        ],
+    ),
 )
 def test_a_partition_is_materialized_from_every_page_that_offers_it(
     operator: Operator, place: str, name: str

@@ -142,6 +142,7 @@ def test_each_worker_takes_one_run_and_leaves_the_rest_to_whoever_is_free(distri
     district.wait(lambda: beats.all() == {}, "the last signs of life are forgotten")
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_found_out_and_a_cancelled_run_ends(
     district: District, monkeypatch: pytest.MonkeyPatch
 ) -> None:

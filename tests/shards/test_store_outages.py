@@ -37,7 +37,7 @@ def test_an_outage_is_ridden_out(remote: Shards, store: ObjectStore, tmp_path: P
     ride_out(remote, store, 6, tmp_path)
 
 
-@pytest.mark.faults
+@pytest.mark.slow
 def test_a_minute_without_the_store_is_ridden_out(remote: Shards, store: ObjectStore, tmp_path: Path) -> None:
     ride_out(remote, store, 60, tmp_path)
 

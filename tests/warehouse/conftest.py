@@ -10,16 +10,12 @@ from object_store import BUCKET, ObjectStore, object_store
 
 from warehouse.lake.delta import Lake
 
-#: Files about what differs between a disk and a store of objects: `make test` runs them on both. The tests of
-#: the others are about rows; on a store they run with `make faults`, since each takes a second there.
-ON_BOTH = ("test_lake_processes", "test_open_tables", "test_tips")
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each test of a lake is one on a disk and one on a store of objects."""
+    """Each test of a lake is one on a disk and one on a store of objects, where it takes a second."""
     if "lake" in metafunc.fixturenames:
-        marks = [] if metafunc.module.__name__ in ON_BOTH else [pytest.mark.faults]
-        metafunc.parametrize("lake", ["disk", pytest.param("s3", marks=marks)], indirect=True)
+        on_store = pytest.param("s3", marks=pytest.mark.slow)
+        metafunc.parametrize("lake", ["disk", on_store], indirect=True)
 
 
 @pytest.fixture(scope="session")

@@ -103,6 +103,7 @@ def test_processes_on_slices_of_their_own_and_on_one(lake: Lake) -> None:
     assert versions == set(range(1, lake.open(MARKS).transaction_version(SLICE.counter) + 1))
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment(lake: Lake) -> None:
     sync(lake, 0, [row(id, 0) for id in IDS])
     for number in range(0, 600, 100):

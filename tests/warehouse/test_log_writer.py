@@ -178,6 +178,7 @@ def sync_in_batches(root: str, school: int, worker: int) -> None:
             sync(lake, number, [row(1, number)], slice=slice, **FOUND)
 
 
+@pytest.mark.slow
 def test_processes_on_one_school_and_on_others(lake: Lake) -> None:
     workers = [(101, 1), (101, 2), (102, 3), (103, 4)]
     processes = [SPAWN.Process(target=sync_in_batches, args=(lake.root, *each)) for each in workers]

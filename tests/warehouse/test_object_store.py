@@ -98,6 +98,7 @@ def write_own(root: str, worker: int) -> None:
         sync(lake_at(root), number, [row(1, number)], slice=Slice.of(_school_id=worker, _semester_id=20))
 
 
+@pytest.mark.slow
 def test_four_writers_of_one_table_lose_nothing(remote: Lake) -> None:
     processes = [SPAWN.Process(target=write_own, args=(remote.root, worker)) for worker in range(4)]
     for process in processes:

@@ -175,6 +175,7 @@ def build_and_publish(root: str, home: str) -> None:
         publish(build(lake_at(root), Path(home)), Path(home))
 
 
+@pytest.mark.slow
 def test_killed_while_building_and_publishing(lake: Lake, tmp_path: Path) -> None:
     sync(lake, 0, [row(id, 0) for id in range(100)])
     publish(build(lake, tmp_path), tmp_path)

@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from rosters import Town, pupil
 
 from simulator.process import running
@@ -19,6 +20,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 def test_two_thousand_people_through_lost_answers_are_there_exactly_once(tmp_path: Path) -> None:
     with running(schools=1, students=24) as platform:
         town = Town(platform, tmp_path)
