@@ -73,7 +73,7 @@ def other_tables(world: World, true: Rows) -> set[str]:
     return {name for name in rows.keys() | true.keys() if rows.get(name, []) != true.get(name, [])}
 
 
-@pytest.mark.parametrize(("counts", "objects"), KINDS)
+@pytest.mark.parametrize(("counts", "objects"), the_rest_slow(1, KINDS))
 @pytest.mark.parametrize("seed", the_rest_slow(1, [1, 2]))
 def test_a_first_sync_of_it_is_exact_or_fails(
     well: World, tmp_path: Path, seed: int, counts: str, objects: str

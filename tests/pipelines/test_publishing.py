@@ -96,6 +96,7 @@ def query(world: World, sql: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.skipif(not OLD_DUCKDB.exists(), reason="no older DuckDB: `make old-duckdb`")
+@pytest.mark.slow
 def test_an_older_duckdb_reads_every_table_view_and_macro(published: World) -> None:
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("old_duckdb.py"), published.settings.published],
@@ -334,9 +335,6 @@ def test_a_failing_check_publishes_nothing_and_says_which(published: World) -> N
     assert "Traceback" not in done.stderr
     assert published.settings.published.read_bytes() == before
     assert sorted((published.home / "generations").iterdir()) == generations
-    assert query(published, "SELECT DISTINCT name FROM raw.teachers WHERE _deleted_at IS NULL") == [
-        ("after",)
-    ]
 
 
 @pytest.mark.parametrize(

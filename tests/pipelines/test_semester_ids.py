@@ -147,6 +147,7 @@ def test_core_has_the_ids_of_v3_and_tells_what_told_so(published: World) -> None
     assert both
 
 
+@pytest.mark.slow
 def test_v1_loads_without_the_semesters_of_v3(make_world: Callable[..., World]) -> None:
     world = make_world(
         datasets=False,

@@ -24,6 +24,8 @@ from warehouse.published.reading import opened
 
 SCHOOLS = {"0001": (101, 102), "0002": (103,)}
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def district(make_world: Callable[..., World]) -> District:

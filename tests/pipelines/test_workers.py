@@ -37,6 +37,8 @@ CUT_OFF = """
 """
 SHARED = Path(__file__).parents[1] / "shared"
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class District:
@@ -142,7 +144,6 @@ def test_each_worker_takes_one_run_and_leaves_the_rest_to_whoever_is_free(distri
     district.wait(lambda: beats.all() == {}, "the last signs of life are forgotten")
 
 
-@pytest.mark.slow
 def test_a_killed_worker_is_found_out_and_a_cancelled_run_ends(
     district: District, monkeypatch: pytest.MonkeyPatch
 ) -> None:
