@@ -12,15 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from warehouse.identifiers import listed, literal, quoted
 from warehouse.lake.delta import Lake, relative_files, until_committed
 from warehouse.lake.log_tables import CHANGES
+from warehouse.lake.parquet import read_files
 from warehouse.lake.sql import BATCH_ROWS, key_ranges, pooled, view
-from warehouse.lake.tables import Slice, Table
+from warehouse.lake.tables import SYNCED_AT, TIMESTAMP, Slice, Table, file_schema
 from warehouse.lake.tip import Tip
 from warehouse.load.delta_commit import append
 
@@ -74,12 +76,9 @@ def _record_changes(lake: Lake, table: Table, slice: Slice, scratch: Path, made:
     if made is None or made.version != version:
         before = lake.open(table, data.transactions.get(base_of(slice)))
         made = Replacement(version, relative_files(before, slice), data.files(slice))
-    with pooled(scratch) as con:
-        files = {"o": lake.readable(table, made.before), "n": lake.readable(table, made.after)}
-        for alias, of_one in files.items():
-            view(con, alias, of_one, table.lake_schema)
-        rows = _differences(con, table, files) if made.before else con.sql(LOADED).to_arrow_reader()
-        append(lake, CHANGES, part, log, _stamped(rows, slice, version), {name: version}, {})
+    files = {"o": lake.readable(table, made.before), "n": lake.readable(table, made.after)}
+    rows = _differences(table, files, scratch) if made.before else _baseline(files["n"])
+    append(lake, CHANGES, part, log, _stamped(rows, slice, version), {name: version}, {})
     return data
 
 
@@ -88,30 +87,29 @@ def _name(table: Table, slice: Slice) -> str:
     return f"{table.name}/{slice.counter}"
 
 
-def _differences(
-    con: duckdb.DuckDBPyConnection, table: Table, files: Mapping[str, Sequence[str]]
-) -> Iterator[pa.RecordBatch]:
-    for within, bounds in key_ranges(con, files, table.primary_key[0]):
-        yield from con.sql(_difference(table, within), params=bounds).to_arrow_reader(BATCH_ROWS)
+def _differences(table: Table, files: Mapping[str, Sequence[str]], scratch: Path) -> Iterator[pa.RecordBatch]:
+    with pooled(scratch) as con:
+        for alias, of_one in files.items():
+            view(con, alias, of_one, table.lake_schema)
+        for within, bounds in key_ranges(con, files, table.primary_key[0]):
+            yield from con.sql(_difference(table, within), params=bounds).to_arrow_reader(BATCH_ROWS)
+
+
+def _baseline(files: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """What is logged of a slice's first rows: that they were loaded, which is no news of any of them."""
+    stamps = read_files(files, pa.schema([(SYNCED_AT, TIMESTAMP)]), (), [SYNCED_AT])
+    seen_at: Any = pc.max(stamps[SYNCED_AT])
+    row = {"op": "loaded", "seen_at": seen_at.as_py()}
+    yield pa.RecordBatch.from_pylist([row], schema=file_schema(CHANGES))
 
 
 def _stamped(rows: Iterable[pa.RecordBatch], slice: Slice, version: int) -> Iterator[pa.RecordBatch]:
-    names = [name for name in CHANGES.lake_schema.names if name not in CHANGES.slice_columns]
-    schema = pa.schema([CHANGES.lake_schema.field(name) for name in names])
+    schema = file_schema(CHANGES)
     for batch in rows:
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns["slice"] = pa.repeat(str(slice), batch.num_rows)
         columns["slice_version"] = pa.repeat(pa.scalar(version, pa.int64()), batch.num_rows)
-        yield pa.RecordBatch.from_arrays([columns[name] for name in names], schema=schema)
-
-
-#: A slice's first rows are its baseline, not news.
-LOADED = """
-    SELECT
-        NULL::VARCHAR AS key, 'loaded' AS op, NULL::VARCHAR AS field,
-        NULL::VARCHAR AS before, NULL::VARCHAR AS after, max(_synced_at) AS seen_at
-    FROM n
-"""
+        yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 def _difference(table: Table, within: str) -> str:

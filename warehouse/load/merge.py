@@ -14,9 +14,11 @@ A row is known by its key. The fates, `_fate` in the merged file:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -73,19 +75,23 @@ def merge(
     The files have the lake's columns without the slice's own, and `_fate` and `_was_alive`.
     """
     _show_reading(con, table, reading)
-    view(con, "previous", previous, file_schema(table))
-    _spare(con, table, reading)
-    whole = reading.complete and not reading.incremental and not _has_hole(reading)
-    values = {"started_at": reading.started_at, "complete": whole}
-    if reading.since:
-        values["first"] = reading.since.first
+    duplicates = _duplicates(con, table, reading)
+    best = partial(_best, table, distinct=not duplicates)
+    values: dict[str, Any] = {"started_at": reading.started_at}
+    views: dict[str, Sequence[str]] = {"reading": [str(reading.spool)]}
+    fates = partial(_first_fates, table, best)
+    if previous or table.retired:
+        view(con, "previous", previous, file_schema(table))
+        views["previous"] = previous
+        _spare(con, table, reading)
+        values["complete"] = reading.complete and not reading.incremental and not _has_hole(reading)
+        if reading.since:
+            values["first"] = reading.since.first
+        fates = partial(_fates, table, reading, best, _mates(con, table))
     merged: list[Path] = []
-    mates, duplicates = _mates(con, table), _duplicates(con, table, reading)
-    views = {"reading": [str(reading.spool)], "previous": previous}
     for within, bounds in key_ranges(con, views, table.primary_key[0]):
         part = folder / f"merged-{len(merged):05}.parquet"
-        fates = _fates(table, reading, within, mates, distinct=not duplicates)
-        con.execute(f"COPY ({fates}) TO {literal(str(part))} {_AS_PARQUET}", values | bounds)
+        con.execute(f"COPY ({fates(within)}) TO {literal(str(part))} {_AS_PARQUET}", values | bounds)
         merged.append(part)
     return _count(con, merged, duplicates), merged
 
@@ -173,9 +179,39 @@ def _rank(table: Table) -> str:
     return f"row(NOT {TRASHED}, coalesce({_updated(table)}, '-infinity'::TIMESTAMP), file_row_number)"
 
 
-def _fates(table: Table, reading: Reading, within: str, mates: str, *, distinct: bool) -> str:
+def _best(table: Table, within: str, *, distinct: bool) -> str:
+    """The reading's rows of the keys `within` a range, the best one of each key. `distinct`: there is no
+    other."""
+    if distinct:
+        return f"FROM reading WHERE {within}"
+    return f"""
+        FROM reading
+        SEMI JOIN (
+            SELECT arg_max(file_row_number, {_rank(table)}) AS file_row_number
+            FROM reading
+            WHERE {within}
+            GROUP BY {listed(table.primary_key)}
+        ) AS best USING (file_row_number)
+        WHERE {within}
+    """
+
+
+def _first_fates(table: Table, best: Callable[[str], str], within: str) -> str:
+    """What `_fates` comes to where the slice holds nothing: a first load is many small slices."""
+    return f"""
+        SELECT
+            {listed(table.row_schema.names)},
+            'new' AS _fate,
+            false AS _was_alive,
+            $started_at AS {SYNCED_AT},
+            CASE WHEN {TRASHED} THEN coalesce({TRASHED_AT}, $started_at) END AS {DELETED_AT}
+        {best(within)}
+        ORDER BY {listed(table.primary_key)}
+    """
+
+
+def _fates(table: Table, reading: Reading, best: Callable[[str], str], mates: str, within: str) -> str:
     """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range, in their order.
-    `distinct`: no two rows of the reading have the same key.
 
     A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start,
     or with that of a later sync that ended before: what was known when goes by the stamps.
@@ -197,16 +233,9 @@ def _fates(table: Table, reading: Reading, within: str, mates: str, *, distinct:
     if reading.asked:
         asked += f" AND {quoted(reading.asked.column)} IN (FROM asked_values)"
     moving = ", ".join(f"'{fate}'" for fate in MOVING)
-    best = f"""
-        SELECT arg_max(file_row_number, {_rank(table)}) AS file_row_number
-        FROM reading
-        WHERE {within}
-        GROUP BY {keys}
-    """
-    read = "reading" if distinct else f"reading SEMI JOIN ({best}) AS best USING (file_row_number)"
     return f"""
         WITH n AS (
-            SELECT reading.*, true AS _seen FROM {read} WHERE {within}
+            SELECT reading.*, true AS _seen {best(within)}
         ),
         o AS (
             SELECT
