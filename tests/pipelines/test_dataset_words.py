@@ -84,7 +84,8 @@ def test_whatever_the_words_the_tables_and_the_segments_are_the_same(
         assert "unknown_type" not in discovered(made).get("notes", "")
 
 
-@pytest.mark.parametrize("words", the_rest_slow(1, ["short", "sql", "unknown"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["short", "sql", "unknown"])
 def test_a_home_of_an_earlier_version_mends_itself(
     words: str, plain: dict[str, tuple[int, ...]], tmp_path: Path
 ) -> None:

@@ -92,6 +92,7 @@ def watched(make_world: Callable[..., World]) -> Iterator[World]:
         yield world
 
 
+@pytest.mark.slow
 def test_a_change_is_published_within_a_minute(
     watched: World, record_property: Callable[[str, object], None]
 ) -> None:

@@ -9,7 +9,6 @@ from unittest.mock import patch
 import dagster as dg
 import duckdb
 import pytest
-from cases import the_rest_slow
 from world import EARLY, World
 
 from campus.attendance.week_rules import week_1_on
@@ -135,15 +134,13 @@ def test_what_a_sunday_shows_is_remembered_on_monday(make_world: Callable[..., W
         assert (calendar.weeks_begin, calendar.other_rules) == ("next_monday", ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "readings",
-    the_rest_slow(
-        1,
-        [
-            {"v1_class_weeks": "unbounded", "v1_is_current": "present", "v1_current_week": "clamped"},
-            {"v1_class_weeks": "as_specified", "v1_lesson_days": "fewer"},
-        ],
-    ),
+    [
+        {"v1_class_weeks": "unbounded", "v1_is_current": "present", "v1_current_week": "clamped"},
+        {"v1_class_weeks": "as_specified", "v1_lesson_days": "fewer"},
+    ],
     ids=lambda one: " ".join(one.values()),
 )
 def test_no_reading_of_weeks_loses_attendance(
