@@ -1,13 +1,17 @@
 """Rows in memory: what `Lake.scan` finds is what deltalake finds in the same snapshot."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 from deltalake import DeltaTable, write_deltalake
-from lake_kit import MARKS, row, sync
+from deltalake.exceptions import DeltaError
+from lake_kit import MARKS, NewLake, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import CHANGES, LOAD_LOG
@@ -107,3 +111,28 @@ def test_folders_may_be_named_by_any_text(lake: Lake) -> None:
     found = lake.scan(CHANGES, lake.open(CHANGES), ["resource"], pc.field("resource") == names[0])
     assert found["resource"].to_pylist() == names[:1]
     assert sorted(lake.read(CHANGES, columns=["resource"])["resource"].to_pylist()) == sorted(names)
+
+
+def test_only_files_that_can_have_rows_are_copied(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(lake)
+    read: list[str] = []
+    readable = lake.readable
+
+    def noted(table: Stored, names: Sequence[str]) -> list[str]:
+        read.extend(names)
+        return readable(table, names)
+
+    monkeypatch.setattr(lake, "readable", noted)
+    found = lake.scan(MARKS, lake.open(MARKS), ["id"], is_of([102]) & (pc.field("_semester_id") == 21))
+    assert found.num_rows == 5 and [name.split("/")[:2] for name in read] == [
+        ["_school_id=102", "_semester_id=21"]
+    ]
+
+
+def test_a_file_that_is_damaged_is_told_with_its_table(new_lake: NewLake, tmp_path: Path) -> None:
+    lake = new_lake(tmp_path / "lake")
+    filled(lake)
+    Path(lake.files(MARKS, SLICES[0])[0]).write_bytes(b"no Parquet")
+    with pytest.raises(DeltaError, match=r"lake table marks cannot be read: .*part-"):
+        lake.read(MARKS)
+    assert lake.read(MARKS, SLICES[1]).num_rows

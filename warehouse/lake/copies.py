@@ -1,4 +1,4 @@
-"""Copies on this machine's disk of data files of a lake that is elsewhere, for DuckDB and polars to read.
+"""Copies on this machine's disk of data files of a lake that is elsewhere, to be read.
 
 A data file of Delta never changes under its name, so a copy is good for ever: an unchanged night fetches
 nothing. It is written beside and then renamed, so that one that is torn is never taken for the file, whatever

@@ -30,7 +30,7 @@ from warehouse.lake.copies import Copies
 from warehouse.lake.delta_log import Mark
 from warehouse.lake.log_batch import LogBatch
 from warehouse.lake.log_tables import LOGS, STANDINGS, Log
-from warehouse.lake.parquet import read_files
+from warehouse.lake.parquet import read_files, with_rows
 from warehouse.lake.tables import DELETED_AT, Slice, Stored, is_of
 from warehouse.lake.tip import Tip, by_folder
 from warehouse.stores import PATIENCE, is_remote, storage_options, store_of
@@ -210,7 +210,11 @@ class Lake:
 
     def files_of(self, table: Stored, opened: DeltaTable, slice: Slice | None = None) -> list[str]:
         """The same for a snapshot that is open already."""
-        return self.readable(table, relative_files(opened, slice))
+        return self.readable(table, self.names_of(table, opened, slice))
+
+    def names_of(self, table: Stored, opened: DeltaTable, slice: Slice | None = None) -> list[str]:
+        """The same files by their names below the table."""
+        return relative_files(opened, slice)
 
     def readable(self, table: Stored, names: Sequence[str]) -> list[str]:
         """The paths under which files (named below the table) are read on this machine, in their order; the
@@ -246,11 +250,18 @@ class Lake:
         """Some columns of a snapshot's rows in memory, of the types that the table has for them; a column
         that is not in the lake yet is null. Files are left out whose folders say that no row is asked for.
 
-        Not by deltalake, which takes four times as long for a small table."""
+        Not by deltalake, which takes four times as long for a small table. Raises DeltaError for a file that
+        is damaged, and OSError."""
         if self.schools is not None:
             where = is_of(self.schools) if where is None else is_of(self.schools) & where
-        files = self.files_of(table, opened, slice)
-        return read_files(files, table.lake_schema, opened.metadata().partition_columns, columns, where)
+        schema, partitions = table.lake_schema, opened.metadata().partition_columns
+        names = self.names_of(table, opened, slice)
+        if where is not None:
+            names = with_rows(names, schema, partitions, where)
+        try:
+            return read_files(self.readable(table, names), schema, partitions, columns, where)
+        except pa.ArrowInvalid as error:
+            raise DeltaError(f"lake table {table.name} cannot be read: {error}") from error
 
 
 def properties(table: Stored) -> dict[str, str]:

@@ -88,12 +88,10 @@ class LakeOfSchools(Lake):
         self.used[table.folder] = opened.version()
         return copy(opened)
 
-    def files_of(self, table: Stored, opened: DeltaTable, slice: Slice | None = None) -> list[str]:
+    def names_of(self, table: Stored, opened: DeltaTable, slice: Slice | None = None) -> list[str]:
         """The files of the schools; of a table that is not divided by school all."""
         names = self._files(table)
-        if slice is not None:
-            names = sorted({*names} & {*relative_files(opened, slice)})
-        return self.readable(table, names)
+        return names if slice is None else sorted({*names} & {*relative_files(opened, slice)})
 
     @property
     def schools(self) -> frozenset[int]:

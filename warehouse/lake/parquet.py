@@ -90,19 +90,31 @@ def read_files(
     """Some columns of some of the lake's files in memory, on one thread, in the order of the files.
 
     `schema`: of the table; what was added to it after a file was written is null. `partitions`: its columns
-    that the last folders of each path tell; a file is left out that cannot have a row with `where`."""
+    that the last folders of each path tell."""
+    found = _dataset(files, schema, partitions)
+    return found.to_table(columns=list(columns), filter=where, use_threads=False)
+
+
+def with_rows(
+    files: Sequence[str], schema: pa.Schema, partitions: Sequence[str], where: pc.Expression
+) -> list[str]:
+    """Those of the files that can have a row with `where`, by what the last folders of their paths tell. None
+    is opened: they need not be on this machine."""
+    return [fragment.path for fragment in _dataset(files, schema, partitions).get_fragments(where)]
+
+
+def _dataset(files: Sequence[str], schema: pa.Schema, partitions: Sequence[str]) -> ds.FileSystemDataset:
     folders = ds.partitioning(pa.schema([schema.field(name) for name in partitions]), flavor="hive")
     fragments = [
         _FORMAT.make_fragment(file, _DISK, partition_expression=folders.parse(_below(file, len(partitions))))
         for file in files
     ]
-    found = ds.FileSystemDataset(fragments, schema, _FORMAT, _DISK)
-    return found.to_table(columns=list(columns), filter=where, use_threads=False)
+    return ds.FileSystemDataset(fragments, schema, _FORMAT, _DISK)
 
 
 def _below(file: str, folders: int) -> str:
     """The end of a path that begins with its last folders."""
-    return "/".join(file.rsplit("/", folders + 1)[1:])
+    return "/".join(file.split("/")[-folders - 1 :])
 
 
 def _options(schema: pa.Schema, keys: Sequence[str]) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def show_query(con: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
 
 
 def show_files(con: duckdb.DuckDBPyConnection, name: str, files: Sequence[str], select: str = "*") -> None:
-    """Show `select` of files that are all alike as a temporary view. `file_row_number` is a column too."""
+    """Show `select` of files that are all alike as a temporary view. It can select `file_row_number`, too."""
     found = f"read_parquet({_texts(files)}, file_row_number = true, hive_partitioning = false)"
     show_query(con, name, f"SELECT {select} FROM {found}")
 

@@ -97,7 +97,7 @@ def waiting(lake: Lake, log: Log) -> list[Finding]:
 
 def findings(lake: Lake, log: Log, schools: Collection[int], resources: Collection[str]) -> list[Row]:
     """The rows that a log has of some resources of some schools, those that wait included."""
-    mine = is_of(schools) & pc.field("resource").isin(sorted(resources))
+    mine = is_of(schools) & pc.field("resource").isin(pa.array(sorted(resources), pa.string()))
     held = lake.scan(log, lake.open(log), log.lake_schema.names, mine)
     found = [one for one in waiting(lake, log) if one.school_id in schools and one.resource in resources]
     rows: list[Row] = _applied(log, held, found).to_pylist()

@@ -24,7 +24,7 @@ def append_writes(lake: Lake, rows: Sequence[Mapping[str, Any]]) -> None:
 def _append(lake: Lake, rows: Sequence[Mapping[str, Any]]) -> None:
     opened = lake.open(WRITES)
     months = sorted({row[MONTH] for row in rows})
-    held = lake.scan(WRITES, opened, ["write_id"], pc.field(MONTH).isin(months))
+    held = lake.scan(WRITES, opened, ["write_id"], pc.field(MONTH).isin(pa.array(months, pa.string())))
     known = set(held["write_id"].to_pylist())
     new = [row for row in rows if row["write_id"] not in known]
     if new:
