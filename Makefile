@@ -19,7 +19,7 @@ demo: setup
 # Whatever the environment says of it: the tests start a hundred processes, of which one compiles for the rest.
 test test-slow: export PYTHONDONTWRITEBYTECODE :=
 # The checks run on one core: beside the tests, and what they found is told after them.
-test: setup old-duckdb
+test: setup
 	@found=$$(mktemp); $(MAKE) --no-print-directory check >$$found 2>&1 & checks=$$!; \
 	$(BIN)/pytest --numprocesses 3; tested=$$?; \
 	wait $$checks; checked=$$?; \
@@ -28,7 +28,7 @@ test: setup old-duckdb
 
 # Kills at seeded moments, a full disk, servers that go away, the lake in an object store, semesters that are
 # frozen, homes of earlier versions, and each further reading of what the platform may send.
-test-slow: setup
+test-slow: setup old-duckdb
 	$(BIN)/pytest --numprocesses 3 -m slow
 
 check: setup
