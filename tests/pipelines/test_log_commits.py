@@ -52,14 +52,19 @@ def test_what_was_committed_before_an_interrupt_is_not_read_again(
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("pipelines.sync._interruptible", interrupted)
         world.load("stopped")
-    before = {(row["resource"], row["slice"]) for row in world.log("load_log")}
+    before = {(row["resource"], row["slice"]): row["finished_at"] for row in world.log("load_log")}
     assert ("semesters", "101") in before
     again = world.load("stopped")
     assert again.problems == []
+    # Of each slice the first of its loads.
+    assert {
+        (row["resource"], row["slice"]): row["finished_at"] for row in reversed(again.log)
+    }.items() >= before.items()
     loads = Counter((row["resource"], row["slice"]) for row in again.log)
     # What there is to load is always listed.
     listed = {"schools", "datasets", "dataset_fields", "dataset_relations"}
     assert {where for where in before if loads[where] > 1} <= {(name, "101") for name in listed}
+    assert loads["semesters", "101"] == 1
 
 
 def _version(table: Path) -> int:

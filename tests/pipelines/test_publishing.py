@@ -323,6 +323,8 @@ def test_a_sync_beside_an_analyst_and_faults_shows_no_half_and_no_secret(
 
 def test_a_failing_check_publishes_nothing_and_says_which(published: World) -> None:
     before = published.settings.published.read_bytes()
+    names = "SELECT DISTINCT name FROM raw.teachers WHERE _deleted_at IS NULL"
+    named = query(published, names)
     generations = sorted((published.home / "generations").iterdir())
     table = TABLES["teachers"]
     # A row twice under its key: what no sync leaves behind, and no published file may have.
@@ -335,6 +337,7 @@ def test_a_failing_check_publishes_nothing_and_says_which(published: World) -> N
     assert "Traceback" not in done.stderr
     assert published.settings.published.read_bytes() == before
     assert sorted((published.home / "generations").iterdir()) == generations
+    assert query(published, names) == named != []
 
 
 @pytest.mark.parametrize(
