@@ -131,7 +131,7 @@ def last_discovery(instance: dg.DagsterInstance, discovery: str) -> dg.DagsterRu
     itself."""
     ended = instance.get_runs(dg.RunsFilter(job_name=discovery, statuses=ENDS), limit=LATEST)
     return next(
-        (run for run in ended if not is_of_a_command(run.tags) and run.tags.get(WILL_RETRY_TAG) != "true"),
+        (run for run in ended if not is_of_a_command(run.tags) and not _may_be_retried(instance, run)),
         None,
     )
 
@@ -249,8 +249,7 @@ def loads_to_publish(
     if any(writer.alone for writer in living(settings)):
         return dg.SkipReason("A command is under way, which publishes itself.")
     # Before the lake is looked at: what ends meanwhile is left to the next look.
-    runs = instance.get_runs(dg.RunsFilter(statuses=UNFINISHED))
-    runs = [*runs, *about_to_be_retried(instance)]
+    runs = runs_under_way(instance)
     of_nights = [run for run in runs if run.job_name in (discovery, SCHOOL_NIGHT)]
     if of_nights or is_being_asked_for(instance, discovery):
         return dg.SkipReason("A night is under way.")
@@ -262,13 +261,25 @@ def loads_to_publish(
     return Ended(lake, ended, bool(under_way))
 
 
+def runs_under_way(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """The runs that have not ended, and those that Dagster is about to try again."""
+    # In this order: a next try is there before the run that failed names it.
+    retried = about_to_be_retried(instance)
+    return [*instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)), *retried]
+
+
 def about_to_be_retried(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     """The runs that have failed with their worker, and of which Dagster has not made the next try yet."""
     since = datetime.now(UTC) - RETRIED_WITHIN
-    failed = dg.RunsFilter(
-        statuses=[dg.DagsterRunStatus.FAILURE], tags={WILL_RETRY_TAG: "true"}, updated_after=since
-    )
-    return [run for run in instance.get_runs(failed) if RETRY_TAG not in run.tags]
+    failed = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since))
+    return [run for run in failed if RETRY_TAG not in run.tags and _may_be_retried(instance, run)]
+
+
+def _may_be_retried(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
+    """Whether Dagster tries a run again. It says that a run has failed a moment before it says whether it
+    does: until then it may."""
+    undecided = run.status == dg.DagsterRunStatus.FAILURE and instance.run_retries_enabled
+    return run.tags.get(WILL_RETRY_TAG, str(undecided).lower()) == "true"
 
 
 def is_being_asked_for(instance: dg.DagsterInstance, discovery: str) -> bool:

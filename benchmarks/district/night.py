@@ -19,14 +19,13 @@ from benchmarks.district.shared import POSTGRES
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
 from loading.tables import TABLES
-from pipelines.automation import about_to_be_retried
+from pipelines.automation import runs_under_way
 from pipelines.definitions import DISCOVERY
 from pipelines.district.config import BROKER_URL
 from pipelines.district.heartbeats import NO_ANSWER
 from pipelines.district.trial import Trial, trial
 from pipelines.due import SCHOOL_TAG
 from pipelines.instance import POSTGRES_URL, open_instance
-from pipelines.interrupted import UNFINISHED
 from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.resources import build_of
 from pipelines.settings import load_settings
@@ -145,18 +144,13 @@ def night(
             running.look()
             meanwhile(running)
             with suppress(*NO_ANSWER):
+                goes_on = any(run.job_name == SCHOOL_NIGHT for run in runs_under_way(instance))
                 runs = list(instance.get_run_records(dg.RunsFilter(job_name=SCHOOL_NIGHT)))
-                if ends(runs) if ends else _is_over(instance, runs, schools):
+                if ends(runs) if ends else len(runs) >= schools and not goes_on:
                     return Night(runs)
             if time.monotonic() > until:
                 raise SystemExit("the night does not end: see the folder `district` of its home")
             time.sleep(1)
-
-
-def _is_over(instance: dg.DagsterInstance, runs: list[dg.RunRecord], schools: int) -> bool:
-    """Whether all of the runs have ended, and none is to be tried again."""
-    unfinished = any(record.dagster_run.status in UNFINISHED for record in runs)
-    return len(runs) >= schools and not unfinished and not about_to_be_retried(instance)
 
 
 def lake_in(home: Path) -> Lake:

@@ -1,9 +1,18 @@
 """What waits for the next try of a run that has died with its worker."""
 
+from collections.abc import Sequence
+
 import dagster as dg
+import pytest
 from night_ticks import ended_discovery
 
-from pipelines.automation import RETRY_TAG, WILL_RETRY_TAG, about_to_be_retried, last_discovery
+from pipelines.automation import (
+    RETRY_TAG,
+    WILL_RETRY_TAG,
+    about_to_be_retried,
+    last_discovery,
+    runs_under_way,
+)
 from pipelines.definitions import DISCOVERY
 
 
@@ -24,3 +33,45 @@ def test_a_discovery_that_is_tried_again_is_not_the_last_one() -> None:
         found = last_discovery(instance, DISCOVERY)
         assert found is not None and found.run_id == again.run_id
         assert about_to_be_retried(instance) == []
+
+
+def test_until_dagster_says_so_a_run_that_has_failed_may_be_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Dagster says first that a run has failed, and then whether it is tried again."""
+    seen: list[tuple[list[dg.DagsterRun], dg.DagsterRun | None]] = []
+    with dg.instance_for_test(overrides={"run_retries": {"enabled": True, "max_retries": 0}}) as instance:
+        add = instance.add_run_tags
+
+        def look_and_add(run_id: str, tags: dict[str, str]) -> None:
+            if WILL_RETRY_TAG in tags:
+                seen.append((about_to_be_retried(instance), last_discovery(instance, DISCOVERY)))
+            add(run_id, tags)
+
+        monkeypatch.setattr(instance, "add_run_tags", look_and_add)
+        died = ended_discovery(instance, failed=True)
+        [(retried, last)] = seen
+        assert [run.run_id for run in retried] == [died.run_id] and last is None
+        assert about_to_be_retried(instance) == []
+        last = last_discovery(instance, DISCOVERY)
+        assert last is not None and last.run_id == died.run_id
+
+
+def test_a_run_that_is_tried_again_while_somebody_looks_is_not_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    next_try = dg.GraphDefinition(name=DISCOVERY).to_job()
+    with dg.DagsterInstance.ephemeral() as instance:
+        died = ended_discovery(instance, failed=True)
+        instance.add_run_tags(died.run_id, {WILL_RETRY_TAG: "true"})
+        get_runs = instance.get_runs
+
+        def get_runs_before_the_next_try(filters: dg.RunsFilter) -> Sequence[dg.DagsterRun]:
+            found = get_runs(filters)
+            monkeypatch.setattr(instance, "get_runs", get_runs)
+            again = instance.create_run_for_job(next_try)
+            instance.add_run_tags(died.run_id, {RETRY_TAG: again.run_id})
+            return found
+
+        monkeypatch.setattr(instance, "get_runs", get_runs_before_the_next_try)
+        assert runs_under_way(instance)
