@@ -16,6 +16,7 @@ class Size:
     schools: int = option(2, "Number of schools; their ids are 101, 102, ...", most=800)
     students: int = option(240, "Students per school.", most=40_000)  # more would need longer ids
     semesters: int = option(2, "Semesters per school; the last one is the current one.", most=40)
+    core_subjects: int = option(8, "Subjects that everybody takes, a class each.", most=8)
     rejoined: int = option(
         0, "Of so many students of a class one has left it and joined it again; 0: none.", least=0
     )

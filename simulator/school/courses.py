@@ -71,13 +71,13 @@ def build(size: Size, school: School, semester_id: int) -> Semester:
     rng = Random(f"{size.seed}/semester/{semester_id}")
     term = school.semesters[semester_id]
     made = Semester()
-    for number, offer in enumerate([*_core(school, term), *_electives(rng, school)], 1):
+    for number, offer in enumerate([*_core(size, school, term), *_electives(rng, school)], 1):
         key = KEYS["classes"].key(semester_id, number)
         _add(made, rng, size, school, semester_id, key, offer)
     return made
 
 
-def _core(school: School, term: Term) -> list[_Offer]:
+def _core(size: Size, school: School, term: Term) -> list[_Offer]:
     subjects = {name: (code, domain) for name, code, domain, _ in names.SUBJECTS}
     years_ago = max(t.year for t in school.semesters.values()) - term.year
     return [
@@ -92,7 +92,7 @@ def _core(school: School, term: Term) -> list[_Offer]:
             teachers=[_teacher(school, subject, admin.id)],
         )
         for admin in school.admin_classes
-        for subject in names.CORE_SUBJECTS
+        for subject in names.CORE_SUBJECTS[: size.core_subjects]
     ]
 
 

@@ -48,7 +48,7 @@ OURS = ["_school_id", "_synced_at", "_deleted_at", "_extra"]
 @pytest.fixture(scope="module")
 def published(make_world: Callable[..., World]) -> World:
     """What the demo makes of a smaller school, with the same name for all its teachers."""
-    world = make_world(client_secret=SECRET, **PLATFORM)
+    world = make_world(client_secret=SECRET, core_subjects=8, **PLATFORM)
     _name_all(world, "before")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", str(world.home / "dagster"))

@@ -36,7 +36,7 @@ RUNTIMES: dict[Path, Runtime] = {}
 
 @pytest.fixture(scope="module")
 def loaded(make_world: Callable[..., World]) -> World:
-    world = make_world(datasets=False, students=12, semesters=2)
+    world = make_world(datasets=False, students=12, semesters=2, core_subjects=8)
     assert world.load().problems == []
     return world
 

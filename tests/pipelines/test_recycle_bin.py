@@ -14,7 +14,7 @@ CHANGES = """
 
 
 def test_a_class_in_the_recycle_bin_is_told_as_that(make_world: Callable[..., World]) -> None:
-    world = make_world(datasets=False)
+    world = make_world(datasets=False, core_subjects=8)
     assert not world.load().problems
     held = {resource: world.held(resource) for resource in ("assessments", "grades", "scores")}
     assessment_of = {row["class_id"]: row["id"] for row in held["assessments"]}

@@ -18,7 +18,7 @@ from pipelines.options import DatasetOptions
 @pytest.fixture(scope="module")
 def synced(make_world: Callable[..., World]) -> World:
     """A school that has been synced once. What a test changes, the next one finds changed."""
-    world = make_world(datasets=False)
+    world = make_world(datasets=False, core_subjects=8)
     load = world.load()
     assert load.problems == []
     return world

@@ -198,7 +198,7 @@ def world(home: Path, *, datasets: bool = True, checks: bool = False, **options:
     """A new home beside a new platform; `options` as of simulator.process.running. `datasets`: whether they
     are wanted, since to look for them is half of a discovery; `checks`: whether Dagster keeps what they
     found."""
-    small = {"schools": 1, "students": 24, "semesters": 1}
+    small = {"schools": 1, "students": 24, "semesters": 1, "core_subjects": 4}
     with running(**small | options) as platform, instance_at(home, checks=checks) as instance:
         settings = settings_for(home, platform, datasets=datasets)
         give_ready_lake(settings)
