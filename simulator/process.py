@@ -1,27 +1,17 @@
 """The simulator as a separate process, for the demo and the tests."""
 
 import os
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
 
-START_TIMEOUT = 30.0  # seconds
-STOP_TIMEOUT = 5.0
+from simulator.starting import SimulatorError, started
+
 CONTROL_TIMEOUT = 60.0  # the true rows of a big school take a while
-READY = "listening on "
-
-
-class SimulatorError(RuntimeError):
-    """The simulator could not be started, or refused a control request."""
 
 
 @dataclass(frozen=True)
@@ -121,37 +111,17 @@ def running(
     """
     fault_texts = (msgspec.json.encode(fault).decode() for fault in faults)
     arguments = [*_arguments(options), *_arguments({"fault": list(fault_texts)})]
-    import_path = filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")])
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(import_path),
         "SIMULATOR_CLIENT_ID": client_id,
         "SIMULATOR_CLIENT_SECRET": client_secret,
     }
     with (
-        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
-        subprocess.Popen(
-            [sys.executable, "-m", "simulator", "--until-stdin-closes", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=environment,
-            text=True,
-        ) as process,
+        started(arguments, environment) as base_url,
+        # Without certificates, which take longer to read than all else of a session.
+        httpx.Client(base_url=base_url, timeout=CONTROL_TIMEOUT, trust_env=False, verify=False) as session,
     ):
-        try:
-            line = _first_line(process)
-            if not line.startswith(READY):
-                process.kill()
-                errors.seek(0)
-                raise SimulatorError(
-                    f"the simulator did not start: {errors.read().strip() or 'no answer in time'}"
-                )
-            base_url = line.removeprefix(READY).strip()
-            with httpx.Client(base_url=base_url, timeout=CONTROL_TIMEOUT, trust_env=False) as session:
-                yield RunningSimulator(base_url, client_id, client_secret, session)
-        finally:
-            _stop(process)
+        yield RunningSimulator(base_url, client_id, client_secret, session)
 
 
 def _arguments(options: Mapping[str, Any]) -> Iterator[str]:
@@ -162,21 +132,3 @@ def _arguments(options: Mapping[str, Any]) -> Iterator[str]:
             continue
         for each in value if isinstance(value, list | tuple) else [value]:
             yield f"--{flag}={each}"
-
-
-def _first_line(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None  # it is a pipe
-    timer = threading.Timer(START_TIMEOUT, process.kill)
-    timer.start()
-    try:
-        return process.stdout.readline()
-    finally:
-        timer.cancel()
-
-
-def _stop(process: "subprocess.Popen[str]") -> None:
-    process.terminate()
-    try:
-        process.wait(STOP_TIMEOUT)
-    except subprocess.TimeoutExpired:
-        process.kill()

@@ -71,7 +71,7 @@ def _complained(error: Exception) -> int | None:
     from pipelines.settings import SettingsError
     from pipelines.storage_trouble import in_words
     from pipelines.writers import Busy
-    from simulator.process import SimulatorError
+    from simulator.starting import SimulatorError
     from warehouse.lake.delta import SchemaConflict
     from warehouse.publish.dbt_project import ModelsBroken
 

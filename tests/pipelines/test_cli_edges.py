@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError
 from campus.http.events import Event
 from pipelines.cli.display import progress
 from pipelines.cli.main import main
-from simulator.process import SimulatorError
+from simulator.starting import SimulatorError
 from warehouse.lake.delta import SchemaConflict
 from warehouse.publish.dbt_project import ModelsBroken
 

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 from simulated import client
 
-from simulator.process import RunningSimulator, SimulatorError, running
+from simulator.process import RunningSimulator, running
 from simulator.resources import RESOURCES
+from simulator.starting import SimulatorError
 
 STUDENTS = "/api/v3/reflection/students"
 MEMBERS = "/api/v3/klass/class-selections"

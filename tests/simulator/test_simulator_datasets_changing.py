@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from simulated import client
 
-from simulator.process import RunningSimulator, SimulatorError, running
+from simulator.process import RunningSimulator, running
+from simulator.starting import SimulatorError
 
 ROWS = 25_000
 BIG = "datasets/big_scores"

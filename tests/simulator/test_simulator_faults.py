@@ -12,7 +12,8 @@ from simulated import client
 
 from simulator.http.faults import Fault, FaultPlan, Faults
 from simulator.messages import Request
-from simulator.process import RunningSimulator, SimulatorError, running
+from simulator.process import RunningSimulator, running
+from simulator.starting import SimulatorError
 
 STUDENTS = "/api/v3/reflection/students"
 

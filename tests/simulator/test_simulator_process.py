@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from simulated import client
 
 from simulator.cli import simulator as command
-from simulator.process import RunningSimulator, SimulatorError, running
+from simulator.process import RunningSimulator, running
+from simulator.starting import SimulatorError
 
 START = [sys.executable, "-m", "simulator", "--schools=1", "--students=20"]
 
