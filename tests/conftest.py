@@ -7,8 +7,8 @@ the checks of `make test`, what mostly waits: for a disk, then for a browser. A 
 made once in each process.
 """
 
-import os
 from collections.abc import Iterator
+from importlib.metadata import version
 
 import pytest
 from alembic.config import Config
@@ -80,15 +80,12 @@ def _revisions_read_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def compiled_models(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """A home in which dbt has compiled its project, the same one for all processes: each compilation takes
-    ten seconds of CPU."""
-    own = tmp_path_factory.getbasetemp()
-    build = Build(
-        (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "compiled",
-        threads=2,
-        memory_limit="1GB",
-    )
+def compiled_models(pytestconfig: pytest.Config) -> Build:
+    """A home in which dbt has compiled its project, the same one for all processes and for later runs: each
+    compilation takes ten seconds of CPU."""
+    assert pytestconfig.cache is not None
+    versions = "-".join(map(version, ("dbt-core", "dbt-duckdb")))
+    build = Build(pytestconfig.cache.mkdir(f"compiled-{versions}"), threads=2, memory_limit="1GB")
     with alone(build):
         compiled(build)
     return build
