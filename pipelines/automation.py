@@ -130,8 +130,15 @@ def last_discovery(instance: dg.DagsterInstance, discovery: str) -> dg.DagsterRu
     """The last discovery that has ended and is not tried again; a command runs what follows its own ones
     itself."""
     ended = instance.get_runs(dg.RunsFilter(job_name=discovery, statuses=ENDS), limit=LATEST)
+    undecided = {run.run_id for run in about_to_be_retried(instance)}
     return next(
-        (run for run in ended if not is_of_a_command(run.tags) and not _may_be_retried(instance, run)),
+        (
+            run
+            for run in ended
+            if not is_of_a_command(run.tags)
+            and run.tags.get(WILL_RETRY_TAG) != "true"
+            and run.run_id not in undecided
+        ),
         None,
     )
 
@@ -263,9 +270,14 @@ def loads_to_publish(
 
 def runs_under_way(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     """The runs that have not ended, and those that Dagster is about to try again."""
-    # In this order: a next try is there before the run that failed names it.
-    retried = about_to_be_retried(instance)
-    return [*instance.get_runs(dg.RunsFilter(statuses=UNFINISHED)), *retried]
+    unfinished = dg.RunsFilter(statuses=UNFINISHED)
+    # The second look finds what fails after the first one; the third a next try that is made after that.
+    looks = [
+        instance.get_runs(unfinished),
+        about_to_be_retried(instance),
+        instance.get_runs(unfinished),
+    ]
+    return list({run.run_id: run for look in looks for run in look}.values())
 
 
 def about_to_be_retried(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
@@ -275,11 +287,12 @@ def about_to_be_retried(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
     return [run for run in failed if RETRY_TAG not in run.tags and _may_be_retried(instance, run)]
 
 
-def _may_be_retried(instance: dg.DagsterInstance, run: dg.DagsterRun) -> bool:
-    """Whether Dagster tries a run again. It says that a run has failed a moment before it says whether it
-    does: until then it may."""
-    undecided = run.status == dg.DagsterRunStatus.FAILURE and instance.run_retries_enabled
-    return run.tags.get(WILL_RETRY_TAG, str(undecided).lower()) == "true"
+def _may_be_retried(instance: dg.DagsterInstance, failed: dg.DagsterRun) -> bool:
+    """Whether Dagster tries a run again that has failed a moment ago."""
+    if WILL_RETRY_TAG in failed.tags:
+        return failed.tags[WILL_RETRY_TAG] == "true"
+    # Dagster says first that it has failed, and then whether it is tried again.
+    return instance.run_retries_enabled
 
 
 def is_being_asked_for(instance: dg.DagsterInstance, discovery: str) -> bool:

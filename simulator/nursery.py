@@ -15,13 +15,14 @@ from typing import Any
 import simulator.app
 import simulator.server  # noqa: F401
 from simulator.cli import simulator as command
-from simulator.starting import LONGEST
+
+#: Bytes of an order: more than what can be sent as one message.
+LONGEST = 1 << 20
 
 
 def serve(orders: socket.socket) -> None:
-    """Fork a simulator an order, until nobody gives any more."""
-    # Ctrl-C is meant for who gives orders; who also sees by their stdout that simulators have ended.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Fork one simulator for each order, until nobody gives any more."""
+    # Nobody waits for them here: who ordered a simulator sees by its stdout that it has ended.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         content, streams, _, _ = socket.recv_fds(orders, LONGEST, 3)
@@ -38,7 +39,6 @@ def serve(orders: socket.socket) -> None:
 
 def _simulate(order: Mapping[str, Any], streams: Sequence[int]) -> None:
     """Be a simulator as its command line starts one. Does not return."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for place, stream in enumerate(streams):
         os.dup2(stream, place)

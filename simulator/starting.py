@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
@@ -19,8 +19,6 @@ from typing import IO
 START_TIMEOUT = 30.0  # seconds
 STOP_TIMEOUT = 5.0
 READY = "listening on "
-#: Bytes of an order at most.
-LONGEST = 1 << 20
 ORDERING = threading.Lock()
 
 
@@ -60,11 +58,18 @@ def _order(arguments: Sequence[str], environment: Mapping[str, str], streams: Se
     order = {"arguments": ["--until-stdin-closes", *arguments], "environment": dict(environment)}
     with ORDERING:
         orders = _nursery()
-        socket.send_fds(orders, [json.dumps(order).encode()], streams)
-        answer = orders.recv(LONGEST)
-    if not answer:
-        raise SimulatorError("the process that simulators are forked from has ended: stderr says why")
-    return int(answer)
+        try:
+            socket.send_fds(orders, [json.dumps(order).encode()], streams)
+            return int(orders.recv(64))
+        except BaseException as error:
+            # An answer that comes later would be taken for that to the next order.
+            orders.close()
+            _nursery.cache_clear()
+            if isinstance(error, OSError | ValueError):
+                raise SimulatorError(
+                    f"the process that simulators are forked from gives no answer, see its stderr: {error}"
+                ) from error
+            raise
 
 
 @cache
@@ -78,15 +83,18 @@ def _nursery() -> socket.socket:
             pass_fds=[its.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            # Ctrl-C is meant for this process, with which they end.
+            process_group=0,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(import_path)},
         )
+    ours.settimeout(START_TIMEOUT)
     atexit.register(process.wait)
     atexit.register(ours.close)
     return ours
 
 
 def _first_line(told: IO[str], process: int) -> str:
-    timer = threading.Timer(START_TIMEOUT, os.kill, (process, signal.SIGKILL))
+    timer = threading.Timer(START_TIMEOUT, _kill, [process])
     timer.start()
     try:
         return told.readline()
@@ -98,5 +106,10 @@ def _wait_for_end(told: IO[str], process: int) -> None:
     """Wait until a simulator has ended, and with it its stdout."""
     ended, _, _ = select.select([told], [], [], STOP_TIMEOUT)
     if not ended:
-        os.kill(process, signal.SIGKILL)
+        _kill(process)
         told.read()
+
+
+def _kill(process: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)

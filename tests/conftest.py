@@ -2,13 +2,14 @@
 
 A file is never divided: its tests share what is costly to make, such as a world or a browser. The files of
 tests/models count as one, since they share dbt's builds. What takes longest comes first, so that no
-process waits long for the other at the end; beside the models, which compile what all others wait for, and
-the checks of `make test`, what mostly waits: for a disk, then for a browser. A fixture of scope `session` is
-made once in each process.
+process waits long for the other at the end; beside the models and the checks of `make test`, what mostly
+waits: for a disk, then for a browser. A fixture of scope `session` is made once in each process.
 """
 
 from collections.abc import Iterator
+from hashlib import sha256
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from alembic.config import Config
@@ -16,6 +17,7 @@ from alembic.script import ScriptDirectory
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from warehouse.publish import dbt_project
 from warehouse.publish.dbt_project import Build, alone, compiled
 
 UNDIVIDED = "tests/models/"
@@ -81,11 +83,14 @@ def _revisions_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def compiled_models(pytestconfig: pytest.Config) -> Build:
-    """A home in which dbt has compiled its project, the same one for all processes and for later runs: each
-    compilation takes ten seconds of CPU."""
+    """A home in which dbt has compiled its project, the same one for all processes, and for later runs until
+    dbt or how it is run changes: each compilation takes ten seconds of CPU."""
     assert pytestconfig.cache is not None
-    versions = "-".join(map(version, ("dbt-core", "dbt-duckdb")))
-    build = Build(pytestconfig.cache.mkdir(f"compiled-{versions}"), threads=2, memory_limit="1GB")
+    state = sha256(Path(dbt_project.__file__).read_bytes())
+    for package in ("dbt-adapters", "dbt-common", "dbt-core", "dbt-duckdb"):
+        state.update(version(package).encode())
+    home = pytestconfig.cache.mkdir(f"compiled-{state.hexdigest()[:16]}")
+    build = Build(home, threads=2, memory_limit="1GB")
     with alone(build):
         compiled(build)
     return build

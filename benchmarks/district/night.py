@@ -146,7 +146,8 @@ def night(
             with suppress(*NO_ANSWER):
                 goes_on = any(run.job_name == SCHOOL_NIGHT for run in runs_under_way(instance))
                 runs = list(instance.get_run_records(dg.RunsFilter(job_name=SCHOOL_NIGHT)))
-                if ends(runs) if ends else len(runs) >= schools and not goes_on:
+                ended = len(runs) >= schools and all(record.dagster_run.is_finished for record in runs)
+                if ends(runs) if ends else ended and not goes_on:
                     return Night(runs)
             if time.monotonic() > until:
                 raise SystemExit("the night does not end: see the folder `district` of its home")

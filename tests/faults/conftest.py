@@ -27,7 +27,7 @@ def make_world(
 
         def make(**options: Any) -> World:
             home = tmp_path_factory.mktemp("home")
-            shutil.copytree(compiled_models.home / "dbt", home / "dbt")
+            shutil.copytree(compiled_models.target, home / "dbt" / compiled_models.target.name)
             (home / "campus.yaml").write_text(SETTINGS)
             return worlds.enter_context(world(home, **SMALL | options))
 

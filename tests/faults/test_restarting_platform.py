@@ -24,7 +24,7 @@ def test_a_platform_that_restarts_in_the_midst_of_a_load(
     programs: Victims, compiled_models: Build, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    shutil.copytree(compiled_models.home / "dbt", home / "dbt")
+    shutil.copytree(compiled_models.target, home / "dbt" / compiled_models.target.name)
     (home / "campus.yaml").write_text("datasets: {include: []}")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

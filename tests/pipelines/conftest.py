@@ -20,7 +20,7 @@ def new_home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -
 
     def make() -> Path:
         home = tmp_path_factory.mktemp("home")
-        shutil.copytree(compiled_models.home / "dbt", home / "dbt")
+        shutil.copytree(compiled_models.target, home / "dbt" / compiled_models.target.name)
         return home
 
     return make

@@ -1,6 +1,7 @@
 """What waits for the next try of a run that has died with its worker."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import count
 
 import dagster as dg
 import pytest
@@ -57,21 +58,33 @@ def test_until_dagster_says_so_a_run_that_has_failed_may_be_tried_again(
         assert last is not None and last.run_id == died.run_id
 
 
-def test_a_run_that_is_tried_again_while_somebody_looks_is_not_missed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    next_try = dg.GraphDefinition(name=DISCOVERY).to_job()
-    with dg.DagsterInstance.ephemeral() as instance:
-        died = ended_discovery(instance, failed=True)
-        instance.add_run_tags(died.run_id, {WILL_RETRY_TAG: "true"})
-        get_runs = instance.get_runs
+def _next_try(instance: dg.DagsterInstance, died: dg.DagsterRun) -> None:
+    again = instance.create_run_for_job(dg.GraphDefinition(name=DISCOVERY).to_job())
+    instance.add_run_tags(died.run_id, {RETRY_TAG: again.run_id})
 
-        def get_runs_before_the_next_try(filters: dg.RunsFilter) -> Sequence[dg.DagsterRun]:
+
+def _fails(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
+    instance.report_run_failed(run)
+    instance.add_run_tags(run.run_id, {WILL_RETRY_TAG: "true"})
+
+
+@pytest.mark.parametrize("look", [1, 2])
+@pytest.mark.parametrize("happens", [_next_try, _fails])
+def test_a_run_is_not_missed_whatever_happens_to_it_between_two_looks(
+    happens: Callable[[dg.DagsterInstance, dg.DagsterRun], None], look: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = dg.GraphDefinition(name=DISCOVERY).to_job()
+    with dg.DagsterInstance.ephemeral() as instance:
+        run = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+        if happens is _next_try:
+            _fails(instance, run)
+        get_runs, looks = instance.get_runs, count(1)
+
+        def get_runs_before_it_happens(filters: dg.RunsFilter) -> Sequence[dg.DagsterRun]:
             found = get_runs(filters)
-            monkeypatch.setattr(instance, "get_runs", get_runs)
-            again = instance.create_run_for_job(next_try)
-            instance.add_run_tags(died.run_id, {RETRY_TAG: again.run_id})
+            if next(looks) == look:
+                happens(instance, run)
             return found
 
-        monkeypatch.setattr(instance, "get_runs", get_runs_before_the_next_try)
+        monkeypatch.setattr(instance, "get_runs", get_runs_before_it_happens)
         assert runs_under_way(instance)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from simulated import client
 
+from simulator import starting
 from simulator.cli import simulator as command
 from simulator.process import RunningSimulator, running
 from simulator.starting import SimulatorError
@@ -46,7 +48,11 @@ def test_running_stops_when_the_block_ends() -> None:
     assert not answers(started.base_url)
 
 
-def test_two_processes_tell_the_same_story(simulator: RunningSimulator) -> None:
+def test_two_processes_tell_the_same_story(
+    simulator: RunningSimulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of a nursery of its own: those of one have the seed of Python's hashes in common.
+    monkeypatch.setattr(starting, "_nursery", cache(starting._nursery.__wrapped__))
     with running(schools=2, students=60) as twin, running(schools=2, students=60, seed=2) as other:
         for resource in ("reflections", "classes", "class_members", "scores", "grades"):
             rows = simulator.rows(resource, 102)
@@ -129,3 +135,15 @@ def test_the_help_names_every_option() -> None:
     assert "--missing-assessment [404|null|empty|list]" in shown.output
     assert "--today" in shown.output
     assert "demo-secret" not in shown.output
+
+
+def test_a_process_that_none_can_be_forked_from_is_told_and_not_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(starting, "_nursery", cache(starting._nursery.__wrapped__))
+    with monkeypatch.context() as broken:
+        broken.setattr(sys, "executable", "/bin/false")
+        with pytest.raises(SimulatorError, match="gives no answer"), running(schools=1, students=20):
+            pass
+    with running(schools=1, students=20) as started:
+        assert answers(started.base_url)

@@ -38,6 +38,10 @@ from warehouse.stores import PATIENCE, is_remote, storage_options, store_of
 #: How often a commit that lost a race is tried again. Four processes on one table need two or three.
 ATTEMPTS = 20
 
+#: Of so many files of a table those of a slice are chosen by their folders: deltalake takes 0.4 ms to
+#: understand what is asked, and of 10,000 files a quarter of the time.
+FEW = 500
+
 #: Commits between two checkpoints, as in Spark and in `delta_commit`; with deltalake's 100 a table took
 #: longest to open. Old ones and their versions go with the files that only they name
 #: (`compaction.RETENTION`).
@@ -77,6 +81,8 @@ class Lake:
         self.batch: LogBatch | None = None
         self._returned: defaultdict[str, list[tuple[DeltaTable, Mark | None]]] = defaultdict(list)
         self._tips: dict[str, Tip] = {}
+        #: How many files a table had when all of them were listed last.
+        self._files_of_table: defaultdict[str, int] = defaultdict(int)
 
     def uri(self, table: Stored) -> str:
         return f"{self.root}/{table.folder}"
@@ -214,7 +220,11 @@ class Lake:
 
     def names_of(self, table: Stored, opened: DeltaTable, slice: Slice | None = None) -> list[str]:
         """The same files by their names below the table."""
-        return relative_files(opened, slice)
+        if slice is None or self._files_of_table[table.folder] > FEW:
+            return relative_files(opened, slice)
+        names = relative_files(opened)
+        self._files_of_table[table.folder] = len(names)
+        return [name for name in names if name.startswith(f"{slice.folder}/")]
 
     def readable(self, table: Stored, names: Sequence[str]) -> list[str]:
         """The paths under which files (named below the table) are read on this machine, in their order; the
@@ -288,12 +298,11 @@ def until_committed(attempt: Callable[[], Result]) -> Result:
 def relative_files(opened: DeltaTable, slice: Slice | None = None) -> list[str]:
     """A snapshot's files below its table, sorted.
 
-    deltalake quotes the root of what it lists (a space becomes %20), so only the part below it is a name. It
-    could choose the files of a slice itself, but takes half a millisecond to understand what is asked.
+    deltalake quotes the root of what it lists (a space becomes %20), so only the part below it is a name.
     """
     root = opened.table_uri.removeprefix("file://").rstrip("/") + "/"
-    within = f"{root}{slice.folder}/" if slice else root
-    return sorted(uri.removeprefix(root) for uri in opened.file_uris() if uri.startswith(within))
+    uris = opened.file_uris(file_pruning_predicate=slice.predicate if slice else None)
+    return sorted(uri.removeprefix(root) for uri in uris)
 
 
 def _check_features(table: Stored, opened: DeltaTable) -> None:

@@ -216,7 +216,8 @@ def _fields(columns: tuple[Column, ...]) -> list[pa.Field[pa.DataType]]:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The part of a table that one commit replaces: partition columns and their values, in the table's order.
+    """The part of a table that one commit replaces: its first partition columns and their values, in the
+    table's order.
 
     >>> str(Slice.of(_school_id=101, _semester_id=20))
     '101:20'
