@@ -86,9 +86,11 @@ class Victims:
         while not self._has_answered():
             seconds = time.monotonic() - began
             if kill_when(seconds) or seconds > PATIENCE:
-                _tell_where(pid, self._stacks)
-                os.killpg(pid, signal.SIGKILL)
                 killed = True
+                # To write the stacks of threads that run on can itself end a program: as good a kill as any.
+                with suppress(ProcessLookupError):
+                    _tell_where(pid, self._stacks)
+                    os.killpg(pid, signal.SIGKILL)
                 break
         status, seconds = self._answer(), time.monotonic() - began
         with suppress(ProcessLookupError):
