@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compiled_home import give_compiled
 from killing import Victims, victims
 from kills import ROW, Copy
 from world import EARLY, World, world
@@ -27,7 +28,7 @@ def make_world(
 
         def make(**options: Any) -> World:
             home = tmp_path_factory.mktemp("home")
-            shutil.copytree(compiled_models.target, home / "dbt" / compiled_models.target.name)
+            give_compiled(home, compiled_models)
             (home / "campus.yaml").write_text(SETTINGS)
             return worlds.enter_context(world(home, **SMALL | options))
 

@@ -1,13 +1,13 @@
 """A platform that is started anew in the midst of a load: for seconds there is no connection, and then no
 token of before holds. Nothing of it shows in the tables."""
 
-import shutil
 import socket
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
 import pytest
+from compiled_home import give_compiled
 from killing import Victims
 from kills import SYNC
 from world import BASE_ONLY, EARLY, World, differences, instance_at, settings_for
@@ -24,7 +24,7 @@ def test_a_platform_that_restarts_in_the_midst_of_a_load(
     programs: Victims, compiled_models: Build, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
-    shutil.copytree(compiled_models.target, home / "dbt" / compiled_models.target.name)
+    give_compiled(home, compiled_models)
     (home / "campus.yaml").write_text("datasets: {include: []}")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -1,12 +1,12 @@
 """Worlds that the tests of a module share, since each costs seconds."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from compiled_home import give_compiled
 from world import World, world
 
 from warehouse.publish.dbt_project import Build
@@ -20,7 +20,7 @@ def new_home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -
 
     def make() -> Path:
         home = tmp_path_factory.mktemp("home")
-        shutil.copytree(compiled_models.target, home / "dbt" / compiled_models.target.name)
+        give_compiled(home, compiled_models)
         return home
 
     return make

@@ -1,0 +1,12 @@
+"""Homes in which dbt has compiled its project already, as in any home after the first command."""
+
+import shutil
+from pathlib import Path
+
+from warehouse.publish.dbt_project import Build
+
+
+def give_compiled(home: Path, compiled: Build) -> None:
+    """Give a home what dbt has compiled in another one, of the present state of the project alone: others may
+    be made or deleted meanwhile."""
+    shutil.copytree(compiled.target, home / "dbt" / compiled.target.name)
