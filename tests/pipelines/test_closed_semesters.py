@@ -14,7 +14,7 @@ OVER, CURRENT = 10101, 10102
 @pytest.fixture(scope="module")
 def loaded(make_world: Callable[..., World]) -> World:
     """A school of two semesters that has been loaded once."""
-    world = make_world(students=10, semesters=2)
+    world = make_world(datasets=False, students=10, semesters=2)
     assert world.load(select=SELECTED).problems == []
     return world
 

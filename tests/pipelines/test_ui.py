@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -248,25 +248,38 @@ def from_own_page(operator: Operator, asset: str, key: str) -> None:
 def from_dialog(operator: Operator, path: str, key: str) -> None:
     """Click through a page whose dialog has the partition chosen from a list."""
     page, dialog = operator.page, "//*[@role='dialog']"
-    partitions = f"{dialog}//*[contains(text(), 'Select a partition')]"
-    # A dialog that was opened while the page was still filling stays without its partitions: open it anew,
-    # as somebody would.
+    # A dialog that was opened while the page was still filling stays without its partitions, or closes the
+    # list of them: open it anew, as somebody would.
     for _ in range(TRIES):
         page.open(f"{operator.url}{path}")
         page.click("//button[contains(., 'Materialize')]")
         if path.endswith("asset-groups/reports"):
             # Discovery makes assets of several groups at once.
             page.click("//button[normalize-space(.)='Confirm']")
-        if page.has(partitions, patience=10):
+        if lists(page, f"{dialog}//*[contains(text(), 'Select a partition')]", key):
             break
-    page.click(partitions)
-    page.type("//input[@placeholder='Filter partitions']", key)
-    # What lies over the page is drawn in portals; the page below may show the key too.
-    page.click(f"//*[contains(@class, '-portal')]//*[normalize-space(text())='{key}']")
+    page.click(listed(key))
     # That closes the list, which lies over the button.
     page.click(f"{dialog}//*[normalize-space(text())='Partition selection']")
     page.shows("1 partition")
     page.click(f"{dialog}//button[starts-with(normalize-space(.), 'Launch') and not(@disabled)]")
+
+
+def lists(page: Page, partitions: str, key: str) -> bool:
+    """Open a dialog's list of partitions; whether it shows the key and stays open."""
+    if not page.has(partitions, patience=10):
+        return False
+    with suppress(AssertionError):
+        page.click(partitions)
+        page.type("//input[@placeholder='Filter partitions']", key)
+        return page.has(listed(key), patience=10)
+    return False
+
+
+def listed(key: str) -> str:
+    """A partition in an open list. What lies over the page is drawn in portals; the page below may show the
+    key too."""
+    return f"//*[contains(@class, '-portal')]//*[normalize-space(text())='{key}']"
 
 
 def from_launchpad(operator: Operator, job: str, key: str) -> None:
