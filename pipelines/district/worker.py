@@ -39,16 +39,20 @@ class RunRequest(Request):  # type: ignore[misc]
 
 
 class Listening(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Whether the worker takes messages. A connection to the broker begins with listening."""
+    """Whether the worker takes messages. It is said queue by queue, which Celery remembers when it has to
+    connect to the broker again, also in the middle of a run."""
 
     requires = frozenset({"celery.worker.consumer.tasks:Tasks"})
     consumer: Any = None
+    #: The queues that this worker takes runs of.
+    queues: tuple[str, ...] = ()
     #: The process that is at a run; None: we listen.
     at_work: int | None = None
 
     def start(self, parent: Any) -> None:
         """There is a connection."""
-        Listening.consumer, Listening.at_work = parent, None
+        Listening.consumer = parent
+        Listening.queues = Listening.queues or tuple(parent.app.amqp.queues.consume_from)
         self.looks = parent.timer.call_repeatedly(LOOK, self.resume)
 
     def stop(self, parent: Any) -> None:
@@ -60,9 +64,10 @@ class Listening(bootsteps.StartStopStep):  # type: ignore[misc]
         """Take no message while a process is there. Until the last one is acknowledged, the broker sends none
         either."""
         cls.at_work = pid
-        # Without a connection nobody listens, and the next one begins anew.
-        with suppress(*cls.consumer.connection_errors):
-            cls.consumer.task_consumer.cancel()
+        for queue in cls.queues:
+            # Without a connection nobody listens, and the next one begins without the queue.
+            with suppress(*cls.consumer.connection_errors):
+                cls.consumer.cancel_task_queue(queue)
 
     @classmethod
     def resume(cls) -> None:
@@ -73,7 +78,8 @@ class Listening(bootsteps.StartStopStep):  # type: ignore[misc]
         cls.consumer.pool.maintain_pool()
         if cls.at_work not in cls.consumer.pool.info["processes"]:
             with suppress(*cls.consumer.connection_errors):
-                cls.consumer.task_consumer.consume()
+                for queue in cls.queues:
+                    cls.consumer.add_task_queue(queue)
                 # Only now: what the broker refuses is tried again.
                 cls.at_work = None
 

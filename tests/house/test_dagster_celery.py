@@ -4,7 +4,9 @@ import inspect
 from types import SimpleNamespace
 from typing import Any
 
+from celery import Celery
 from celery.concurrency.prefork import TaskPool
+from celery.worker.consumer import Consumer
 from celery.worker.request import Request, create_request_cls
 from dagster_celery.launcher import CeleryRunLauncher
 from dagster_celery.tags import DAGSTER_CELERY_QUEUE_TAG, DAGSTER_CELERY_TASK_ID_TAG
@@ -38,6 +40,18 @@ def test_celery_leaves_alone_what_a_request_does_when_it_is_accepted() -> None:
     pool = SimpleNamespace(apply_async=None)
     made = create_request_cls(Own, task, pool, "", None, trace=print)
     assert made.on_accepted is Own.on_accepted, LOOK
+
+
+def test_queues_that_a_worker_has_left_are_left_by_its_next_connection_too() -> None:
+    """It is made with the queues that the application has selected."""
+    assert {"add_task_queue", "cancel_task_queue"} <= vars(Consumer).keys(), LOOK
+    with Celery(broker="memory://", set_as_current=False) as app:
+        queues = app.amqp.queues
+        queues.select(["load", "build"])
+        with app.connection() as connection:
+            for left, kept in (("load", {"build"}), ("build", set[str]())):
+                queues.deselect(left)
+                assert {queue.name for queue in app.amqp.TaskConsumer(connection).queues} == kept, LOOK
 
 
 def test_a_pool_says_which_processes_it_has_and_makes_new_ones_when_asked() -> None:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import dagster as dg
 import pytest
-from broker import broker, lose, waiting
+from broker import broker, is_connected_to, lose, lose_connections, waiting
 from held_job import held_job
 from postgres import Postgres, postgres
 from sqlalchemy import Engine, create_engine, text
@@ -142,6 +142,24 @@ def test_each_worker_takes_one_run_and_leaves_the_rest_to_whoever_is_free(distri
     district.wait(lambda: {district.status(run) for run in done} == {dg.DagsterRunStatus.SUCCESS}, "all end")
     assert [len(district.begun(run)) for run in done] == [1, 1, 1]
     district.wait(lambda: beats.all() == {}, "the last signs of life are forgotten")
+
+
+def test_a_worker_that_connects_again_in_the_middle_of_a_run_takes_no_second_one(district: District) -> None:
+    first = district.launch()
+    district.start_worker()
+    district.wait(lambda: district.begun(first), "it begins")
+    lose_connections(district.address)
+    district.wait(lambda: is_connected_to(district.address), "the worker is connected again")
+    second = district.launch()
+    time.sleep(1)
+    district.start_worker()
+    district.wait(lambda: district.begun(second), "the idle worker begins it, beside the one that is busy")
+    assert district.status(first) == dg.DagsterRunStatus.STARTED
+    third = district.launch()
+    (district.folder / "go").touch()
+    done = [first, second, third]
+    district.wait(lambda: {district.status(run) for run in done} == {dg.DagsterRunStatus.SUCCESS}, "all end")
+    assert [len(district.begun(run)) for run in done] == [1, 1, 1]
 
 
 def test_a_killed_worker_is_found_out_and_a_cancelled_run_ends(

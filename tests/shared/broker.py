@@ -44,6 +44,20 @@ def lose(address: str, queue: str) -> None:
         connection.default_channel.queue_purge(queue)
 
 
+def lose_connections(address: str) -> None:
+    """Have the broker end all connections to the virtual host, as it does when it stops."""
+    _control("close_all_connections", "--vhost", _virtual_host(address), "a test")
+
+
+def is_connected_to(address: str) -> bool:
+    """Whether anybody has a connection to the virtual host."""
+    return _virtual_host(address) in _control("list_connections", "--quiet", "vhost").splitlines()
+
+
+def _virtual_host(address: str) -> str:
+    return address.rpartition("/")[2]
+
+
 def _control(*arguments: str) -> str:
     command = ["rabbitmqctl", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
