@@ -1,9 +1,10 @@
 """How `make test` deals the tests to its three processes: two cores, and one that waits.
 
 A file is never divided: its tests share what is costly to make, such as a world or a browser. The files of
-tests/models count as one, since they share dbt's builds. What takes longest comes first, so that no
-process waits long for the other at the end; beside the models and the checks of `make test`, what mostly
-waits: for a disk, then for a browser. A fixture of scope `session` is made once in each process.
+tests/models count as one, since they share dbt's builds. One process takes the files that mostly wait, one
+after the other, so that not two wait at once while a core has nothing to do; the others take the rest, and
+all what is left in the end. What takes longest comes first, so that no process waits long for the others at
+the end. A fixture of scope `session` is made once in each process.
 """
 
 import gc
@@ -17,37 +18,56 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 from warehouse.publish import dbt_project
 from warehouse.publish.dbt_project import Build, alone, compiled
 
 UNDIVIDED = "tests/models/"
-# What takes longest, by the seconds of two busy cores: those in which it waits, for a disk, a kill or a
-# platform that is away, hold its process up too.
+# What mostly waits: for a browser, a kill, a second try, a platform or a server that is away.
+WAITING = (
+    "tests/pipelines/test_ui.py",
+    "tests/pipelines/test_write_commands.py",
+    "tests/pipelines/test_dataset_faults.py",
+    "tests/pipelines/test_pushes.py",
+    "tests/faults/",
+    "tests/pipelines/test_faults.py",
+    "tests/shards/",
+    "tests/pipelines/test_shared_workers.py",
+    "tests/reading/test_reading_faults.py",
+    "tests/pipelines/test_roster_warehouse.py",
+    "tests/notices/",
+    "tests/pipelines/test_doctor",
+    "tests/push/",
+    "tests/warehouse/test_object_store.py",
+    "tests/campus/test_client.py",
+)
+# What computes longest.
 LONGEST = (
     UNDIVIDED,
-    "tests/pipelines/test_ui.py",
-    "tests/faults/",
-    "tests/pipelines/test_write_commands.py",
-    "tests/pipelines/test_incremental.py",
-    "tests/pipelines/test_pushes.py",
-    "tests/pipelines/test_awkward_platform.py",
     "tests/pipelines/test_publishing.py",
+    "tests/pipelines/test_awkward_platform.py",
     "tests/pipelines/test_attendance.py",
-    "tests/pipelines/test_dataset_words.py",
-    "tests/pipelines/test_dataset_faults.py",
-    "tests/pipelines/test_semester_ids.py",
+    "tests/pipelines/test_incremental.py",
     "tests/pipelines/",
     "tests/warehouse/",
+    "tests/datasets/",
     "",
 )
 
 
 class ByFile(LoadFileScheduling):
-    """Deals out files, and UNDIVIDED as if it were one."""
+    """Deals out files, and UNDIVIDED as if it were one; to the first process what mostly waits."""
 
     def _split_scope(self, nodeid: str) -> str:
         return UNDIVIDED if nodeid.startswith(UNDIVIDED) else super()._split_scope(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        is_first = node is self.nodes[0]
+        due = next((file for file in self.workqueue if file.startswith(WAITING) == is_first), None)
+        if due is not None:
+            self.workqueue.move_to_end(due, last=False)
+        super()._assign_work_unit(node)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
@@ -74,7 +94,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _rank(item: pytest.Item) -> int:
-    return next(rank for rank, start in enumerate(LONGEST) if item.nodeid.startswith(start))
+    return next(rank for rank, start in enumerate(WAITING + LONGEST) if item.nodeid.startswith(start))
 
 
 @pytest.fixture(scope="session", autouse=True)
