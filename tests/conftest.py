@@ -2,8 +2,8 @@
 
 A file is never divided: its tests share what is costly to make, such as a world or a browser. The files of
 tests/models count as one, since they share dbt's builds. One process takes the files that mostly wait, one
-after the other, so that not two wait at once while a core has nothing to do; the others take the rest, and
-all what is left in the end. What takes longest comes first, so that no process waits long for the others at
+after the other: while two wait at once, a core has nothing to do. The others take the rest, and all three
+take what is left at the end. What takes longest comes first, so that no process waits long for the others at
 the end. A fixture of scope `session` is made once in each process.
 """
 
@@ -57,16 +57,16 @@ LONGEST = (
 
 
 class ByFile(LoadFileScheduling):
-    """Deals out files, and UNDIVIDED as if it were one; to the first process what mostly waits."""
+    """Deals out files, UNDIVIDED as if it were one. The first process gets those that mostly wait."""
 
     def _split_scope(self, nodeid: str) -> str:
         return UNDIVIDED if nodeid.startswith(UNDIVIDED) else super()._split_scope(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         is_first = node is self.nodes[0]
-        due = next((file for file in self.workqueue if file.startswith(WAITING) == is_first), None)
-        if due is not None:
-            self.workqueue.move_to_end(due, last=False)
+        next_file = next((file for file in self.workqueue if file.startswith(WAITING) == is_first), None)
+        if next_file is not None:
+            self.workqueue.move_to_end(next_file, last=False)
         super()._assign_work_unit(node)
 
 
@@ -78,14 +78,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is imported and collected stays until the end. The garbage collector need not look through it, as
-    it else does again and again: a twentieth of the CPU."""
+    """What is imported and collected stays until the end. The garbage collector would look through it again
+    and again: a twentieth of the CPU."""
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.enable()
         gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -39,8 +39,8 @@ class RunRequest(Request):  # type: ignore[misc]
 
 
 class Listening(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Whether the worker takes messages. It is said queue by queue, which Celery remembers when it has to
-    connect to the broker again, also in the middle of a run."""
+    """Whether the worker takes messages. It leaves and takes up its queues by name: Celery remembers that and
+    begins the next connection so, also in the middle of a run."""
 
     requires = frozenset({"celery.worker.consumer.tasks:Tasks"})
     consumer: Any = None

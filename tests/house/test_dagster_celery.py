@@ -43,15 +43,18 @@ def test_celery_leaves_alone_what_a_request_does_when_it_is_accepted() -> None:
 
 
 def test_queues_that_a_worker_has_left_are_left_by_its_next_connection_too() -> None:
-    """It is made with the queues that the application has selected."""
-    assert {"add_task_queue", "cancel_task_queue"} <= vars(Consumer).keys(), LOOK
-    with Celery(broker="memory://", set_as_current=False) as app:
-        queues = app.amqp.queues
-        queues.select(["load", "build"])
-        with app.connection() as connection:
-            for left, kept in (("load", {"build"}), ("build", set[str]())):
-                queues.deselect(left)
-                assert {queue.name for queue in app.amqp.TaskConsumer(connection).queues} == kept, LOOK
+    with Celery(broker="memory://", set_as_current=False) as app, app.connection() as connection:
+
+        def next_connection() -> set[str]:
+            return {queue.name for queue in app.amqp.TaskConsumer(connection).queues}
+
+        app.amqp.queues.select(["load", "build"])
+        worker = SimpleNamespace(app=app, task_consumer=app.amqp.TaskConsumer(connection))
+        for left, kept in (("load", {"build"}), ("build", set[str]())):
+            Consumer.cancel_task_queue(worker, left)
+            assert next_connection() == kept, LOOK
+        Consumer.add_task_queue(worker, "load")
+        assert worker.task_consumer.consuming_from("load") and next_connection() == {"load"}, LOOK
 
 
 def test_a_pool_says_which_processes_it_has_and_makes_new_ones_when_asked() -> None:

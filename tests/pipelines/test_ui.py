@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -80,6 +81,7 @@ def serving(command: list[str | Path], world: World) -> Iterator[str]:
         port = free.getsockname()[1]
     environment = {
         "PATH": os.environ["PATH"],
+        "TMPDIR": tempfile.gettempdir(),
         "CAMPUS_HOME": str(world.home),
         "CAMPUS_BASE_URL": world.platform.base_url,
         "CAMPUS_CLIENT_ID": world.platform.client_id,
@@ -266,13 +268,15 @@ def from_dialog(operator: Operator, path: str, key: str) -> None:
 
 
 def lists(page: Page, partitions: str, key: str) -> bool:
-    """Open a dialog's list of partitions; whether it shows the key and stays open."""
-    if not page.has(partitions, patience=10):
-        return False
-    with suppress(AssertionError):
-        page.click(partitions)
-        page.type("//input[@placeholder='Filter partitions']", key)
-        return page.has(listed(key), patience=10)
+    """Open a dialog's list of partitions; whether it shows the key."""
+    filter = "//input[@placeholder='Filter partitions']"
+    # What is there and then gone again, or covered.
+    with suppress(AssertionError, httpx.HTTPStatusError):
+        if page.has(partitions, patience=10):
+            page.click(partitions)
+            if page.has(filter, patience=10):
+                page.type(filter, key)
+                return page.has(listed(key), patience=10)
     return False
 
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import dagster as dg
 import pytest
-from broker import broker, is_connected_to, lose, lose_connections, waiting
+from broker import broker, connections, lose, lose_connections, waiting
 from held_job import held_job
 from postgres import Postgres, postgres
 from sqlalchemy import Engine, create_engine, text
@@ -148,10 +148,12 @@ def test_a_worker_that_connects_again_in_the_middle_of_a_run_takes_no_second_one
     first = district.launch()
     district.start_worker()
     district.wait(lambda: district.begun(first), "it begins")
+    lost = connections(district.address)
     lose_connections(district.address)
-    district.wait(lambda: is_connected_to(district.address), "the worker is connected again")
+    district.wait(lambda: connections(district.address) - lost, "the worker is connected again")
     second = district.launch()
     time.sleep(1)
+    assert waiting(district.address, "load") == 1 and not district.begun(second), "nobody has it yet"
     district.start_worker()
     district.wait(lambda: district.begun(second), "the idle worker begins it, beside the one that is busy")
     assert district.status(first) == dg.DagsterRunStatus.STARTED

@@ -49,9 +49,11 @@ def lose_connections(address: str) -> None:
     _control("close_all_connections", "--vhost", _virtual_host(address), "a test")
 
 
-def is_connected_to(address: str) -> bool:
-    """Whether anybody has a connection to the virtual host."""
-    return _virtual_host(address) in _control("list_connections", "--quiet", "vhost").splitlines()
+def connections(address: str) -> set[str]:
+    """The connections to the virtual host, by the broker's own names for them. One that it has ended counts
+    until its client has noticed."""
+    lines = map(str.split, _control("list_connections", "--quiet", "pid", "vhost").splitlines())
+    return {pid for pid, virtual_host in lines if virtual_host == _virtual_host(address)}
 
 
 def _virtual_host(address: str) -> str:
