@@ -21,12 +21,12 @@ test test-slow: export PYTHONDONTWRITEBYTECODE :=
 # The tests write a gigabyte of small files: to memory if eight are free there and TMPDIR names no other place.
 # They are removed at the end; a file that pytest runs by itself keeps what it wrote.
 FREE := { grep MemAvailable /proc/meminfo; df -k --output=target,avail /dev/shm; }
-MEMORY := $(shell test -w /dev/shm && $(FREE) | \
+MEMORY = $(shell test -w /dev/shm && $(FREE) | \
   awk '$$2 + 0 > 8000000 { enough++ } END { if (enough == 2) print "-p /dev/shm" }')
 # The checks run on one core: beside the tests, and what they found is told after them.
 test: setup
 	@TMPDIR=$$(mktemp -d $(if $(TMPDIR),,$(MEMORY))) || exit 1; export TMPDIR; \
-	trap 'rm -rf "$$TMPDIR"' EXIT; trap 'kill $$checks; exit 130' INT TERM; \
+	trap 'rm -rf "$$TMPDIR"' EXIT; trap 'kill $$checks 2>/dev/null; exit 130' INT TERM; \
 	$(MAKE) --no-print-directory check >$$TMPDIR/checks 2>&1 & checks=$$!; \
 	$(BIN)/pytest --numprocesses 3; tested=$$?; \
 	wait $$checks; checked=$$?; \
