@@ -44,8 +44,8 @@ def _read(path: Path) -> bytes:
         key = file.read()
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise PermissionError(
-            f"{path} must belong to the user that runs campus, with mode 600: somebody else could have read or "
-            f"replaced the key. Remove the file to have a new key made"
+            f"{path} must belong to the user that runs campus, with mode 600: somebody else could have read "
+            f"or replaced the key. Remove the file to have a new key made"
         )
     if len(key) != KEY_BYTES:
         raise PermissionError(f"{path} is not a key that campus made. Remove the file to have a new key made")
