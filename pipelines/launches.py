@@ -31,7 +31,10 @@ class NamedLaunches(dg.QueuedRunCoordinator):
     def submit_run(self, context: Any) -> dg.DagsterRun:
         """Queue a run."""
         run = context.dagster_run
-        self._instance.add_run_tags(run.run_id, launch_tags(run.tags) | self._counted(run.tags))
+        # Only a web server makes its request contexts of a request; the daemon has none.
+        by_request = context.workspace.source is not None
+        tags = launch_tags(run.tags, by_request=by_request) | self._counted(run.tags)
+        self._instance.add_run_tags(run.run_id, tags)
         return super().submit_run(context)
 
     def _counted(self, tags: Mapping[str, str]) -> dict[str, str]:
@@ -51,10 +54,12 @@ class NamedLaunches(dg.QueuedRunCoordinator):
         return made
 
 
-def launch_tags(tags: Mapping[str, str]) -> dict[str, str]:
-    """The tags of a run that is launched now, by those that Dagster gave it. One that is executed again has
-    the tags of the one before, whose process and end are not its own."""
-    return {LAUNCHER_TAG: _launcher(tags)} | {name: none for name, none in OF_ONE_RUN.items() if name in tags}
+def launch_tags(tags: Mapping[str, str], *, by_request: bool) -> dict[str, str]:
+    """The tags of a run that is launched now, by those that it has. by_request: a web server launches it for
+    somebody, who may have set any tag. One that is executed again has the tags of the one before, whose
+    process and end are not its own."""
+    launcher = _launcher(tags, by_request=by_request)
+    return {LAUNCHER_TAG: launcher} | {name: none for name, none in OF_ONE_RUN.items() if name in tags}
 
 
 def is_of_a_command(tags: Mapping[str, str]) -> bool:
@@ -62,11 +67,14 @@ def is_of_a_command(tags: Mapping[str, str]) -> bool:
     return tags.get(LAUNCHER_TAG, "").startswith(COMMAND)
 
 
-def _launcher(tags: Mapping[str, str]) -> str:
+def _launcher(tags: Mapping[str, str], *, by_request: bool) -> str:
     if "dagster/parent_run_id" in tags:
         return f"{A_PERSON}, as another try of {tags['dagster/parent_run_id'][:8]}"
+    # The tags of a backfill are a person's, too; the daemon adds its name to them.
     if "dagster/backfill" in tags:
         return f"{A_PERSON}, by the backfill {tags['dagster/backfill']}"
+    if by_request:
+        return A_PERSON
     if "dagster/schedule_name" in tags:
         return f"the schedule {tags['dagster/schedule_name']}"
     if "dagster/sensor_name" in tags:

@@ -1,6 +1,7 @@
 """A command that writes: known to others while it does, and what it leaves behind when it is interrupted."""
 
-import getpass
+import os
+import pwd
 import signal
 import socket
 from collections.abc import Iterator, Mapping
@@ -52,7 +53,13 @@ def looking(command: str) -> Mapping[str, str]:
 
 
 def _launcher(command: str, host: str) -> str:
-    return f"{command} of {getpass.getuser()} on {host}"
+    """Who runs the command, by the process itself: the environment may name anybody."""
+    user_id = os.getuid()
+    try:
+        user = pwd.getpwuid(user_id).pw_name
+    except KeyError:
+        user = f"user {user_id}"
+    return f"{command} of {user} on {host}, process {os.getpid()}"
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from socket import gethostname
+from types import SimpleNamespace
 
 import dagster as dg
 import pytest
@@ -33,16 +34,38 @@ def night() -> None: ...
     ],
 )
 def test_who_launched_a_run_follows_from_what_dagster_says(tags: dict[str, str], launcher: str) -> None:
-    assert launch_tags(tags) == {LAUNCHER_TAG: launcher}
-    assert not is_of_a_command(launch_tags(tags))
+    assert launch_tags(tags, by_request=False) == {LAUNCHER_TAG: launcher}
+    assert not is_of_a_command(launch_tags(tags, by_request=False))
+
+
+@pytest.mark.parametrize(
+    "name", ["dagster/schedule_name", "dagster/sensor_name", "dagster/tick", LAUNCHER_TAG]
+)
+def test_a_request_that_names_a_schedule_is_still_a_persons(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dg.QueuedRunCoordinator, "submit_run", lambda _self, context: context.dagster_run)
+    forged = {name: "campus sync of root on server", LAUNCHER_TAG: "campus sync of root on server"}
+    with dg.DagsterInstance.ephemeral() as instance:
+        instance.create_run_for_job(night, tags=forged)
+        [run] = instance.get_runs()
+        launches = NamedLaunches()
+        launches.register_instance(instance)
+        launches.submit_run(
+            SimpleNamespace(dagster_run=run, workspace=SimpleNamespace(source="a request"))  # type: ignore
+        )
+        [run] = instance.get_runs()
+    assert run.tags[LAUNCHER_TAG] == A_PERSON
 
 
 def test_another_try_of_a_command_has_a_process_of_its_own(tmp_path: Path) -> None:
     again = OF_A_COMMAND | {"dagster/parent_run_id": "0123456789"}
-    assert is_of_a_command(again) and not is_of_a_command(again | launch_tags(again))
+    assert is_of_a_command(again) and not is_of_a_command(again | launch_tags(again, by_request=True))
     under_way = dg.DagsterRunStatus.STARTED
     with dg.DagsterInstance.ephemeral() as instance:
-        tried = instance.create_run_for_job(night, tags=again | launch_tags(again), status=under_way)
+        tried = instance.create_run_for_job(
+            night, tags=again | launch_tags(again, by_request=True), status=under_way
+        )
         gone = instance.create_run_for_job(night, tags=OF_A_COMMAND, status=under_way)
         elsewhere = instance.create_run_for_job(night, tags={PROCESS_TAG: "other-1.json"}, status=under_way)
         watched = gone.tags | {TASK_TAG: "a task"}

@@ -77,7 +77,9 @@ def test_a_platform_that_goes_away_ends_the_night_of_a_school_with_one_step(alon
     run = alone.instance.get_run_by_id(ended.run_id)
     assert run is not None and is_halted(run.tags)
     # Somebody who has it executed again, once the platform answers, gives it the same tags.
-    assert not is_halted({**run.tags, **launch_tags({**run.tags, "dagster/parent_run_id": run.run_id})})
+    assert not is_halted(
+        {**run.tags, **launch_tags({**run.tags, "dagster/parent_run_id": run.run_id}, by_request=True)}
+    )
 
 
 def test_no_load_is_asked_for_after_the_discovery_of_a_command(tmp_path: Path) -> None:
