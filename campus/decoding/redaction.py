@@ -9,19 +9,22 @@ from campus.decoding.raw_json import UNFIT
 
 # National id numbers are stored only where a setting asks for them; a password is never read back.
 WITHHELD = frozenset({"idcard", "password"})
+#: In the place of a value that is not stored.
+MARK = "(withheld)"
 UNSTORABLE = b'"not stored: it may hold a withheld field and cannot be taken apart"'
 # A withheld name, or an escaped letter in which one may hide.
 MAY_WITHHOLD = re.compile(b"|".join([rb"\\u00[4-7]", *(name.encode() for name in sorted(WITHHELD))]))
 _LIST = msgspec.json.Decoder(list[Raw])
 
 
-def redacted(raw: bytes | Raw) -> bytes:
-    """JSON text as it came, without members that are never stored, at any depth."""
+def redacted(raw: bytes | Raw, *, named: bool = False) -> bytes:
+    """JSON text as it came, without members that are never stored, at any depth. named: with the names of
+    these members, and a mark in the place of each value."""
     text = bytes(raw)
     if not MAY_WITHHOLD.search(text):
         return text
     try:
-        return _without_withheld(text)
+        return _without_withheld(text, named)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return UNSTORABLE
 
@@ -37,16 +40,21 @@ def as_json(value: bytes | Raw) -> bytes:
     return text
 
 
-def _without_withheld(text: bytes) -> bytes:
+def _without_withheld(text: bytes, named: bool) -> bytes:
     match text[:1]:
         case b"{":
             members = msgspec.json.decode(text, type=dict[str, Raw])
-            kept = {name: _part(value) for name, value in members.items() if name not in WITHHELD}
+            kept = {
+                name: MARK if name in WITHHELD else _part(value, named)
+                for name, value in members.items()
+                if named or name not in WITHHELD
+            }
             return msgspec.json.encode(kept)
         case b"[":
-            return msgspec.json.encode([_part(item) for item in msgspec.json.decode(text, type=list[Raw])])
+            items = msgspec.json.decode(text, type=list[Raw])
+            return msgspec.json.encode([_part(item, named) for item in items])
     return text
 
 
-def _part(value: Raw) -> Raw:
-    return Raw(_without_withheld(bytes(value)))
+def _part(value: Raw, named: bool) -> Raw:
+    return Raw(_without_withheld(bytes(value), named))

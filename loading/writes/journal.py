@@ -180,10 +180,10 @@ def _target(write: Write) -> str:
 
 
 def _storable(content: Any) -> str | None:
-    """JSON without passwords and national id numbers."""
+    """JSON that names passwords and national id numbers, and does not tell them."""
     if content is None:
         return None
-    return redacted(msgspec.json.encode(content)).decode()
+    return redacted(msgspec.json.encode(content), named=True).decode()
 
 
 def _filed(row: dict[str, Any]) -> dict[str, Any]:
