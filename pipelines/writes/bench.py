@@ -10,9 +10,9 @@ from loading.commit import Loaded
 from loading.runtime import Runtime
 from loading.writes.journal import Errand
 from loading.writes.outcomes import RowOutcome, write_outcomes
+from loading.writes.roster.plan_file import PLANS
 from pipelines.settings import Settings
 from pipelines.writes.desk import Desk, open_desk
-from pipelines.writes.plans import FOLDER
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import batched
 
@@ -89,4 +89,4 @@ def unread(loaded: Iterable[Loaded]) -> list[str]:
 
 def results_path(settings: Settings, what: str) -> Path:
     """Where what became of each row is written."""
-    return settings.home / FOLDER / f"{what}-{now():%Y%m%d-%H%M%S}.result.csv"
+    return settings.home / PLANS / f"{what}-{now():%Y%m%d-%H%M%S}.result.csv"

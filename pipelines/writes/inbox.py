@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from loading.writes.roster.plan import digest
+from loading.writes.roster.plan_file import digest
 from loading.writes.table_file import READERS
 
 ROSTERS, ATTENDANCE, SWIPES = "rosters", "attendance", "swipes"

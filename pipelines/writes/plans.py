@@ -10,11 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from loading.writes.roster.plan import Plan, digest
+from loading.writes.roster.plan import Plan
+from loading.writes.roster.plan_file import PLANS, digest
 from pipelines.writes.inbox import ATTENDANCE, ROSTERS, SWIPES
 from warehouse.files import write_text
 
-FOLDER, NOTES = "plans", "arrived-*.json"
+NOTES = "arrived-*.json"
 #: Days for which it is told that rows of a file of marks or swipes were refused.
 TOLD_FOR = 7
 NOUNS = {ROSTERS: "roster", ATTENDANCE: "file of marks", SWIPES: "file of swipes"}
@@ -59,7 +60,7 @@ def forget(home: Path, note: Note) -> None:
 def _path(home: Path, note: Note) -> Path:
     # A roster takes the place of the one before; files of marks and swipes stand side by side.
     of_file = "" if note.kind == ROSTERS else f"-{digest(note.name.encode())[:8]}"
-    return home / FOLDER / f"arrived-{note.kind}-{note.school_id}{of_file}.json"
+    return home / PLANS / f"arrived-{note.kind}-{note.school_id}{of_file}.json"
 
 
 def note_of(school_id: int, plan: Plan, path: Path, *, waits: bool) -> Note | None:
@@ -88,7 +89,7 @@ def waits_no_more(home: Path, plan: Plan, path: Path, refused: int, results: Pat
 
 def notes(home: Path) -> Iterator[Note]:
     """All that is to be told, by school."""
-    for path in sorted((home / FOLDER).glob(NOTES)):
+    for path in sorted((home / PLANS).glob(NOTES)):
         note = msgspec.json.decode(path.read_bytes(), type=Note)
         if note.kind == ROSTERS or not _is_older(path, TOLD_FOR):
             yield note
@@ -96,7 +97,7 @@ def notes(home: Path) -> Iterator[Note]:
 
 def prune(home: Path, days: int) -> None:
     """Delete plans, results and notes that are so old: they are about children."""
-    for path in (home / FOLDER).glob("*"):
+    for path in (home / PLANS).glob("*"):
         if _is_older(path, days):
             path.unlink(missing_ok=True)
 

@@ -11,7 +11,8 @@ from msgspec import structs
 from loading.runtime import Runtime, told
 from loading.writes.outcomes import counted, in_words
 from loading.writes.roster.apply import Applied
-from loading.writes.roster.plan import FEW, Plan, load_plan
+from loading.writes.roster.plan import FEW, Plan
+from loading.writes.roster.plan_file import load_plan, plan_path
 from pipelines.settings import Settings, needs_school
 from pipelines.writes.bench import unread
 from pipelines.writes.desk import errand_of, open_desk
@@ -34,8 +35,8 @@ LOOK_AGAIN = "Whether some rows were written nobody knows: run apply_roster agai
 
 
 class PlanFile(dg.Config):
-    """A plan to carry out. plan: the path of its .json. despite_refused: however many rows of the roster are
-    refused."""
+    """A plan to carry out. plan: its name in the folder of plans. despite_refused: however many rows of the
+    roster are refused."""
 
     plan: str
     despite_refused: bool = False
@@ -72,7 +73,7 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
         if reason:
             context.log.info(f"{reason} To carry it out: campus roster apply {planned.path}")
         else:
-            _apply(context, settings, planned.path)
+            _apply(context, settings, planned.path.stem)
 
     @dg.job(
         name=PLAN_ROSTER,
@@ -90,12 +91,12 @@ def applying_job(settings: Settings) -> dg.JobDefinition:
 
     @dg.op(name="apply_one_roster", pool="platform", required_resource_keys={"campus"})
     def apply(context: dg.OpExecutionContext, config: PlanFile) -> None:
-        _apply(context, settings, Path(config.plan), despite_refused=config.despite_refused)
+        _apply(context, settings, config.plan, despite_refused=config.despite_refused)
 
     @dg.job(
         name=APPLY_ROSTER,
         executor_def=dg.in_process_executor,
-        description="Carry out a plan of a roster, and nothing else. The run of plan_roster tells its path.",
+        description="Carry out a plan of a roster, and nothing else. The run of plan_roster tells its name.",
     )
     def job() -> None:
         apply.alias(APPLY_ROSTER)()
@@ -121,26 +122,24 @@ async def _plan(
 
 
 def _apply(
-    context: dg.OpExecutionContext, settings: Settings, path: Path, *, despite_refused: bool = False
+    context: dg.OpExecutionContext, settings: Settings, name: str, *, despite_refused: bool = False
 ) -> None:
     """Carry out a plan, and tell what became of it. Raises dg.Failure where it did not come to its end."""
     runtime = told(context.resources.campus, context.log)
 
     async def work() -> Applied:
-        async with open_desk(
-            settings, runtime, errand_of(context.run.tags, path.stem, context.run_id)
-        ) as desk:
+        async with open_desk(settings, runtime, errand_of(context.run.tags, name, context.run_id)) as desk:
             applied, loaded = await apply_roster(
-                settings, runtime, desk, path, dry=False, despite_refused=despite_refused
+                settings, runtime, desk, name, dry=False, despite_refused=despite_refused
             )
         for line in unread(loaded):
             context.log.warning(line)
         return applied
 
     with failures_told(context):
-        school_id = load_plan(path).school_id
+        school_id = load_plan(settings.home, name).school_id
         applied = uvloop.run(work())
-    _show_applied(context, school_id, applied, results_path(path))
+    _show_applied(context, school_id, applied, results_path(plan_path(settings.home, name)))
 
 
 def reason_to_wait(plan: Plan, settings: Settings) -> str:
@@ -189,7 +188,7 @@ def _show_plan(context: dg.OpExecutionContext, planned: Planned) -> None:
                 "plan": dg.MetadataValue.path(planned.path),
                 "to carry it out": dg.MetadataValue.md(
                     f"`campus roster apply {planned.path}`, or the job `{APPLY_ROSTER}` with\n\n"
-                    f"```yaml\nops:\n  {APPLY_ROSTER}:\n    config:\n      plan: {planned.path}\n```"
+                    f"```yaml\nops:\n  {APPLY_ROSTER}:\n    config:\n      plan: {planned.path.stem}\n```"
                 ),
             },
         )

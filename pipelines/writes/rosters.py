@@ -1,7 +1,7 @@
 """Planning a roster and carrying out the plan, for the command and for the job alike."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -16,22 +16,15 @@ from loading.writes.reread import cause_of_writing
 from loading.writes.roster.apply import Applied, Applier, secrets_of
 from loading.writes.roster.fields import SECRET
 from loading.writes.roster.people import People
-from loading.writes.roster.plan import (
-    Plan,
-    PlanError,
-    Wishes,
-    digest,
-    load_plan,
-    make_plan,
-    save_plan,
-)
+from loading.writes.roster.plan import ARCHIVED, Plan, Wishes, make_plan
+from loading.writes.roster.plan_file import PlanError, digest, load_plan, plan_path, save_plan
 from loading.writes.roster.reread import reread_users
 from loading.writes.roster.rows import field_of, read_rows
 from loading.writes.table_file import READERS, TableError, TableFile, read_table, table_of
 from pipelines.settings import Settings
 from pipelines.writes.desk import Desk
 from pipelines.writes.plan_sheets import write_plan_sheets
-from pipelines.writes.plans import FOLDER, waits_no_more
+from pipelines.writes.plans import waits_no_more
 from warehouse.identifiers import relation
 from warehouse.load.load_log import now
 from warehouse.published.reading import opened as opened_published
@@ -79,31 +72,26 @@ async def plan_roster(
         source=source,
         sha256=sha256,
     )
-    path = plan_path(settings, school_id, made_at)
-    save_plan(plan, path)
+    path = save_plan(plan, settings.home, f"roster-{school_id}-{made_at:%Y%m%d-%H%M%S}")
     write_plan_sheets(plan, path.with_suffix(".xlsx"), settings.options.exports.language)
     return Planned(plan, path)
 
 
-def plan_path(settings: Settings, school_id: int, made_at: datetime) -> Path:
-    """Where a plan is kept."""
-    return settings.home / FOLDER / f"roster-{school_id}-{made_at:%Y%m%d-%H%M%S}.json"
-
-
 async def apply_roster(
-    settings: Settings, runtime: Runtime, desk: Desk, path: Path, *, dry: bool, despite_refused: bool = False
+    settings: Settings, runtime: Runtime, desk: Desk, name: str, *, dry: bool, despite_refused: bool = False
 ) -> tuple[Applied, list[Loaded]]:
-    """Carry out the plan of a file, and read again what it was about. What became of each row is in a file
+    """Carry out the plan of this name, and read again what it was about. What became of each row is in a file
     beside the plan. despite_refused: however many rows of the roster are refused.
 
-    Raises PlanError where the plan, or its roster, is not what it was, and CampusError and Halt where nothing
-    was begun."""
-    plan = load_plan(path)
+    Raises PlanError where the plan, or its roster, is not what it was, or a guard stops it, and CampusError
+    and Halt where nothing was begun."""
+    path, plan = plan_path(settings.home, name), load_plan(settings.home, name)
     options = settings.options.writes
-    _check(settings, plan, path, despite_refused=despite_refused)
+    _check(settings, plan, name, despite_refused=despite_refused)
     secrets = _secrets(settings, plan)
     fields = await FieldWriter(desk.client, desk.write, plan.school_id).fields()
     people = People(desk.client, plan.school_id, fields)
+    await _check_deletions(settings, plan, people)
     applier = Applier(
         plan,
         people,
@@ -136,21 +124,45 @@ def results_path(path: Path) -> Path:
     return path.with_suffix(".result.csv")
 
 
-def _check(settings: Settings, plan: Plan, path: Path, *, despite_refused: bool) -> None:
-    """Whether a plan may be carried out here. Raises PlanError."""
+def _check(settings: Settings, plan: Plan, name: str, *, despite_refused: bool) -> None:
+    """Whether a plan may be carried out here and now. Raises PlanError."""
     if settings.school_ids is not None and plan.school_id not in settings.school_ids:
-        raise PlanError(f"{path} is a plan for school {plan.school_id}, which is none of CAMPUS_SCHOOL_IDS")
+        raise PlanError(f"{name} is a plan for school {plan.school_id}, which is none of CAMPUS_SCHOOL_IDS")
     if plan.base_url != settings.base_url:
         raise PlanError(
-            f"{path} is a plan for the platform {plan.base_url}, and this home is of {settings.base_url}: "
+            f"{name} is a plan for the platform {plan.base_url}, and this home is of {settings.base_url}: "
             f"make a new plan"
         )
+    keep = settings.options.writes.keep_plans
+    if now() - datetime.fromisoformat(plan.made_at) > timedelta(days=keep):
+        raise PlanError(f"{name} was made more than {keep} days ago (writes.keep_plans): make a new plan")
     share = settings.options.writes.roster.max_refused_share
     if plan.refuses_more_than(share) and not despite_refused:
         raise PlanError(
             f"{len(plan.refused)} of {plan.rows} rows of the roster are refused, more than the share of "
             f"{share:.0%} that passes (writes.roster.max_refused_share): is it the right file? "
             f"--despite-refused applies the others"
+        )
+
+
+async def _check_deletions(settings: Settings, plan: Plan, people: People) -> None:
+    """Ask the guard on deletions again, by the users that the platform has now; who is gone already does not
+    count. Raises PlanError."""
+    deleted = {step.id for step in plan.of("delete")}
+    if not deleted:
+        return
+    roles = plan.managed.keys() | {step.role for step in plan.steps}
+    managed = [
+        person
+        for person in await people.everybody()
+        if person["outer_id"] and person["role"] in roles and person["status"] != ARCHIVED
+    ]
+    share = settings.options.writes.roster.max_deleted_share
+    count = sum(person["id"] in deleted for person in managed)
+    if count > max(settings.options.safety.vanished_handful, share * len(managed)):
+        raise PlanError(
+            f"the plan would delete {count} of {len(managed)} users, more than the share of {share:.0%} that "
+            f"passes (writes.roster.max_deleted_share): nothing was written"
         )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import dagster as dg
 
 from campus.http.errors import CampusError, Halt
-from loading.writes.roster.plan import PlanError
+from loading.writes.roster.plan_file import PlanError
 from loading.writes.table_file import TableError
 from pipelines.launches import FINAL_TAG
 from pipelines.notices.notice import THEIR_WORDS
@@ -47,7 +47,7 @@ def failures_told(context: dg.OpExecutionContext) -> Iterator[None]:
     except PlanError as error:
         final(context)
         raise _failure(error, str(error)) from None
-    except (SettingsError, Halt) as error:
+    except (SettingsError, Halt, PermissionError) as error:
         raise _failure(error, str(error)) from None
     except CampusError as error:
         # What the platform says in its own words may name a child.

@@ -10,7 +10,7 @@ from loading.writes import swipes as offline
 from loading.writes.outbox import Swipe, opened
 from loading.writes.outcomes import RowOutcome
 from loading.writes.reread import cause_of_writing, reread_sessions, sessions_of_swipes
-from loading.writes.roster.plan import digest
+from loading.writes.roster.plan_file import digest
 from loading.writes.table_file import read_table
 from pipelines.writes.bench import Bench, Done
 from warehouse.load.load_log import now

@@ -306,7 +306,7 @@ def test_a_plan_waits_for_a_person_who_applies_it_in_the_ui(town: World, tmp_pat
     assert "The plan of the roster r10.csv of school 101 waits (1 to change, 2 to create)" in to_do
 
     job = build_definitions(settings).resolve_job_def(APPLY_ROSTER)
-    config = {"ops": {APPLY_ROSTER: {"config": {"plan": plan["plan"]}}}}
+    config = {"ops": {APPLY_ROSTER: {"config": {"plan": Path(plan["plan"]).stem}}}}
     applied = job.execute_in_process(
         run_config=config, instance=town.instance, tags={LAUNCHER_TAG: "a person in the UI"}
     )
@@ -337,7 +337,7 @@ def test_a_plan_that_could_not_be_carried_out_to_its_end_waits(town: World, tmp_
         town.platform.set_faults()
     [to_do] = waiting(settings)
     assert "The plan of the roster r25.csv of school 101 waits (1 to create)" in to_do
-    plan = to_do.split()[-1]
+    plan = Path(to_do.split()[-1]).stem
     job = build_definitions(settings).resolve_job_def(APPLY_ROSTER)
     config = {"ops": {APPLY_ROSTER: {"config": {"plan": plan}}}}
     tags = {LAUNCHER_TAG: "a person in the UI"}

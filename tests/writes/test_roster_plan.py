@@ -1,10 +1,8 @@
 """The plan of a roster: what it compares, what it refuses, and that carrying it out gives the roster."""
 
 import datetime as dt
-import json
 from collections.abc import Mapping
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,16 +12,7 @@ from rosters import SCHOOL, pupil, table
 
 from campus.contracts.v1_people import UserField
 from loading.writes.roster.fields import GUARDIAN, STUDENT, TEACHER, same
-from loading.writes.roster.plan import (
-    Plan,
-    PlanError,
-    Step,
-    Wishes,
-    digest,
-    load_plan,
-    make_plan,
-    save_plan,
-)
+from loading.writes.roster.plan import Plan, Step, Wishes, make_plan
 from loading.writes.roster.rows import Reading, read_rows
 
 FIELDS = {
@@ -326,48 +315,6 @@ def test_the_archived_are_found_and_stay_archived_unless_the_roster_says_otherwi
     assert (step.before, step.after) == ({"status": 2}, {"status": 1})
 
 
-def test_a_plan_comes_back_from_its_file_and_by_its_workbooks_name(tmp_path: Path) -> None:
-    made = plan([pupil(1), pupil(2, phone="138"), pupil(3, name="")], [person(2), person(4)], delete=True)
-    path = tmp_path / "plans" / "roster.json"
-    save_plan(made, path)
-    assert load_plan(path) == load_plan(path.with_suffix(".xlsx")) == made
-    assert path.stat().st_mode & 0o077 == 0
-
-
-@pytest.mark.parametrize(("old", "new"), [("新生1", "王二"), ('"create"', '"delete"'), ("\n ", "\n  ")])
-def test_a_plan_that_was_edited_is_not_applied(tmp_path: Path, old: str, new: str) -> None:
-    path = tmp_path / "roster.json"
-    save_plan(plan([pupil(1)], []), path)
-    content = path.read_text()
-    assert old in content
-    path.write_text(content.replace(old, new, 1))
-    with pytest.raises(PlanError, match="was edited: make a new plan"):
-        load_plan(path)
-
-
-def _of_version(path: Path, version: int, **more: Any) -> None:
-    content = json.dumps({"version": version, **more})
-    path.write_text(f'{{"digest": "{digest(content.encode())}", "plan": {content}}}')
-
-
-def test_a_plan_of_another_version_is_not_applied(tmp_path: Path) -> None:
-    _of_version(tmp_path / "roster.json", 2, something="else")
-    with pytest.raises(PlanError, match="of another version of campus: make a new one"):
-        load_plan(tmp_path / "roster.json")
-
-
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b'{"digest": 1, "plan": {}}', b"usin,name"])
-def test_what_is_no_plan_is_said_to_be_none(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "roster.json").write_bytes(content)
-    with pytest.raises(PlanError, match="is no plan: campus roster plan makes one"):
-        load_plan(tmp_path / "roster.json")
-
-
-def test_a_plan_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match="cannot be read: No such file"):
-        load_plan(tmp_path / "roster.json")
-
-
 class Platform:
     """A platform that holds users and what it promises of them: ids and numbers are unique."""
 
@@ -459,8 +406,3 @@ def test_carried_out_often_enough_a_roster_is_what_the_platform_has(
             if row["student_outer_id"]:
                 assert held["role"] == GUARDIAN
                 assert held["student_id"] == platform.of("new-1", STUDENT)["id"]
-
-
-def test_a_roster_is_no_plan(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match=r"roster\.csv is no plan: campus roster plan makes one"):
-        load_plan(tmp_path / "roster.csv")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -378,46 +376,3 @@ def _gone(one: Person) -> Gone:
 
 def _told(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
-
-
-class PlanError(Exception):
-    """A plan that cannot be used; the message says why and what to do."""
-
-
-class _Versioned(msgspec.Struct):
-    """What plans of all versions have."""
-
-    version: int
-
-
-def save_plan(plan: Plan, path: Path) -> None:
-    """Write a plan, for this user alone. A digest of it shows whether it was edited."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch(mode=0o600)
-    content = msgspec.json.format(msgspec.json.encode(plan), indent=1)
-    path.write_bytes(msgspec.json.encode({"digest": digest(content), "plan": msgspec.Raw(content)}))
-
-
-def load_plan(path: Path) -> Plan:
-    """The plan of a file, or of the .json beside its workbook. Raises PlanError."""
-    if path.suffix.lower() not in (".json", ".xlsx"):
-        raise PlanError(f"{path} is no plan: campus roster plan makes one")
-    path = path.with_suffix(".json")
-    try:
-        held = msgspec.json.decode(path.read_bytes(), type=dict[str, msgspec.Raw])
-        content, told = bytes(held["plan"]), msgspec.json.decode(held["digest"], type=str)
-        if digest(content) != told:
-            raise PlanError(f"{path} was edited: make a new plan, of a roster that says what is meant")
-        version = msgspec.json.decode(content, type=_Versioned).version
-        if version != VERSION:
-            raise PlanError(f"{path} is a plan of another version of campus: make a new one")
-        return msgspec.json.decode(content, type=Plan)
-    except OSError as error:
-        raise PlanError(f"{path} cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, msgspec.ValidationError, KeyError, UnicodeDecodeError):
-        raise PlanError(f"{path} is no plan: campus roster plan makes one") from None
-
-
-def digest(content: bytes) -> str:
-    """What a plan, or a roster's file, is known by."""
-    return hashlib.sha256(content).hexdigest()

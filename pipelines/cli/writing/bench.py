@@ -9,7 +9,7 @@ from campus.http.errors import CampusError, Halt
 from campus.registry import SCHOOLS
 from loading.tables import TABLES
 from loading.writes.outcomes import counted, in_words
-from loading.writes.roster.plan import PlanError
+from loading.writes.roster.plan_file import PlanError
 from loading.writes.table_file import TableError
 from pipelines.cli.display import USAGE, complain, console, progress
 from pipelines.cli.session import looking, session

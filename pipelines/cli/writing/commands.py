@@ -52,14 +52,15 @@ def plan_roster(source: str, school: int | None, delete: bool, link_by_usin: boo
 
 
 @roster.command("apply", epilog=example("roster apply data/plans/roster-101-20261123-081500.json"))
-@click.argument("plan", type=FILE)
+@click.argument("plan")
 @click.option(
     "--despite-refused", is_flag=True, help="Apply it however many rows of the roster the plan refuses."
 )
 @_DRY
 @_BUILD
-def apply_roster(plan: Path, dry: bool, build: bool, despite_refused: bool) -> None:
-    """Carry out a plan, and nothing else; run it again where it was interrupted."""
+def apply_roster(plan: str, dry: bool, build: bool, despite_refused: bool) -> None:
+    """Carry out PLAN, a name or a path in $CAMPUS_HOME/plans, and nothing else; run it again where it was
+    interrupted."""
     settings = given()
     from pipelines.cli.writing.roster import run_apply
 

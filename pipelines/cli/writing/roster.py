@@ -1,8 +1,7 @@
 """`campus roster plan` and `campus roster apply`."""
 
-from pathlib import Path
-
-from loading.writes.roster.plan import Plan, PlanError, load_plan
+from loading.writes.roster.plan import Plan
+from loading.writes.roster.plan_file import PlanError, load_plan, plan_name, plan_path
 from pipelines.cli.display import USAGE, complain, console, show
 from pipelines.cli.writing.bench import run_writing
 from pipelines.settings import Settings
@@ -46,30 +45,31 @@ def run_plan(
 
 
 def run_apply(
-    settings: Settings, path: Path, *, dry: bool, build: bool, despite_refused: bool = False
+    settings: Settings, given: str, *, dry: bool, build: bool, despite_refused: bool = False
 ) -> int:
-    """Carry out a plan. The exit status."""
+    """Carry out the plan of this name, or of this path in the home's folder of plans. The exit status."""
     try:
-        plan = load_plan(path)
+        name = plan_name(settings.home, given)
+        plan = load_plan(settings.home, name)
     except PlanError as error:
         complain(error)
         return USAGE
 
     async def work(bench: Bench) -> Done:
         applied, loaded = await apply_roster(
-            settings, bench.runtime, bench.desk, path, dry=dry, despite_refused=despite_refused
+            settings, bench.runtime, bench.desk, name, dry=dry, despite_refused=despite_refused
         )
         return Done(applied.outcomes, loaded, applied.stopped)
 
     return run_writing(
         settings,
         "campus roster apply",
-        path.stem,
+        name,
         plan.school_id,
         work,
         dry=dry,
         build=build,
-        results=results_path(path),
+        results=results_path(plan_path(settings.home, name)),
     )
 
 
