@@ -1,6 +1,7 @@
 """What campus.yaml may say, section by section; docs/campus.yaml is its annotated sample."""
 
 import datetime as dt
+from ipaddress import ip_address
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +14,7 @@ from pydantic import (
     PlainValidator,
     StringConstraints,
     field_validator,
+    model_validator,
 )
 
 from campus.attendance.calendar import WeekCondition
@@ -27,6 +29,14 @@ from exports.tables import SCHEMAS
 from loading.pushes.names import PUSHABLE, PushSettings
 from loading.writes.roster.fields import SECRET, STANDARD
 from loading.writes.roster.rows import Reading
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, a name or an address, is this machine."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 class Section(BaseModel):
@@ -454,6 +464,12 @@ class MailOptions(Section):
     user: str | None = Field(None, description="Who logs in; null: nobody does")
     sender: str = Field(description="The address that mails come from")
     to: tuple[str, ...] = Field(min_length=1, description="The addresses that they go to")
+
+    @model_validator(mode="after")
+    def _encrypted_login(self) -> "MailOptions":
+        if self.user and self.security == "none" and not is_loopback(self.host):
+            raise ValueError("with security: none nobody logs in: the password would be readable on the way")
+        return self
 
 
 #: What a webhook takes.

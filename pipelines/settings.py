@@ -16,8 +16,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, YamlCo
 
 from campus.selections import nearest
 from loading.reports.stems import sharing
-from pipelines.environment import PREFIX, dotenv_files, mistakes
-from pipelines.options import Options, Section
+from pipelines.environment import PREFIX, dotenv_files, mistakes, not_ones_own
+from pipelines.options import Options, Section, is_loopback
 from warehouse.published.shards import Published, Shards
 from warehouse.stores import checked, is_remote
 
@@ -58,6 +58,7 @@ class Settings(BaseSettings):
     reports: Names = ()
     keep_id_numbers: bool = False
     allow_writes: bool = False
+    allow_http: bool = False
     push_token: SecretStr | None = None
     push_tokens: SecretStr | None = None
     notify_url: SecretStr | None = None
@@ -144,7 +145,7 @@ class Settings(BaseSettings):
             raise ValueError("expected the address of a Redis, redis://:PASSWORD@HOST:6379/0")
         return url
 
-    @field_validator("keep_id_numbers", "allow_writes", mode="before")
+    @field_validator("keep_id_numbers", "allow_writes", "allow_http", mode="before")
     @classmethod
     def _empty_is_no(cls, value: Any) -> Any:
         return False if value == "" else value
@@ -296,6 +297,7 @@ def load_settings() -> Settings:
         )
         if settings.base_url and not settings.embedded and value is None
     ]
+    problems += _unencrypted(settings)
     problems += [
         f"CAMPUS_HOME in {file} names another folder: set it in the environment, or where the command runs"
         for file in files
@@ -314,6 +316,21 @@ def load_settings() -> Settings:
             ]
         )
     return settings.model_copy(update={"options": options})
+
+
+def _unencrypted(settings: Settings) -> list[str]:
+    """What would send secrets, and data about children, over plain http; nothing within this machine."""
+    addresses = {
+        "CAMPUS_BASE_URL": settings.base_url,
+        "CAMPUS_NOTIFY_URL": settings.notify_url and settings.notify_url.get_secret_value(),
+    }
+    return [
+        f"{name} begins with http://: whoever is on the way reads the secret. Use https://, or set "
+        f"CAMPUS_ALLOW_HTTP=true where the way is safe, such as within one network of a school"
+        for name, address in addresses.items()
+        if address and address.startswith("http://") and not is_loopback(_host(address) or "")
+        if not settings.allow_http
+    ]
 
 
 def needs_platform(settings: Settings) -> None:
@@ -374,6 +391,8 @@ def _load_options(settings: Settings) -> Options:
         if settings.config:
             raise SettingsError([f"CAMPUS_CONFIG names {path}, and there is no such file"])
         return Options()
+    if problem := not_ones_own(path):
+        raise SettingsError([problem])
     try:
         return Options.model_validate(CampusYaml(path)())
     except ValidationError as error:

@@ -142,7 +142,8 @@ def test_loads_are_counted_by_their_platform_and_builds_by_their_queue(home: Pat
         for job in (load, build):
             run_id = instance.create_run_for_job(job, tags=job.tags).run_id
             show_on_timeline(instance, run_id)
-            coordinator.submit_run(SimpleNamespace(dagster_run=instance.get_run_by_id(run_id)))
+            run, daemon = instance.get_run_by_id(run_id), SimpleNamespace(source=None)
+            coordinator.submit_run(SimpleNamespace(dagster_run=run, workspace=daemon))
             found = instance.get_run_by_id(run_id)
             assert found is not None
             tags[job.name] = (found.tags.get(PLATFORM_TAG), found.tags.get(QUEUE_TAG, LOAD))

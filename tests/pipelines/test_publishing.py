@@ -130,7 +130,7 @@ def test_raw_has_each_resource_with_the_interfaces_names_and_comments(published:
 
 
 def test_the_file_is_read_only_and_a_copy_opens_anywhere(published: World, tmp_path: Path) -> None:
-    assert stat.S_IMODE(published.settings.published.stat().st_mode) == 0o444
+    assert stat.S_IMODE(published.settings.published.stat().st_mode) == 0o440
     copy = tmp_path / "copy.duckdb"
     shutil.copyfile(published.settings.published, copy)
     count_all = (

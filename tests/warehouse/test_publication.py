@@ -131,7 +131,7 @@ def test_generations_are_kept_and_pruned(lake: Lake, tmp_path: Path) -> None:
         assert f"{published_at:%Y%m%dT%H%M%S.%f}" == name == kept.name
     counts = [ask(kept.path, "SELECT count(*) FROM raw.marks") for kept in generations(tmp_path)]
     assert counts == [[(4,)], [(3,)], [(2,)]]
-    assert stat.S_IMODE((tmp_path / "campus.duckdb").stat().st_mode) == 0o444
+    assert stat.S_IMODE((tmp_path / "campus.duckdb").stat().st_mode) == 0o440
     assert list((tmp_path / "build").iterdir()) == []
 
 

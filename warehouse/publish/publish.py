@@ -87,7 +87,7 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
     published_at = now()
     name = published_at.strftime(NAME)
     sealed(path, name, published_at, models_version)
-    path.chmod(0o444)
+    path.chmod(0o440)
     flush(path)
     generation = Generation(name, folder / f"{name}.duckdb")
     os.link(path, generation.path)

@@ -115,7 +115,7 @@ def put(shards: Shards, file: Path, name: str) -> None:
         return
     target = Path(shards.root) / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    file.chmod(0o444)
+    file.chmod(0o440)
     shutil.move(file, target)
     flush(target)
     flush(target.parent)

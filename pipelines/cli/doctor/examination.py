@@ -7,6 +7,7 @@ from dataclasses import replace
 from campus.http.client import Client
 from campus.http.errors import Halt
 from pipelines.cli.display import console
+from pipelines.cli.doctor.files import examine_files
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
@@ -52,7 +53,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
         check_home(settings)
     except SettingsError as error:
         yield Finding(False, f"{error}.")
-    for finding in examine_services(settings):
+    for finding in (*examine_files(settings), *examine_services(settings)):
         yield finding
     store = examine_store(settings)
     if store is not None:
