@@ -5,6 +5,7 @@ The forms are those of the services' own documentation: WeCom and DingTalk take 
 generic form is for anything else: any 2xx is well."""
 
 import smtplib
+import ssl
 from collections.abc import Callable, Mapping
 from email.message import EmailMessage
 from typing import Any
@@ -52,11 +53,8 @@ def mail(options: MailOptions, password: str | None, notice: Notice) -> None:
     message = EmailMessage()
     message["Subject"], message["From"], message["To"] = notice.title, options.sender, ", ".join(options.to)
     message.set_content("\n\n".join(notice.lines))
-    kind = smtplib.SMTP_SSL if options.security == "tls" else smtplib.SMTP
     try:
-        with kind(options.host, options.port, timeout=SECONDS) as server:
-            if options.security == "starttls":
-                server.starttls()
+        with _connected(options) as server:
             if options.user:
                 server.login(options.user, password or "")
             server.send_message(message)
@@ -64,6 +62,23 @@ def mail(options: MailOptions, password: str | None, notice: Notice) -> None:
         raise NotSent(
             f"{options.host}:{options.port} does not take the mail: {_first_line(error)}"
         ) from error
+
+
+def _connected(options: MailOptions) -> smtplib.SMTP:
+    """A connection to the mail server, encrypted as the options say, with its certificate verified.
+
+    Raises OSError and smtplib.SMTPException, also where the server offers no encryption."""
+    trusted = ssl.create_default_context()
+    if options.security == "tls":
+        return smtplib.SMTP_SSL(options.host, options.port, timeout=SECONDS, context=trusted)
+    server = smtplib.SMTP(options.host, options.port, timeout=SECONDS)
+    if options.security == "starttls":
+        try:
+            server.starttls(context=trusted)
+        except BaseException:
+            server.close()
+            raise
+    return server
 
 
 def _said(answer: httpx.Response) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 import json
 import socketserver
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 
@@ -42,10 +45,18 @@ def webhook() -> Iterator[Webhook]:
 
 
 @contextmanager
-def mail_server(mails: list[str]) -> Iterator[int]:
-    """An SMTP server without encryption or login; its port. `mails` takes what comes."""
+def mail_server(mails: list[str], certificate: Path | None = None) -> Iterator[int]:
+    """An SMTP server without encryption, or with it from the first byte on with this certificate and its key
+    in one file; its port. `mails` takes what comes."""
 
     class Handler(socketserver.StreamRequestHandler):
+        def setup(self) -> None:
+            if certificate is not None:
+                context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+                context.load_cert_chain(certificate)
+                self.request = context.wrap_socket(self.request, server_side=True)
+            super().setup()
+
         def handle(self) -> None:
             self._say("220 here")
             while line := self.rfile.readline():
@@ -63,6 +74,18 @@ def mail_server(mails: list[str]) -> Iterator[int]:
 
     with _served(socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)) as port:
         yield port
+
+
+def certificate_of(host: str, folder: Path) -> Path:
+    """A new certificate for a host, signed by itself, with its key, in one file."""
+    file = folder / f"{host}.pem"
+    command = (
+        f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN={host} "
+        f"-addext subjectAltName=DNS:{host} -keyout {file} -out {file}.crt"
+    )
+    subprocess.run(command.split(), check=True, capture_output=True)
+    file.write_text(file.read_text() + Path(f"{file}.crt").read_text())
+    return file
 
 
 @contextmanager

@@ -12,12 +12,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 from pydantic import SecretStr
-from receivers import Webhook, mail_server, webhook
+from receivers import Webhook, certificate_of, mail_server, webhook
 
 from loading.outage import NOTE
 from pipelines.cli.notifying import NOBODY, run_notify
 from pipelines.notices.automation import MORNING, STATUS, morning_definitions
-from pipelines.notices.channels import FORMS, NotSent, post
+from pipelines.notices.channels import FORMS, NotSent, mail, post
 from pipelines.notices.notice import LONGEST_LINE, MOST_REASONS, TOLD, Notice, due_notice, remember
 from pipelines.options import Form, MailOptions, NotifyOptions, Options
 from pipelines.settings import Settings
@@ -198,6 +198,38 @@ def test_the_command_tells_over_every_channel_and_once(
     assert message["To"] == "it@example.org" and message["Subject"].endswith("1 thing to do")
     assert message.get_content().strip() == NOTHING_LOADED
     assert json.loads((tmp_path / TOLD).read_text())["to_do"] == [NOTHING_LOADED]
+
+
+def test_a_server_that_offers_no_encryption_gets_no_mail() -> None:
+    mails: list[str] = []
+    with mail_server(mails) as port:
+        to = MailOptions(host="127.0.0.1", port=port, user="it", sender="a@b.example", to=("c@d.example",))
+        with pytest.raises(NotSent, match="STARTTLS"):
+            mail(to, "pa55", NOTICE_OF)
+    assert mails == []
+
+
+def test_a_server_whose_certificate_is_not_trusted_gets_no_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, other = certificate_of("localhost", tmp_path), certificate_of("other.example", tmp_path)
+    for certificate, trusted, problem in (
+        (own, None, "certificate verify failed"),
+        (other, other, "not valid for"),
+        (own, own, ""),
+    ):
+        mails: list[str] = []
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted or tmp_path / "none"))
+        with mail_server(mails, certificate) as port:
+            to = MailOptions(
+                host="localhost", port=port, security="tls", sender="a@b.example", to=("c@d.example",)
+            )
+            if problem:
+                with pytest.raises(NotSent, match=problem):
+                    mail(to, None, NOTICE_OF)
+            else:
+                mail(to, None, NOTICE_OF)
+        assert bool(mails) == (not problem)
 
 
 def test_a_mail_server_that_is_away_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
