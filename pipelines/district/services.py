@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from pipelines.district.config import BROKER_URL, RESULT_URL
 from pipelines.instance import POSTGRES_URL
 from pipelines.settings import Settings
+from pipelines.shared.addresses import without_secrets
 from pipelines.shared.database import engine_of
 
 #: Seconds that an answer may take.
@@ -40,7 +41,8 @@ class Service:
             self.ask(address)
         except TROUBLE as error:
             name = self.variable
-            why = " ".join(str(getattr(error, "orig", None) or error).split()).replace(address, name)
+            words = str(getattr(error, "orig", None) or error).replace(address, name)
+            why = " ".join(without_secrets(words, address).split())
             return f"{name} names a server that does not answer ({why}): start it, or mend {name}."
         return None
 
