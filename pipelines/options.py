@@ -432,6 +432,9 @@ class InboxOptions(Section):
         le=1,
         description="Share of the users of a role that a plan may make or change without a person",
     )
+    keep_days: float = Field(
+        30, gt=0, description="Days for which files that need nothing more are kept in done"
+    )
 
 
 class WriteOptions(Section):

@@ -1,18 +1,35 @@
-"""A table that people keep in a file: CSV, xlsx or Parquet, as rows of text with the line that each is on."""
+"""A table that people keep in a file: CSV, xlsx or Parquet, as rows of text with the line that each is on.
+
+Anybody may have made the file: its size is limited before it is read, and so is what it unpacks to. A file
+that has to be unpacked is read by a process of its own (table_process.py) with limits of time and memory.
+"""
 
 import csv
 import datetime as dt
 import io
+import os
+import stat
+import subprocess
+import sys
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+#: What the roster of a school with 100,000 users needs, and a good deal more.
+MOST_BYTES = 20_000_000
+MOST_UNPACKED = 200_000_000
+MOST_ROWS = 200_000
+MOST_COLUMNS = 200
+#: Seconds that a file may take to be read.
+SECONDS = 60
 
 #: What a Chinese spreadsheet program writes where it does not write UTF-8.
 ENCODINGS = ("utf-8-sig", "gb18030")
@@ -62,25 +79,111 @@ class TableFile:
     rows: tuple[TableRow, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A file as it was read, once. `path`: for messages."""
+
+    path: Path
+    content: bytes
+
+
+class TooLarge(Exception):
+    """A file has more than a limit allows; the message says of what."""
+
+
 def read_table(path: Path) -> TableFile:
     """Read a file by its ending: .csv (or .txt, .tsv), .xlsx (its first sheet) or .parquet.
 
     Raises TableError."""
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        raise TableError(f"{path}: expected a file that ends with .csv, .xlsx or .parquet")
+    return table_in(read_file(path))
+
+
+def read_file(path: Path) -> FileContent:
+    """The content of a regular file that is not longer than MOST_BYTES. Raises TableError."""
     try:
-        return table_of(reader(path), str(path))
+        # Without O_NONBLOCK a FIFO would be waited for.
+        return content_of(os.open(path, os.O_RDONLY | os.O_NONBLOCK), path)
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def content_of(descriptor: int, path: Path) -> FileContent:
+    """The content of an open file, which is closed. Raises TableError, and OSError."""
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise TableError(f"{path} is no regular file")
+        content = b"" if found.st_size > MOST_BYTES else file.read(MOST_BYTES + 1)
+    if found.st_size > MOST_BYTES or len(content) > MOST_BYTES:
+        raise TableError(f"{path} has more than {MOST_BYTES // 1_000_000} MB: is it the right file?")
+    return FileContent(path, content)
+
+
+def table_in(file: FileContent) -> TableFile:
+    """The table of a file, by its ending. Raises TableError."""
+    path, ending = file.path, file.path.suffix.lower()
+    if ending not in READERS:
+        raise TableError(f"{path}: expected a file that ends with .csv, .xlsx or .parquet")
+    try:
+        return table_of(_unpacked(file) if ending in PACKED else lines_of(ending, file.content), str(path))
+    except TooLarge as limit:
+        raise TableError(f"{path} has more than {limit}: is it the right file?") from None
+    except UnicodeDecodeError:
+        raise TableError(f"{path} is neither UTF-8 nor GB18030: save it as CSV UTF-8") from None
     except DAMAGED:
-        raise TableError(f"{path} is damaged, or no {path.suffix} file: save it again") from None
+        raise TableError(f"{path} is damaged, or no {ending} file: save it again") from None
 
 
-def table_of(lines: Iterator[tuple[int, Sequence[Any]]], name: str) -> TableFile:
+def lines_of(ending: str, content: bytes) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a file that have a cell with text, and the first one, with their numbers.
+
+    Raises TooLarge, and DAMAGED."""
+    count = 0
+    for number, cells in READERS[ending](content):
+        if len(cells) > MOST_COLUMNS and any(cell_text(cell) for cell in cells[MOST_COLUMNS:]):
+            raise TooLarge(f"{MOST_COLUMNS} columns")
+        texts = [cell_text(cell) for cell in cells[:MOST_COLUMNS]]
+        if any(texts) or number == 1:
+            count += 1
+            if count > MOST_ROWS:
+                raise TooLarge(f"{MOST_ROWS:,} rows")
+            yield number, texts
+
+
+def _unpacked(file: FileContent) -> Iterator[tuple[int, list[str]]]:
+    """The same of a file that is packed, read by a process of its own.
+
+    Raises TooLarge and TableError, and ValueError where the file is damaged."""
+    ending = file.path.suffix.lower()
+    # -P: a module of the folder where this runs is not taken for one of ours.
+    command = [sys.executable, "-P", "-m", "loading.writes.table_process", ending]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CAMPUS_")}
+    try:
+        done = subprocess.run(
+            command, input=file.content, capture_output=True, timeout=SECONDS, env=environment, check=False
+        )
+    except subprocess.TimeoutExpired:
+        done = None
+    if done is None or done.returncode < 0:
+        raise TableError(
+            f"{file.path} takes more than {SECONDS} s, or too much memory, to read: save it as CSV"
+        )
+    if done.returncode == TOO_LARGE:
+        raise TooLarge(done.stdout.decode())
+    if done.returncode != 0:
+        raise ValueError("the process could not read it")
+    yield from msgspec.msgpack.decode(done.stdout, type=list[tuple[int, list[str]]])
+
+
+#: The exit status of the process that reads a packed file, where a limit ends it; the limit is on its output.
+TOO_LARGE = 3
+
+
+def table_of(lines: Iterable[tuple[int, Sequence[Any]]], name: str) -> TableFile:
     """A table of its lines, of which the first has the names. name: of the table, for messages.
 
     Raises TableError."""
+    lines = iter(lines)
     _, header = next(lines, (1, ()))
     columns = [cell_text(cell) for cell in header]
     while columns and not columns[-1]:
@@ -123,8 +226,8 @@ def cell_text(value: Any) -> str:
     return unicodedata.normalize("NFC", str(value)).strip()
 
 
-def _csv(path: Path) -> Iterator[tuple[int, Sequence[Any]]]:
-    text = _decoded(path)
+def _csv(content: bytes) -> Iterator[tuple[int, Sequence[Any]]]:
+    text = _decoded(content)
     first = text.partition("\n")[0]
     reader = csv.reader(io.StringIO(text), delimiter=max(SEPARATORS, key=first.count), strict=True)
     begins = 1
@@ -134,34 +237,45 @@ def _csv(path: Path) -> Iterator[tuple[int, Sequence[Any]]]:
         begins = reader.line_num + 1
 
 
-def _decoded(path: Path) -> str:
-    content = path.read_bytes()
-    for encoding in ENCODINGS:
-        try:
-            return content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    raise TableError(f"{path} is neither UTF-8 nor GB18030: save it as CSV UTF-8")
+def _decoded(content: bytes) -> str:
+    first, second = ENCODINGS
+    try:
+        return content.decode(first)
+    except UnicodeDecodeError:
+        return content.decode(second)
 
 
-def _xlsx(path: Path) -> Iterator[tuple[int, Sequence[Any]]]:
+def _xlsx(content: bytes) -> Iterator[tuple[int, Sequence[Any]]]:
     # Nothing else needs it, and the settings name columns of files whatever is run.
     import openpyxl  # type: ignore[import-untyped]
     from openpyxl.utils.exceptions import InvalidFileException  # type: ignore[import-untyped]
 
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        if sum(part.file_size for part in packed.infolist()) > MOST_UNPACKED:
+            raise TooLarge(f"{MOST_UNPACKED // 1_000_000} MB when it is unpacked")
     try:
         # Formulas as the values that the file has of them.
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
     except InvalidFileException as error:
         raise ValueError(str(error)) from error
     try:
-        yield from enumerate(book.worksheets[0].iter_rows(values_only=True), 1)
+        sheet = book.worksheets[0]
+        # A sheet may declare more cells than it has: 1.7 kB took twelve CPU minutes.
+        sheet.reset_dimensions()
+        yield from enumerate(sheet.iter_rows(values_only=True), 1)
     finally:
         book.close()
 
 
-def _parquet(path: Path) -> Iterator[tuple[int, Sequence[Any]]]:
-    file = pq.ParquetFile(path)
+def _parquet(content: bytes) -> Iterator[tuple[int, Sequence[Any]]]:
+    file = pq.ParquetFile(pa.BufferReader(content))
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    if sum(group.total_byte_size for group in groups) > MOST_UNPACKED:
+        raise TooLarge(f"{MOST_UNPACKED // 1_000_000} MB when it is unpacked")
+    if file.metadata.num_columns > MOST_COLUMNS:
+        raise TooLarge(f"{MOST_COLUMNS} columns")
+    if file.metadata.num_rows > MOST_ROWS:
+        raise TooLarge(f"{MOST_ROWS:,} rows")
     yield 1, file.schema_arrow.names
     line = 2
     for batch in file.iter_batches():
@@ -172,3 +286,5 @@ def _parquet(path: Path) -> Iterator[tuple[int, Sequence[Any]]]:
 
 #: By the ending of a file.
 READERS = {".csv": _csv, ".txt": _csv, ".tsv": _csv, ".xlsx": _xlsx, ".parquet": _parquet}
+#: Of these a small file may unpack to anything.
+PACKED = frozenset({".xlsx", ".parquet"})

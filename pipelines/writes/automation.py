@@ -15,13 +15,12 @@ from pipelines.writes.file_jobs import FILE_JOBS, SEND_SWIPES, file_job
 from pipelines.writes.inbox import (
     AGAIN_AFTER,
     ROSTERS,
-    Arrived,
-    Asked,
-    arrived,
+    Request,
     cursor_of,
     memory_of,
     to_read,
 )
+from pipelines.writes.inbox_files import Arrived, arrived, remove_done
 from pipelines.writes.roster_jobs import ASSETS, PLAN_ROSTER, applying_job, planning_job
 from pipelines.writes.runs import FILE_TAG
 
@@ -66,32 +65,33 @@ def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.Se
         memory, warn = memory_of(context.cursor), context.log.warning
         try:
             found = arrived(folder, kind, settings.school_ids, warn)
+            remove_done(folder, kind, settings.options.writes.inbox.keep_days)
         except OSError as error:
             yield dg.SkipReason(f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}.")
             return
-        due = to_read(kind, found, memory, lambda asked: _has_ended(context.instance, asked), warn)
+        due = to_read(kind, found, memory, lambda request: _has_ended(context.instance, request), warn)
         context.update_cursor(cursor_of(memory))
         for one in due:
-            yield _request(one, job, memory.asked[one.path])
+            yield _run_request(one, job, memory.requests[one.path])
         if not due:
             yield dg.SkipReason(f"No new file is in {folder}.")
 
     return sensor
 
 
-def _request(one: Arrived, job: str, asked: Asked) -> dg.RunRequest:
-    config = {"school_id": one.school_id, "file": one.path, "content": asked.content}
+def _run_request(file: Arrived, job: str, request: Request) -> dg.RunRequest:
+    config = {"school_id": file.school_id, "file": file.name, "stamp": request.stamp}
     return dg.RunRequest(
-        run_key=f"{asked.key}|{asked.times}",
+        run_key=f"{request.key}|{request.times}",
         run_config={"ops": {job: {"config": config}}},
-        tags={FILE_TAG: asked.key, **PRIORITY},
+        tags={FILE_TAG: request.key, **PRIORITY},
     )
 
 
-def _has_ended(instance: dg.DagsterInstance, asked: Asked) -> bool | None:
+def _has_ended(instance: dg.DagsterInstance, request: Request) -> bool | None:
     """Whether the last run for a file was enough for it: it went well, or failed by what is in the file.
     None: it has not ended."""
-    last = next(iter(instance.get_runs(dg.RunsFilter(tags={FILE_TAG: asked.key}), limit=1)), None)
+    last = next(iter(instance.get_runs(dg.RunsFilter(tags={FILE_TAG: request.key}), limit=1)), None)
     if last is None or not last.is_finished:
         return None
     return last.is_success or bool(last.tags.get(FINAL_TAG))

@@ -10,6 +10,7 @@ import uvloop
 
 from loading.runtime import told
 from loading.writes.outcomes import counted, in_words
+from loading.writes.table_file import FileContent
 from pipelines.notices.notice import THEIR_WORDS
 from pipelines.settings import Settings, needs_school
 from pipelines.writes.bench import Done, Work, carried_out, results_path, unread
@@ -20,8 +21,9 @@ from pipelines.writes.plans import Note, forget, leave_note, prune
 from pipelines.writes.runs import (
     ArrivedFile,
     failures_told,
+    file_of_run,
     final,
-    is_as_it_was,
+    put_away,
     told_of,
 )
 from pipelines.writes.swiping import hand_over, send_swipes
@@ -37,17 +39,17 @@ class FileJob:
     job: str
     step: str
     asset: dg.AssetSpec
-    work: Callable[[Settings, ArrivedFile], Work]
+    work: Callable[[Settings, int, FileContent | None], Work]
     description: str
 
 
-def _marks(_settings: Settings, asked: ArrivedFile) -> Work:
-    return partial(write_marks, file=Path(asked.file))
+def _marks(_settings: Settings, _school_id: int, file: FileContent | None) -> Work:
+    assert file is not None
+    return partial(write_marks, file=file)
 
 
-def _swipes(settings: Settings, asked: ArrivedFile) -> Work:
-    file = Path(asked.file) if asked.file else None
-    return partial(send_swipes, handover=hand_over(settings.home, file, asked.school_id, dry=False))
+def _swipes(settings: Settings, school_id: int, file: FileContent | None) -> Work:
+    return partial(send_swipes, handover=hand_over(settings.home, file, school_id, dry=False))
 
 
 def _asset(kind: str, description: str) -> dg.AssetSpec:
@@ -79,12 +81,16 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
     @dg.op(name=one.step, pool="platform", required_resource_keys={"campus"})
     def step(context: dg.OpExecutionContext, config: ArrivedFile) -> None:
         prune(settings.home, settings.options.writes.keep_plans)
-        if not is_as_it_was(config):
-            context.log.info(f"{config.file} has changed since: the next look asks for it.")
-            return
         results = results_path(settings, f"{kind}-{config.school_id}-{context.run_id[:8]}")
         try:
-            done = _carried_out(context, settings, kind, config, results)
+            with failures_told(context):
+                needs_school(settings, config.school_id)
+                # Swipes that wait in the outbox are sent without a file.
+                waits_only = kind == SWIPES and not config.file
+                arrived = None if waits_only else file_of_run(context, settings, kind, config)
+                if arrived is None and not waits_only:
+                    return
+                done = _carried_out(context, settings, kind, config, arrived and arrived[0], results)
         except dg.Failure as failure:
             _note(settings, kind, config, results, problem=told_of(failure))
             raise
@@ -93,6 +99,9 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
         # Of swipes that wait `campus status` tells by itself.
         told_problem = "" if kind == SWIPES else problem.partition(THEIR_WORDS)[0]
         _note(settings, kind, config, results, problem=told_problem, refused=refused)
+        if arrived is not None and (kind == SWIPES or not problem):
+            # Swipes are in the outbox, whatever becomes of them.
+            put_away(context, settings, kind, arrived[1])
         if problem:
             raise dg.Failure(problem, allow_retries=False)
 
@@ -104,17 +113,21 @@ def file_job(settings: Settings, kind: str) -> dg.JobDefinition:
 
 
 def _carried_out(
-    context: dg.OpExecutionContext, settings: Settings, kind: str, config: ArrivedFile, results: Path
+    context: dg.OpExecutionContext,
+    settings: Settings,
+    kind: str,
+    config: ArrivedFile,
+    file: FileContent | None,
+    results: Path,
 ) -> Done:
     runtime = told(context.resources.campus, context.log)
-    with failures_told(context):
-        needs_school(settings, config.school_id)
-        errand = errand_of(context.run.tags, config.file or "the outbox", context.run_id)
-        work = FILE_JOBS[kind].work(settings, config)
-        if kind == SWIPES:
-            # From now on they are in the outbox, and sent from there.
-            final(context)
-        return uvloop.run(carried_out(settings, runtime, errand, config.school_id, work, results=results))
+    source = str(file.path) if file else "the outbox"
+    work = FILE_JOBS[kind].work(settings, config.school_id, file)
+    if kind == SWIPES:
+        # From now on they are in the outbox, and sent from there.
+        final(context)
+    errand = errand_of(context.run.tags, source, context.run_id)
+    return uvloop.run(carried_out(settings, runtime, errand, config.school_id, work, results=results))
 
 
 def _note(
@@ -127,7 +140,7 @@ def _note(
     refused: int = 0,
 ) -> None:
     """Note what a file needs of a person; what waits in the outbox is told for itself."""
-    note = Note(kind, config.school_id, Path(config.file).name, str(results), "", refused, problem)
+    note = Note(kind, config.school_id, config.file, str(results), "", refused, problem)
     if refused or (problem and config.file):
         leave_note(settings.home, note)
     else:

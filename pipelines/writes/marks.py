@@ -1,12 +1,10 @@
 """The marks of a file, written to the platform and read again."""
 
-from pathlib import Path
-
 from loading.commit import Loaded
 from loading.writes.lessons import Known, plan_marks
 from loading.writes.marking import Marking
 from loading.writes.reread import cause_of_writing, reread_sessions
-from loading.writes.table_file import read_table
+from loading.writes.table_file import FileContent, table_in
 from loading.writes.unfinished import opened
 from pipelines.writes.bench import Bench, Done
 
@@ -16,11 +14,11 @@ FORGETS = (
 )
 
 
-async def write_marks(bench: Bench, file: Path) -> Done:
+async def write_marks(bench: Bench, file: FileContent) -> Done:
     """Write the marks of a file. Raises TableError."""
     runtime, desk = bench.runtime, bench.desk
     known = Known(runtime.lake, bench.school_id, runtime.attendance)
-    planned = plan_marks(read_table(file), known, str(file))
+    planned = plan_marks(table_in(file), known, str(file.path))
     told = bench.settings.options.writes.whole_lessons
     with opened(bench.settings.home) as unfinished:
         marking = Marking(desk.client, desk.write, known, unfinished, told)

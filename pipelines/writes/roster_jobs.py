@@ -12,14 +12,22 @@ from loading.runtime import Runtime, told
 from loading.writes.outcomes import counted, in_words
 from loading.writes.roster.apply import Applied
 from loading.writes.roster.plan import FEW, Plan
-from loading.writes.roster.plan_file import load_plan, plan_path
+from loading.writes.roster.plan_file import digest, load_plan, plan_path
+from loading.writes.table_file import FileContent, table_in
 from pipelines.settings import Settings, needs_school
 from pipelines.writes.bench import unread
 from pipelines.writes.desk import errand_of, open_desk
 from pipelines.writes.inbox import ROSTERS
 from pipelines.writes.plans import Note, forget, leave_note, note_of, prune
-from pipelines.writes.rosters import Planned, apply_roster, plan_roster, results_path
-from pipelines.writes.runs import ArrivedFile, failures_told, is_as_it_was, told_of
+from pipelines.writes.rosters import (
+    Planned,
+    Roster,
+    apply_roster,
+    plan_roster,
+    put_roster_away,
+    results_path,
+)
+from pipelines.writes.runs import ArrivedFile, failures_told, file_of_run, put_away, told_of
 
 PLAN_ROSTER, APPLY_ROSTER = "plan_roster", "apply_roster"
 #: What the UI shows the counts of: a plan, and what became of it.
@@ -49,15 +57,15 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
     # A step's definition may not have the name of a job; in the run it has.
     @dg.op(name="plan_one_roster", pool="platform", required_resource_keys={"campus"})
     def plan(context: dg.OpExecutionContext, config: ArrivedFile) -> None:
-        if not is_as_it_was(config):
-            context.log.info(f"{config.file} has changed since: the next look asks for it.")
-            return
         runtime = told(context.resources.campus, context.log)
-        about = Note(ROSTERS, config.school_id, Path(config.file).name)
+        about = Note(ROSTERS, config.school_id, config.file)
         try:
             with failures_told(context):
                 needs_school(settings, config.school_id)
-                planned = uvloop.run(_plan(context, settings, runtime, config))
+                arrived = file_of_run(context, settings, ROSTERS, config)
+                if arrived is None:
+                    return
+                planned = uvloop.run(_plan(context, settings, runtime, config.school_id, arrived[0]))
         except dg.Failure as failure:
             leave_note(settings.home, structs.replace(about, problem=told_of(failure)))
             raise
@@ -72,6 +80,8 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
             forget(settings.home, about)
         if reason:
             context.log.info(f"{reason} To carry it out: campus roster apply {planned.path}")
+            if not planned.plan.steps:
+                put_away(context, settings, ROSTERS, arrived[1])
         else:
             _apply(context, settings, planned.path.stem)
 
@@ -105,17 +115,16 @@ def applying_job(settings: Settings) -> dg.JobDefinition:
 
 
 async def _plan(
-    context: dg.OpExecutionContext, settings: Settings, runtime: Runtime, asked: ArrivedFile
+    context: dg.OpExecutionContext, settings: Settings, runtime: Runtime, school_id: int, file: FileContent
 ) -> Planned:
     inbox = settings.options.writes.inbox
-    async with open_desk(
-        settings, runtime, errand_of(context.run.tags, asked.file, context.run_id), dry=True
-    ) as desk:
+    errand = errand_of(context.run.tags, str(file.path), context.run_id)
+    async with open_desk(settings, runtime, errand, dry=True) as desk:
         return await plan_roster(
             settings,
             desk,
-            asked.school_id,
-            asked.file,
+            school_id,
+            Roster(str(file.path), table_in(file), digest(file.content)),
             delete=inbox.delete,
             link_by_usin=inbox.link_by_usin,
         )
@@ -137,8 +146,11 @@ def _apply(
         return applied
 
     with failures_told(context):
-        school_id = load_plan(settings.home, name).school_id
+        plan = load_plan(settings.home, name)
+        school_id = plan.school_id
         applied = uvloop.run(work())
+    if applied.is_complete and (problem := put_roster_away(settings, plan)):
+        context.log.warning(problem)
     _show_applied(context, school_id, applied, results_path(plan_path(settings.home, name)))
 
 

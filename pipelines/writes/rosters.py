@@ -20,9 +20,11 @@ from loading.writes.roster.plan import ARCHIVED, Plan, Wishes, make_plan
 from loading.writes.roster.plan_file import PlanError, digest, load_plan, plan_path, save_plan
 from loading.writes.roster.reread import reread_users
 from loading.writes.roster.rows import field_of, read_rows
-from loading.writes.table_file import READERS, TableError, TableFile, read_table, table_of
+from loading.writes.table_file import READERS, TableError, TableFile, read_file, table_in, table_of
 from pipelines.settings import Settings
 from pipelines.writes.desk import Desk
+from pipelines.writes.inbox import ROSTERS
+from pipelines.writes.inbox_files import arrived, move_to_done, read_arrived
 from pipelines.writes.plan_sheets import write_plan_sheets
 from pipelines.writes.plans import waits_no_more
 from warehouse.identifiers import relation
@@ -41,18 +43,26 @@ class Planned:
     path: Path
 
 
-async def plan_roster(
-    settings: Settings, desk: Desk, school_id: int, source: str, *, delete: bool, link_by_usin: bool
-) -> Planned:
-    """Plan a roster, the file or the table `source`, and write the plan and its workbook.
+@dataclass(frozen=True)
+class Roster:
+    """A roster as it was read, once. `source`: its file, or the table of the warehouse. `sha256`: of the
+    file; empty for a table."""
 
-    Raises TableError and the client's errors."""
-    table, sha256 = _read(settings, source)
+    source: str
+    table: TableFile
+    sha256: str
+
+
+async def plan_roster(
+    settings: Settings, desk: Desk, school_id: int, roster: Roster, *, delete: bool, link_by_usin: bool
+) -> Planned:
+    """Plan a roster, and write the plan and its workbook. Raises the client's errors."""
     writer = FieldWriter(desk.client, desk.write, school_id)
     fields = await writer.fields()
     people = People(desk.client, school_id, fields)
     options = settings.options.writes.roster
-    rows, refused = read_rows(table, school_id, {name for name, _ in fields}, options.reading, source)
+    names = {name for name, _ in fields}
+    rows, refused = read_rows(roster.table, school_id, names, options.reading, roster.source)
     wishes = Wishes(
         delete,
         link_by_usin,
@@ -69,8 +79,8 @@ async def plan_roster(
         base_url=settings.base_url or "",
         school_id=school_id,
         made_at=f"{made_at:%Y-%m-%d %H:%M:%S}",
-        source=source,
-        sha256=sha256,
+        source=roster.source,
+        sha256=roster.sha256,
     )
     path = save_plan(plan, settings.home, f"roster-{school_id}-{made_at:%Y%m%d-%H%M%S}")
     write_plan_sheets(plan, path.with_suffix(".xlsx"), settings.options.exports.language)
@@ -106,9 +116,9 @@ async def apply_roster(
     if dry:
         return applied, []
     write_outcomes(results_path(path), applied.outcomes)
-    counts = counted(applied.outcomes)
-    if not (applied.stopped or counts["waiting"] or counts["unconfirmed"]):
-        waits_no_more(settings.home, plan, path, counts["refused"], results_path(path))
+    if applied.is_complete:
+        refused = counted(applied.outcomes)["refused"]
+        waits_no_more(settings.home, plan, path, refused, results_path(path))
     if applied.away or not applied.concerned:
         return applied, []
     loader = Loader(runtime, desk.client, cause_of_writing(desk.errand.run_id), {})
@@ -166,18 +176,37 @@ async def _check_deletions(settings: Settings, plan: Plan, people: People) -> No
         )
 
 
-def _read(settings: Settings, source: str) -> tuple[TableFile, str]:
-    """A roster, and the digest of its file; empty for a table of the warehouse."""
+def read_roster(settings: Settings, source: str) -> Roster:
+    """Read a roster, the file or the table of the warehouse `source`. Raises TableError."""
     path = Path(source)
     if path.exists() or path.suffix.lower() in READERS:
-        return read_table(path), digest(path.read_bytes())
+        file = read_file(path)
+        return Roster(source, table_in(file), digest(file.content))
     table, told = _of_warehouse(settings, source), settings.options.writes.roster.columns
     secret = [column for column in table.columns if field_of(column, told) in SECRET]
     if secret:
         raise TableError(
             f"{source}: {', '.join(secret)} is taken from a file alone, never from the warehouse"
         )
-    return table, ""
+    return Roster(source, table, "")
+
+
+def put_roster_away(settings: Settings, plan: Plan) -> str:
+    """Move the roster of a plan that came to its end to `done`, where it arrived in the folder, and those
+    that it superseded. What stands in the way, in words; empty: nothing."""
+    folder, source = settings.options.writes.inbox.folder, Path(plan.source)
+    if folder is None or source.parent != folder / str(plan.school_id) / ROSTERS:
+        return ""
+    try:
+        file, found = read_arrived(folder, ROSTERS, plan.school_id, source.name)
+        if digest(file.content) != plan.sha256:
+            return ""
+        for other in arrived(folder, ROSTERS, [plan.school_id], lambda _line: None):
+            if other.changed <= found.changed:
+                move_to_done(folder, ROSTERS, other)
+    except (TableError, OSError) as error:
+        return f"{plan.source} cannot be moved to done: {error}"
+    return ""
 
 
 def _of_warehouse(settings: Settings, source: str) -> TableFile:
@@ -198,9 +227,10 @@ def _secrets(settings: Settings, plan: Plan) -> dict[int, dict[str, str]]:
     """Passwords and national id numbers for the plan's steps, from the roster itself."""
     if not any(step.secret for step in plan.steps):
         return {}
-    table, sha256 = _read(settings, plan.source)
-    if sha256 != plan.sha256:
+    file = read_file(Path(plan.source))
+    if digest(file.content) != plan.sha256:
         raise PlanError(f"{plan.source} has changed since the plan was made of it: make a new plan")
+    table = table_in(file)
     told = settings.options.writes.roster.columns
     lines = {
         row.line: {field_of(column, told): cell for column, cell in row.cells.items()} for row in table.rows

@@ -2,36 +2,71 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import dagster as dg
 
 from campus.http.errors import CampusError, Halt
-from loading.writes.roster.plan_file import PlanError
-from loading.writes.table_file import TableError
+from loading.writes.roster.plan_file import PlanError, digest
+from loading.writes.table_file import FileContent, TableError
 from pipelines.launches import FINAL_TAG
 from pipelines.notices.notice import THEIR_WORDS
-from pipelines.settings import SettingsError
-from pipelines.writes.inbox import content_of
+from pipelines.settings import Settings, SettingsError
+from pipelines.writes.inbox_files import Arrived, move_to_done, read_arrived
+from pipelines.writes.plans import notes
 
-#: On a run: the file that it reads.
-FILE_TAG = "campus/file"
+#: On a run: what the runs for a file are known by; the file that it reads, and its content.
+FILE_TAG, PATH_TAG, CONTENT_TAG = "campus/file", "campus/path", "campus/content"
 #: In a failure: what may be told to anybody.
 TOLD = "told"
 
 
 class ArrivedFile(dg.Config):
-    """A file that arrived. file: its path. content: what it was known by when the run was asked for; empty:
-    whatever it has."""
+    """A file that arrived. file: its name in the school's folder of the job's kind. stamp: what it was known
+    by when the run was requested; empty: whatever it is."""
 
     school_id: int
     file: str = ""
-    content: str = ""
+    stamp: str = ""
 
 
-def is_as_it_was(asked: ArrivedFile) -> bool:
-    """Whether a file is the one that the run was asked for: it may be copied anew just now."""
-    return not asked.content or content_of(Path(asked.file)) == asked.content
+def file_of_run(
+    context: dg.OpExecutionContext, settings: Settings, kind: str, config: ArrivedFile
+) -> tuple[FileContent, Arrived] | None:
+    """The file of a run, read once; None: it has changed since the run was requested, or its content was read
+    before.
+
+    Raises TableError where the file cannot be read, and SettingsError where no folder is looked at."""
+    folder = settings.options.writes.inbox.folder
+    if folder is None:
+        raise SettingsError(["writes.inbox.folder is not set: no file arrives"])
+    file, found = read_arrived(folder, kind, config.school_id, config.file)
+    if config.stamp and config.stamp != found.stamp:
+        context.log.info(f"{file.path} has changed since: the next look requests another run.")
+        return None
+    tags = {PATH_TAG: str(file.path), CONTENT_TAG: digest(file.content)[:32]}
+    if _last_content(context.instance, tags[PATH_TAG]) == tags[CONTENT_TAG]:
+        context.log.info(f"{file.path} has the content that was read last, and is left alone.")
+        if not any(note.counts and note.school_id == config.school_id for note in notes(settings.home)):
+            put_away(context, settings, kind, found)
+        return None
+    context.instance.add_run_tags(context.run_id, tags)
+    return file, found
+
+
+def put_away(context: dg.OpExecutionContext, settings: Settings, kind: str, file: Arrived) -> None:
+    """Move a file that needs nothing more to `done`; where the folder can only be read it stays."""
+    folder = settings.options.writes.inbox.folder
+    assert folder is not None
+    try:
+        move_to_done(folder, kind, file)
+    except OSError as error:
+        context.log.warning(f"{file.path} cannot be moved to done: {error.strerror}. Remove it by hand.")
+
+
+def _last_content(instance: dg.DagsterInstance, path: str) -> str | None:
+    """The content of this path that was read last; None: there was none, or its run was not enough for it."""
+    last = next(iter(instance.get_runs(dg.RunsFilter(tags={PATH_TAG: path}), limit=1)), None)
+    return last.tags[CONTENT_TAG] if last is not None and last.is_success else None
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Swipes: from a file into the outbox, which needs nothing else, and from there to the platform."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from loading.writes.outbox import Swipe, opened
 from loading.writes.outcomes import RowOutcome
 from loading.writes.reread import cause_of_writing, reread_sessions, sessions_of_swipes
 from loading.writes.roster.plan_file import digest
-from loading.writes.table_file import read_table
+from loading.writes.table_file import FileContent, table_in
 from pipelines.writes.bench import Bench, Done
 from warehouse.load.load_log import now
 
@@ -28,13 +27,13 @@ class Handover:
     others: tuple[RowOutcome, ...] = ()
 
 
-def hand_over(home: Path, file: Path | None, school_id: int, *, dry: bool) -> Handover:
+def hand_over(home: Path, file: FileContent | None, school_id: int, *, dry: bool) -> Handover:
     """Put the swipes of a file into the outbox. dry: read it, and keep nothing. Raises TableError."""
     if file is None:
         return Handover("")
-    name = _name_of(file)
-    table = read_table(file)
-    swipes, others = offline.plan_swipes(table, school_id, str(file), name)
+    # Another file may have its name tomorrow.
+    name = f"{file.path.name} of {now():%Y-%m-%d %H:%M:%S}, {digest(file.content)[:8]}"
+    swipes, others = offline.plan_swipes(table_in(file), school_id, str(file.path), name)
     if not dry:
         with opened(home) as outbox:
             sent = outbox.add(swipes)
@@ -71,10 +70,3 @@ def not_sent(home: Path, school_id: int, handover: Handover, why: str) -> Done:
     with opened(home) as outbox:
         outcomes = offline.outcomes_of(outbox, school_id, offline.Sent(), handover.name)
     return Done([*handover.others, *outcomes], problem=f"{why}. {KEPT}")
-
-
-def _name_of(file: Path) -> str:
-    """What a file is known by that is handed over now: another one may have its name tomorrow."""
-    with suppress(OSError):
-        return f"{file.name} of {now():%Y-%m-%d %H:%M:%S}, {digest(file.read_bytes())[:8]}"
-    return file.name

@@ -11,6 +11,7 @@ import pytest
 from world import EARLY, World, world
 
 from loading.writes.roster.plan import Plan, Step
+from loading.writes.table_file import TableError
 from pipelines.definitions import build_definitions
 from pipelines.launches import FINAL_TAG, LAUNCHER_TAG
 from pipelines.options import InboxOptions, Options, RosterOptions, WriteOptions
@@ -24,11 +25,11 @@ from pipelines.writes.inbox import (
     ROSTERS,
     SWIPES,
     Memory,
-    arrived,
     cursor_of,
     memory_of,
     to_read,
 )
+from pipelines.writes.inbox_files import DONE, arrived, move_to_done, read_arrived, remove_done
 from pipelines.writes.roster_jobs import (
     APPLY_ROSTER,
     PLAN_ROSTER,
@@ -76,19 +77,80 @@ def test_a_file_is_read_once_it_has_stopped_growing(tmp_path: Path) -> None:
     assert names(tmp_path, memory) == []
     assert names(tmp_path, memory) == ["r.csv"]
     assert names(tmp_path, memory) == []
-    # The same name with other content is another file, and the first content again as well.
-    for at, content in ((3, "abc"), (4, "ab")):
+    # The same name with another time is another file; the run finds out whether its content is.
+    for at, content in ((3, "abc"), (4, "abc")):
         put(tmp_path, "r.csv", at, content)
         assert [names(tmp_path, memory), names(tmp_path, memory)] == [[], ["r.csv"]]
 
 
-def test_a_file_that_was_copied_again_as_it_was_is_not_read_again(tmp_path: Path) -> None:
-    memory = Memory()
+def refusing(line: str) -> None:
+    raise AssertionError(line)
+
+
+def test_a_link_to_another_schools_roster_is_left_alone(tmp_path: Path) -> None:
+    theirs = put(tmp_path, "theirs.csv", 1, school="102")
+    ours = put(tmp_path, "ours.csv", 1)
+    (ours.parent / "link.csv").symlink_to(theirs)
+    lines: list[str] = []
+    assert [file.name for file in arrived(tmp_path, ROSTERS, [101], lines.append)] == ["ours.csv"]
+    assert lines == [f"{ours.parent}/link.csv is left alone: it is a link, or no regular file"]
+    with pytest.raises(TableError, match="cannot be read"):
+        read_arrived(tmp_path, ROSTERS, 101, "link.csv")
+
+
+@pytest.mark.parametrize("level", ["school", "kind"])
+def test_a_folder_that_is_a_link_is_left_alone(tmp_path: Path, level: str) -> None:
+    theirs = put(tmp_path, "r.csv", 1, school="102")
+    if level == "school":
+        (tmp_path / "101").symlink_to(theirs.parents[1])
+    else:
+        (tmp_path / "101").mkdir()
+        (tmp_path / "101" / ROSTERS).symlink_to(theirs.parent)
+    lines: list[str] = []
+    assert arrived(tmp_path, ROSTERS, [101], lines.append) == [] and len(lines) == 1
+    with pytest.raises(TableError):
+        read_arrived(tmp_path, ROSTERS, 101, "r.csv")
+
+
+def test_a_fifo_holds_up_nothing(tmp_path: Path) -> None:
+    place = put(tmp_path, "r.csv", 1).parent
+    os.mkfifo(place / "pipe.csv")
+    lines: list[str] = []
+    assert [file.name for file in arrived(tmp_path, ROSTERS, None, lines.append)] == ["r.csv"]
+    assert "pipe.csv is left alone" in lines[0]
+    with pytest.raises(TableError, match="no regular file"):
+        read_arrived(tmp_path, ROSTERS, 101, "pipe.csv")
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/shadow", "../rosters/r.csv", "../../102/rosters/r.csv", "", "r.pdf", "..", "a\n.csv"]
+)
+def test_a_run_reads_names_in_its_folder_alone(tmp_path: Path, name: str) -> None:
     put(tmp_path, "r.csv", 1)
-    names(tmp_path, memory)
-    assert names(tmp_path, memory) == ["r.csv"]
-    put(tmp_path, "r.csv", 9)
-    assert [names(tmp_path, memory), names(tmp_path, memory)] == [[], []]
+    put(tmp_path, "r.csv", 1, school="102")
+    with pytest.raises(TableError, match="is not the name of a file in"):
+        read_arrived(tmp_path, ROSTERS, 101, name)
+
+
+def test_a_file_that_needs_nothing_more_is_moved_and_removed_later(tmp_path: Path) -> None:
+    place = put(tmp_path, "r.csv", 1, "first").parent
+    for text in ("first", "second"):
+        put(tmp_path, "r.csv", 1, text)
+        [file] = arrived(tmp_path, ROSTERS, None, refusing)
+        move_to_done(tmp_path, ROSTERS, file)
+    assert arrived(tmp_path, ROSTERS, None, refusing) == []
+    done = sorted((place / DONE).iterdir())
+    assert {path.read_text() for path in done} == {"first", "second"}
+    # What has come in its place meanwhile stays.
+    put(tmp_path, "r.csv", 1, "third")
+    [file] = arrived(tmp_path, ROSTERS, None, refusing)
+    put(tmp_path, "r.csv", 2, "fourth")
+    move_to_done(tmp_path, ROSTERS, file)
+    assert (place / "r.csv").read_text() == "fourth"
+    remove_done(tmp_path, ROSTERS, days=1)
+    assert len(list((place / DONE).iterdir())) == 2
+    remove_done(tmp_path, ROSTERS, days=-1)
+    assert list((place / DONE).iterdir()) == []
 
 
 def test_only_the_newest_roster_of_a_school_is_ever_read(
@@ -159,7 +221,7 @@ def test_what_is_no_table_or_of_no_school_is_left_alone(
     # One that cannot be read holds up no other.
     (tmp_path / "101" / ROSTERS / "gone.csv").symlink_to(tmp_path / "nowhere")
     assert [one.school_id for one in arrived(tmp_path, ROSTERS, None, print)] == [102]
-    assert "gone.csv cannot be read: No such file" in capsys.readouterr().out
+    assert "gone.csv is left alone: it is a link" in capsys.readouterr().out
     assert arrived(tmp_path, ROSTERS, [101], print) == []
 
 

@@ -1,5 +1,6 @@
 """The commands that write marks, swipes, cards, displays and fields: on the platform, in the lake."""
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
@@ -20,11 +21,12 @@ from pipelines.cli.writing.attendance import run_attendance, run_live_swipe, run
 from pipelines.cli.writing.bindings import run_bind, run_field, run_fields, run_list, run_unbind
 from pipelines.definitions import build_definitions
 from pipelines.launches import FINAL_TAG, LAUNCHER_TAG
-from pipelines.options import WriteOptions
+from pipelines.options import InboxOptions, WriteOptions
 from pipelines.settings import Settings, SettingsError
 from pipelines.status import status_of
 from pipelines.writers import Busy
 from pipelines.writers import writing as writer
+from pipelines.writes.file_jobs import FILE_JOBS
 from pipelines.writes.plans import Note, forget
 
 SCHOOL = 101
@@ -517,8 +519,16 @@ def test_a_field_is_made_changed_and_removed(school: World, capsys: pytest.Captu
 
 def ran(world: World, job: str, file: Path | None) -> dg.DagsterRun:
     """A run of the job for a file that arrived, or for what waits, as Dagster has it afterwards."""
-    definition = build_definitions(writing(world)).resolve_job_def(job)
-    config = {"ops": {job: {"config": {"school_id": SCHOOL, "file": str(file or "")}}}}
+    settings = writing(world)
+    folder = world.home / "inbox"
+    if file is not None:
+        place = folder / str(SCHOOL) / next(kind for kind, each in FILE_JOBS.items() if each.job == job)
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, place)
+    writes = settings.options.writes.model_copy(update={"inbox": InboxOptions(folder=folder)})
+    options = settings.options.model_copy(update={"writes": writes})
+    definition = build_definitions(settings.model_copy(update={"options": options})).resolve_job_def(job)
+    config = {"ops": {job: {"config": {"school_id": SCHOOL, "file": file.name if file else ""}}}}
     tags = {LAUNCHER_TAG: "the sensor of a test"}
     ended = definition.execute_in_process(config, world.instance, tags=tags, raise_on_error=False)
     [run] = world.instance.get_runs(dg.RunsFilter(run_ids=[ended.run_id]))
@@ -554,6 +564,10 @@ def test_marks_that_arrive_are_written_by_a_run(school: World, tmp_path: Path) -
     assert not run.is_success and FINAL_TAG in run.tags
     [line] = to_do(school)
     assert line.startswith("Mend the file of marks rows.csv of school 101: ")
+    # What needs nothing more is put away; what makes no sense stays to be mended.
+    place = school.home / "inbox" / str(SCHOOL) / "attendance"
+    assert [path.name for path in place.glob("*.csv")] == ["rows.csv"]
+    assert len(list((place / "done").iterdir())) == 3
     forget(school.home, Note("attendance", SCHOOL, "rows.csv"))
 
 

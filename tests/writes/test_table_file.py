@@ -2,6 +2,8 @@
 
 import csv
 import datetime as dt
+import os
+import resource
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loading.writes.table_file import TableError, read_table
+from loading.writes import table_file
+from loading.writes.table_file import MOST_BYTES, MOST_ROWS, MOST_UNPACKED, TableError, read_table
 
 ROWS = [["学号", "name"], ["007", '王"小,明'], ["", ""], ["8", "two\nlines"], ["9", ""]]
 READ = [(2, {"学号": "007", "name": '王"小,明'}), (4, {"学号": "8", "name": "two\nlines"})]
@@ -125,3 +128,109 @@ def test_what_cannot_be_read_is_told_with_what_to_do(
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="cannot be read: No such file"):
         read_table(tmp_path / "none.csv")
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+
+
+def xlsx_with(path: Path, part: str, replaced: bytes) -> Path:
+    """A workbook of one sheet in which one part is another one."""
+    book = openpyxl.Workbook()
+    book.active.append(["usin", "name"])
+    book.active.append(["7", "x"])
+    book.save(path.with_suffix(".whole"))
+    with (
+        zipfile.ZipFile(path.with_suffix(".whole")) as whole,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out,
+    ):
+        for name in whole.namelist():
+            out.writestr(name, replaced if name == part else whole.read(name))
+    return path
+
+
+def sheet_of(rows: str, dimension: str = "A1:B2") -> bytes:
+    kind = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    return (
+        f'<worksheet xmlns="{kind}"><dimension ref="{dimension}"/><sheetData>{rows}</sheetData></worksheet>'
+    ).encode()
+
+
+def cell(place: str, text: str) -> str:
+    return f'<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>'
+
+
+HEADER = f'<row r="1">{cell("A1", "usin")}{cell("B1", "name")}</row>'
+
+
+def test_a_sheet_that_declares_more_cells_than_it_has_costs_no_more(tmp_path: Path) -> None:
+    rows = f'{HEADER}<row r="2">{cell("A2", "7")}{cell("B2", "x")}</row>'
+    path = xlsx_with(tmp_path / "r.xlsx", SHEET, sheet_of(rows, "A1:XFD1048576"))
+    assert path.stat().st_size < 6000
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert read(path) == [(2, {"usin": "7", "name": "x"})]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # A bound a hundred times what it takes, and a hundredth of what it took.
+    assert after.ru_utime - before.ru_utime < 20
+
+
+def test_a_last_row_far_away_is_found_where_it_is(tmp_path: Path) -> None:
+    rows = f'{HEADER}<row r="1048576">{cell("A1048576", "7")}</row>'
+    path = xlsx_with(tmp_path / "r.xlsx", SHEET, sheet_of(rows))
+    assert read(path) == [(1_048_576, {"usin": "7", "name": ""})]
+
+
+def test_a_cell_in_the_last_column_is_one_too_many(tmp_path: Path) -> None:
+    path = xlsx_with(tmp_path / "r.xlsx", SHEET, sheet_of(f'{HEADER}<row r="2">{cell("XFD2", "7")}</row>'))
+    with pytest.raises(TableError, match="more than 200 columns"):
+        read_table(path)
+
+
+def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    path = xlsx_with(tmp_path / "r.xlsx", SHEET, b" " * (MOST_UNPACKED + 1))
+    assert path.stat().st_size < 1_000_000
+    with pytest.raises(TableError, match="more than 200 MB when it is unpacked"):
+        read_table(path)
+
+
+def test_entities_of_a_workbook_are_not_multiplied(tmp_path: Path) -> None:
+    laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 12))
+    bomb = f'<!DOCTYPE w [<!ENTITY l0 "lol">{laughs}]>'.encode() + sheet_of(
+        f'{HEADER}<row r="2">{cell("A2", "&l11;")}</row>'
+    )
+    with pytest.raises(TableError, match="damaged"):
+        read_table(xlsx_with(tmp_path / "r.xlsx", SHEET, bomb))
+
+
+def test_a_parquet_file_of_too_many_rows_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"usin": pa.array([7] * (MOST_ROWS + 1), pa.int8())}), tmp_path / "r.parquet")
+    with pytest.raises(TableError, match="more than 200,000 rows"):
+        read_table(tmp_path / "r.parquet")
+
+
+def test_a_csv_of_too_many_rows_columns_or_letters_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "r.csv"
+    for content, problem in (
+        ("usin\n" + "7\n" * (MOST_ROWS + 1), "more than 200,000 rows"),
+        (",".join(map(str, range(201))), "more than 200 columns"),
+        ("x" * (MOST_BYTES + 1), "more than 20 MB"),
+        ('usin\n"' + "x" * 1_000_000, "is damaged"),
+        ("usin\n\0", ""),
+    ):
+        file.write_text(content)
+        if problem:
+            with pytest.raises(TableError, match=problem):
+                read_table(file)
+        else:
+            read_table(file)
+
+
+def test_a_file_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_file, "SECONDS", 0.01)
+    with pytest.raises(TableError, match="save it as CSV"):
+        read_table(xlsx_with(tmp_path / "r.xlsx", SHEET, sheet_of(HEADER)))
+
+
+def test_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "r.csv")
+    with pytest.raises(TableError, match="no regular file"):
+        read_table(tmp_path / "r.csv")

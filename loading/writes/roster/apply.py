@@ -33,6 +33,12 @@ class Applied:
     away: bool = False
     concerned: list[Step] = field(default_factory=list)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the plan came to its end: nothing waits, and nothing is left to be looked at."""
+        open_outcomes = {"waiting", "unconfirmed"}
+        return not self.stopped and open_outcomes.isdisjoint(row.outcome for row in self.outcomes)
+
 
 class _Ended(Exception):
     """How a row ended whose write was not carried out as meant."""

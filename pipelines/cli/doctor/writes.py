@@ -10,7 +10,7 @@ from campus.registry.v1 import OF_CLASSES, OF_USERS
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.probes import ask
 from pipelines.settings import Settings
-from pipelines.writes.inbox import arrived
+from pipelines.writes.inbox_files import arrived
 from pipelines.writes.plans import NOUNS
 
 OFF = (

@@ -6,7 +6,7 @@ from pathlib import Path
 from loading.writes.live import swipe
 from loading.writes.outcomes import RowOutcome
 from loading.writes.swipes import RECORDED
-from loading.writes.table_file import TableError
+from loading.writes.table_file import TableError, read_file
 from pipelines.cli.display import USAGE, complain, console
 from pipelines.cli.writing.bench import run_writing, tell, the_school
 from pipelines.settings import Settings, claim_home, needs_writes
@@ -18,12 +18,16 @@ from pipelines.writes.swiping import hand_over, not_sent, send_swipes
 
 def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: bool, build: bool) -> int:
     """Write the marks of a file. The exit status."""
+
+    async def work(bench: Bench) -> Done:
+        return await write_marks(bench, read_file(file))
+
     return run_writing(
         settings,
         "campus attendance write",
         str(file),
         school,
-        partial(write_marks, file=file),
+        work,
         dry=dry,
         build=build,
         results=results_path(settings, "attendance"),
@@ -39,7 +43,7 @@ def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry
     claim_home(settings)
     school_id = the_school(settings, school)
     try:
-        handover = hand_over(settings.home, file, school_id, dry=dry)
+        handover = hand_over(settings.home, read_file(file) if file else None, school_id, dry=dry)
     except TableError as error:
         complain(error)
         return USAGE

@@ -7,7 +7,13 @@ from pipelines.cli.writing.bench import run_writing
 from pipelines.settings import Settings
 from pipelines.writes.bench import Bench, Done
 from pipelines.writes.plans import prune
-from pipelines.writes.rosters import apply_roster, plan_roster, results_path
+from pipelines.writes.rosters import (
+    apply_roster,
+    plan_roster,
+    put_roster_away,
+    read_roster,
+    results_path,
+)
 
 #: Rows of each kind that the terminal shows.
 SHOWN = 10
@@ -26,7 +32,12 @@ def run_plan(
 
     async def work(bench: Bench) -> Done:
         made = await plan_roster(
-            settings, bench.desk, bench.school_id, source, delete=delete, link_by_usin=link_by_usin
+            settings,
+            bench.desk,
+            bench.school_id,
+            read_roster(settings, source),
+            delete=delete,
+            link_by_usin=link_by_usin,
         )
         prune(settings.home, settings.options.writes.keep_plans)
         _show(made.plan, personal=personal)
@@ -59,7 +70,8 @@ def run_apply(
         applied, loaded = await apply_roster(
             settings, bench.runtime, bench.desk, name, dry=dry, despite_refused=despite_refused
         )
-        return Done(applied.outcomes, loaded, applied.stopped)
+        in_the_way = put_roster_away(settings, plan) if applied.is_complete and not dry else ""
+        return Done(applied.outcomes, loaded, applied.stopped, warnings=[in_the_way] if in_the_way else [])
 
     return run_writing(
         settings,
