@@ -1,6 +1,7 @@
-"""Who has launched a run: a tag that each has, whatever launched it."""
+"""Who has launched a run: a tag that each has, by what the instance knows of it."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Self
 
 import dagster as dg
@@ -18,6 +19,8 @@ FINAL_TAG = "campus/final"
 #: What is true of one run alone, and what another try of it says instead.
 OF_ONE_RUN = {PROCESS_TAG: "", HALTED_TAG: "", FINAL_TAG: "", TASK_TAG: "", AGAIN_TAG: "false"}
 A_PERSON = "a person in the UI"
+#: Digits of the greatest id that a storage has.
+LONGEST_ID = 18
 
 
 class NamedLaunches(dg.QueuedRunCoordinator):
@@ -31,10 +34,8 @@ class NamedLaunches(dg.QueuedRunCoordinator):
     def submit_run(self, context: Any) -> dg.DagsterRun:
         """Queue a run."""
         run = context.dagster_run
-        # Only a web server makes its request contexts of a request; the daemon has none.
-        by_request = context.workspace.source is not None
-        tags = launch_tags(run.tags, by_request=by_request) | self._counted(run.tags)
-        self._instance.add_run_tags(run.run_id, tags)
+        launcher = {LAUNCHER_TAG: launcher_of(self._instance, run)}
+        self._instance.add_run_tags(run.run_id, launcher | own_tags(run.tags) | self._counted(run.tags))
         return super().submit_run(context)
 
     def _counted(self, tags: Mapping[str, str]) -> dict[str, str]:
@@ -54,12 +55,10 @@ class NamedLaunches(dg.QueuedRunCoordinator):
         return made
 
 
-def launch_tags(tags: Mapping[str, str], *, by_request: bool) -> dict[str, str]:
-    """The tags of a run that is launched now, by those that it has. by_request: a web server launches it for
-    somebody, who may have set any tag. One that is executed again has the tags of the one before, whose
-    process and end are not its own."""
-    launcher = _launcher(tags, by_request=by_request)
-    return {LAUNCHER_TAG: launcher} | {name: none for name, none in OF_ONE_RUN.items() if name in tags}
+def own_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """What a run says of itself in place of the tags that it brings: one that is executed again has the tags of
+    the one before, whose process and end are not its own."""
+    return {name: none for name, none in OF_ONE_RUN.items() if name in tags}
 
 
 def is_of_a_command(tags: Mapping[str, str]) -> bool:
@@ -67,16 +66,37 @@ def is_of_a_command(tags: Mapping[str, str]) -> bool:
     return tags.get(LAUNCHER_TAG, "").startswith(COMMAND)
 
 
-def _launcher(tags: Mapping[str, str], *, by_request: bool) -> str:
-    if "dagster/parent_run_id" in tags:
-        return f"{A_PERSON}, as another try of {tags['dagster/parent_run_id'][:8]}"
-    # The tags of a backfill are a person's, too; the daemon adds its name to them.
-    if "dagster/backfill" in tags:
-        return f"{A_PERSON}, by the backfill {tags['dagster/backfill']}"
-    if by_request:
-        return A_PERSON
-    if "dagster/schedule_name" in tags:
-        return f"the schedule {tags['dagster/schedule_name']}"
-    if "dagster/sensor_name" in tags:
-        return f"the sensor {tags['dagster/sensor_name']}"
-    return A_PERSON
+def launcher_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
+    """Who has launched a run that was queued. A launch by a request may set any tag, so each is only a hint
+    where to look: the tick, the backfill or the run that it names has to be there, and a tick to name the run."""
+    parent_id = run.tags.get("dagster/parent_run_id")
+    parent = instance.get_run_by_id(parent_id) if parent_id else None
+    if parent is not None:
+        by_dagster = parent.tags.get("dagster/auto_retry_run_id") == run.run_id
+        return f"{'Dagster' if by_dagster else A_PERSON}, as another try of {parent.run_id[:8]}"
+    backfill_id = run.tags.get("dagster/backfill")
+    if backfill_id and instance.get_backfill(backfill_id) is not None:
+        return f"{A_PERSON}, by the backfill {backfill_id}"
+    tick = _tick_of(instance, run)
+    return A_PERSON if tick is None else f"the {tick.instigator_type.name.lower()} {tick.instigator_name}"
+
+
+def _tick_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Any:
+    """The tick of the schedule or sensor that asked for a run; None: there is none."""
+    tick_id, storage = run.tags.get("dagster/tick", ""), instance.schedule_storage
+    if storage is None or not tick_id.isdecimal() or len(tick_id) > LONGEST_ID:
+        return None
+    for tick in storage.get_ticks_by_ids([int(tick_id)]):
+        if run.run_id in (*tick.run_ids, *(tick.tick_data.reserved_run_ids or ())):
+            return tick
+        # A sensor reserves the ids of its runs; a schedule's tick gets them once they are in the queue.
+        is_submitted_now = run.status == dg.DagsterRunStatus.NOT_STARTED and tick.status.name == "STARTED"
+        if is_submitted_now and tick.instigator_type.name == "SCHEDULE" and _is_of_its_time(run, tick):
+            return tick
+    return None
+
+
+def _is_of_its_time(run: dg.DagsterRun, tick: Any) -> bool:
+    """Whether a run is for the time of a schedule's tick."""
+    time = datetime.fromtimestamp(tick.timestamp, UTC).isoformat()
+    return run.tags.get("dagster/scheduled_execution_time") == time

@@ -59,6 +59,9 @@ def _launcher(command: str, host: str) -> str:
         user = pwd.getpwuid(user_id).pw_name
     except KeyError:
         user = f"user {user_id}"
+    # Not proven, and so named as what it is: who called sudo, if it was called.
+    if behind := os.environ.get("SUDO_USER"):
+        user += f" (SUDO_USER {behind!r})"
     return f"{command} of {user} on {host}, process {os.getpid()}"
 
 
