@@ -34,7 +34,7 @@ class NamedLaunches(dg.QueuedRunCoordinator):
     def submit_run(self, context: Any) -> dg.DagsterRun:
         """Queue a run."""
         run = context.dagster_run
-        launcher = {LAUNCHER_TAG: launcher_of(self._instance, run)}
+        launcher = {LAUNCHER_TAG: launcher_of(self._instance, run, is_queued_now=True)}
         self._instance.add_run_tags(run.run_id, launcher | own_tags(run.tags) | self._counted(run.tags))
         return super().submit_run(context)
 
@@ -56,8 +56,8 @@ class NamedLaunches(dg.QueuedRunCoordinator):
 
 
 def own_tags(tags: Mapping[str, str]) -> dict[str, str]:
-    """What a run says of itself in place of the tags that it brings: one that is executed again has the tags of
-    the one before, whose process and end are not its own."""
+    """What replaces the tags that a run brings of another one: a run that is executed again has those of the
+    run before, whose process and end are not its own."""
     return {name: none for name, none in OF_ONE_RUN.items() if name in tags}
 
 
@@ -66,9 +66,10 @@ def is_of_a_command(tags: Mapping[str, str]) -> bool:
     return tags.get(LAUNCHER_TAG, "").startswith(COMMAND)
 
 
-def launcher_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
-    """Who has launched a run that was queued. A launch by a request may set any tag, so each is only a hint
-    where to look: the tick, the backfill or the run that it names has to be there, and a tick to name the run."""
+def launcher_of(instance: dg.DagsterInstance, run: dg.DagsterRun, *, is_queued_now: bool = False) -> str:
+    """Who has launched a run. A request may set any tag, so a tag only says where to look: the tick, backfill
+    or run that it names must exist, and the tick must name the run. is_queued_now: the tick of a schedule
+    does not name the run yet."""
     parent_id = run.tags.get("dagster/parent_run_id")
     parent = instance.get_run_by_id(parent_id) if parent_id else None
     if parent is not None:
@@ -77,11 +78,11 @@ def launcher_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> str:
     backfill_id = run.tags.get("dagster/backfill")
     if backfill_id and instance.get_backfill(backfill_id) is not None:
         return f"{A_PERSON}, by the backfill {backfill_id}"
-    tick = _tick_of(instance, run)
+    tick = _tick_of(instance, run, is_queued_now=is_queued_now)
     return A_PERSON if tick is None else f"the {tick.instigator_type.name.lower()} {tick.instigator_name}"
 
 
-def _tick_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Any:
+def _tick_of(instance: dg.DagsterInstance, run: dg.DagsterRun, *, is_queued_now: bool) -> Any:
     """The tick of the schedule or sensor that asked for a run; None: there is none."""
     tick_id, storage = run.tags.get("dagster/tick", ""), instance.schedule_storage
     if storage is None or not tick_id.isdecimal() or len(tick_id) > LONGEST_ID:
@@ -90,13 +91,8 @@ def _tick_of(instance: dg.DagsterInstance, run: dg.DagsterRun) -> Any:
         if run.run_id in (*tick.run_ids, *(tick.tick_data.reserved_run_ids or ())):
             return tick
         # A sensor reserves the ids of its runs; a schedule's tick gets them once they are in the queue.
-        is_submitted_now = run.status == dg.DagsterRunStatus.NOT_STARTED and tick.status.name == "STARTED"
-        if is_submitted_now and tick.instigator_type.name == "SCHEDULE" and _is_of_its_time(run, tick):
+        is_open = tick.instigator_type.name == "SCHEDULE" and tick.status.name == "STARTED"
+        time = datetime.fromtimestamp(tick.timestamp, UTC).isoformat()
+        if is_queued_now and is_open and run.tags.get("dagster/scheduled_execution_time") == time:
             return tick
     return None
-
-
-def _is_of_its_time(run: dg.DagsterRun, tick: Any) -> bool:
-    """Whether a run is for the time of a schedule's tick."""
-    time = datetime.fromtimestamp(tick.timestamp, UTC).isoformat()
-    return run.tags.get("dagster/scheduled_execution_time") == time

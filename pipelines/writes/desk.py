@@ -1,8 +1,10 @@
 """What a command or a run writes to the platform with: client, journal, and on whose behalf."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
+
+import dagster as dg
 
 from campus.http.client import Client
 from campus.registry.v1 import OF_CLASSES, OF_USERS
@@ -10,7 +12,7 @@ from campus.writes.operations import Write
 from campus.writes.writer import Look, Writer, Written
 from loading.runtime import Runtime
 from loading.writes.journal import Errand, Journal, opened, recorded
-from pipelines.launches import LAUNCHER_TAG
+from pipelines.launches import launcher_of
 from pipelines.settings import Settings, needs_writes
 
 
@@ -21,12 +23,13 @@ class Desk:
     client: Client
     errand: Errand
     _writer: Writer
-    _journal: Journal | None
+    #: None: nothing will be written.
+    journal: Journal | None
 
     async def write(self, write: Write, row: str = "", look: Look | None = None) -> Written:
         """See `recorded`."""
-        assert self._journal is not None
-        return await recorded(self._writer, self._journal, self.errand, write, row, look)
+        assert self.journal is not None
+        return await recorded(self._writer, self.journal, self.errand, write, row, look)
 
 
 @asynccontextmanager
@@ -49,6 +52,7 @@ async def open_desk(
             yield Desk(client, errand, writer, journal)
 
 
-def errand_of(tags: Mapping[str, str], source: str, run_id: str = "") -> Errand:
-    """On whose behalf a command or a run writes, by the tags of its runs. run_id: of Dagster."""
-    return Errand(tags[LAUNCHER_TAG], source, run_id)
+def errand_of(context: dg.OpExecutionContext, source: str) -> Errand:
+    """On whose behalf a run of Dagster writes: by what the instance knows, since a tag of the run may say
+    anything. source: the plan or file."""
+    return Errand(launcher_of(context.instance, context.run), source, context.run_id)

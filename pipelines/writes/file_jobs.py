@@ -126,7 +126,7 @@ def _carried_out(
     if kind == SWIPES:
         # From now on they are in the outbox, and sent from there.
         final(context)
-    errand = errand_of(context.run.tags, source, context.run_id)
+    errand = errand_of(context, source)
     return uvloop.run(carried_out(settings, runtime, errand, config.school_id, work, results=results))
 
 

@@ -83,7 +83,7 @@ def test_tags_alone_make_no_schedule(
 def test_a_tick_of_another_run_makes_no_schedule(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An ended tick has its runs; one that goes on is of its own time; and a sensor reserves its runs' ids."""
+    """An ended tick names its runs, an open one is of its own time, and a sensor reserves the ids of runs."""
     ended = instance.create_tick(NIGHTLY.tick(TickStatus.SUCCESS, run_ids=["another"]))
     elsewhen = instance.create_tick(NIGHTLY.tick(timestamp=AT.timestamp() + 60))
     looking = instance.create_tick(ARRIVALS.tick(reserved_run_ids=["another"]))
@@ -97,8 +97,8 @@ def test_the_tick_of_a_schedule_names_it(
     tick = instance.create_tick(NIGHTLY.tick())
     tags = FORGED | {"dagster/tick": str(tick.tick_id), "dagster/schedule_name": "another"}
     assert queued(instance, monkeypatch, **tags) == "the schedule nightly"
-    # A run that goes on is in its tick by then.
-    begun = instance.create_run_for_job(night, tags=tags, status=dg.DagsterRunStatus.STARTED)
+    # By the time that it writes something, a run is in its tick.
+    begun = instance.create_run_for_job(night, tags=tags)
     assert launcher_of(instance, begun) == A_PERSON
     instance.update_tick(tick.with_run_info(begun.run_id).with_status(TickStatus.SUCCESS))
     assert launcher_of(instance, begun) == "the schedule nightly"
@@ -115,7 +115,9 @@ def test_backfills_and_runs_that_are_not_there_are_not_named(instance: dg.Dagste
     forged = {"dagster/backfill": "the director", "dagster/parent_run_id": "the nightly schedule"}
     assert launcher_of(instance, instance.create_run_for_job(night, tags=forged)) == A_PERSON
     instance.add_backfill(
-        PartitionBackfill("abc", BulkActionStatus.REQUESTED, from_failure=False, tags={}, backfill_timestamp=1.0)
+        PartitionBackfill(
+            "abc", BulkActionStatus.REQUESTED, from_failure=False, tags={}, backfill_timestamp=1.0
+        )
     )
     run = instance.create_run_for_job(night, tags={**FORGED, "dagster/backfill": "abc"})
     assert launcher_of(instance, run) == f"{A_PERSON}, by the backfill abc"

@@ -8,16 +8,17 @@ import uvloop
 from campus.http.errors import CampusError, Halt
 from campus.registry import SCHOOLS
 from loading.tables import TABLES
+from loading.writes.journal import Errand
 from loading.writes.outcomes import counted, in_words
 from loading.writes.roster.plan_file import PlanError
 from loading.writes.table_file import TableError
 from pipelines.cli.display import USAGE, complain, console, progress
 from pipelines.cli.session import looking, session
 from pipelines.lake import lake_of
+from pipelines.launches import LAUNCHER_TAG
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_school, needs_writes
 from pipelines.writes.bench import Done, Work, carried_out, unread
-from pipelines.writes.desk import errand_of
 
 #: Rows that are told one by one.
 SHOWN = 20
@@ -47,7 +48,7 @@ def run_writing(
     with nullcontext(looking(command)) if dry else session(settings, command) as tags:
         try:
             with progress() as listener, open_runtime(settings, listener) as runtime:
-                errand = errand_of(tags, source)
+                errand = Errand(tags[LAUNCHER_TAG], source)
                 done = uvloop.run(
                     carried_out(settings, runtime, errand, school_id, work, dry=dry, results=results)
                 )
