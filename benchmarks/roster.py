@@ -118,7 +118,7 @@ async def _plan(settings: Settings, runtime: Runtime, file: str) -> str:
 async def _apply(settings: Settings, runtime: Runtime, file: str) -> str:
     [path] = (settings.home / "plans").glob("*.json")
     async with open_desk(settings, runtime, Errand("benchmark", path.stem)) as desk:
-        applied, loaded = await apply_roster(settings, runtime, desk, path, dry=False)
+        applied, loaded = await apply_roster(settings, runtime, desk, path.stem)
     read = ", ".join(f"{one.spec.name} {one.status}" for one in loaded)
     return f"{dict(counted(applied.outcomes))} {applied.stopped}; read again: {read}"
 

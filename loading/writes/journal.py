@@ -58,6 +58,7 @@ CREATE TABLE IF NOT EXISTS write (
     answered_at TEXT
 );
 CREATE INDEX IF NOT EXISTS by_process ON write (process) WHERE outcome IS NULL;
+CREATE TABLE IF NOT EXISTS ended_plan (name TEXT PRIMARY KEY, ended_at TEXT NOT NULL);
 """
 
 
@@ -128,6 +129,18 @@ class Journal:
                 transaction.executemany("DELETE FROM write WHERE seq = ?", [(row["seq"],) for row in rows])
             filed += len(rows)
         return filed
+
+    def note_end_of_plan(self, name: str) -> None:
+        """Note that a plan was carried out to its end: it is never to be carried out again."""
+        with self._connection as transaction:
+            transaction.execute(
+                "INSERT OR IGNORE INTO ended_plan VALUES (?, ?)", (name, f"{now():%Y-%m-%d %H:%M:%S}")
+            )
+
+    def end_of_plan(self, name: str) -> str:
+        """When a plan was carried out to its end, China time; empty: it was not."""
+        row = self._connection.execute("SELECT ended_at FROM ended_plan WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
 
     def _ended(self) -> list[dict[str, Any]]:
         found = self._connection.execute(

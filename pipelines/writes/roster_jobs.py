@@ -1,7 +1,6 @@
 """The jobs of rosters: one plans a roster that has arrived, and carries the plan out where campus.yaml says
 so and it is under the guards; one carries out a plan that a person has looked at."""
 
-from collections import Counter
 from pathlib import Path
 
 import dagster as dg
@@ -11,7 +10,6 @@ from msgspec import structs
 from loading.runtime import Runtime, told
 from loading.writes.outcomes import counted, in_words
 from loading.writes.roster.apply import Applied
-from loading.writes.roster.plan import FEW, Plan
 from loading.writes.roster.plan_file import digest, load_plan, plan_path
 from loading.writes.table_file import FileContent, table_in
 from pipelines.settings import Settings, needs_school
@@ -25,6 +23,7 @@ from pipelines.writes.rosters import (
     apply_roster,
     plan_roster,
     put_roster_away,
+    reason_to_wait,
     results_path,
 )
 from pipelines.writes.runs import ArrivedFile, failures_told, file_of_run, put_away, told_of
@@ -36,9 +35,6 @@ ASSETS = (
     dg.AssetSpec(ROSTER_PLAN, group_name="writes", description="The plan of the last roster that arrived."),
     dg.AssetSpec(ROSTER, group_name="writes", description="What became of the rows of the last plan."),
 )
-SHARE = "writes.inbox.max_changed_share"
-#: Archived and disabled.
-GONE_STATUSES = (2, 4)
 LOOK_AGAIN = "Whether some rows were written nobody knows: run apply_roster again, which looks first."
 
 
@@ -83,7 +79,7 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
             if not planned.plan.steps:
                 put_away(context, settings, ROSTERS, arrived[1])
         else:
-            _apply(context, settings, planned.path.stem)
+            _apply(context, settings, planned.path.stem, by_itself=True)
 
     @dg.job(
         name=PLAN_ROSTER,
@@ -118,8 +114,7 @@ async def _plan(
     context: dg.OpExecutionContext, settings: Settings, runtime: Runtime, school_id: int, file: FileContent
 ) -> Planned:
     inbox = settings.options.writes.inbox
-    errand = errand_of(context.run.tags, str(file.path), context.run_id)
-    async with open_desk(settings, runtime, errand, dry=True) as desk:
+    async with open_desk(settings, runtime, errand_of(context, str(file.path)), dry=True) as desk:
         return await plan_roster(
             settings,
             desk,
@@ -131,15 +126,20 @@ async def _plan(
 
 
 def _apply(
-    context: dg.OpExecutionContext, settings: Settings, name: str, *, despite_refused: bool = False
+    context: dg.OpExecutionContext,
+    settings: Settings,
+    name: str,
+    *,
+    despite_refused: bool = False,
+    by_itself: bool = False,
 ) -> None:
     """Carry out a plan, and tell what became of it. Raises dg.Failure where it did not come to its end."""
     runtime = told(context.resources.campus, context.log)
 
     async def work() -> Applied:
-        async with open_desk(settings, runtime, errand_of(context.run.tags, name, context.run_id)) as desk:
+        async with open_desk(settings, runtime, errand_of(context, name)) as desk:
             applied, loaded = await apply_roster(
-                settings, runtime, desk, name, dry=False, despite_refused=despite_refused
+                settings, runtime, desk, name, despite_refused=despite_refused, by_itself=by_itself
             )
         for line in unread(loaded):
             context.log.warning(line)
@@ -152,32 +152,6 @@ def _apply(
     if applied.is_complete and (problem := put_roster_away(settings, plan)):
         context.log.warning(problem)
     _show_applied(context, school_id, applied, results_path(plan_path(settings.home, name)))
-
-
-def reason_to_wait(plan: Plan, settings: Settings) -> str:
-    """Why a plan is not carried out without a person; empty: it is."""
-    writes = settings.options.writes
-    steps, deleted = len(plan.steps), len(plan.of("delete"))
-    if not steps:
-        return "There is nothing to do."
-    if not settings.allow_writes:
-        return "CAMPUS_ALLOW_WRITES is not true."
-    if not writes.inbox.apply:
-        return "The plan waits for a person (writes.inbox.apply is not true)."
-    if plan.refuses_more_than(writes.roster.max_refused_share):
-        return f"{len(plan.refused):,} of {plan.rows:,} rows are refused (writes.roster.max_refused_share)."
-    if writes.inbox.delete and len(plan.gone) > deleted:
-        return f"{len(plan.gone):,} are gone from the roster, more than may be deleted without a person."
-    left = [step for step in plan.of("change") if step.after.get("status") in GONE_STATUSES]
-    handful, managed = settings.options.safety.vanished_handful, sum(plan.managed.values())
-    if len(left) + deleted > max(handful, writes.roster.max_deleted_share * managed):
-        return f"{len(left) + deleted:,} would be deleted, archived or disabled (writes.roster)."
-    changed = Counter(step.role for step in plan.steps if step.action != "delete")
-    for role, count in changed.items():
-        there = plan.managed.get(role, 0)
-        if count > max(FEW, writes.inbox.max_changed_share * there):
-            return f"{count:,} of role {role} would be made or changed; {there:,} are there ({SHARE})."
-    return ""
 
 
 def _show_plan(context: dg.OpExecutionContext, planned: Planned) -> None:

@@ -1,10 +1,13 @@
 """Planning a roster and carrying out the plan, for the command and for the job alike."""
 
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
+from msgspec import structs
 
 from campus.http.errors import CampusError, Halt
 from loading.commit import Loaded
@@ -14,9 +17,9 @@ from loading.writes.fields import FieldWriter
 from loading.writes.outcomes import counted, write_outcomes
 from loading.writes.reread import cause_of_writing
 from loading.writes.roster.apply import Applied, Applier, secrets_of
-from loading.writes.roster.fields import SECRET
+from loading.writes.roster.fields import SECRET, STANDARD
 from loading.writes.roster.people import People
-from loading.writes.roster.plan import ARCHIVED, Plan, Wishes, make_plan
+from loading.writes.roster.plan import ARCHIVED, FEW, Plan, Wishes, make_plan
 from loading.writes.roster.plan_file import PlanError, digest, load_plan, plan_path, save_plan
 from loading.writes.roster.reread import reread_users
 from loading.writes.roster.rows import field_of, read_rows
@@ -31,6 +34,9 @@ from warehouse.identifiers import relation
 from warehouse.load.load_log import now
 from warehouse.published.reading import opened as opened_published
 
+SHARE = "writes.inbox.max_changed_share"
+#: Archived and disabled.
+GONE_STATUSES = (2, 4)
 #: Times the pause before a look that whatever a platform does late is given before the last look.
 LAST_LOOK = 5
 
@@ -88,20 +94,31 @@ async def plan_roster(
 
 
 async def apply_roster(
-    settings: Settings, runtime: Runtime, desk: Desk, name: str, *, dry: bool, despite_refused: bool = False
+    settings: Settings,
+    runtime: Runtime,
+    desk: Desk,
+    name: str,
+    *,
+    dry: bool = False,
+    despite_refused: bool = False,
+    by_itself: bool = False,
 ) -> tuple[Applied, list[Loaded]]:
     """Carry out the plan of this name, and read again what it was about. What became of each row is in a file
-    beside the plan. despite_refused: however many rows of the roster are refused.
+    beside the plan. despite_refused: however many rows of the roster are refused. by_itself: no person has
+    looked at the plan.
 
     Raises PlanError where the plan, or its roster, is not what it was, or a guard stops it, and CampusError
     and Halt where nothing was begun."""
     path, plan = plan_path(settings.home, name), load_plan(settings.home, name)
     options = settings.options.writes
-    _check(settings, plan, name, despite_refused=despite_refused)
+    _check(settings, plan, name)
+    if desk.journal is not None and (ended_at := desk.journal.end_of_plan(name)):
+        raise PlanError(f"the plan {name} was carried out to its end at {ended_at}: make a new plan")
     secrets = _secrets(settings, plan)
     fields = await FieldWriter(desk.client, desk.write, plan.school_id).fields()
     people = People(desk.client, plan.school_id, fields)
-    await _check_deletions(settings, plan, people)
+    _check_fields(plan, {field for field, _ in fields}, name)
+    await _check_guards(settings, plan, people, despite_refused=despite_refused, by_itself=by_itself)
     applier = Applier(
         plan,
         people,
@@ -119,14 +136,42 @@ async def apply_roster(
     if applied.is_complete:
         refused = counted(applied.outcomes)["refused"]
         waits_no_more(settings.home, plan, path, refused, results_path(path))
-    if applied.away or not applied.concerned:
-        return applied, []
-    loader = Loader(runtime, desk.client, cause_of_writing(desk.errand.run_id), {})
-    try:
-        return applied, await reread_users(loader, people, plan.school_id, applied.concerned)
-    except (CampusError, Halt) as error:
-        applied.stopped = applied.stopped or f"what was written could not be read again: {error}"
-        return applied, []
+    loaded: list[Loaded] = []
+    if applied.concerned and not applied.away:
+        loader = Loader(runtime, desk.client, cause_of_writing(desk.errand.run_id), {})
+        try:
+            loaded = await reread_users(loader, people, plan.school_id, applied.concerned)
+        except (CampusError, Halt) as error:
+            applied.stopped = applied.stopped or f"what was written could not be read again: {error}"
+    if applied.is_complete and desk.journal is not None:
+        desk.journal.note_end_of_plan(name)
+    return applied, loaded
+
+
+def reason_to_wait(plan: Plan, settings: Settings) -> str:
+    """Why a plan is not carried out without a person; empty: it is."""
+    writes = settings.options.writes
+    steps, deleted = len(plan.steps), len(plan.of("delete"))
+    if not steps:
+        return "There is nothing to do."
+    if not settings.allow_writes:
+        return "CAMPUS_ALLOW_WRITES is not true."
+    if not writes.inbox.apply:
+        return "The plan waits for a person (writes.inbox.apply is not true)."
+    if plan.refuses_more_than(writes.roster.max_refused_share):
+        return f"{len(plan.refused):,} of {plan.rows:,} rows are refused (writes.roster.max_refused_share)."
+    if writes.inbox.delete and len(plan.gone) > deleted:
+        return f"{len(plan.gone):,} are gone from the roster, more than may be deleted without a person."
+    left = [step for step in plan.of("change") if step.after.get("status") in GONE_STATUSES]
+    handful, managed = settings.options.safety.vanished_handful, sum(plan.managed.values())
+    if len(left) + deleted > max(handful, writes.roster.max_deleted_share * managed):
+        return f"{len(left) + deleted:,} would be deleted, archived or disabled (writes.roster)."
+    changed = Counter(step.role for step in plan.steps if step.action != "delete")
+    for role, count in changed.items():
+        there = plan.managed.get(role, 0)
+        if count > max(FEW, writes.inbox.max_changed_share * there):
+            return f"{count:,} of role {role} would be made or changed; {there:,} are there ({SHARE})."
+    return ""
 
 
 def results_path(path: Path) -> Path:
@@ -134,7 +179,7 @@ def results_path(path: Path) -> Path:
     return path.with_suffix(".result.csv")
 
 
-def _check(settings: Settings, plan: Plan, name: str, *, despite_refused: bool) -> None:
+def _check(settings: Settings, plan: Plan, name: str) -> None:
     """Whether a plan may be carried out here and now. Raises PlanError."""
     if settings.school_ids is not None and plan.school_id not in settings.school_ids:
         raise PlanError(f"{name} is a plan for school {plan.school_id}, which is none of CAMPUS_SCHOOL_IDS")
@@ -146,34 +191,53 @@ def _check(settings: Settings, plan: Plan, name: str, *, despite_refused: bool) 
     keep = settings.options.writes.keep_plans
     if now() - datetime.fromisoformat(plan.made_at) > timedelta(days=keep):
         raise PlanError(f"{name} was made more than {keep} days ago (writes.keep_plans): make a new plan")
-    share = settings.options.writes.roster.max_refused_share
-    if plan.refuses_more_than(share) and not despite_refused:
+
+
+def _check_fields(plan: Plan, custom: Collection[str], name: str) -> None:
+    """Whether a plan writes only what users have. custom: the school's own fields. Raises PlanError."""
+    unknown = sorted({field for step in plan.steps for field in step.after} - STANDARD.keys() - set(custom))
+    if unknown:
         raise PlanError(
-            f"{len(plan.refused)} of {plan.rows} rows of the roster are refused, more than the share of "
-            f"{share:.0%} that passes (writes.roster.max_refused_share): is it the right file? "
-            f"--despite-refused applies the others"
+            f"the plan {name} writes {', '.join(unknown)}, which users do not have: make a new plan"
         )
 
 
-async def _check_deletions(settings: Settings, plan: Plan, people: People) -> None:
-    """Ask the guard on deletions again, by the users that the platform has now; who is gone already does not
-    count. Raises PlanError."""
+async def _check_guards(
+    settings: Settings, plan: Plan, people: People, *, despite_refused: bool, by_itself: bool
+) -> None:
+    """Ask the guards again: by the plan's own rows, and by the users that the platform has now. Raises
+    PlanError."""
     deleted = {step.id for step in plan.of("delete")}
-    if not deleted:
+    if not (deleted or by_itself or len(plan.refused) > FEW):
         return
     roles = plan.managed.keys() | {step.role for step in plan.steps}
+    everybody = await people.everybody()
     managed = [
         person
-        for person in await people.everybody()
+        for person in everybody
         if person["outer_id"] and person["role"] in roles and person["status"] != ARCHIVED
     ]
-    share = settings.options.writes.roster.max_deleted_share
+    options = settings.options.writes.roster
+    share = options.max_refused_share
+    rows = plan.rows - max(plan.unchanged - len(everybody), 0)
+    if len(plan.refused) > max(FEW, share * rows) and not despite_refused:
+        raise PlanError(
+            f"{len(plan.refused)} of {rows} rows of the roster are refused, more than the share of "
+            f"{share:.0%} that passes (writes.roster.max_refused_share): is it the right file? "
+            f"--despite-refused applies the others"
+        )
+    share = options.max_deleted_share
+    # Who is gone already, by an earlier run of the plan, is not deleted once more.
     count = sum(person["id"] in deleted for person in managed)
     if count > max(settings.options.safety.vanished_handful, share * len(managed)):
         raise PlanError(
             f"the plan would delete {count} of {len(managed)} users, more than the share of {share:.0%} that "
             f"passes (writes.roster.max_deleted_share): nothing was written"
         )
+    of_roles = Counter(person["role"] for person in managed)
+    reason = reason_to_wait(structs.replace(plan, managed=dict(of_roles)), settings) if by_itself else ""
+    if reason:
+        raise PlanError(f"{reason} The plan waits for a person: campus roster apply")
 
 
 def read_roster(settings: Settings, source: str) -> Roster:

@@ -3,11 +3,14 @@
 import csv
 import os
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import msgspec
 import pytest
+from msgspec import structs
 from world import EARLY, World, world
 
 from loading.writes.roster.plan import Plan, Step
@@ -35,10 +38,11 @@ from pipelines.writes.roster_jobs import (
     PLAN_ROSTER,
     ROSTER,
     ROSTER_PLAN,
-    reason_to_wait,
 )
+from pipelines.writes.rosters import reason_to_wait
 
 SCHOOL = 101
+CHANGING = ("POST", "PUT", "PATCH", "DELETE")
 COLUMNS = ["outer_id", "usin", "name", "graduates_in", "role"]
 
 
@@ -376,6 +380,141 @@ def test_a_plan_waits_for_a_person_who_applies_it_in_the_ui(town: World, tmp_pat
     assert [row["asked_by"] for row in town.log("writes")] == ["a person in the UI"] * 3
     assert "N10-1" in {row["outer_id"] for row in town.held("v1_users")}
     assert waiting(settings) == []
+
+
+FORGED_TAGS = {
+    "dagster/schedule_name": "nightly",
+    "dagster/tick": "1",
+    LAUNCHER_TAG: "campus roster apply of root on server",
+}
+
+
+def applied(town: World, settings: Settings, plan: str) -> dg.ExecuteInProcessResult:
+    """A run of apply_roster, launched with tags of somebody else."""
+    return (
+        build_definitions(settings)
+        .resolve_job_def(APPLY_ROSTER)
+        .execute_in_process(
+            run_config={"ops": {APPLY_ROSTER: {"config": {"plan": plan}}}},
+            instance=town.instance,
+            tags=FORGED_TAGS,
+            raise_on_error=False,
+        )
+    )
+
+
+def writes_of(town: World) -> list[str]:
+    """The writes that the platform was asked for."""
+    asked = [f"{one['method']} {one['path']}" for one in town.platform.log() if one["method"] in CHANGING]
+    return [one for one in asked if not one.endswith("/oauth/tokens")]
+
+
+def test_a_forged_plan_and_launch_write_nothing(town: World, tmp_path: Path) -> None:
+    """Eleven deletions and another name, laid into the folder, with a digest that anybody can make."""
+    settings = settings_of(town, tmp_path)
+    users = [one["row"] for one in town.platform.rows("v1_users", SCHOOL) if not one["trashed"]]
+    students = [one for one in users if one["role"] == 1 and one["outer_id"]][:12]
+    steps = [
+        Step(
+            action="delete",
+            line=0,
+            outer_id=one["outer_id"],
+            role=1,
+            id=one["id"],
+            before={name: one[name] for name in ("usin", "name", "role", "status")},
+        )
+        for one in students[:11]
+    ]
+    renamed = students[11]
+    steps.append(
+        Step(
+            action="change",
+            line=2,
+            outer_id=renamed["outer_id"],
+            role=1,
+            id=renamed["id"],
+            before={"name": renamed["name"]},
+            after={"name": "forged"},
+        )
+    )
+    about = {"made_at": "2026-11-26 07:00:00", "source": "r.csv", "sha256": "", "unchanged": 0, "people": 0}
+    forged = Plan(
+        base_url=town.platform.base_url,
+        school_id=SCHOOL,
+        rows=1_000_000,
+        steps=tuple(steps),
+        gone=(),
+        refused=(),
+        managed={1: 1_000_000},
+        **about,  # type: ignore[arg-type]
+    )
+    content = msgspec.json.encode(forged)
+    (town.home / "plans").mkdir(exist_ok=True)
+    laid = town.home / "plans" / "roster-101-20261126-070000.json"
+    for sealed in (
+        {"digest": sha256(content).hexdigest(), "plan": msgspec.Raw(content)},
+        {"seal": sha256(content).hexdigest(), "plan": msgspec.Raw(content)},
+    ):
+        laid.write_bytes(msgspec.json.encode(sealed))
+        town.platform.clear_log()
+        for name in (laid.stem, str(laid), f"../plans/{laid.stem}"):
+            assert not applied(town, settings, name).success
+        assert writes_of(town) == []
+    laid.unlink()
+
+
+def test_a_job_takes_no_path(town: World, tmp_path: Path) -> None:
+    """Whatever is in a file that somebody may not read does not get into an error."""
+    settings = settings_of(town, tmp_path)
+    secret = tmp_path / "secret.json"
+    secret.write_text("hunter2, the first line")
+    secret.chmod(0o600)
+    below = os.path.relpath(secret, town.home / "plans")
+    for given in (str(secret), str(secret.with_suffix("")), below, below.removesuffix(".json"), "..", ""):
+        run = applied(town, settings, given)
+        assert "it takes the name of a plan" in failure_of(run)
+        assert "hunter2" not in repr(run.all_events)
+
+
+def test_a_launch_is_a_persons_whatever_its_tags_say(town: World, tmp_path: Path) -> None:
+    settings = settings_of(town, tmp_path)
+    roster(town, tmp_path, at=15, new=1)
+    [request] = looked(town, settings)
+    plan = Path(told(ran(town, settings, request), ROSTER_PLAN)["plan"]).stem
+    assert applied(town, settings, plan).success
+    assert town.log("writes")[-1]["asked_by"] == "a person in the UI"
+    # What it did once it does not do again.
+    town.platform.clear_log()
+    again = applied(town, settings, plan)
+    assert "was carried out to its end" in failure_of(again)
+    assert writes_of(town) == []
+
+
+def test_the_guards_are_asked_again_of_a_plan_that_waited_for_others(
+    town: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most users are archived by the time that it is the turn of a plan which no person has seen."""
+    settings = settings_of(town, tmp_path, apply=True)
+    roster(town, tmp_path, at=17, new=11)
+    [request] = looked(town, settings)
+    users = [one["row"] for one in town.platform.rows("v1_users", SCHOOL) if not one["trashed"]]
+    students = [one for one in users if one["role"] == 1 and one["status"] != 2]
+    assert len(students) >= 20
+
+    def archive(plan: Plan, with_settings: Settings) -> str:
+        for one in students[10:]:
+            town.platform.update("v1_users", one["id"], status=2)
+        return reason_to_wait(structs.replace(plan, managed={1: 1000}), with_settings)
+
+    monkeypatch.setattr("pipelines.writes.roster_jobs.reason_to_wait", archive)
+    town.platform.clear_log()
+    try:
+        run = ran(town, settings, request)
+    finally:
+        for one in students[10:]:
+            town.platform.update("v1_users", one["id"], status=one["status"])
+    assert "11 of role 1 would be made or changed; " in failure_of(run)
+    assert writes_of(town) == []
 
 
 def test_a_plan_under_the_guards_is_applied_by_itself(town: World, tmp_path: Path) -> None:

@@ -155,6 +155,18 @@ def test_a_death_between_the_lake_and_the_journal_files_nothing_twice(
     assert len(lake.read(WRITES).to_pylist()) == 1
 
 
+def test_the_end_of_a_plan_outlives_the_process_that_noted_it(tmp_path: Path) -> None:
+    lake = Lake(f"{tmp_path}/lake")
+    with opened(tmp_path, lake) as journal:
+        assert journal.end_of_plan("roster-101") == ""
+        journal.note_end_of_plan("roster-101")
+        ended_at = journal.end_of_plan("roster-101")
+    with opened(tmp_path, lake) as journal:
+        journal.note_end_of_plan("roster-101")
+        assert journal.end_of_plan("roster-101") == ended_at != ""
+        assert journal.end_of_plan("roster-102") == ""
+
+
 def test_the_journal_is_for_its_owner_alone_and_synchronized_in_full(tmp_path: Path) -> None:
     journal = Journal(journal_path(tmp_path))
     assert journal_path(tmp_path).stat().st_mode & 0o077 == 0

@@ -61,7 +61,7 @@ def test_a_plan_with_the_digest_of_before_is_refused(tmp_path: Path) -> None:
     path = save_plan(made(), tmp_path, NAME)
     content = msgspec.json.encode(made())
     path.write_bytes(msgspec.json.encode({"digest": plan_file.digest(content), "plan": msgspec.Raw(content)}))
-    with pytest.raises(PlanError, match="is no plan"):
+    with pytest.raises(PlanError, match="make a new plan"):
         load_plan(tmp_path, NAME)
 
 
@@ -86,7 +86,9 @@ def test_a_fifo_or_an_endless_file_is_not_waited_for(tmp_path: Path, monkeypatch
         load_plan(tmp_path, NAME)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"\xff", b'{"seal": 1, "plan": {}}', b"usin,name"])
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{}", b"\xff", b'{"seal": 1, "plan": {}}', b"usin,name", b"[" * 9999]
+)
 def test_what_is_no_plan_is_said_to_be_none(tmp_path: Path, content: bytes) -> None:
     plan_path(tmp_path, NAME).parent.mkdir()
     plan_path(tmp_path, NAME).write_bytes(content)
@@ -132,6 +134,10 @@ def _changed(action: str, **fields: Any) -> Callable[[Plan], Plan]:
         (_changed("create", after={"outer_id": "other", "role": 1}), "creates another user than it names"),
         (_changed("create", after={"outer_id": "new-1", "role": 2}), "creates another user than it names"),
         (_changed("create", secret=("phone",)), "names fields as secret that are none"),
+        (_changed("change", secret=("password",)), "names fields as secret that are none"),
+        (_changed("change", before={"Password": ""}, after={"Password": "x"}), "would write Password"),
+        (_changed("create", after={"outer_id": "new-1", "role": 1, "id": 7}), "would write id"),
+        (_changed("create", role=99), "no role that a roster has"),
     ],
 )
 def test_steps_that_no_plan_of_ours_has_are_refused(
@@ -140,6 +146,45 @@ def test_steps_that_no_plan_of_ours_has_are_refused(
     save_plan(change(made()), tmp_path, NAME)
     with pytest.raises(PlanError, match=problem):
         load_plan(tmp_path, NAME)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"rows": 1_000_000}, "has other rows than it counts"),
+        ({"unchanged": 1_000_000}, "has other rows than it counts"),
+        ({"refused": ()}, "has other rows than it counts"),
+        ({"rows": 4, "steps": 2}, "has two steps for one user"),
+    ],
+)
+def test_counts_that_do_not_follow_from_the_rows_are_refused(
+    tmp_path: Path, fields: dict[str, Any], problem: str
+) -> None:
+    whole = made()
+    if "steps" in fields:
+        [change] = whole.of("change")
+        fields = fields | {"steps": (*whole.steps, msgspec.structs.replace(change, outer_id="another"))}
+    save_plan(msgspec.structs.replace(whole, **fields), tmp_path, NAME)
+    with pytest.raises(PlanError, match=problem):
+        load_plan(tmp_path, NAME)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../secret", "/secret", "a/b", "a\0b", "x\n", "-x", "a b"])
+def test_only_a_name_leads_to_a_plan(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret.json").write_text("hunter2, the first line")
+    (tmp_path / "plans").mkdir()
+    with pytest.raises(PlanError, match="takes the name of a plan in") as error:
+        load_plan(tmp_path, name)
+    assert "hunter2" not in str(error.value)
+
+
+def test_a_plan_that_could_not_be_read_again_is_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_file, "LONGEST_PLAN", 100)
+    with pytest.raises(PlanError, match="longer than 100 bytes: plan fewer rows at a time"):
+        save_plan(made(), tmp_path, NAME)
+    assert not list((tmp_path / "plans").iterdir())
 
 
 def test_a_plan_is_named_by_name_path_or_workbook(tmp_path: Path) -> None:

@@ -114,6 +114,46 @@ def test_passwords_of_a_roster_that_has_changed_are_not_sent(town: Town) -> None
     assert town.true("new-10") == []
 
 
+def test_another_file_in_the_place_of_the_roster_is_not_quoted(town: Town) -> None:
+    path = file_of(town, pupil(15, 初始密码="Zx9-secret"))
+    assert roster(town, "plan", str(path), *SCHOOL_OF_ALL).exit_code == 0
+    other = town.home.parent / "other"
+    other.write_text("hunter2, the first line")
+    path.unlink()
+    path.symlink_to(other)
+    for _ in range(2):
+        done = roster(town, "apply", str(the_plan(town)))
+        assert done.exit_code == 2
+        assert "has changed since the plan was made of it: make a new plan" in done.output
+        assert "hunter2" not in done.output
+        other.unlink(missing_ok=True)
+
+
+def test_a_plan_is_carried_out_once(town: Town) -> None:
+    """A pupil who has left since is not made again by the same plan."""
+    assert roster(town, "plan", str(file_of(town, pupil(16))), *SCHOOL_OF_ALL).exit_code == 0
+    name = the_plan(town).stem
+    done = roster(town, "apply", name, "--no-build")
+    assert done.exit_code == 0, done.output
+    [made] = town.true("new-16")
+    town.platform.delete("reflections", made["id"])
+    assert town.true("new-16") == []
+    town.platform.clear_log()
+    again = roster(town, "apply", name, "--no-build")
+    assert again.exit_code == 2
+    assert f"the plan {name} was carried out to its end at " in again.output
+    assert written(town) == 0
+
+
+def test_a_key_that_others_can_read_is_told_in_a_line(town: Town) -> None:
+    assert roster(town, "plan", str(file_of(town, pupil(17))), *SCHOOL_OF_ALL).exit_code == 0
+    (town.home / "keys" / "plans").chmod(0o644)
+    done = roster(town, "apply", str(the_plan(town)))
+    assert done.exit_code in (1, 2)
+    assert "must belong to the user that runs campus, with mode 600" in done.output
+    assert "Traceback" not in done.output and written(town) == 0
+
+
 def test_a_plan_that_was_edited_writes_nothing(town: Town) -> None:
     assert roster(town, "plan", str(file_of(town, pupil(20))), *SCHOOL_OF_ALL).exit_code == 0
     path = the_plan(town)

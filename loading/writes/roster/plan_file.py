@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from loading.writes.roster.fields import SECRET
-from loading.writes.roster.plan import TOLD_OF_DELETED, VERSION, Plan, Step
+from loading.writes.roster.fields import SECRET, STUDENT_OUTER_ID
+from loading.writes.roster.plan import NEEDED, TOLD_OF_DELETED, VERSION, Plan, Step
 from warehouse.keys import home_key
 
 #: The folder of a home that its plans are in.
@@ -28,7 +28,7 @@ LONGEST_PLAN = 100_000_000
 #: A name has no separator, so that it leads nowhere else.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 #: What a step never writes as a planned value: secrets are read from the roster, and a role is not changed.
-NEVER_PLANNED = frozenset({*SECRET, "role"})
+NEVER_PLANNED = frozenset({*SECRET, "role", "id", "school_id", STUDENT_OUTER_ID})
 MAKES_ONE = "campus roster plan makes one"
 
 
@@ -42,8 +42,9 @@ class _Versioned(msgspec.Struct):
     version: int
 
 
-class _Sealed(msgspec.Struct):
-    seal: str
+class _Sealed(msgspec.Struct, kw_only=True):
+    #: Empty in a plan of an older version, which had a digest that anybody could make.
+    seal: str = ""
     plan: msgspec.Raw
 
 
@@ -67,27 +68,33 @@ def plan_path(home: Path, name: str) -> Path:
 
 def save_plan(plan: Plan, home: Path, name: str) -> Path:
     """Write and seal a plan, for this user alone; the path of its file. A second plan of the same name gets a
-    number. Raises OSError."""
+    number. Raises OSError, and PlanError for a plan that is too long."""
     content = msgspec.json.format(msgspec.json.encode(plan), indent=1)
     (home / PLANS).mkdir(parents=True, exist_ok=True)
     for number in count(1):
         own_name = name if number == 1 else f"{name}-{number}"
         path = plan_path(home, own_name)
+        sealed = msgspec.json.encode(_Sealed(seal=_seal(home, own_name, content), plan=msgspec.Raw(content)))
+        if len(sealed) > LONGEST_PLAN:
+            raise PlanError(f"the plan is longer than {LONGEST_PLAN:,} bytes: plan fewer rows at a time")
         with suppress(FileExistsError):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                file.write(msgspec.json.encode(_Sealed(_seal(home, own_name, content), msgspec.Raw(content))))
+                file.write(sealed)
             return path
     raise AssertionError("there is always another number")
 
 
 def load_plan(home: Path, name: str) -> Plan:
     """Read the plan of this name and check its seal and its steps. Raises PlanError."""
+    if not NAME.fullmatch(name):
+        # What was given may be a path that leads anywhere, and is not quoted.
+        raise PlanError(f"it takes the name of a plan in {home / PLANS}, without a folder: {MAKES_ONE}")
     try:
         sealed = msgspec.json.decode(_content(plan_path(home, name)), type=_Sealed)
     except OSError as error:
         raise PlanError(f"the plan {name} cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise PlanError(f"{name} is no plan: {MAKES_ONE}") from None
     content = bytes(sealed.plan)
     if not hmac.compare_digest(sealed.seal.encode(), _seal(home, name, content).encode()):
@@ -98,6 +105,8 @@ def load_plan(home: Path, name: str) -> Plan:
         plan = msgspec.json.decode(content, type=Plan)
     except msgspec.DecodeError:
         raise PlanError(f"{name} is no plan: {MAKES_ONE}") from None
+    if problem := _wrong_counts(plan):
+        raise PlanError(f"the plan {name} {problem}: make a new plan")
     for step in plan.steps:
         if problem := _problem(step):
             raise PlanError(f"line {step.line} of the plan {name} {problem}: make a new plan")
@@ -130,12 +139,28 @@ def _content(path: Path) -> bytes:
         return file.read(LONGEST_PLAN)
 
 
+def _wrong_counts(plan: Plan) -> str:
+    """What of a plan's counts does not follow from its rows; empty: nothing."""
+    of_roster = sum(step.action != "delete" for step in plan.steps)
+    if plan.rows != plan.unchanged + of_roster + len(plan.refused):
+        return "has other rows than it counts"
+    for what, values in (
+        ("user", [step.id for step in plan.steps if step.id is not None]),
+        ("outer_id", [step.outer_id for step in plan.steps]),
+    ):
+        if len(set(values)) < len(values):
+            return f"has two steps for one {what}"
+    return ""
+
+
 def _problem(step: Step) -> str:
     """What no plan of ours has in a step; empty: nothing."""
-    planned = step.after.keys() - ({"role"} if step.action == "create" else set())
-    if forbidden := planned & NEVER_PLANNED:
+    planned = {name for name in step.after if step.action != "create" or name != "role"}
+    if forbidden := {name for name in planned if name.casefold() in NEVER_PLANNED}:
         return f"would write {', '.join(sorted(forbidden))}"
-    if not set(step.secret) <= set(SECRET):
+    if step.role not in NEEDED:
+        return "is about users of no role that a roster has"
+    if not set(step.secret) <= set(SECRET) or (step.secret and step.action != "create"):
         return "names fields as secret that are none"
     if step.action == "create":
         is_whole = step.after.get("role") == step.role and step.after.get("outer_id") == step.outer_id
