@@ -93,6 +93,6 @@ def _tick_of(instance: dg.DagsterInstance, run: dg.DagsterRun, *, is_queued_now:
         # A sensor reserves the ids of its runs; a schedule's tick gets them once they are in the queue.
         is_open = tick.instigator_type.name == "SCHEDULE" and tick.status.name == "STARTED"
         time = datetime.fromtimestamp(tick.timestamp, UTC).isoformat()
-        if is_queued_now and is_open and run.tags.get("dagster/scheduled_execution_time") == time:
+        if is_queued_now and is_open and run.tags.get(".dagster/scheduled_execution_time") == time:
             return tick
     return None

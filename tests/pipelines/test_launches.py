@@ -4,7 +4,8 @@ import os
 import pwd
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from logging import getLogger
 from pathlib import Path
 from socket import gethostname
 from types import SimpleNamespace
@@ -15,6 +16,10 @@ import pytest
 from dagster._core.definitions.run_request import InstigatorType
 from dagster._core.execution.backfill import BulkActionStatus, PartitionBackfill
 from dagster._core.scheduler.instigation import TickData, TickStatus
+from dagster._core.test_utils import create_test_daemon_workspace_context
+from dagster._core.workspace.load_target import PythonFileTarget
+from dagster._daemon.sensor import execute_sensor_iteration
+from dagster._scheduler.scheduler import launch_scheduled_runs
 
 from pipelines.cli.session import looking
 from pipelines.district.queues import TASK_TAG
@@ -48,7 +53,7 @@ AT = datetime(2026, 11, 26, 19, 0, tzinfo=UTC)
 FORGED = {
     "dagster/schedule_name": "nightly",
     "dagster/sensor_name": "rosters_that_arrive",
-    "dagster/scheduled_execution_time": AT.isoformat(),
+    ".dagster/scheduled_execution_time": AT.isoformat(),
     LAUNCHER_TAG: "campus sync of root on server",
     "user": "the director",
 }
@@ -162,3 +167,55 @@ def test_another_try_of_a_command_has_a_process_of_its_own(tmp_path: Path) -> No
 
 def test_the_queue_that_dagster_yaml_names_is_there() -> None:
     assert CONFIG["run_coordinator"] == {"module": NamedLaunches.__module__, "class": NamedLaunches.__name__}
+
+
+CODE = """
+import dagster as dg
+
+FORGED = {"campus/launched_by": "campus sync of root", "user": "the director"}
+
+
+@dg.op
+def nothing() -> None: ...
+
+
+@dg.job
+def night():
+    nothing()
+
+
+@dg.schedule(job=night, cron_schedule="* * * * *", default_status=dg.DefaultScheduleStatus.RUNNING)
+def nightly(context):
+    return dg.RunRequest(run_key=str(context.scheduled_execution_time), tags=FORGED)
+
+
+@dg.sensor(job=night, default_status=dg.DefaultSensorStatus.RUNNING)
+def rosters_that_arrive(context):
+    return dg.RunRequest(tags=FORGED)
+
+
+defs = dg.Definitions(jobs=[night], schedules=[nightly], sensors=[rosters_that_arrive])
+"""
+
+
+def test_dagsters_own_scheduler_and_sensors_are_named(tmp_path: Path) -> None:
+    """What Dagster's daemon itself writes into ticks and tags, from one release to the next."""
+    file, log = tmp_path / "code.py", getLogger("test")
+    file.write_text(CODE)
+    coordinator = {"module": NamedLaunches.__module__, "class": NamedLaunches.__name__}
+    with (
+        dg.DagsterInstance.local_temp(str(tmp_path), {"run_coordinator": coordinator}) as instance,
+        create_test_daemon_workspace_context(
+            PythonFileTarget(str(file), attribute=None, working_directory=None, location_name="code"),
+            instance,
+        ) as workspace,
+    ):
+        began = datetime.now(UTC)
+        for moment in (began, began + timedelta(seconds=61)):
+            list(launch_scheduled_runs(workspace, log, moment, {}))
+        list(execute_sensor_iteration(workspace, log, None, None))
+        runs = instance.get_runs()
+        noted = {run.tags[LAUNCHER_TAG] for run in runs}
+        # By the time that they write.
+        known = {launcher_of(instance, run) for run in runs}
+    assert noted == known == {"the schedule nightly", "the sensor rosters_that_arrive"}
