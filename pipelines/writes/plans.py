@@ -3,15 +3,17 @@
 Of the files that have arrived, a note tells of a plan that waits, of rows that were refused, of a file that
 cannot be read: of rosters one a school, of its last one."""
 
+import stat
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from loading.writes.roster.plan import Plan
-from loading.writes.roster.plan_file import PLANS, digest
+from loading.writes.roster.plan_file import PLANS, digest, regular_content
 from pipelines.writes.inbox import ATTENDANCE, ROSTERS, SWIPES
 from warehouse.files import write_text
 
@@ -23,8 +25,8 @@ DAY = 86_400.0
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Of one file. `name`: the file's. `path`: of its plan, or of the result of its rows. `counts`: of a plan
-    that waits. `problem`: why nothing came of the file."""
+    """Of one file. `kind`: empty for a file that is no note. `name`: the file's. `path`: of its plan, or of the
+    result of its rows. `counts`: of a plan that waits. `problem`: why nothing came of the file."""
 
     kind: str
     school_id: int
@@ -37,6 +39,8 @@ class Note(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """What there is to do, without a name of a child."""
+        if not self.kind:
+            return f"{self.name} is no note of campus: delete it."
         file = f"the {NOUNS[self.kind]} {self.name}".strip() + f" of school {self.school_id}"
         if self.problem:
             return f"Mend {file}: {self.problem}"
@@ -90,17 +94,33 @@ def waits_no_more(home: Path, plan: Plan, path: Path, refused: int, results: Pat
 def notes(home: Path) -> Iterator[Note]:
     """All that is to be told, by school."""
     for path in sorted((home / PLANS).glob(NOTES)):
-        note = msgspec.json.decode(path.read_bytes(), type=Note)
-        if note.kind == ROSTERS or not _is_older(path, TOLD_FOR):
-            yield note
+        # Whatever was done about a file by another process needs no note any more.
+        with suppress(FileNotFoundError):
+            note = _read_note(path)
+            if note.kind in ("", ROSTERS) or not _is_older(path, TOLD_FOR):
+                yield note
+
+
+def _read_note(path: Path) -> Note:
+    """The note of a file; one without a kind where somebody else has laid something there. Raises
+    FileNotFoundError."""
+    try:
+        note = msgspec.json.decode(regular_content(path), type=Note)
+    except FileNotFoundError:
+        raise
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return Note("", 0, str(path))
+    return note if note.kind in NOUNS else Note("", 0, str(path))
 
 
 def prune(home: Path, days: int) -> None:
     """Delete plans, results and notes that are so old: they are about children."""
     for path in (home / PLANS).glob("*"):
-        if _is_older(path, days):
-            path.unlink(missing_ok=True)
+        # Another process may delete it first.
+        with suppress(FileNotFoundError):
+            if _is_older(path, days) and not stat.S_ISDIR(path.lstat().st_mode):
+                path.unlink()
 
 
 def _is_older(path: Path, days: int) -> bool:
-    return path.stat().st_mtime < time.time() - days * DAY
+    return path.lstat().st_mtime < time.time() - days * DAY

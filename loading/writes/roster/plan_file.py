@@ -91,7 +91,7 @@ def load_plan(home: Path, name: str) -> Plan:
         # What was given may be a path that leads anywhere, and is not quoted.
         raise PlanError(f"it takes the name of a plan in {home / PLANS}, without a folder: {MAKES_ONE}")
     try:
-        sealed = msgspec.json.decode(_content(plan_path(home, name)), type=_Sealed)
+        sealed = msgspec.json.decode(regular_content(plan_path(home, name)), type=_Sealed)
     except OSError as error:
         raise PlanError(f"the plan {name} cannot be read: {error.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -122,8 +122,9 @@ def _seal(home: Path, name: str, content: bytes) -> str:
     return hmac.new(home_key(home, PLANS), name.encode() + b"\0" + content, "sha256").hexdigest()
 
 
-def _content(path: Path) -> bytes:
-    """The bytes of a regular file of this folder. Raises OSError for links and all else."""
+def regular_content(path: Path) -> bytes:
+    """The bytes of a regular file. Raises OSError for links, for all else, and for what is longer than a
+    plan."""
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         # Without O_NONBLOCK a FIFO would be waited for.
