@@ -423,10 +423,15 @@ WRITES = Log(
         Column(
             "sent",
             pa.string(),
-            "JSON of what was sent, without passwords and national id numbers; null: nothing",
+            "JSON of what was sent, with the names alone of passwords and national id numbers; null: nothing",
             label_zh="发送内容",
         ),
-        Column("asked_by", pa.string(), "Person and command, or run", label_zh="发起者"),
+        Column(
+            "asked_by",
+            pa.string(),
+            "User, host and process of a command; schedule, sensor or backfill of a run, or a person in the UI",
+            label_zh="发起者",
+        ),
         Column("asked_at", TIMESTAMP, "When it was sent first, China time", label_zh="发起时间"),
         Column(
             "outcome",
