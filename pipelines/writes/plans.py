@@ -25,8 +25,8 @@ DAY = 86_400.0
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Of one file. `kind`: empty for a file that is no note. `name`: the file's. `path`: of its plan, or of the
-    result of its rows. `counts`: of a plan that waits. `problem`: why nothing came of the file."""
+    """Of one file. `kind`: empty for a file that is no note. `name`: the file's. `path`: of its plan, or of
+    the result of its rows. `counts`: of a plan that waits. `problem`: why nothing came of the file."""
 
     kind: str
     school_id: int

@@ -429,7 +429,7 @@ WRITES = Log(
         Column(
             "asked_by",
             pa.string(),
-            "User, host and process of a command; schedule, sensor or backfill of a run, or a person in the UI",
+            "User, host and process of a command; schedule or sensor of a run, or a person in the UI",
             label_zh="发起者",
         ),
         Column("asked_at", TIMESTAMP, "When it was sent first, China time", label_zh="发起时间"),

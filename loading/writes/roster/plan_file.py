@@ -157,7 +157,7 @@ def _wrong_counts(plan: Plan) -> str:
 def _problem(step: Step) -> str:
     """What no plan of ours has in a step; empty: nothing."""
     planned = {name for name in step.after if step.action != "create" or name != "role"}
-    if forbidden := {name for name in planned if name.casefold() in NEVER_PLANNED}:
+    if forbidden := {name for name in planned if name in NEVER_PLANNED or name.casefold() in SECRET}:
         return f"would write {', '.join(sorted(forbidden))}"
     if step.role not in NEEDED:
         return "is about users of no role that a roster has"
