@@ -1,7 +1,10 @@
 """All that the project takes of Dagster without its promise to keep it: no public name does the same.
 tests/house/test_dagster_private.py says in words what an upgrade has taken away."""
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -9,6 +12,9 @@ from dagster._core.launcher import CheckRunHealthResult as CheckRunHealthResult
 from dagster._core.launcher import WorkerStatus as WorkerStatus
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 from dagster._core.storage.event_log import SqliteEventLogStorage as SqliteEventLogStorage
+
+if TYPE_CHECKING:
+    from dagster._core.workspace.context import WorkspaceProcessContext
 
 #: What dg.define_asset_job gives; Dagster exports no name for it.
 AssetJob = UnresolvedAssetJobDefinition
@@ -41,3 +47,17 @@ def show_on_timeline(instance: dg.DagsterInstance, run_id: str) -> None:
     if run is not None and run.remote_job_origin is None:
         repository = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin(LOCATION), REPOSITORY)
         instance.run_storage.replace_job_origin(run, RemoteJobOrigin(repository, run.job_name))
+
+
+@contextmanager
+def open_workspace(instance: dg.DagsterInstance, *, read_only: bool) -> "Iterator[WorkspaceProcessContext]":
+    """Serve our definitions from a process of their own, as Dagster's webserver has them."""
+    # Nothing but the webserver needs them.
+    from dagster._core.workspace.context import WorkspaceProcessContext
+    from dagster._core.workspace.load_target import ModuleTarget
+
+    target = ModuleTarget(LOCATION, attribute=None, working_directory=str(Path.cwd()), location_name=None)
+    with WorkspaceProcessContext(
+        instance, target, version=dg.__version__, read_only=read_only, code_server_log_level="warning"
+    ) as workspace:
+        yield workspace

@@ -1,6 +1,7 @@
 """What campus.yaml may say, section by section; docs/campus.yaml is its annotated sample."""
 
 import datetime as dt
+import re
 from ipaddress import ip_address
 from itertools import combinations
 from pathlib import Path
@@ -29,6 +30,9 @@ from exports.tables import SCHEMAS
 from loading.pushes.names import PUSHABLE, PushSettings
 from loading.writes.roster.fields import SECRET, STANDARD
 from loading.writes.roster.rows import Reading
+
+#: A host's name or IPv4 address.
+HOST_NAME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
 
 
 def is_loopback(host: str) -> bool:
@@ -320,6 +324,24 @@ class DistrictOptions(Section):
     builds_at_a_time: int = Field(1, ge=1, description="Builds and exports at a time, on all workers")
 
 
+class UiOptions(Section):
+    """The Dagster UI."""
+
+    hosts: tuple[str, ...] = Field(
+        (), description="Names besides localhost under which browsers reach the UI, as behind a reverse proxy"
+    )
+
+    @field_validator("hosts")
+    @classmethod
+    def _names_alone(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not HOST_NAME.fullmatch(host):
+                raise ValueError(
+                    f"expected names such as campus.school.example, and nothing else, not {host!r}"
+                )
+        return hosts
+
+
 class SemesterPair(Section):
     """A semester of v1, and which of v3 it is."""
 
@@ -506,6 +528,7 @@ class Options(Section):
     schedule: ScheduleOptions = ScheduleOptions()
     runs: RunOptions = RunOptions()
     district: DistrictOptions = DistrictOptions()
+    ui: UiOptions = UiOptions()
     pushes: PushOptions = PushOptions()
     writes: WriteOptions = WriteOptions()
     notify: NotifyOptions = NotifyOptions()

@@ -12,6 +12,7 @@ import click
 from pipelines.cli.display import console, example
 from pipelines.cli.given import given
 from pipelines.cli.groups import Group
+from pipelines.cli.ui import may_launch, ui_options
 
 if TYPE_CHECKING:
     from pipelines.settings import Settings
@@ -35,6 +36,7 @@ def up(workers: int, port: int, ui: bool) -> None:
     from pipelines.resources import build_of
     from warehouse.publish.dbt_project import compiled
 
+    _daemon_lock(settings)
     with suppress(KeyboardInterrupt), terminated_as_interrupted(), open_instance(settings) as instance:
         at_a_time = settings.options.district.loads_at_a_time
         if workers > at_a_time:
@@ -52,9 +54,11 @@ def up(workers: int, port: int, ui: bool) -> None:
 @district.command(epilog=example("district daemon"))
 def daemon() -> None:
     """Run the one daemon: it starts nights, fills the queue, and sees to runs whose worker is gone."""
-    _settings()
+    settings = _settings()
     from pipelines.district import programs
 
+    # The daemon inherits the lock.
+    os.set_inheritable(_daemon_lock(settings), True)
     _become(programs.daemon())
 
 
@@ -76,16 +80,15 @@ def worker(name: str, queues: tuple[str, ...]) -> None:
 
 
 @district.command(epilog=example("district webserver --port 3001"))
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where it listens; it has no login.")
-@click.option("--port", type=int, default=3000, show_default=True, help="Its port.")
-def webserver(host: str, port: int) -> None:
+@ui_options
+def webserver(host: str, port: int, allow_launch: bool | None) -> None:
     """Run the UI."""
     settings = _settings()
     from pipelines.cli.commands import order_partitions
     from pipelines.district import programs
 
     order_partitions(settings)
-    _become(programs.webserver(host, port))
+    _become(programs.webserver(host, port, may_launch(host, allow_launch)))
 
 
 @district.command(epilog=example("district kubernetes --image registry.example/campus:1 > campus.yml"))
@@ -112,6 +115,16 @@ def _settings() -> Settings:
     if problems:
         raise SettingsError(problems)
     return settings
+
+
+def _daemon_lock(settings: Settings) -> int:
+    """The open file that locks the home's daemon. Raises click.ClickException where a daemon runs."""
+    from pipelines.daemon_lock import lock_daemon
+
+    lock = lock_daemon(settings)
+    if lock is None:
+        raise click.ClickException(f"a daemon already runs on {settings.home}: stop it first")
+    return lock
 
 
 def _become(command: list[str]) -> NoReturn:

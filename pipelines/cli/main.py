@@ -14,6 +14,7 @@ from pipelines.cli.display import complain, console, example
 from pipelines.cli.district import district
 from pipelines.cli.given import given, given_to_write
 from pipelines.cli.groups import Group
+from pipelines.cli.ui import ui
 from pipelines.cli.writing.commands import COMMANDS
 from simulator.cli import simulator
 
@@ -107,7 +108,7 @@ def main() -> None:
     """Campus Warehouse: a school platform's data in a warehouse that people can trust."""
 
 
-for _command in (simulator, backup, restore, district, *COMMANDS):
+for _command in (simulator, backup, restore, district, ui, *COMMANDS):
     main.add_command(_command)
 
 
@@ -286,14 +287,3 @@ def push_receiver() -> None:
     from pipelines.pushes.receiver import serve
 
     serve(settings)
-
-
-@main.command(epilog=example("ui", "ui -- -p 3001"))
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def ui(arguments: tuple[str, ...]) -> None:
-    """Open the Dagster UI on what the command line ran; ARGUMENTS go to `dagster dev`, e.g. -- -p 3001."""
-    from pipelines.cli.commands import order_partitions
-
-    order_partitions(given_to_write())
-    executable = Path(sys.executable).parent / "dagster"
-    os.execv(executable, [str(executable), "dev", "-m", "pipelines.definitions", *arguments])

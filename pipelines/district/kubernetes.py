@@ -38,7 +38,8 @@ def manifests(settings: Settings, image: str, namespace: str, room: str) -> str:
             "campus-webserver",
             namespace,
             image,
-            ["dagster-webserver", *programs.DEFINITIONS, "-h", "0.0.0.0", "-p", str(PORT)],
+            # Inside its pod alone: `kubectl port-forward` and a login proxy in the same pod reach it.
+            ["python", *programs.webserver_arguments("127.0.0.1", PORT, allow_launch=True)],
         ),
         {
             **_named("v1", "Service", "campus-webserver", namespace),

@@ -10,14 +10,20 @@ DEFINITIONS = ("-m", "pipelines.definitions")
 QUEUES = (LOAD, BUILD)
 
 
-def daemon() -> list[str]:
+def daemon(log_level: str = "info") -> list[str]:
     """What starts nights, fills the queue and sees to runs whose worker is gone. There is one."""
-    return [_program("dagster-daemon"), "run", *DEFINITIONS]
+    return [_program("dagster-daemon"), "run", *DEFINITIONS, "--log-level", log_level]
 
 
-def webserver(host: str, port: int) -> list[str]:
-    """The UI."""
-    return [_program("dagster-webserver"), *DEFINITIONS, "-h", host, "-p", str(port)]
+def webserver(host: str, port: int, allow_launch: bool) -> list[str]:
+    """The UI behind its guard. `allow_launch`: whether it may start and delete runs, else it is read-only."""
+    return [sys.executable, *webserver_arguments(host, port, allow_launch)]
+
+
+def webserver_arguments(host: str, port: int, allow_launch: bool) -> list[str]:
+    """What Python is given to be the webserver."""
+    mode = "--allow-launch" if allow_launch else "--read-only"
+    return ["-m", "pipelines.ui.webserver", "--host", host, "--port", str(port), mode]
 
 
 def worker(name: str, queues: tuple[str, ...] = QUEUES) -> list[str]:

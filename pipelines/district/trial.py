@@ -1,12 +1,9 @@
 """A district on one machine, for trial: its programs, started together and stopped together."""
 
-import os
 import signal
 import socket
-import subprocess
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +14,7 @@ from pipelines.district import programs
 from pipelines.district.heartbeats import NO_ANSWER, Heartbeats
 from pipelines.due import SCHOOL_TAG
 from pipelines.interrupted import INTERRUPTED, UNFINISHED
+from pipelines.program import Program, stop
 
 #: Seconds between two looks, and for which a program may take its time to end.
 LOOK, POLITE = 2.0, 15.0
@@ -32,29 +30,6 @@ WORDS = {
     dg.DagsterRunStatus.CANCELING: "is being cancelled",
     dg.DagsterRunStatus.CANCELED: "was cancelled",
 }
-
-
-@dataclass
-class Program:
-    """One that runs, or is to run again. `log`: where it writes."""
-
-    what: str
-    command: list[str]
-    log: Path
-    process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start it, in a process group of its own: Ctrl-C is ours alone to heed."""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
-
-    def send(self, number: signal.Signals) -> None:
-        """A signal for it and what it has started."""
-        if self.process is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self.process.pid, number)
 
 
 @dataclass
@@ -84,7 +59,7 @@ class Trial:
         wanted += [(f"{name}, which takes runs", programs.worker(name), name) for name in self.names]
         if self.port is not None:
             address = f"the UI, on http://127.0.0.1:{self.port}"
-            wanted.append((address, programs.webserver("127.0.0.1", self.port), "ui"))
+            wanted.append((address, programs.webserver("127.0.0.1", self.port, allow_launch=True), "ui"))
         for what, command, name in wanted:
             program = Program(what, command, folder / f"{name}.log")
             program.start()
@@ -94,7 +69,7 @@ class Trial:
     def look(self) -> None:
         """Say what has happened since the last look, and start again what has ended."""
         for program in self.programs:
-            if program.process is not None and (status := program.process.poll()) is not None:
+            if (status := program.status) is not None:
                 self.tell(f"Ended with {status}: {program.what}. Started again; see {program.log}")
                 program.start()
         try:
@@ -119,15 +94,9 @@ class Trial:
         self.tell("Stopping. What runs have committed is kept.")
         for program in self.programs:
             # A worker would wait for its run's end.
-            of_a_worker = program.log.stem in self.names
-            program.send(signal.SIGKILL if of_a_worker else signal.SIGTERM)
-        ends = time.monotonic() + POLITE
-        for program in self.programs:
-            if program.process is not None:
-                with suppress(subprocess.TimeoutExpired):
-                    program.process.wait(max(0.0, ends - time.monotonic()))
+            if program.log.stem in self.names:
                 program.send(signal.SIGKILL)
-                program.process.wait()
+        stop(self.programs, POLITE)
         ours = {f"{name}@{socket.gethostname()}" for name in self.names}
         for run_id, beat in self.beats.all().items():
             run = self.instance.get_run_by_id(run_id)

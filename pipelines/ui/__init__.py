@@ -1,0 +1,1 @@
+"""Dagster's UI behind a guard, and the command that runs it beside the daemon."""

@@ -1,0 +1,132 @@
+"""`campus ui`: a webserver and a daemon, which one command starts, watches and stops."""
+
+import os
+import socket
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from pipelines.cli.commands import order_partitions
+from pipelines.cli.display import complain, console, errors
+from pipelines.cli.session import terminated_as_interrupted
+from pipelines.daemon_lock import lock_daemon
+from pipelines.district import programs
+from pipelines.options import is_loopback
+from pipelines.program import Program, stop
+from pipelines.resources import build_of
+from pipelines.settings import Settings
+from pipelines.ui.addresses import is_wildcard
+from warehouse.publish.dbt_project import compiled
+
+#: Below the home: what the webserver and the daemon have to say.
+FOLDER = "ui"
+#: Seconds between two looks at the programs, and those that they have to stop.
+LOOK, STOPPING = 0.2, 20.0
+#: Bytes of a log from which on the next start begins a new one; the one before is kept beside it.
+LOG_BYTES = 5_000_000
+
+
+def run_ui(settings: Settings, host: str, port: int, *, allow_launch: bool) -> int:
+    """Serve the UI, with a daemon where none runs yet, until Ctrl-C or SIGTERM stops both. The exit status.
+
+    Raises OSError where the address is taken or the home cannot be written."""
+    _check_address(host, port)
+    order_partitions(settings)
+    # Before both of the programs do it at their start.
+    compiled(build_of(settings))
+    webserver = Program(
+        "webserver", programs.webserver(host, port, allow_launch), _log(settings, "webserver")
+    )
+    running = [webserver]
+    with terminated_as_interrupted():
+        try:
+            webserver.start()
+            lock = lock_daemon(settings)
+            if lock is None:
+                _say(f"A daemon already runs on {settings.home}: no second one is started.")
+            else:
+                daemon = Program("daemon", programs.daemon("warning"), _log(settings, "daemon"))
+                running.append(daemon)
+                daemon.start(pass_fds=(lock,))
+                os.close(lock)
+            _say("Starting.")
+            while webserver.status is None and not _answers(host, port):
+                time.sleep(LOOK)
+            if webserver.status is None:
+                _say_ready(settings, host, port, allow_launch=allow_launch)
+            return _watch(running)
+        except KeyboardInterrupt:
+            _say("Stopping.")
+            return 0
+        finally:
+            stop(running, STOPPING)
+
+
+def _watch(running: list[Program]) -> int:
+    """Wait for a program to end by itself, and say which it was. The exit status."""
+    while True:
+        for program in running:
+            if program.status is not None:
+                others = ", ".join(
+                    f"The {other.what} is stopped, too." for other in running if other is not program
+                )
+                complain(
+                    f"the {program.what} has ended with status {program.status}: see {program.log}. {others}"
+                )
+                return 1
+        time.sleep(LOOK)
+
+
+def _say_ready(settings: Settings, host: str, port: int, *, allow_launch: bool) -> None:
+    _say(f"The UI is on {_address(host, port)} (Ctrl-C stops it). Warnings are in {settings.home / FOLDER}.")
+    if not allow_launch:
+        _say("It is read-only: --allow-launch lets it start runs.")
+    if not is_loopback(host):
+        errors.print(
+            f"warning: it listens on {host} without a login. Whoever reaches the port sees everything"
+            f"{' and may start and delete runs' if allow_launch else ''}: see docs/operating.md.",
+            markup=False,
+            soft_wrap=True,
+        )
+
+
+def _check_address(host: str, port: int) -> None:
+    """Raises OSError, in words, where the webserver could not listen."""
+    try:
+        family, *_, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(address)
+    except OSError as error:
+        reason = error.strerror or error
+        raise OSError(
+            f"the UI cannot listen on {host}, port {port}: {reason}. Name another --host or --port"
+        ) from error
+
+
+def _answers(host: str, port: int) -> bool:
+    """Whether the webserver takes connections: it does once it has loaded all definitions."""
+    local = ("::1" if host == "::" else "127.0.0.1") if is_wildcard(host) else host
+    with suppress(OSError), socket.create_connection((local, port), timeout=1):
+        return True
+    return False
+
+
+def _address(host: str, port: int) -> str:
+    local = "127.0.0.1" if is_wildcard(host) else host
+    return f"http://{f'[{local}]' if ':' in local else local}:{port}"
+
+
+def _log(settings: Settings, name: str) -> Path:
+    """Where a program writes. A long log of earlier starts makes room."""
+    log = settings.home / FOLDER / f"{name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if log.exists() and log.stat().st_size > LOG_BYTES:
+        log.replace(log.with_suffix(".log.1"))
+    return log
+
+
+def _say(words: str) -> None:
+    console.print(words, markup=False, soft_wrap=True)
