@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import dagster as dg
 
+from assets import markdown
 from assets.models import PUBLISHED
 from exports.export import Failed, Options, Written, export
 from exports.ready import BOARD
@@ -49,11 +50,11 @@ def export_assets(
 
 def _metadata(files: Sequence[Written]) -> dict[str, dg.MetadataValue]:
     """Where the files are, how big, and their first rows as far as these are about no single person."""
-    table = [f"| {file.path} | {sum(file.rows.values()):,} | {file.bytes:,} |" for file in files]
-    previews = [f"{file.path.name}\n\n{file.preview}" for file in files if file.preview]
+    rows = [(file.path, f"{sum(file.rows.values()):,}", f"{file.bytes:,}") for file in files]
+    previews = [f"{markdown.text(file.path.name)}\n\n{file.preview}" for file in files if file.preview]
     return {
-        "files": dg.MetadataValue.md("\n".join(["| file | rows | bytes |", "|---|---|---|", *table])),
+        "files": markdown.value(markdown.table(("file", "rows", "bytes"), rows)),
         "dagster/row_count": dg.MetadataValue.int(sum(sum(file.rows.values()) for file in files)),
         "bytes": dg.MetadataValue.int(sum(file.bytes for file in files)),
-        "preview": dg.MetadataValue.md("\n\n".join(previews) or "Rows about persons are not shown here."),
+        "preview": markdown.value(*previews or ["Rows about persons are not shown here."]),
     }

@@ -1,19 +1,9 @@
-"""Tables as the UI shows them."""
-
-from collections.abc import Iterable, Sequence
+"""Markdown of Dagster's metadata. Text that is not ours goes through `text` or `table`."""
 
 import dagster as dg
 
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table. What is in a cell stays text, whatever it is."""
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(text(str(cell)) for cell in line)} |" for line in lines)
-
-
-def text(words: str) -> str:
-    """Words that the UI shows as they are, in one line."""
-    return " ".join(words.split()).replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+from exports.markdown import table as table
+from exports.markdown import text as text
 
 
 def value(*paragraphs: str) -> dg.MarkdownMetadataValue:

@@ -9,6 +9,7 @@ from typing import Any
 
 import dagster as dg
 
+from assets import markdown
 from assets.dagster_private import CHECKS_OF_OTHER_ASSETS
 from assets.model_inputs import inputs_of
 from assets.shards import SHARDS, of_shard
@@ -195,7 +196,7 @@ def _key(name: str) -> dg.AssetKey:
 def _model_spec(model: Model) -> dg.AssetSpec:
     """dbt's folders are Dagster's groups."""
     columns = [dg.TableColumn(column.name, column.type or "", column.comment) for column in model.columns]
-    sql = {} if model.kind == "seed" else {"sql": dg.MetadataValue.md(f"```sql\n{model.source.strip()}\n```")}
+    sql = {} if model.kind == "seed" else {"sql": markdown.value(f"```sql\n{model.source.strip()}\n```")}
     return dg.AssetSpec(
         _key(model.name),
         deps=[_key(name) for name in model.inputs],
@@ -236,7 +237,8 @@ def _tell_checked(context: dg.AssetExecutionContext, found: Checked) -> Iterator
         check_name=check.name,
         passed=found.status == "pass",
         severity=dg.AssetCheckSeverity.ERROR if found.forbids else dg.AssetCheckSeverity.WARN,
-        description=found.message,
+        # An error of DuckDB has values of the rows in it.
+        description=found.message and markdown.text(found.message),
         metadata={} if found.failures is None else {"rows that break it": found.failures},
     )
     if of in context.selected_asset_check_keys:

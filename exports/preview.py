@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 
 from exports.columns import Shown, shown_columns
+from exports.markdown import table, text
 from exports.sheets import Language, Workbook
 from exports.source import Origin
 
@@ -23,10 +24,9 @@ def preview_of(con: duckdb.DuckDBPyConnection, workbook: Workbook, origin: Origi
             columns = shown_columns(con, sheet, parameters, language)[:COLUMNS]
             cells = ", ".join(column.cell for column in columns)
             rows = con.execute(f"SELECT {cells} FROM ({sheet.query}) LIMIT {ROWS}", parameters).fetchall()
-            table = [[column.label for column in columns], ["---"] * len(columns)]
-            table += [[_cell(*pair) for pair in zip(columns, row, strict=True)] for row in rows]
-            lines = ["| " + " | ".join(cells) + " |" for cells in table]
-            shown.append("\n".join([f"**{sheet.name.in_language(language)}**", "", *lines]))
+            shown.append(f"**{text(sheet.name.in_language(language))}**")
+            shown_rows = ([_cell(*pair) for pair in zip(columns, row, strict=True)] for row in rows)
+            shown.append(table([column.label for column in columns], shown_rows))
     return "\n\n".join(shown)
 
 
@@ -35,5 +35,4 @@ def _cell(column: Shown, value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.1%}" if column.kind == "percent" else f"{value:g}"
-    text = str(value)
-    return column.words.get(text, text).replace("|", "\\|").replace("\n", " ")
+    return column.words.get(str(value), str(value))

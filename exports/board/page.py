@@ -30,6 +30,7 @@ from exports.board.words import (
     TEXTS,
 )
 from exports.figures import figures
+from exports.markdown import text
 from exports.sheets import Figure, Language, Words
 from exports.source import Origin
 from exports.workbooks.definitions import PRESENT, warning_definitions
@@ -97,8 +98,8 @@ LANGUAGES: tuple[Language, ...] = ("zh", "en")
 
 def _preview(told: Sequence[Figure], language: Language) -> str:
     return "\n".join(
-        f"- {figure.label.in_language(language)}: **{figure.value.in_language(language)}** "
-        f"({figure.told.in_language(language)})"
+        f"- {text(figure.label.in_language(language))}: **{text(figure.value.in_language(language))}** "
+        f"({text(figure.told.in_language(language))})"
         for figure in told
     )
 

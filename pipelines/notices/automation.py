@@ -61,6 +61,6 @@ def metadata_of(status: Status) -> dict[str, dg.MetadataValue]:
     lines = [markdown.text(line) for line in lines_of(status)]
     table = [markdown.table(COLUMNS, rows_of(status))] if status.schools else []
     return {
-        "status": markdown.value(title_of(status), *table, *lines),
+        "status": markdown.value(markdown.text(title_of(status)), *table, *lines),
         "to do": dg.MetadataValue.text("\n".join(status.to_do) or NOTHING),
     }

@@ -7,6 +7,7 @@ import dagster as dg
 import uvloop
 from msgspec import structs
 
+from assets import markdown
 from loading.runtime import Runtime, told
 from loading.writes.outcomes import counted, in_words
 from loading.writes.roster.apply import Applied
@@ -159,7 +160,7 @@ def _show_plan(context: dg.OpExecutionContext, planned: Planned) -> None:
     context.log_event(
         dg.AssetMaterialization(
             ROSTER_PLAN,
-            description=f"School {plan.school_id}: the plan of {plan.source}",
+            description=f"School {plan.school_id}: the plan of {markdown.text(plan.source)}",
             metadata={
                 "school": plan.school_id,
                 "rows": plan.rows,
@@ -172,7 +173,7 @@ def _show_plan(context: dg.OpExecutionContext, planned: Planned) -> None:
                 "notes": "\n".join(plan.notes),
                 "workbook": dg.MetadataValue.path(planned.path.with_suffix(".xlsx")),
                 "plan": dg.MetadataValue.path(planned.path),
-                "to carry it out": dg.MetadataValue.md(
+                "to carry it out": markdown.value(
                     f"`campus roster apply {planned.path}`, or the job `{APPLY_ROSTER}` with\n\n"
                     f"```yaml\nops:\n  {APPLY_ROSTER}:\n    config:\n      plan: {planned.path.stem}\n```"
                 ),
