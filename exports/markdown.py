@@ -1,12 +1,13 @@
 """Markdown as Dagster's UI shows it, with text of the platform and of files that stays text."""
 
 import re
-import string
 from collections.abc import Iterable, Sequence
 
 #: Words with what Dagster's UI makes a link of, even where all its punctuation is escaped.
 LINK_LIKE = re.compile(r"([^\s|`]*(?:://|www\.|@)[^\s|`]*)", re.IGNORECASE)
-PUNCTUATION = re.compile(f"([{re.escape(string.punctuation)}])")
+#: Signs of markup within a line, and those that begin a list, a heading, a quotation or a rule.
+MARKUP = re.compile(r"([\\`*_\[\]<|~&])")
+AT_START = re.compile(r"^((?:[0-9]+(?=[.)]))?)([-+=.)#>])")
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -20,10 +21,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def text(words: str) -> str:
     """Escape words so that they are shown as they are, in one line: no link, image, emphasis or HTML.
 
-    CommonMark lets each punctuation sign be escaped. Addresses become code, since the UI looks for them once
-    more in what it has read."""
-    parts = LINK_LIKE.split(" ".join(CONTROLS.sub(" ", words).split()))
+    Addresses become code, since the UI looks for them once more in what it has read."""
+    one_line = " ".join(CONTROLS.sub(" ", words).split())
+    parts = LINK_LIKE.split(one_line)
     # Every second part is one that the pattern matched.
-    return "".join(
-        f"`{part}`" if index % 2 else PUNCTUATION.sub(r"\\\1", part) for index, part in enumerate(parts)
-    )
+    escaped = (f"`{part}`" if index % 2 else MARKUP.sub(r"\\\1", part) for index, part in enumerate(parts))
+    return AT_START.sub(r"\1\\\2", "".join(escaped))

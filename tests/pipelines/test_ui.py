@@ -14,17 +14,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import dagster as dg
 import httpx
 import pytest
 from browser import BROWSER, DRIVER, Page, browser
 from cases import the_rest_slow
 from world import World
 
+from assets import markdown
 from loading.names import names_of
 from loading.partition_keys import school_of
 from pipelines.due import RANGE_END, RANGE_START, SCHOOL_TAG
 from pipelines.instance import open_instance
 from pipelines.launches import LAUNCHER_TAG
+from pipelines.notices.automation import STATUS
 
 CAMPUS = Path(sys.executable).parent / "campus"
 DAGSTER = Path(sys.executable).parent / "dagster"
@@ -76,7 +79,7 @@ def wait_for(what: str, found: Callable[[], Any]) -> Any:
 
 @contextmanager
 def serving(command: list[str | Path], world: World) -> Iterator[str]:
-    """The UI as a process group of its own, ended as a whole; yields its address once all is loaded."""
+    """The UI while the block lasts; yields its address once all is loaded."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     environment = {
@@ -97,16 +100,16 @@ def serving(command: list[str | Path], world: World) -> Iterator[str]:
             cwd=ROOT,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
         )
+    url = f"http://127.0.0.1:{port}"
     try:
-        url = f"http://127.0.0.1:{port}"
         query = "{repositoriesOrError {... on RepositoryConnection {nodes {name}}}}"
         wait_for("the UI is up", lambda: ask(url, query)["repositoriesOrError"]["nodes"])
         yield url
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        # It ends what it has started.
+        process.send_signal(signal.SIGTERM)
+        process.wait(PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +143,30 @@ def test_an_asset_says_what_it_is_and_what_was_loaded(operator: Operator) -> Non
 def test_the_runs_of_the_command_line_are_there(operator: Operator) -> None:
     operator.page.open(f"{operator.url}/runs")
     operator.page.shows("discovery", "school_night", "campus/sync_id: sync-1", "Success")
+
+
+def test_a_hostile_name_is_text_on_the_page(operator: Operator) -> None:
+    """The UI's own renderer, since it makes links of more than CommonMark does."""
+    names = (
+        "![](/graphql?query=mutation)",
+        "<img src=/graphql>",
+        "see http://evil.example/a_b",
+        "www.evil.example",
+    )
+    made = dg.AssetMaterialization(
+        STATUS,
+        description=markdown.text(" ".join(names)),
+        metadata={f"name {number}": markdown.value(markdown.text(name)) for number, name in enumerate(names)},
+    )
+    with open_instance(operator.world.settings) as instance:
+        instance.report_runless_asset_event(made)
+    operator.page.open(f"{operator.url}/assets/{'/'.join(STATUS.path)}?view=events")
+    operator.page.shows(" ".join(names), *names[1:])
+    marked_up = operator.page.run(
+        "return [...document.querySelectorAll('img, a')].map(each => each.src || each.href)"
+        ".filter(address => /evil|graphql/.test(address))"
+    )
+    assert marked_up == []
 
 
 def test_a_backfill_launched_by_clicking_is_one_run(operator: Operator) -> None:
