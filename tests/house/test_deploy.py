@@ -72,5 +72,5 @@ def test_the_container_has_all_rooms_and_the_page_names_each_file() -> None:
     rooms = re.findall(r'"(\w+)\*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert len(rooms) > 5 and set(rooms) <= sources
     page = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
-    named = {"crontab", "Containerfile", *(unit.name.partition(".")[0] for unit in UNITS)}
+    named = {"crontab", "Containerfile", "nginx-ui.conf", *(unit.name.partition(".")[0] for unit in UNITS)}
     assert {name for name in named if name not in page} == set()

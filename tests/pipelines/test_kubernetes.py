@@ -77,6 +77,16 @@ def test_dagsters_launcher_takes_its_configuration(printed: str) -> None:
     assert {config["instance_config_map"], config["service_account_name"], *mounted} <= names
 
 
+def test_the_ui_is_guarded_and_inside_its_pod(printed: str) -> None:
+    [webserver] = [
+        each["spec"]["template"]["spec"]["containers"][0]["command"]
+        for each in documents(printed)
+        if each["kind"] == "Deployment" and each["metadata"]["name"] == "campus-webserver"
+    ]
+    assert webserver[:3] == ["python", "-m", "pipelines.ui.webserver"]
+    assert webserver[webserver.index("--host") + 1] == "127.0.0.1"
+
+
 def test_no_secret_is_printed_and_the_options_are(printed: str) -> None:
     assert SECRET not in printed and "warehouse" not in printed
     pods = [each["spec"]["template"]["spec"] for each in documents(printed) if each["kind"] == "Deployment"]
