@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterable, Sequence
 
-#: Words with what Dagster's UI makes a link of, even where all its punctuation is escaped.
-LINK_LIKE = re.compile(r"([^\s|`]*(?:://|www\.|@)[^\s|`]*)", re.IGNORECASE)
+WORD = re.compile(r"([^\s|`]+)")
+#: Dagster's UI makes a link of a word with this, even where all its punctuation is escaped.
+LINK = re.compile(r"://|www\.|@", re.IGNORECASE)
 #: Signs of markup within a line, and those that begin a list, a heading, a quotation or a rule.
 MARKUP = re.compile(r"([\\`*_\[\]<|~&])")
 AT_START = re.compile(r"^((?:[0-9]+(?=[.)]))?)([-+=.)#>])")
@@ -23,7 +24,7 @@ def text(words: str) -> str:
 
     Addresses become code, since the UI looks for them once more in what it has read."""
     one_line = " ".join(CONTROLS.sub(" ", words).split())
-    parts = LINK_LIKE.split(one_line)
-    # Every second part is one that the pattern matched.
-    escaped = (f"`{part}`" if index % 2 else MARKUP.sub(r"\\\1", part) for index, part in enumerate(parts))
+    escaped = (
+        f"`{part}`" if LINK.search(part) else MARKUP.sub(r"\\\1", part) for part in WORD.split(one_line)
+    )
     return AT_START.sub(r"\1\\\2", "".join(escaped))

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,6 +67,18 @@ def test_a_step_of_no_asset_can_tell_what_a_check_found() -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         assert job.execute_in_process(instance=instance).success
         assert instance.event_log_storage.get_asset_check_execution_history(key, limit=1), LOOK
+
+
+def test_a_webserver_gets_our_definitions() -> None:
+    from dagster_webserver.webserver import DagsterWebserver
+
+    context = importlib.import_module("dagster._core.workspace.context").WorkspaceProcessContext
+    target = importlib.import_module("dagster._core.workspace.load_target").ModuleTarget
+    wanted = {"instance", "workspace_load_target", "version", "read_only", "code_server_log_level"}
+    assert wanted <= inspect.signature(context).parameters.keys(), LOOK
+    assert target(_holder().LOCATION, None, None, None).create_origins(), LOOK
+    # Dagster promises neither this class nor what it lets a subclass change.
+    assert hasattr(DagsterWebserver, "build_graphql_validation_rules"), "see pipelines/ui/webserver.py"
 
 
 def test_no_process_imports_dbt() -> None:
