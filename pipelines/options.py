@@ -380,7 +380,7 @@ class PushOptions(Section):
     resources: dict[str, tuple[str, ...]] = Field(
         {}, description="Our resources by the platform's name in a push; none named: it is of no interest"
     )
-    max_bytes: int = Field(4_000_000, ge=1, description="Greatest body of a push")
+    max_bytes: int = Field(256_000, ge=1, description="Greatest body of a push")
     max_age: float = Field(1440, gt=0, description="Minutes: a push that was made earlier is refused")
     max_ahead: float = Field(5, gt=0, description="Minutes: a push from so far in the future is refused")
     max_waiting: int = Field(100_000, ge=1, description="Events that may wait; more are refused for now")

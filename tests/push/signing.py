@@ -39,6 +39,7 @@ def headers_for(body: dict[str, Any], token: str = TOKEN, school: int | str = 10
         ensure_ascii=False,
     )
     return {
+        "Content-Type": "application/json",
         "X-Nonce": nonce,
         "X-Timestamp": str(timestamp),
         "X-Signature": hex_hmac(text, token),
