@@ -71,10 +71,12 @@ bench-setup: .venv-bench/installed
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	touch $@
 
-# Needs uv; run after a change of pyproject.toml's dependencies.
+# Needs uv; run after a change of pyproject.toml's dependencies. The container has no development packages.
 LOCK := uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
   --python-version 3.11
+EXTRAS := --extra build --extra district --extra kubernetes
 lock:
-	$(LOCK) --extra dev --extra district --output-file requirements.lock pyproject.toml
+	$(LOCK) $(EXTRAS) --extra dev --output-file requirements.lock pyproject.toml
+	$(LOCK) $(EXTRAS) --no-annotate --constraint requirements.lock --output-file deploy/requirements.lock pyproject.toml
 	$(LOCK) --output-file benchmarks/requirements.lock benchmarks/requirements.in
 	$(LOCK) --output-file tests/old_duckdb.lock tests/old_duckdb.in
