@@ -1,19 +1,25 @@
 """A district on Kubernetes: Dagster's own launcher makes a job of each run, so there are neither workers nor
 a broker. What is secret is named here and kept in a Secret that the operator makes of an .env file."""
 
+import os
+from collections.abc import Iterable
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
+from sqlalchemy.engine import make_url
 
 from pipelines.district import programs
 from pipelines.district.config import on_several_machines
 from pipelines.instance import CONFIG, POSTGRES
 from pipelines.settings import Settings
+from warehouse.stores import is_remote
 
 Manifest = dict[str, Any]
 
-#: The Secret with the settings of .env, and the account of all pods.
-SECRET, ACCOUNT = "campus", "campus"
+#: The roles: each is the name of its account and of its Secret, and the label `app` of its pods.
+DAEMON, WEBSERVER, RUN = "campus-daemon", "campus-webserver", "campus-run"
+ROLES = (DAEMON, WEBSERVER, RUN)
 INSTANCE, OPTIONS, HOME_CLAIM = "campus-instance", "campus-options", "campus-home"
 HOME, DAGSTER_HOME = "/srv/campus", "/srv/dagster"
 #: The user of deploy/Containerfile.
@@ -32,18 +38,23 @@ def manifests(settings: Settings, image: str, namespace: str, room: str) -> str:
         _config_map(INSTANCE, namespace, "dagster.yaml", instance(settings, image, namespace)),
         _config_map(OPTIONS, namespace, "campus.yaml", settings.options.model_dump(mode="json")),
         _claim(namespace, room),
-        *_account(namespace),
-        _deployment("campus-daemon", namespace, image, ["dagster-daemon", "run", *programs.DEFINITIONS]),
+        *(_account(role, namespace) for role in ROLES),
+        *_rights(DAEMON, namespace, ["create", "delete", "patch"]),
+        *_rights(WEBSERVER, namespace, ["delete"]),
+        *_network_policies(settings, namespace),
+        _deployment(DAEMON, namespace, image, ["dagster-daemon", "run", *programs.DEFINITIONS], _volumes()),
         _deployment(
-            "campus-webserver",
+            WEBSERVER,
             namespace,
             image,
             # Inside its pod alone: `kubectl port-forward` and a login proxy in the same pod reach it.
             ["python", *programs.webserver_arguments("127.0.0.1", PORT, allow_launch=True)],
+            # Its home is empty: it shows runs and assets, and no row about a child.
+            [_EMPTY_HOME, *_volumes()[1:]],
         ),
         {
-            **_named("v1", "Service", "campus-webserver", namespace),
-            "spec": {"selector": {"app": "campus-webserver"}, "ports": [{"port": PORT}]},
+            **_named("v1", "Service", WEBSERVER, namespace),
+            "spec": {"selector": {"app": WEBSERVER}, "ports": [{"port": PORT}]},
         },
     ]
     return yaml.safe_dump_all(documents, sort_keys=False)
@@ -55,19 +66,20 @@ def instance(settings: Settings, image: str, namespace: str) -> Manifest:
         "module": "dagster_k8s",
         "class": "K8sRunLauncher",
         "config": {
-            "service_account_name": ACCOUNT,
+            "service_account_name": RUN,
             "job_image": image,
             "job_namespace": namespace,
             "instance_config_map": INSTANCE,
             "dagster_home": DAGSTER_HOME,
-            "env_secrets": [SECRET],
+            "env_secrets": [RUN],
+            "labels": {"app": RUN},
             "env_vars": [f"{name}={value}" for name, value in _environment().items()],
             "volumes": _volumes(),
             "volume_mounts": _mounts(),
             "resources": RUN_RESOURCES,
-            "security_context": {"allowPrivilegeEscalation": False},
+            "security_context": _container_security(),
             "run_k8s_config": {
-                "pod_spec_config": {"securityContext": _security()},
+                "pod_spec_config": {"securityContext": _security(), "automountServiceAccountToken": False},
                 "job_spec_config": {"ttlSecondsAfterFinished": KEEP_JOBS},
             },
         },
@@ -75,7 +87,9 @@ def instance(settings: Settings, image: str, namespace: str) -> Manifest:
     return CONFIG | POSTGRES | {"run_launcher": launcher} | on_several_machines(settings, CONFIG)
 
 
-def _deployment(name: str, namespace: str, image: str, command: list[str]) -> Manifest:
+def _deployment(
+    name: str, namespace: str, image: str, command: list[str], volumes: list[Manifest]
+) -> Manifest:
     """A program that runs once, and never beside the one that takes its place."""
     # As the launcher mounts it for a run.
     instance_mount = {
@@ -91,17 +105,18 @@ def _deployment(name: str, namespace: str, image: str, command: list[str]) -> Ma
             {"name": each, "value": value}
             for each, value in {**_environment(), "DAGSTER_HOME": DAGSTER_HOME}.items()
         ],
-        "envFrom": [{"secretRef": {"name": SECRET}}],
+        "envFrom": [{"secretRef": {"name": name}}],
         "volumeMounts": [*_mounts(), instance_mount],
         "resources": PROGRAM_RESOURCES,
-        "securityContext": {"allowPrivilegeEscalation": False},
+        "securityContext": _container_security(),
     }
-    volumes = [*_volumes(), {"name": "instance", "configMap": {"name": INSTANCE}}]
     pod = {
-        "serviceAccountName": ACCOUNT,
+        "serviceAccountName": name,
+        # Dagster's launcher asks Kubernetes about jobs, in the daemon and in the webserver.
+        "automountServiceAccountToken": True,
         "securityContext": _security(),
         "containers": [container],
-        "volumes": volumes,
+        "volumes": [*volumes, {"name": "instance", "configMap": {"name": INSTANCE}}],
     }
     return {
         **_named("apps/v1", "Deployment", name, namespace),
@@ -123,7 +138,11 @@ def _volumes() -> list[Manifest]:
         {"name": "home", "persistentVolumeClaim": {"claimName": HOME_CLAIM}},
         {"name": "options", "configMap": {"name": OPTIONS}},
         {"name": "dagster", "emptyDir": {}},
+        {"name": "tmp", "emptyDir": {}},
     ]
+
+
+_EMPTY_HOME: Manifest = {"name": "home", "emptyDir": {}}
 
 
 def _mounts() -> list[Manifest]:
@@ -131,30 +150,90 @@ def _mounts() -> list[Manifest]:
         {"name": "home", "mountPath": HOME},
         {"name": "options", "mountPath": "/etc/campus"},
         {"name": "dagster", "mountPath": DAGSTER_HOME},
+        {"name": "tmp", "mountPath": "/tmp"},
     ]
 
 
 def _security() -> Manifest:
-    return {"runAsUser": USER, "runAsGroup": USER, "fsGroup": USER, "runAsNonRoot": True}
+    """Of a pod, by the profile `restricted`."""
+    return {
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "fsGroup": USER,
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
 
 
-def _account(namespace: str) -> list[Manifest]:
-    """Who may make jobs, and look at their pods: Dagster's launcher."""
-    verbs = ["get", "list", "watch", "create", "delete", "patch"]
+def _container_security() -> Manifest:
+    """Of a container, by the profile `restricted`; that nothing is written but in volumes goes beyond it."""
+    return {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+
+
+def _account(role: str, namespace: str) -> Manifest:
+    """An account without rights; pods say themselves whether they have its token."""
+    return {**_named("v1", "ServiceAccount", role, namespace), "automountServiceAccountToken": False}
+
+
+def _rights(role: str, namespace: str, verbs: list[str]) -> list[Manifest]:
+    """Look at jobs and their pods, do this to jobs besides, and end the pods of a cancelled job."""
+    look = ["get", "list", "watch"]
     rules = [
-        {"apiGroups": ["batch"], "resources": ["jobs", "jobs/status"], "verbs": verbs},
-        {"apiGroups": [""], "resources": ["pods", "pods/log", "pods/status", "events"], "verbs": verbs[:3]},
+        {"apiGroups": ["batch"], "resources": ["jobs", "jobs/status"], "verbs": [*look, *verbs]},
+        {"apiGroups": [""], "resources": ["pods", "pods/log", "pods/status", "events"], "verbs": look},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},
     ]
     group = "rbac.authorization.k8s.io"
     return [
-        _named("v1", "ServiceAccount", ACCOUNT, namespace),
-        {**_named(f"{group}/v1", "Role", ACCOUNT, namespace), "rules": rules},
+        {**_named(f"{group}/v1", "Role", role, namespace), "rules": rules},
         {
-            **_named(f"{group}/v1", "RoleBinding", ACCOUNT, namespace),
-            "roleRef": {"apiGroup": group, "kind": "Role", "name": ACCOUNT},
-            "subjects": [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}],
+            **_named(f"{group}/v1", "RoleBinding", role, namespace),
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": role, "namespace": namespace}],
         },
     ]
+
+
+def _network_policies(settings: Settings, namespace: str) -> Iterable[Manifest]:
+    """Nobody is let in, and each role out to what it needs; servers outside are known by their ports."""
+    names, kubernetes = _egress([53], ["UDP", "TCP"]), {443, 6443}
+    postgres = (
+        make_url(settings.postgres_url.get_secret_value()).port if settings.postgres_url else None
+    ) or 5432
+    store = os.environ.get("AWS_ENDPOINT_URL", "") if is_remote(settings.lake_root) else ""
+    platform = {_port_of(settings.base_url or ""), _port_of(store)}
+    notices = {_port_of(settings.notify_url.get_secret_value() if settings.notify_url else "")}
+    if settings.options.notify.mail:
+        notices.add(settings.options.notify.mail.port)
+    yield _policy("campus-deny-all", namespace, {}, ["Ingress", "Egress"])
+    for role, ports in (
+        (DAEMON, kubernetes | platform | notices | {postgres}),
+        (WEBSERVER, kubernetes | {postgres}),
+        (RUN, platform | {postgres}),
+    ):
+        yield _policy(role, namespace, {"app": role}, ["Egress"], egress=[names, _egress(sorted(ports))])
+
+
+def _policy(name: str, namespace: str, pods: dict[str, str], types: list[str], **rules: Any) -> Manifest:
+    return {
+        **_named("networking.k8s.io/v1", "NetworkPolicy", name, namespace),
+        "spec": {"podSelector": {"matchLabels": pods} if pods else {}, "policyTypes": types, **rules},
+    }
+
+
+def _egress(ports: list[int], protocols: Iterable[str] = ("TCP",)) -> Manifest:
+    return {
+        "ports": [{"port": port, "protocol": protocol} for port in ports for protocol in protocols],
+    }
+
+
+def _port_of(address: str) -> int:
+    parts = urlsplit(address)
+    return parts.port or (80 if parts.scheme == "http" else 443)
 
 
 def _claim(namespace: str, room: str) -> Manifest:
