@@ -24,6 +24,8 @@ COLUMNS = "seq, school_id, resource, op, keys, sent_at, received_at, attempts"
 #: Attempts of an event, and seconds before the second one; each pause is twice the one before.
 ATTEMPTS, FIRST_PAUSE = 8, 60.0
 DAY = 86_400.0
+#: The file, and the folder that a receiver with a user of its own shares with the daemon by its group.
+INBOX, SHARED_FOLDER = "pushes.sqlite", "pushes"
 #: Days for which what was never drained is kept to be seen.
 KEPT_UNDRAINED = 365.0
 
@@ -117,7 +119,7 @@ class Inbox:
     """The inbox of a home. Used by one thread at a time. Raises sqlite3.Error where it cannot be written."""
 
     def __init__(self, path: Path) -> None:
-        self._connection = durable(path, SCHEMA)
+        self._connection = durable(path, SCHEMA, 0o660 if path.parent.name == SHARED_FOLDER else 0o600)
 
     def close(self) -> None:
         """Close the file."""
@@ -294,8 +296,19 @@ class Inbox:
 
 
 def inbox_path(home: Path) -> Path:
-    """Where the inbox of a home is."""
-    return home / "pushes.sqlite"
+    """The file of a home's inbox; in the shared folder where an operator has made it."""
+    return (home / SHARED_FOLDER if is_shared(home) else home) / INBOX
+
+
+def is_shared(home: Path) -> bool:
+    """Whether a receiver that runs as a user of its own shares the inbox with the daemon."""
+    return (home / SHARED_FOLDER).is_dir()
+
+
+def left_behind(home: Path) -> Path | None:
+    """The inbox of a time before the folder `pushes`, of which nothing is read any more."""
+    before = home / INBOX
+    return before if before.exists() and inbox_path(home) != before else None
 
 
 @contextmanager

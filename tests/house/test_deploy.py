@@ -63,6 +63,34 @@ def test_a_worker_may_take_its_time_to_stop() -> None:
     assert max([*common, own.name]) == own.name and "TimeoutStopSec=30min" in own.read_text(encoding="utf-8")
 
 
+def test_the_receiver_has_a_user_and_a_bound_of_its_own(tmp_path: Path) -> None:
+    folder = DEPLOY / "campus-push-receiver.service.d"
+    [own] = folder.iterdir()
+    assert own.name > max(file.name for file in (DEPLOY / "campus-.service.d").iterdir())
+    settings = re.findall(r"^(\w+)=(.*)$", own.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"User": "campus-push", "MemoryMax": "256M"}.items() <= dict(settings).items()
+    assert ("EnvironmentFile", "/etc/campus-push.env") in settings
+    # Of the home nothing but the folder of the inbox.
+    assert [value for _, value in settings if "/srv/campus" in value] == [
+        "/srv/campus/pushes:/var/lib/campus-push/pushes"
+    ]
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="needs nginx")
+def test_nginx_understands_its_sample(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = f"req -x509 -newkey rsa:2048 -nodes -subj /CN=warehouse.example -keyout {key} -out {certificate}"
+    subprocess.run(["openssl", *made.split()], check=True, capture_output=True)
+    text = (DEPLOY / "nginx-push.conf").read_text(encoding="utf-8")
+    assert {"limit_req ", "allow ", "deny all;"} <= set(re.findall(r"limit_req |allow |deny all;", text))
+    for name, file in (("crt", certificate), ("key", key)):
+        text = text.replace(f"/etc/nginx/tls/warehouse.example.{name}", str(file))
+    config = tmp_path / "nginx.conf"
+    config.write_text(f"pid {tmp_path}/pid; error_log stderr; events {{}} http {{ {text} }}")
+    done = subprocess.run(["nginx", "-t", "-c", config], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_container_has_all_rooms_and_the_page_names_each_file() -> None:
     copied = re.findall(
         r"^COPY (?!--from)(.+) \S+$", (DEPLOY / "Containerfile").read_text(encoding="utf-8"), re.MULTILINE

@@ -4,7 +4,7 @@ import socket
 import time
 from collections.abc import Iterator
 
-from loading.pushes.inbox import Inbox, inbox_path, opened
+from loading.pushes.inbox import Inbox, inbox_path, is_shared, left_behind, opened
 from pipelines.cli.doctor.findings import Finding
 from pipelines.settings import Settings
 
@@ -15,7 +15,7 @@ DAY = 86_400.0
 
 def examine_pushes(settings: Settings) -> Iterator[Finding]:
     """The set-up of pushes, the receiver, and the inbox."""
-    if not settings.takes_pushes:
+    if not settings.takes_pushes and not is_shared(settings.home):
         yield Finding(
             None, "No pushes are taken, as CAMPUS_PUSH_TOKEN is not set: changes are found by the next night."
         )
@@ -27,6 +27,9 @@ def examine_pushes(settings: Settings) -> Iterator[Finding]:
             yield Finding(True, f"The push receiver listens on {where}.")
         else:
             yield Finding(False, f"No push receiver listens on {where}: start campus push-receiver.")
+    if old := left_behind(settings.home):
+        folder = inbox_path(settings.home).parent
+        yield Finding(False, f"{old} is not read, since there is a folder {folder}: move it there.")
     if inbox_path(settings.home).exists():
         with opened(settings.home) as inbox:
             yield from _examine_inbox(inbox)
