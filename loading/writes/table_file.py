@@ -1,7 +1,7 @@
 """A table that people keep in a file: CSV, xlsx or Parquet, as rows of text with the line that each is on.
 
-Anybody may have made the file: its size is limited before it is read, and so is what it unpacks to. A file
-that has to be unpacked is read by a process of its own (table_process.py) with limits of time and memory.
+Anybody may have made the file: its size is limited before it is read, and so is what it unpacks to. A process
+of its own (table_process.py) with limits of time and memory makes rows of it.
 """
 
 import csv
@@ -28,8 +28,16 @@ MOST_BYTES = 20_000_000
 MOST_UNPACKED = 200_000_000
 MOST_ROWS = 200_000
 MOST_COLUMNS = 200
-#: Seconds that a file may take to be read.
-SECONDS = 60
+#: Of the header's width, in all rows: each is a byte in the file, and hundreds in memory.
+MOST_CELLS = 5_000_000
+#: As a spreadsheet has them.
+LONGEST_CELL = 32_767
+MOST_LINES = 1_048_576
+#: Seconds of computing that a file may take to be read, and how many times as long on a busy machine.
+SECONDS = 120
+PATIENCE = 5
+#: What the process that reads gets of the environment, to find its libraries. It gets no settings or secrets.
+ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH")
 
 #: What a Chinese spreadsheet program writes where it does not write UTF-8.
 ENCODINGS = ("utf-8-sig", "gb18030")
@@ -87,6 +95,9 @@ class FileContent:
     content: bytes
 
 
+UNPACKED = f"{MOST_UNPACKED // 1_000_000} MB when it is unpacked"
+
+
 class TooLarge(Exception):
     """A file has more than a limit allows; the message says of what."""
 
@@ -125,10 +136,10 @@ def table_in(file: FileContent) -> TableFile:
     if ending not in READERS:
         raise TableError(f"{path}: expected a file that ends with .csv, .xlsx or .parquet")
     try:
-        return table_of(_unpacked(file) if ending in PACKED else lines_of(ending, file.content), str(path))
+        return table_of(_lines_by_process(file), str(path))
     except TooLarge as limit:
         raise TableError(f"{path} has more than {limit}: is it the right file?") from None
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise TableError(f"{path} is neither UTF-8 nor GB18030: save it as CSV UTF-8") from None
     except DAMAGED:
         raise TableError(f"{path} is damaged, or no {ending} file: save it again") from None
@@ -138,45 +149,65 @@ def lines_of(ending: str, content: bytes) -> Iterator[tuple[int, list[str]]]:
     """The lines of a file that have a cell with text, and the first one, with their numbers.
 
     Raises TooLarge, and DAMAGED."""
-    count = 0
+    count = letters = width = 0
     for number, cells in READERS[ending](content):
+        # A text of many lines makes one row of them.
+        if number > MOST_LINES and ending in PACKED:
+            raise TooLarge(f"{MOST_LINES:,} lines")
+        if any(isinstance(cell, str) and len(cell) > LONGEST_CELL for cell in cells):
+            raise TooLarge(f"{LONGEST_CELL:,} letters in a cell")
         if len(cells) > MOST_COLUMNS and any(cell_text(cell) for cell in cells[MOST_COLUMNS:]):
             raise TooLarge(f"{MOST_COLUMNS} columns")
         texts = [cell_text(cell) for cell in cells[:MOST_COLUMNS]]
         if any(texts) or number == 1:
-            count += 1
+            count, width = count + 1, width or len(texts)
+            letters += sum(map(len, texts))
             if count > MOST_ROWS:
                 raise TooLarge(f"{MOST_ROWS:,} rows")
+            if count * width > MOST_CELLS:
+                raise TooLarge(f"{MOST_CELLS:,} cells")
+            # Many cells may share one text, which is in the file once.
+            if letters > MOST_UNPACKED:
+                raise TooLarge(UNPACKED)
             yield number, texts
 
 
-def _unpacked(file: FileContent) -> Iterator[tuple[int, list[str]]]:
-    """The same of a file that is packed, read by a process of its own.
+def _lines_by_process(file: FileContent) -> Iterator[tuple[int, list[str]]]:
+    """The same, by a process that a file cannot keep, whatever is in it.
 
-    Raises TooLarge and TableError, and ValueError where the file is damaged."""
+    Raises TooLarge and TableError, UnicodeError where a text has another encoding, and ValueError where the
+    file is damaged."""
     ending = file.path.suffix.lower()
     # -P: a module of the folder where this runs is not taken for one of ours.
     command = [sys.executable, "-P", "-m", "loading.writes.table_process", ending]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CAMPUS_")}
+    environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     try:
         done = subprocess.run(
-            command, input=file.content, capture_output=True, timeout=SECONDS, env=environment, check=False
+            command,
+            input=file.content,
+            stdout=subprocess.PIPE,
+            # A traceback may quote the file.
+            stderr=subprocess.DEVNULL,
+            timeout=SECONDS * PATIENCE,
+            env=environment,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         done = None
     if done is None or done.returncode < 0:
-        raise TableError(
-            f"{file.path} takes more than {SECONDS} s, or too much memory, to read: save it as CSV"
-        )
+        raise TableError(f"{file.path} takes more than {SECONDS} s to read: save it as CSV")
     if done.returncode == TOO_LARGE:
         raise TooLarge(done.stdout.decode())
+    if done.returncode == OTHER_ENCODING:
+        raise UnicodeError("it is in another encoding")
     if done.returncode != 0:
         raise ValueError("the process could not read it")
     yield from msgspec.msgpack.decode(done.stdout, type=list[tuple[int, list[str]]])
 
 
-#: The exit status of the process that reads a packed file, where a limit ends it; the limit is on its output.
-TOO_LARGE = 3
+#: The exit status of the process where a limit ends it, which is on its output, and where a text has another
+#: encoding.
+TOO_LARGE, OTHER_ENCODING = 3, 4
 
 
 def table_of(lines: Iterable[tuple[int, Sequence[Any]]], name: str) -> TableFile:
@@ -229,6 +260,8 @@ def cell_text(value: Any) -> str:
 def _csv(content: bytes) -> Iterator[tuple[int, Sequence[Any]]]:
     text = _decoded(content)
     first = text.partition("\n")[0]
+    # The length of a cell is checked once all of it is there, with the words for it.
+    csv.field_size_limit(MOST_BYTES)
     reader = csv.reader(io.StringIO(text), delimiter=max(SEPARATORS, key=first.count), strict=True)
     begins = 1
     for row in reader:
@@ -239,6 +272,8 @@ def _csv(content: bytes) -> Iterator[tuple[int, Sequence[Any]]]:
 
 def _decoded(content: bytes) -> str:
     first, second = ENCODINGS
+    if b"\0" in content:
+        raise ValueError("a text has no such byte")
     try:
         return content.decode(first)
     except UnicodeDecodeError:
@@ -252,7 +287,7 @@ def _xlsx(content: bytes) -> Iterator[tuple[int, Sequence[Any]]]:
 
     with zipfile.ZipFile(io.BytesIO(content)) as packed:
         if sum(part.file_size for part in packed.infolist()) > MOST_UNPACKED:
-            raise TooLarge(f"{MOST_UNPACKED // 1_000_000} MB when it is unpacked")
+            raise TooLarge(UNPACKED)
     try:
         # Formulas as the values that the file has of them.
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
@@ -271,14 +306,14 @@ def _parquet(content: bytes) -> Iterator[tuple[int, Sequence[Any]]]:
     file = pq.ParquetFile(pa.BufferReader(content))
     groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
     if sum(group.total_byte_size for group in groups) > MOST_UNPACKED:
-        raise TooLarge(f"{MOST_UNPACKED // 1_000_000} MB when it is unpacked")
+        raise TooLarge(UNPACKED)
     if file.metadata.num_columns > MOST_COLUMNS:
         raise TooLarge(f"{MOST_COLUMNS} columns")
     if file.metadata.num_rows > MOST_ROWS:
         raise TooLarge(f"{MOST_ROWS:,} rows")
     yield 1, file.schema_arrow.names
     line = 2
-    for batch in file.iter_batches():
+    for batch in file.iter_batches(batch_size=BATCH, use_threads=False):
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             yield line, row
             line += 1
@@ -286,5 +321,7 @@ def _parquet(content: bytes) -> Iterator[tuple[int, Sequence[Any]]]:
 
 #: By the ending of a file.
 READERS = {".csv": _csv, ".txt": _csv, ".tsv": _csv, ".xlsx": _xlsx, ".parquet": _parquet}
+#: Rows of a Parquet file that are in memory at once.
+BATCH = 1000
 #: Of these a small file may unpack to anything.
 PACKED = frozenset({".xlsx", ".parquet"})

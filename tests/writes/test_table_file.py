@@ -2,8 +2,12 @@
 
 import csv
 import datetime as dt
+import io
 import os
 import resource
+import subprocess
+import sys
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,11 +16,20 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loading.writes import table_file
-from loading.writes.table_file import MOST_BYTES, MOST_ROWS, MOST_UNPACKED, TableError, read_table
+from loading.writes.table_file import (
+    MOST_BYTES,
+    MOST_ROWS,
+    MOST_UNPACKED,
+    TableError,
+    lines_of,
+    read_table,
+    table_of,
+)
 
 ROWS = [["学号", "name"], ["007", '王"小,明'], ["", ""], ["8", "two\nlines"], ["9", ""]]
 READ = [(2, {"学号": "007", "name": '王"小,明'}), (4, {"学号": "8", "name": "two\nlines"})]
@@ -94,12 +107,13 @@ def test_an_xlsx_with_a_part_that_is_cut_off_is_told(tmp_path: Path, part: str, 
 
 
 @given(st.lists(st.lists(st.text("aé王,;\t\"' \n", max_size=5), min_size=2, max_size=2), max_size=5))
-def test_what_a_csv_says_is_what_is_read(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
-    file = tmp_path_factory.mktemp("csv") / "r.csv"
-    with file.open("w", encoding="utf-8", newline="") as out:
-        csv.writer(out).writerows([["a", "b"], *rows])
+def test_what_a_csv_says_is_what_is_read(rows: list[Any]) -> None:
+    out = io.StringIO()
+    csv.writer(out).writerows([["a", "b"], *rows])
+    # As the process that reads it does: to start one takes too long for so many.
+    table = table_of(lines_of(".csv", out.getvalue().encode()), "r.csv")
     said = [[cell.strip() for cell in row] for row in rows]
-    assert [list(cells.values()) for _, cells in read(file)] == [row for row in said if any(row)]
+    assert [list(row.cells.values()) for row in table.rows] == [row for row in said if any(row)]
 
 
 @pytest.mark.parametrize(
@@ -214,14 +228,76 @@ def test_a_csv_of_too_many_rows_columns_or_letters_is_refused(tmp_path: Path) ->
         (",".join(map(str, range(201))), "more than 200 columns"),
         ("x" * (MOST_BYTES + 1), "more than 20 MB"),
         ('usin\n"' + "x" * 1_000_000, "is damaged"),
-        ("usin\n\0", ""),
+        ("usin\n\0", "is damaged"),
     ):
         file.write_text(content)
-        if problem:
-            with pytest.raises(TableError, match=problem):
-                read_table(file)
-        else:
+        with pytest.raises(TableError, match=problem):
             read_table(file)
+
+
+def test_a_row_after_the_last_one_is_refused(tmp_path: Path) -> None:
+    """The library makes an empty row for each that is missing: a million million of them."""
+    rows = f'{HEADER}<row r="999999999999">{cell("A999999999999", "7")}</row>'
+    with pytest.raises(TableError, match="more than 1,048,576 lines"):
+        read_table(xlsx_with(tmp_path / "r.xlsx", SHEET, sheet_of(rows)))
+
+
+def test_a_text_that_all_cells_share_counts_for_each(tmp_path: Path) -> None:
+    """It is in the file once, and would be in the answer of the reader thousands of times."""
+    book = xlsxwriter.Workbook(tmp_path / "r.xlsx")
+    sheet = book.add_worksheet()
+    for row in range(100):
+        for column in range(100):
+            sheet.write_string(row, column, f"c{column}" if not row else "x" * 32_000)
+    book.close()
+    assert (tmp_path / "r.xlsx").stat().st_size < 100_000
+    with pytest.raises(TableError, match="more than 200 MB when it is unpacked"):
+        read_table(tmp_path / "r.xlsx")
+
+
+def test_a_table_of_too_many_cells_is_refused(tmp_path: Path) -> None:
+    """A byte each in the file, and hundreds in memory."""
+    header = ",".join(f"c{column}" for column in range(200))
+    (tmp_path / "r.csv").write_text(f"{header}\n" + ("1" + "," * 199 + "\n") * 30_000)
+    with pytest.raises(TableError, match="more than 5,000,000 cells"):
+        read_table(tmp_path / "r.csv")
+
+
+def test_no_file_takes_the_time_of_the_process_that_asks(tmp_path: Path) -> None:
+    """Accents in a wrong order cost the square of their number to put in order, also in a CSV."""
+    (tmp_path / "r.csv").write_text("usin\n" + "a" + "\u0301\u0323" * 16_000 + "\n")
+    before = time.process_time()
+    read_table(tmp_path / "r.csv")
+    assert time.process_time() - before < 0.2
+
+
+def test_a_cell_is_no_longer_than_that_of_a_spreadsheet(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("usin\n" + "x" * 32_768 + "\n")
+    with pytest.raises(TableError, match="more than 32,767 letters in a cell"):
+        read_table(tmp_path / "r.csv")
+
+
+def test_the_reader_gets_no_secret_and_leaves_no_dump(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+    calls: list[dict[str, Any]] = []
+    run = subprocess.run
+
+    def recorded(*args: Any, **options: Any) -> Any:
+        calls.append(options)
+        return run(*args, **options)
+
+    monkeypatch.setattr(subprocess, "run", recorded)
+    (tmp_path / "r.csv").write_text("usin\n7\n")
+    read_table(tmp_path / "r.csv")
+    assert "hunter2" not in calls[0]["env"].values()
+    (tmp_path / "limits.py").write_text(
+        "import resource; from loading.writes import table_process as p; p.limit_resources();"
+        "print(*(resource.getrlimit(r)[1] for r in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE)))"
+    )
+    shown = run([sys.executable, tmp_path / "limits.py"], capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["0", "0"]
 
 
 def test_a_file_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
