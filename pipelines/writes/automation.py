@@ -1,7 +1,7 @@
 """What writes to the platform by itself: files that arrive in a folder, and swipes that wait."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
 
@@ -15,12 +15,14 @@ from pipelines.writes.file_jobs import FILE_JOBS, SEND_SWIPES, file_job
 from pipelines.writes.inbox import (
     AGAIN_AFTER,
     ROSTERS,
+    Memory,
     Request,
     cursor_of,
     memory_of,
     to_read,
+    without_further_run,
 )
-from pipelines.writes.inbox_files import Arrived, arrived, remove_done
+from pipelines.writes.inbox_files import DAY, Arrived, arrived, remove_old
 from pipelines.writes.roster_jobs import ASSETS, PLAN_ROSTER, applying_job, planning_job
 from pipelines.writes.runs import FILE_TAG
 
@@ -59,15 +61,16 @@ def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.Se
         description=f"Files that arrive in {folder}, below <school id>/{kind}.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
-        if kind != ROSTERS and not settings.allow_writes:
-            yield dg.SkipReason("CAMPUS_ALLOW_WRITES is not true: files wait in the folder.")
-            return
         memory, warn = memory_of(context.cursor), context.log.warning
         try:
             found = arrived(folder, kind, settings.school_ids, warn)
-            remove_done(folder, kind, settings.options.writes.inbox.keep_days)
+            _remove_old(settings, folder, kind, found, memory, warn)
         except OSError as error:
             yield dg.SkipReason(f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}.")
+            return
+        if kind != ROSTERS and not settings.allow_writes:
+            context.update_cursor(cursor_of(memory))
+            yield dg.SkipReason("CAMPUS_ALLOW_WRITES is not true: files wait in the folder.")
             return
         due = to_read(kind, found, memory, lambda request: _has_ended(context.instance, request), warn)
         context.update_cursor(cursor_of(memory))
@@ -77,6 +80,24 @@ def files_sensor(settings: Settings, folder: Path, kind: str, job: str) -> dg.Se
             yield dg.SkipReason(f"No new file is in {folder}.")
 
     return sensor
+
+
+def _remove_old(
+    settings: Settings,
+    folder: Path,
+    kind: str,
+    files: Iterable[Arrived],
+    memory: Memory,
+    warn: Callable[[str], None],
+) -> None:
+    """Remove files that are not needed any more, once a day."""
+    now = time.time()
+    if now - memory.cleaned < DAY:
+        return
+    memory.cleaned = now
+    stamps = without_further_run(kind, files, memory, now)
+    for problem in remove_old(folder, kind, settings.options.writes.inbox.keep_days, stamps):
+        warn(problem)
 
 
 def _run_request(file: Arrived, job: str, request: Request) -> dg.RunRequest:

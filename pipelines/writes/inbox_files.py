@@ -1,23 +1,29 @@
 """The folder in which files arrive, as FOLDER/<school id>/<rosters, attendance or swipes>/FILE.
 
 Others write into it. Each folder and file is opened below the one before, and no link is followed: a file is
-always of the school and kind that its place says. What is no regular file is left alone. A file that needs
-nothing more is moved to the folder `done` beside it, and removed from there after some days.
+always of the school and kind that its place says. Only a regular file with one name is read. A file that
+needs nothing more is moved to the folder `done` beside it. Files in `done`, and those that no run reads
+again, are removed after some days.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 import msgspec
 
 from loading.writes.table_file import READERS, FileContent, TableError, content_of
 
+#: What a file is, by its folder.
+KINDS = ROSTERS, ATTENDANCE, SWIPES = ("rosters", "attendance", "swipes")
 #: The folder of files that need nothing more.
 DONE = "done"
 DAY = 86_400.0
@@ -52,24 +58,30 @@ def arrived(
 
     Raises OSError where the folder itself cannot be read."""
     files: list[Arrived] = []
-    for school in sorted(path.name for path in folder.iterdir()):
-        if school.isdecimal() and (school_ids is None or int(school) in school_ids):
-            files += _files(folder, school, kind, report)
+    for school_id in _schools(folder):
+        if school_ids is None or school_id in school_ids:
+            files += _files(folder, school_id, kind, report)
     return sorted(files, key=lambda file: (file.changed, file.path))
 
 
 def read_arrived(folder: Path, kind: str, school_id: int, name: str) -> tuple[FileContent, Arrived]:
-    """The content of a file that has arrived, and the file as it was when it was opened.
+    """The content of a file that has arrived, and the file as it was when all of it had been read: a file
+    that changed meanwhile has another stamp than before.
 
     Raises TableError where there is no such regular file, or it is too long."""
     path = folder / str(school_id) / kind / name
-    if not _is_name(name):
+    if not is_name(name):
         raise TableError(f"{name!r} is not the name of a file in {path.parent}")
     try:
         with _opened(folder, str(school_id), kind) as place:
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
-        file = _as_found(str(path), school_id, os.fstat(descriptor))
-        return content_of(descriptor, path), file
+        try:
+            if problem := _irregular(os.fstat(descriptor)):
+                raise TableError(f"{path} cannot be read: {problem}")
+            content = content_of(os.dup(descriptor), path)
+            return content, _as_found(str(path), school_id, os.fstat(descriptor))
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise TableError(f"{path} cannot be read: {error.strerror}") from None
 
@@ -84,52 +96,125 @@ def move_to_done(folder: Path, kind: str, file: Arrived) -> None:
         with suppress(FileExistsError):
             os.mkdir(DONE, 0o750, dir_fd=place)
         with _opened_below(place, DONE) as done:
-            name = file.name if file.name not in _names(done) else f"{time.time_ns()}-{file.name}"
-            os.rename(file.name, name, src_dir_fd=place, dst_dir_fd=done)
+            _move(file, place, done)
 
 
-def remove_done(folder: Path, kind: str, days: float) -> None:
-    """Remove files that were moved to `done` so many days ago: they are about children.
+def _move(file: Arrived, place: int, done: int) -> None:
+    name = _reserved_name(file.name, done)
+    try:
+        os.rename(file.name, name, src_dir_fd=place, dst_dir_fd=done)
+    except OSError:
+        os.unlink(name, dir_fd=done)
+        raise
+    if _as_found(file.path, file.school_id, _status(done, name)) == file:
+        return
+    # Another file came just now, and nobody has read it: it goes back, unless one more has come.
+    try:
+        os.link(name, file.name, src_dir_fd=done, dst_dir_fd=place, follow_symlinks=False)
+    except FileExistsError:
+        pass
+    except OSError:
+        # A file system without hard links.
+        os.rename(name, file.name, src_dir_fd=done, dst_dir_fd=place)
+        return
+    os.unlink(name, dir_fd=done)
+
+
+def _reserved_name(name: str, done: int) -> str:
+    """A name that nothing in `done` has, held by an empty file: the time of the move, and the file's own."""
+    own, time_of_move = Path(name), f"{datetime.now():%Y%m%d-%H%M%S}"
+    for number in count(1):
+        again = "" if number == 1 else f"-{number}"
+        # A letter has up to four bytes, and a name 255.
+        reserved = f"{time_of_move}{again}-{own.stem[:50]}{own.suffix}"
+        with suppress(FileExistsError):
+            os.close(os.open(reserved, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=done))
+            return reserved
+    raise AssertionError("there is always another number")
+
+
+def remove_old(folder: Path, kind: str, days: float, stamps: Mapping[str, str]) -> list[str]:
+    """Remove files of a kind that came, or were moved to `done`, so many days ago: they are about children.
+    stamps: of the files beside `done` that no run reads again, by path. What cannot be removed, in words.
 
     Raises OSError where the folder itself cannot be read."""
-    for school in folder.iterdir():
-        with suppress(OSError), _opened(folder, school.name, kind, DONE) as done:
-            for name in _names(done):
-                # A move changes the time of the inode, and not that of the content.
-                if _status(done, name).st_ctime < time.time() - days * DAY:
-                    os.unlink(name, dir_fd=done)
+    before, problems = time.time() - days * DAY, []
+    for path in inbox_files_of(folder, (kind,)):
+        is_done = path.parent.name == DONE
+        if not is_done and str(path) not in stamps:
+            continue
+        try:
+            with _opened(folder, *path.relative_to(folder).parts[:-1]) as place:
+                status = _status(place, path.name)
+                is_same = is_done or _as_found(str(path), 0, status).stamp == stamps[str(path)]
+                # The time of the inode: of the copy or the move, whatever time the content has.
+                if is_same and status.st_ctime < before:
+                    os.unlink(path.name, dir_fd=place)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            problems.append(f"{path} is older than {days:g} days and cannot be removed: {error.strerror}")
+    return problems
 
 
-def _files(folder: Path, school: str, kind: str, report: Callable[[str], None]) -> Iterator[Arrived]:
-    place = folder / school / kind
+def inbox_files_of(folder: Path, kinds: Collection[str] = KINDS) -> Iterator[Path]:
+    """All regular files of schools in the folder, whatever their names, those in `done` too.
+
+    Raises OSError where the folder itself cannot be read."""
+    for school_id in _schools(folder):
+        for kind in kinds:
+            for below in ((str(school_id), kind), (str(school_id), kind, DONE)):
+                with suppress(OSError), _opened(folder, *below) as place:
+                    names = [name for name in _names(place) if stat.S_ISREG(_status(place, name).st_mode)]
+                    yield from (Path(folder, *below, name) for name in names)
+
+
+def is_name(name: str) -> bool:
+    """Whether a file of this name is read: one of a table, without a folder, that a terminal can show."""
+    return Path(name).name == name and name.isprintable() and _is_of_table(name)
+
+
+def _schools(folder: Path) -> list[int]:
+    """The schools that have a folder. An id has one spelling."""
+    names = [path.name for path in folder.iterdir()]
+    return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
+
+
+def _files(folder: Path, school_id: int, kind: str, report: Callable[[str], None]) -> Iterator[Arrived]:
+    place = folder / str(school_id) / kind
     try:
-        with _opened(folder, school, kind) as descriptor:
-            for name in _names(descriptor):
-                if not _is_name(name):
+        with _opened(folder, str(school_id), kind) as descriptor:
+            for name in filter(_is_of_table, _names(descriptor)):
+                if not is_name(name):
+                    report(f"{name!a} is left alone: its name cannot be shown, in {place}")
                     continue
                 try:
                     status = _status(descriptor, name)
                 except OSError as error:
                     report(f"{place / name} cannot be read: {error.strerror}")
                     continue
-                if stat.S_ISREG(status.st_mode):
-                    yield _as_found(str(place / name), int(school), status)
+                if problem := _irregular(status):
+                    report(f"{place / name} is left alone: {problem}")
                 else:
-                    report(f"{place / name} is left alone: it is a link, or no regular file")
+                    yield _as_found(str(place / name), school_id, status)
     except FileNotFoundError:
         return
     except OSError as error:
-        report(f"{place} cannot be read: {error.strerror}")
+        is_link = error.errno in (errno.ENOTDIR, errno.ELOOP)
+        report(f"{place} cannot be read: {'it is a link, or no folder' if is_link else error.strerror}")
 
 
-def _is_name(name: str) -> bool:
-    """Whether a name is that of a table. Programs begin those of files that they are writing with . or ~."""
-    return (
-        Path(name).name == name
-        and Path(name).suffix.lower() in READERS
-        and not name.startswith((".", "~"))
-        and name.isprintable()
-    )
+def _is_of_table(name: str) -> bool:
+    """Whether a name ends as that of a table. Programs begin the names of unfinished files with . or ~."""
+    return Path(name).suffix.lower() in READERS and not name.startswith((".", "~"))
+
+
+def _irregular(status: os.stat_result) -> str:
+    """Why something is not read; empty: it is a regular file with one name."""
+    if not stat.S_ISREG(status.st_mode):
+        return "it is a link, or no regular file"
+    # A hard link brings another school's file as well as a symbolic one does.
+    return "it has a second name (a hard link)" if status.st_nlink > 1 else ""
 
 
 @contextmanager

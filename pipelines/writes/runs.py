@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dagster as dg
+from pydantic import field_validator
 
 from campus.http.errors import CampusError, Halt
 from loading.writes.roster.plan_file import PlanError, digest
@@ -11,7 +12,7 @@ from loading.writes.table_file import FileContent, TableError
 from pipelines.launches import FINAL_TAG
 from pipelines.notices.notice import THEIR_WORDS
 from pipelines.settings import Settings, SettingsError
-from pipelines.writes.inbox_files import Arrived, move_to_done, read_arrived
+from pipelines.writes.inbox_files import Arrived, is_name, move_to_done, read_arrived
 from pipelines.writes.plans import notes
 
 #: On a run: what the runs for a file are known by; the file that it reads, and its content.
@@ -27,6 +28,15 @@ class ArrivedFile(dg.Config):
     school_id: int
     file: str = ""
     stamp: str = ""
+
+    @field_validator("file")
+    @classmethod
+    def _is_name(cls, file: str) -> str:
+        if file and not is_name(file):
+            raise ValueError(
+                "expected the name of a file in the folder of its school and kind, without a path"
+            )
+        return file
 
 
 def file_of_run(
@@ -44,7 +54,8 @@ def file_of_run(
         context.log.info(f"{file.path} has changed since: the next look requests another run.")
         return None
     tags = {PATH_TAG: str(file.path), CONTENT_TAG: digest(file.content)[:32]}
-    if _last_content(context.instance, tags[PATH_TAG]) == tags[CONTENT_TAG]:
+    # Who launches a run by hand, without a stamp, wants the file read in any case.
+    if config.stamp and _last_content(context.instance, tags[PATH_TAG]) == tags[CONTENT_TAG]:
         context.log.info(f"{file.path} has the content that was read last, and is left alone.")
         if not any(note.counts and note.school_id == config.school_id for note in notes(settings.home)):
             put_away(context, settings, kind, found)

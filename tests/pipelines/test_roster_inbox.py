@@ -32,7 +32,7 @@ from pipelines.writes.inbox import (
     memory_of,
     to_read,
 )
-from pipelines.writes.inbox_files import DONE, arrived, move_to_done, read_arrived, remove_done
+from pipelines.writes.inbox_files import DONE, arrived, move_to_done, read_arrived, remove_old
 from pipelines.writes.roster_jobs import (
     APPLY_ROSTER,
     PLAN_ROSTER,
@@ -151,9 +151,9 @@ def test_a_file_that_needs_nothing_more_is_moved_and_removed_later(tmp_path: Pat
     put(tmp_path, "r.csv", 2, "fourth")
     move_to_done(tmp_path, ROSTERS, file)
     assert (place / "r.csv").read_text() == "fourth"
-    remove_done(tmp_path, ROSTERS, days=1)
+    assert remove_old(tmp_path, ROSTERS, 1, {}) == []
     assert len(list((place / DONE).iterdir())) == 2
-    remove_done(tmp_path, ROSTERS, days=-1)
+    assert remove_old(tmp_path, ROSTERS, -1, {}) == []
     assert list((place / DONE).iterdir()) == []
 
 
