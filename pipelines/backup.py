@@ -7,6 +7,7 @@ the one before has in the same state is linked to and not stored again."""
 import os
 import shutil
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from pipelines.instance import POSTGRES_URL, dagster_home, open_instance
 from pipelines.interrupted import UNFINISHED as UNFINISHED_RUNS
 from pipelines.settings import Settings
 from pipelines.storage_trouble import full_disk, is_full
-from warehouse.files import UNFINISHED, workspace
+from warehouse.files import UMASK, UNFINISHED, is_open, workspace
 from warehouse.lake.delta import relative_files
 
 #: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
@@ -119,7 +120,7 @@ def restore(settings: Settings, backup: Path) -> Backup:
     tables = _whole_tables(backup / LAKE)
     lake = _lake_to_restore(settings, backup, tables)
     size = files = 0
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    home.mkdir(parents=True, exist_ok=True)
     with workspace(home) as scratch:
         for source in _files_below(backup):
             _copy(source, scratch / source.relative_to(backup), None)
@@ -180,9 +181,10 @@ def _files_below(entry: Path) -> Iterator[Path]:
 
 
 def _copy(source: Path, target: Path, before: Path | None) -> bool:
-    """Copy a file, or link to the same in the copy `before`; whether it was linked."""
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if before is not None and before.exists() and _is_same(source, before):
+    """Copy a file, or link to the same in the copy `before`; whether it was linked. The copy is closed to
+    other users, whatever the source is."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if before is not None and before.exists() and _is_same(source, before) and not is_open(before):
         # Not every file system has links, and none has any number of them to a file.
         with suppress(OSError):
             os.link(before, target)
@@ -196,6 +198,8 @@ def _copy(source: Path, target: Path, before: Path | None) -> bool:
         os.utime(target, ns=(then.st_atime_ns, then.st_mtime_ns))
     else:
         shutil.copy2(source, target)
+    if is_open(target):
+        target.chmod(stat.S_IMODE(target.stat().st_mode) & ~UMASK)
     return False
 
 

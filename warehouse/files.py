@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+#: The permissions that no file of a home has: all of other users, and the group's to write.
+UMASK = 0o027
 #: How the hidden folders begin in which files wait until they are finished.
 UNFINISHED = ".campus-unfinished-"
 
@@ -46,6 +48,16 @@ def workspace(folder: Path) -> Iterator[Path]:
             shutil.rmtree(left)
         with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=folder) as scratch:
             yield Path(scratch)
+
+
+def is_open(path: Path) -> bool:
+    """Whether a file or folder has a permission that UMASK would have withheld."""
+    return bool(path.stat().st_mode & UMASK)
+
+
+def make_read_only(file: Path) -> None:
+    """Leave only the owner's and the group's permission to read, where they have it."""
+    file.chmod(file.stat().st_mode & 0o440)
 
 
 def put_in_place(finished: Path, target: Path) -> None:

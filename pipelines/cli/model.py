@@ -72,7 +72,7 @@ def prepare(home: Path) -> None:
             raise click.ClickException("the school could not be loaded and built, see above")
     file = _build(home).file
     shutil.copy(home / FILE, file)
-    file.chmod(0o644)
+    file.chmod(0o600)
     made_of.write_text(raw_columns())
 
 

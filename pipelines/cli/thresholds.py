@@ -83,7 +83,7 @@ def _show_part(part: Part, trial: Path, project: Project, names: Mapping[int, st
     """Show the schools of a part of what is published, of whose file `trial` becomes a copy. What stands in
     the way; None: nothing."""
     shutil.copy(part.file, trial)
-    trial.chmod(0o644)
+    trial.chmod(0o600)
     frozen = FrozenBuild(part.frozen, trial.with_name(FROZEN_FILE)) if part.frozen else None
     with (
         closing(connect(trial, scratch=trial.parent / "spill")) as tried,

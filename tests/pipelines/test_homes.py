@@ -38,6 +38,7 @@ from pipelines.status import status_of
 from pipelines.sync import build
 from pipelines.writers import writing
 from simulator.process import RunningSimulator, running
+from warehouse.files import UMASK
 
 #: When a row was read, and a session's statistics, which only one of the two ways of reading it shows.
 NOT_COMPARED = {"_synced_at", "attendance_rate", "normal", "late", "absent"}
@@ -303,14 +304,29 @@ def test_what_is_written_while_it_is_copied_is_in_the_next_backup(
         assert con.execute("SELECT number FROM events").fetchall() == [(2,)]
 
 
-def test_a_backup_and_a_home_that_is_made_of_it_are_for_their_owner_alone(
-    small: Settings, tmp_path: Path
-) -> None:
+@pytest.fixture
+def _umask_of_campus() -> Iterator[None]:
+    """The umask that each process of campus has; this one is pytest's."""
+    before = os.umask(UMASK)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("_umask_of_campus")
+def test_backup_and_restored_home_are_closed_to_others(small: Settings, tmp_path: Path) -> None:
+    """Also where the home, the folder of backups and the backup before are open to others."""
     folder, new = tmp_path / "backups", tmp_path / "new"
     folder.mkdir(mode=0o755)
+    wide = small.home / "plan.json"
+    wide.write_text("{}")
+    wide.chmod(0o666)
+    for _ in range(2):
+        made = back_up(small, folder, keep=2)
+        made.path.joinpath("plan.json").chmod(0o644)
     made = back_up(small, folder, keep=1)
     restore(small.model_copy(update={"home": new}), folder)
-    assert [path.stat().st_mode & 0o077 for path in (made.path, new)] == [0, 0]
+    assert (made.path.stat().st_mode & 0o777, new.stat().st_mode & 0o777) == (0o700, 0o750)
+    assert [path for path in (*made.path.rglob("*"), *new.rglob("*")) if path.stat().st_mode & 0o027] == []
 
 
 def test_what_others_have_begun_or_taken_away_meanwhile_is_left_out(

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from warehouse.age import PROVEN
-from warehouse.files import flush, put_in_place
+from warehouse.files import flush, make_read_only, put_in_place
 from warehouse.identifiers import literal
 from warehouse.lake.log_tables import STANDINGS, Log
 from warehouse.lake.tables import TIMESTAMP, Column
@@ -87,7 +87,7 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
     published_at = now()
     name = published_at.strftime(NAME)
     sealed(path, name, published_at, models_version)
-    path.chmod(0o440)
+    make_read_only(path)
     flush(path)
     generation = Generation(name, folder / f"{name}.duckdb")
     os.link(path, generation.path)

@@ -21,7 +21,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, PreconditionError
 from obstore.store import ObjectStore
 
-from warehouse.files import flush, locked, put_in_place
+from warehouse.files import flush, locked, make_read_only, put_in_place
 from warehouse.published.manifest import Manifest, decoded, encoded, following
 from warehouse.stores import PATIENCE, is_remote, store_of
 
@@ -115,7 +115,7 @@ def put(shards: Shards, file: Path, name: str) -> None:
         return
     target = Path(shards.root) / name
     target.parent.mkdir(parents=True, exist_ok=True)
-    file.chmod(0o440)
+    make_read_only(file)
     shutil.move(file, target)
     flush(target)
     flush(target.parent)

@@ -1,38 +1,123 @@
-"""What the doctor says of who else can read what the home holds."""
+"""What the doctor says of who else can read or replace the files of a home."""
 
+import grp
+import os
+import shlex
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.cli.doctor.findings import Finding
 from pipelines.settings import Settings
+from warehouse.files import UMASK
 
-OTHERS = stat.S_IRWXO
+
+@dataclass
+class OpenFiles:
+    """The files and folders below a folder that others can read or the group can write."""
+
+    #: How many there are.
+    count: int = 0
+    #: One of them, the uppermost.
+    example: Path | None = None
+
+    def look_at(self, path: Path, mode: int) -> None:
+        """Count a file or folder, where its mode is too wide."""
+        if mode & UMASK:
+            self.count += 1
+            self.example = self.example or path
 
 
 def examine_files(settings: Settings) -> Iterator[Finding]:
-    """Whether others can read the home, a file of settings, or the folder of exports."""
-    home = settings.home
-    open_to_others = [
-        (home, "it holds data about children"),
-        *((file, "it has secrets") for file in settings.read_from),
+    """Whether others can read what campus writes or its settings, or can replace the home."""
+    folders = [folder for folder in _folders(settings) if folder.exists()]
+    findings = [
+        *(finding for folder in folders for finding in _examine_folder(folder)),
+        *(finding for file in settings.read_from for finding in _examine_dotenv(file)),
+        *_examine_parents(settings.home),
+    ]
+    yield from findings or [Finding(True, f"Nobody but its owner and group can read {settings.home}.")]
+
+
+def _folders(settings: Settings) -> list[Path]:
+    """The folders that campus writes to, each once: none is inside of another."""
+    elsewhere = [
+        settings.lake_folder,
+        Path(os.environ.get("DAGSTER_HOME", settings.home / "dagster")),
         # It may be elsewhere, by a link.
-        (home / "exports", "its files name children"),
+        settings.home / "exports",
+        None if settings.shards is None or settings.shards.is_remote else Path(settings.shards.root),
     ]
-    found = [
-        Finding(False, f"Others can read {path}, and {why}: chmod o-rwx {path}")
-        for path, why in open_to_others
-        if path.exists() and path.stat().st_mode & OTHERS
+    resolved = [settings.home, *(path.resolve() for path in elsewhere if path is not None)]
+    return [
+        path
+        for path in dict.fromkeys(resolved)
+        if not any(path != other and path.is_relative_to(other) for other in resolved)
     ]
-    found += [
-        Finding(False, f"Everybody can replace {home}, as {folder} is open to all: chmod o-w {folder}")
-        for folder in (home.parent,)
-        if _is_open_to_all(folder)
-    ]
-    yield from found or [Finding(True, f"Nobody but its owner and group can read {home}.")]
 
 
-def _is_open_to_all(folder: Path) -> bool:
-    """Whether everybody may put another folder in the place of one in this."""
-    mode = folder.stat().st_mode if folder.exists() else 0
-    return bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX
+def _examine_folder(folder: Path) -> Iterator[Finding]:
+    open_files = OpenFiles()
+    open_files.look_at(folder, folder.stat().st_mode)
+    for path, mode in _modes_below(folder):
+        open_files.look_at(path, mode)
+    if open_files.count:
+        others = "" if open_files.count == 1 else f" and {open_files.count - 1:,} more"
+        yield Finding(
+            False,
+            f"Others can read or the group can write {open_files.example}{others}, which may hold data about "
+            f"children: chmod -R g-w,o-rwx {shlex.quote(str(folder))}",
+        )
+
+
+def _modes_below(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Each file and folder below a folder, and its mode. Links are left out, as they have no mode of their
+    own; a file that a load deletes meanwhile is left out, too."""
+    folders = [folder]
+    while folders:
+        try:
+            entries = list(os.scandir(folders.pop()))
+        except (FileNotFoundError, PermissionError):
+            # A folder that its owner cannot list is closed to others, or is reported by its own mode.
+            continue
+        for entry in entries:
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            if stat.S_ISLNK(status.st_mode):
+                continue
+            yield Path(entry.path), status.st_mode
+            if stat.S_ISDIR(status.st_mode):
+                folders.append(Path(entry.path))
+
+
+def _examine_dotenv(file: Path) -> Iterator[Finding]:
+    """A .env may be root's and readable for the group of the service: that is told, and is no mistake."""
+    status, quoted = file.stat(), shlex.quote(str(file))
+    if status.st_mode & stat.S_IRWXO:
+        yield Finding(False, f"Others can read {file}, which is for secrets: chmod 600 {quoted}")
+    elif status.st_mode & stat.S_IRGRP and status.st_uid == os.geteuid():
+        yield Finding(
+            None,
+            f"The group {_group(status.st_gid)} can read {file}, which is for secrets: chmod 600 {quoted}",
+        )
+
+
+def _examine_parents(home: Path) -> Iterator[Finding]:
+    for folder in home.parents:
+        mode = folder.stat().st_mode if folder.exists() else 0
+        # In a sticky folder, such as /tmp, only the owner replaces what is there.
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            yield Finding(
+                False,
+                f"Everybody can replace {home}, as {folder} is open to all: chmod o-w {shlex.quote(str(folder))}",
+            )
+
+
+def _group(group_id: int) -> str:
+    try:
+        return grp.getgrgid(group_id).gr_name
+    except KeyError:
+        return str(group_id)
