@@ -1,9 +1,14 @@
-"""Where CAMPUS_* come from: the environment, and files named .env, where the command runs and in the home."""
+"""Where CAMPUS_* come from: the environment, and files named .env, where the command runs and in the home.
+
+A folder's .env may be a stranger's, as of a repository that was cloned. So a file is refused that somebody
+else can write. A .env does not say where another place's secret goes, or the rows that come with it."""
 
 import os
 import pwd
 import stat
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 
 from dotenv import dotenv_values
@@ -12,66 +17,195 @@ from campus.selections import nearest
 
 PREFIX = "CAMPUS_"
 DOTENV = ".env"
+HOME = "CAMPUS_HOME"
+#: Bytes of a .env at most.
+LONGEST = 1 << 20
 ADDRESS, SECRET = "CAMPUS_BASE_URL", "CAMPUS_CLIENT_SECRET"
+#: The address of the platform, and what is sent there.
+PLATFORM = (ADDRESS, "CAMPUS_CLIENT_ID", SECRET)
+#: By secret: the settings that say where the secret goes, or the rows that are loaded with it.
+DIRECTIONS: Mapping[str, tuple[str, ...]] = {
+    SECRET: (
+        *PLATFORM,
+        "CAMPUS_ALLOW_HTTP",
+        "CAMPUS_ALLOW_WRITES",
+        "CAMPUS_LAKE",
+        "CAMPUS_CONFIG",
+        "CAMPUS_NOTIFY_URL",
+        "DAGSTER_POSTGRES_URL",
+        "CAMPUS_BROKER_URL",
+        "CAMPUS_RESULT_URL",
+    ),
+    "CAMPUS_NOTIFY_PASSWORD": ("CAMPUS_CONFIG",),
+    "AWS_SECRET_ACCESS_KEY": ("CAMPUS_LAKE", "CAMPUS_CONFIG"),
+}
+
+_NO_FILE = "{file} is no regular file: it is not read. Put a file there, and no link"
 
 
-def dotenv_files(default_home: str) -> list[Path]:
-    """The .env files that there are, those that hold over others last: that of the home, and that of the
-    folder where the command runs.
+@dataclass(frozen=True)
+class Place:
+    """A place that settings come from, and its values by their names in capital letters."""
 
-    Raises OSError or UnicodeDecodeError where one cannot be read."""
-    here = Path.cwd() / DOTENV
-    home = os.environ.get("CAMPUS_HOME") or _read(here).get("CAMPUS_HOME") or default_home
-    candidates = [Path(home).expanduser().resolve() / DOTENV, here]
-    return [file for file in dict.fromkeys(candidates) if file.is_file()]
+    values: Mapping[str, str] = field(repr=False)
+    #: None: the environment.
+    file: Path | None = None
 
+    def __str__(self) -> str:
+        return "the environment" if self.file is None else str(self.file)
 
-def mistakes(files: Collection[Path], known: Collection[str]) -> Iterator[str]:
-    """What is wrong with the .env files and the names that are set, in words. files: those that hold over
-    others last. known: the settings' names."""
-    places: list[tuple[str, Mapping[str, str | None]]] = [("", os.environ)]
-    for file in files:
-        if problem := not_ones_own(file):
-            yield problem
-        places.append((f" (in {file})", _read(file)))
-    for place, values in places:
-        for name in values:
-            upper = name.upper()
-            if not upper.startswith(PREFIX) or upper in known:
-                continue
-            yield f"{name}{place}: there is no such setting{nearest(upper, known)}"
-    yield from _mixed(files)
+    def has(self, name: str) -> bool:
+        """Whether this place sets a name to something."""
+        return bool(self.values.get(name))
 
 
-def not_ones_own(file: Path) -> str | None:
-    """Why somebody else may have written a file of settings; None: nobody else can.
+@dataclass(frozen=True)
+class Places:
+    """The places of one command: the environment holds over the folder's .env, and that over the home's."""
 
-    A folder that a stranger made may have settings that send the platform's secret to another server."""
-    status = file.stat()
+    environment: Place
+    #: The .env where the command runs; None: there is none, or it is the home's.
+    folder: Place | None
+    #: The .env of the home.
+    home: Place | None
+    #: Whether the environment names the home: whoever did so means the home's .env and campus.yaml, too.
+    names_home: bool
+
+    @property
+    def dotenvs(self) -> list[Place]:
+        """The files that there are, those that hold over others last."""
+        return [place for place in (self.home, self.folder) if place is not None]
+
+    def of(self, name: str) -> Place | None:
+        """The place whose value holds; None: no place sets the name."""
+        places = (self.environment, *reversed(self.dotenvs))
+        return next((place for place in places if name in place.values), None)
+
+    def own(self, place: Place, secret: str) -> bool:
+        """Whether a place has a secret of its own. Dagster's programs put the .env of their folder into the
+        environment of the processes that they start: a secret that a file has, too, is the file's."""
+        return place.has(secret) and not any(
+            other is not place and other.values.get(secret) == place.values[secret] for other in self.dotenvs
+        )
+
+    def from_files(self) -> dict[str, str]:
+        """The values that hold of the files: those that the environment has are left out."""
+        values: dict[str, str] = {}
+        for place in self.dotenvs:
+            values |= place.values
+        return {name: value for name, value in values.items() if name not in self.environment.values}
+
+
+class RefusedFile(Exception):
+    """A file of settings that is not read; the message says why, and what to do."""
+
+
+def read_places(default_home: str, secrets: Collection[str]) -> Places:
+    """Read the environment, and each .env once. secrets: the names of settings that nobody else may read.
+
+    Raises RefusedFile, and OSError or UnicodeDecodeError where a file cannot be read."""
+    environment = Place({name.upper(): value for name, value in os.environ.items()})
+    folder = _read(Path.cwd() / DOTENV, secrets)
+    named = environment.values.get(HOME)
+    home = Path(named or (folder and folder.values.get(HOME)) or default_home).expanduser().resolve()
+    if home == Path.cwd():
+        return Places(environment, None, folder, True) if named else Places(environment, folder, None, False)
+    return Places(environment, folder, _read(home / DOTENV, secrets), bool(named))
+
+
+def mistakes(places: Places, known: Collection[str]) -> Iterator[str]:
+    """What is wrong with the names that are set, in words. known: the settings' names."""
+    for place in (places.environment, *places.dotenvs):
+        suffix = "" if place.file is None else f" (in {place.file})"
+        spelled = os.environ if place.file is None else place.values
+        for name in spelled:
+            if name.upper().startswith(PREFIX) and name.upper() not in known:
+                yield f"{name}{suffix}: there is no such setting{nearest(name.upper(), known)}"
+    yield from _mixed(places) or _directed(places)
+
+
+def _mixed(places: Places) -> list[str]:
+    """Say so where the platform's address is in one file, and what is sent there elsewhere."""
+    address = places.of(ADDRESS)
+    # Who names the address in the environment means it.
+    if address is None or address.file is None or not address.has(ADDRESS):
+        return []
+    for name in reversed(PLATFORM):
+        place = places.of(name)
+        if place is not None and place is not address:
+            return [
+                f"{ADDRESS} is in {address}, and {name} in {place}: the secret would be sent to an address "
+                f"that somebody else may have written. Put {', '.join(PLATFORM)} into one file, or all into "
+                f"the environment"
+            ]
+    return []
+
+
+def _directed(places: Places) -> Iterator[str]:
+    """Say so where a .env says where another place's secret goes, or the rows that are loaded with it."""
+    for place in places.dotenvs:
+        if place is places.folder:
+            others = [places.environment, *([places.home] if places.home else [])]
+        else:
+            others = [] if places.names_home else [places.environment]
+        for secret, names in DIRECTIONS.items():
+            holder = next((other for other in others if places.own(other, secret)), None)
+            named = [name for name in names if place.has(name)]
+            if holder is not None and named:
+                yield (
+                    f"{', '.join(named)} in {place} would say where {secret} of {holder} goes, or the rows "
+                    f"that are loaded with it: put {'them' if named[1:] else 'it'} into {holder}, too"
+                )
+                break
+
+
+def refuse_others(file: Path, status: os.stat_result) -> None:
+    """Refuse a file of settings that somebody else may have written.
+
+    Raises RefusedFile."""
     user_id = os.geteuid()
+    if not stat.S_ISREG(status.st_mode):
+        raise RefusedFile(_NO_FILE.format(file=file))
     if status.st_uid not in (user_id, 0):
-        return (
+        raise RefusedFile(
             f"{file} belongs to {_user(status.st_uid)}, and this is {_user(user_id)}: it is not read. Run "
             f"the command as its owner, or make it yours (chown {_user(user_id)} {file})"
         )
-    if status.st_mode & stat.S_IWOTH:
-        return f"{file} can be written by everybody: it is not read. Mend it with chmod o-w {file}"
-    return None
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        by = "everybody" if status.st_mode & stat.S_IWOTH else "its group"
+        raise RefusedFile(f"{file} can be written by {by}: it is not read. Mend it with chmod go-w {file}")
 
 
-def _mixed(files: Collection[Path]) -> Iterator[str]:
-    """Say so where the address of the platform is in one file and the secret that is sent there elsewhere."""
-    sources: dict[str, str | Path] = {}
-    for file in files:
-        sources |= {name: file for name, value in _read(file).items() if value}
-    sources |= {name: "the environment" for name, value in os.environ.items() if value}
-    address, secret = sources.get(ADDRESS), sources.get(SECRET)
-    # Who names the address in the environment means it.
-    if isinstance(address, Path) and secret is not None and secret != address:
-        yield (
-            f"{ADDRESS} is in {address}, and {SECRET} in {secret}: the secret would be sent to an address "
-            f"that somebody else may have written. Put both into one file, or both into the environment"
-        )
+def _read(file: Path, secrets: Collection[str]) -> Place | None:
+    """The values of a .env; None: there is no such file. Raises RefusedFile."""
+    try:
+        if stat.S_ISDIR(file.lstat().st_mode):
+            # A virtual environment is often called so.
+            return None
+        # A link may lead to a file that was never meant for this folder, and a FIFO would be waited for.
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if file.is_symlink():
+            raise RefusedFile(_NO_FILE.format(file=file)) from error
+        raise
+    with os.fdopen(descriptor, "rb") as opened:
+        status = os.fstat(descriptor)
+        refuse_others(file, status)
+        content = opened.read(LONGEST + 1)
+    if len(content) > LONGEST:
+        raise RefusedFile(f"{file} is too long: it is not read. A .env has a line for each setting")
+    # Without interpolation: it would put a secret of the environment into an address.
+    values = dotenv_values(stream=StringIO(content.decode("utf-8")), interpolate=False)
+    place = Place({name.upper(): value for name, value in values.items() if value is not None}, file)
+    for name, value in place.values.items():
+        # Dagster's programs read the same file, and interpolate.
+        if "${" in value and (name.startswith(PREFIX) or name in secrets):
+            raise RefusedFile(f"{name} in {file} has ${{...}}, which is not replaced: write the value itself")
+    if status.st_mode & stat.S_IROTH and (readable := sorted(name for name in secrets if place.has(name))):
+        raise RefusedFile(f"others can read {readable[0]} in {file}: mend it with chmod 600 {file}")
+    return place
 
 
 def _user(user_id: int) -> str:
@@ -79,7 +213,3 @@ def _user(user_id: int) -> str:
         return pwd.getpwuid(user_id).pw_name
     except KeyError:
         return f"user {user_id}"
-
-
-def _read(file: Path) -> dict[str, str | None]:
-    return dotenv_values(file) if file.is_file() else {}

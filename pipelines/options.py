@@ -40,7 +40,8 @@ def is_loopback(host: str) -> bool:
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        # A resolver may ask the network for other names, also for those below localhost.
+        return host == "localhost"
 
 
 class Section(BaseModel):

@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, YamlCo
 
 from campus.selections import nearest
 from loading.reports.stems import sharing
-from pipelines.environment import PREFIX, dotenv_files, mistakes, not_ones_own
+from pipelines.environment import PREFIX, Places, RefusedFile, mistakes, read_places, refuse_others
 from pipelines.options import Options, Section, is_loopback
 from warehouse.published.shards import Published, Shards
 from warehouse.stores import checked, is_remote
@@ -131,6 +131,15 @@ class Settings(BaseSettings):
             raise ValueError("expected an address that starts with http:// or https://")
         return url
 
+    @field_validator("postgres_url")
+    @classmethod
+    def _postgres(cls, url: SecretStr | None) -> SecretStr | None:
+        if url and not re.match(r"postgresql(\+\w+)?://", url.get_secret_value()):
+            raise ValueError(
+                "expected the address of a Postgres, postgresql+psycopg2://USER:PASSWORD@HOST:5432/DATABASE"
+            )
+        return url
+
     @field_validator("broker_url")
     @classmethod
     def _rabbitmq(cls, url: SecretStr | None) -> SecretStr | None:
@@ -235,6 +244,20 @@ SETTINGS = frozenset(
 )
 
 
+#: By the names of the environment: what the fields of Settings are called when they are given.
+FIELDS = {name: name.removeprefix(PREFIX).lower() for name in SETTINGS} | {
+    str(field.validation_alias): str(field.validation_alias)
+    for field in Settings.model_fields.values()
+    if field.validation_alias is not None
+}
+#: The names of those that nobody else may read.
+SECRETS = frozenset(
+    str(field.validation_alias or f"{PREFIX}{name.upper()}")
+    for name, field in Settings.model_fields.items()
+    if field.annotation == SecretStr | None
+)
+
+
 class _YamlKeys(BaseSettings):
     """How the keys of campus.yaml are taken: as they are spelled."""
 
@@ -279,13 +302,18 @@ def load_settings() -> Settings:
 
     Raises SettingsError with one line for each mistake."""
     try:
-        files = dotenv_files(str(Settings.model_fields["home"].default))
-        problems = list(mistakes(files, SETTINGS))
-        # Of pydantic-settings: not known to the type checker.
-        given: dict[str, Any] = {"_env_file": files}
-        settings = Settings(options=Options(), read_from=tuple(files), **given)
+        places = read_places(str(Settings.model_fields["home"].default), SECRETS)
+    except RefusedFile as error:
+        raise SettingsError([str(error)]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError([f".env cannot be read as UTF-8 text: {_reason(error)}"]) from error
+    problems = list(mistakes(places, SETTINGS))
+    files = [place.file for place in places.dotenvs if place.file is not None]
+    # The environment is read by pydantic-settings, over which these would hold.
+    from_files = {FIELDS[name]: value for name, value in places.from_files().items() if name in FIELDS}
+    given: dict[str, Any] = {**from_files, "options": Options(), "read_from": tuple(files)}
+    try:
+        settings = Settings(**given)
     except ValidationError as error:
         told = [_line(problem, PREFIX) for problem in error.errors()]
         raise SettingsError([*told, *problems]) from error
@@ -306,6 +334,9 @@ def load_settings() -> Settings:
     if problems:
         raise SettingsError(problems)
     options = _load_options(settings)
+    problems = _directed_by_options(settings, options, places)
+    if problems:
+        raise SettingsError(problems)
     alike = sharing([*(entry.report for entry in options.reports), *settings.reports])
     if alike:
         raise SettingsError(
@@ -318,18 +349,44 @@ def load_settings() -> Settings:
     return settings.model_copy(update={"options": options})
 
 
-def _unencrypted(settings: Settings) -> list[str]:
-    """What would send secrets, and data about children, over plain http; nothing within this machine."""
+def plain_http(settings: Settings) -> list[str]:
+    """The settings whose addresses send secrets, and data about children, over plain http beyond this
+    machine."""
     addresses = {
         "CAMPUS_BASE_URL": settings.base_url,
         "CAMPUS_NOTIFY_URL": settings.notify_url and settings.notify_url.get_secret_value(),
     }
     return [
-        f"{name} begins with http://: whoever is on the way reads the secret. Use https://, or set "
-        f"CAMPUS_ALLOW_HTTP=true where the way is safe, such as within one network of a school"
+        name
         for name, address in addresses.items()
         if address and address.startswith("http://") and not is_loopback(_host(address) or "")
+    ]
+
+
+def _unencrypted(settings: Settings) -> list[str]:
+    return [
+        f"{name} begins with http://: whoever is on the way reads the secret. Use https://, or set "
+        f"CAMPUS_ALLOW_HTTP=true where the way is safe, such as within one network of a school"
+        for name in plain_http(settings)
         if not settings.allow_http
+    ]
+
+
+def _directed_by_options(settings: Settings, options: Options, places: Places) -> list[str]:
+    """Where a campus.yaml that the environment does not name would say where a secret of the environment
+    goes."""
+    config = places.of("CAMPUS_CONFIG")
+    is_named = places.names_home if config is None else config is places.environment
+    directions = (
+        ("CAMPUS_NOTIFY_PASSWORD", "notify.mail", options.notify.mail is not None),
+        ("AWS_SECRET_ACCESS_KEY", "publish.to", is_remote(options.publish.to or "")),
+    )
+    return [
+        f"{key} in {settings.config or settings.home / 'campus.yaml'} would say where {secret} of the "
+        "environment goes, and somebody else may have written that file: set CAMPUS_HOME or CAMPUS_CONFIG in "
+        "the environment, too"
+        for secret, key, directs in directions
+        if directs and not is_named and places.own(places.environment, secret)
     ]
 
 
@@ -391,12 +448,13 @@ def _load_options(settings: Settings) -> Options:
         if settings.config:
             raise SettingsError([f"CAMPUS_CONFIG names {path}, and there is no such file"])
         return Options()
-    if problem := not_ones_own(path):
-        raise SettingsError([problem])
     try:
+        refuse_others(path, path.stat())
         return Options.model_validate(CampusYaml(path)())
     except ValidationError as error:
         raise SettingsError([f"{path}: {_line(problem)}" for problem in error.errors()]) from error
+    except RefusedFile as error:
+        raise SettingsError([str(error)]) from error
     except SettingsError as error:
         raise SettingsError([f"{path}: {error}"]) from error
     except (OSError, UnicodeDecodeError) as error:
@@ -429,7 +487,8 @@ def _line(problem: Any, prefix: str = "") -> str:
     if problem["type"] == "extra_forbidden":
         return f"{name}: there is no such key{nearest(str(key), _keys_of(section))}"
     said = EXPECTED.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
-    return f"{prefix}{name.upper() if prefix else name}: {said}"
+    # DAGSTER_POSTGRES_URL has its whole name.
+    return f"{prefix if name.islower() else ''}{name.upper() if prefix else name}: {said}"
 
 
 def _keys_of(section: Sequence[int | str]) -> list[str]:

@@ -8,6 +8,7 @@ the end. A fixture of scope `session` is made once in each process.
 """
 
 import gc
+import os
 from collections.abc import Generator, Iterator
 from hashlib import sha256
 from importlib.metadata import version
@@ -20,8 +21,12 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
+from warehouse.files import UMASK
 from warehouse.publish import dbt_project
 from warehouse.publish.dbt_project import Build, alone, compiled
+
+# That of each process of campus. The folder tests/pipelines hides the package that sets it.
+os.umask(os.umask(UMASK) | UMASK)
 
 UNDIVIDED = "tests/models/"
 # What mostly waits: for a browser, a kill, a second try, a platform or a server that is away.

@@ -90,7 +90,10 @@ def test_runs_of_dagster_leave_nothing_to_others(tmp_path: Path) -> None:
             "CAMPUS_CLIENT_SECRET": platform.client_secret,
         }
         # As any command of campus does, which is what people run first: it makes Dagster's databases.
-        opens = "from pipelines import instance as i, settings as s\nwith i.open_instance(s.load_settings()): pass"
+        opens = (
+            "from pipelines import instance, settings\n"
+            "with instance.open_instance(settings.load_settings()): pass"
+        )
         for command in (
             [sys.executable, "-c", opens],
             [DAGSTER, "job", "execute", "-m", "pipelines.definitions", "-j", "discovery"],

@@ -38,7 +38,6 @@ from pipelines.status import status_of
 from pipelines.sync import build
 from pipelines.writers import writing
 from simulator.process import RunningSimulator, running
-from warehouse.files import UMASK
 
 #: When a row was read, and a session's statistics, which only one of the two ways of reading it shows.
 NOT_COMPARED = {"_synced_at", "attendance_rate", "normal", "late", "absent"}
@@ -304,15 +303,6 @@ def test_what_is_written_while_it_is_copied_is_in_the_next_backup(
         assert con.execute("SELECT number FROM events").fetchall() == [(2,)]
 
 
-@pytest.fixture
-def _umask_of_campus() -> Iterator[None]:
-    """The umask that each process of campus has; this one is pytest's."""
-    before = os.umask(UMASK)
-    yield
-    os.umask(before)
-
-
-@pytest.mark.usefixtures("_umask_of_campus")
 def test_backup_and_restored_home_are_closed_to_others(small: Settings, tmp_path: Path) -> None:
     """Also where the home, the folder of backups and the backup before are open to others."""
     folder, new = tmp_path / "backups", tmp_path / "new"

@@ -16,7 +16,7 @@ from pipelines.cli.doctor.writes import examine_inbox, examine_writes
 from pipelines.lake import lake_of
 from pipelines.of_schools import alike, named
 from pipelines.resources import open_platform
-from pipelines.settings import Settings, SettingsError, check_home, needs_platform
+from pipelines.settings import Settings, SettingsError, check_home, needs_platform, plain_http
 from warehouse.lake.log_tables import DRIFT
 from warehouse.load.drift import in_lines, latest
 
@@ -49,6 +49,11 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     yield Finding(
         True, f"The settings make sense: home {settings.home}, platform {source}; read from {files}."
     )
+    for name in plain_http(settings):
+        yield Finding(
+            None,
+            f"{name} begins with http://, which CAMPUS_ALLOW_HTTP lets pass: whoever is on the way reads along.",
+        )
     try:
         check_home(settings)
     except SettingsError as error:

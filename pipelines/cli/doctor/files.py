@@ -110,10 +110,8 @@ def _examine_parents(home: Path) -> Iterator[Finding]:
         mode = folder.stat().st_mode if folder.exists() else 0
         # In a sticky folder, such as /tmp, only the owner replaces what is there.
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            yield Finding(
-                False,
-                f"Everybody can replace {home}, as {folder} is open to all: chmod o-w {shlex.quote(str(folder))}",
-            )
+            mend = f"chmod o-w {shlex.quote(str(folder))}"
+            yield Finding(False, f"Everybody can replace {home}, as {folder} is open to all: {mend}")
 
 
 def _group(group_id: int) -> str:
