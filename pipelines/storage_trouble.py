@@ -1,10 +1,13 @@
 """What a person is told whose disk is full, or whose database of Dagster's runs or object store is away: one
 sentence, and no traceback. Each library says it otherwise, and any line of the code may meet it first."""
 
+import os
 import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+
+from pipelines.shared.addresses import without_secrets
 
 #: Bytes below which nothing is begun: each run would end half-way.
 LEAST = 64 << 20
@@ -80,7 +83,8 @@ def in_words(error: BaseException, home: Path) -> str | None:
             if full := no_room(home):
                 # SQLite may call it an I/O error.
                 return full
-            said = " ".join(str(each.orig).split())
+            address = os.environ.get("DAGSTER_POSTGRES_URL", "")
+            said = " ".join(without_secrets(str(each.orig), address).split())
             return (
                 f"the database in which Dagster keeps its runs does not answer: {said}. See to it, then run "
                 "the same command again: what was committed is kept."

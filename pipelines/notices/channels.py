@@ -58,6 +58,16 @@ def mail(options: MailOptions, password: str | None, notice: Notice) -> None:
             if options.user:
                 server.login(options.user, password or "")
             server.send_message(message)
+    except smtplib.SMTPNotSupportedError as error:
+        raise NotSent(
+            f"{options.host}:{options.port} offers no encryption (STARTTLS), or no login: nothing was sent. "
+            f"Ask its operator, or set security: tls and its port in notify.mail of campus.yaml"
+        ) from error
+    except ssl.SSLCertVerificationError as error:
+        raise NotSent(
+            f"the certificate of {options.host}:{options.port} does not hold ({error.verify_message}): "
+            f"nothing was sent. An authority of your own is named in the environment, by SSL_CERT_FILE"
+        ) from error
     except (OSError, smtplib.SMTPException) as error:
         raise NotSent(
             f"{options.host}:{options.port} does not take the mail: {_first_line(error)}"

@@ -10,7 +10,9 @@ HIDDEN = "***"
 SHORTEST = 3
 _SECRET_NAMES = re.compile(r"pass|pwd|secret|token|key", re.IGNORECASE)
 _USER_INFO = re.compile(r"[a-z][a-z0-9+.-]*://(?P<user_info>.*)@", re.IGNORECASE | re.DOTALL)
-_KEYWORD = re.compile(r"(?P<name>\w+)\s*=\s*(?:'(?P<quoted>(?:[^'\\]|\\.)*)'|(?P<plain>[^\s;&]+))")
+_KEYWORD = re.compile(r"(?P<name>\w+)\s*=\s*(?:'(?P<quoted>(?:[^'\\]|\\.)*)'|(?P<plain>(?:\\.|[^\s;&\\])+))")
+#: What ends a password in a URL, or a host, for one parser or another.
+_ENDS = re.compile(r"[@/:#?\[\]\s]")
 
 
 def without_secrets(text: str, *addresses: str) -> str:
@@ -18,21 +20,27 @@ def without_secrets(text: str, *addresses: str) -> str:
 
     An address is a URL, whatever letters its password has, or keywords as libpq takes them."""
     secrets = {form for address in addresses for secret in _secrets(address) for form in _forms(secret)}
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-    return text
+    if not secrets:
+        return text
+    longest_first = "|".join(map(re.escape, sorted(secrets, key=len, reverse=True)))
+    # Parsers put what they take for a host into small letters.
+    return re.sub(longest_first, HIDDEN, text, flags=re.IGNORECASE)
 
 
 def _secrets(address: str) -> Iterator[str]:
     # Passwords with @, / or # end a URL for a parser: the last @ is what ends the user.
     if found := _USER_INFO.match(address):
-        yield found["user_info"].partition(":")[2]
+        password = found["user_info"].partition(":")[2]
+        yield password
+        # A parser that ends the password earlier quotes its parts as a host or a port.
+        yield from _ENDS.split(password)
     for name, value in parse_qsl(address.partition("?")[2], keep_blank_values=True):
         if _SECRET_NAMES.search(name):
             yield value
     for found in _KEYWORD.finditer(address):
         if _SECRET_NAMES.search(found["name"]):
-            yield found["plain"] or re.sub(r"\\(.)", r"\1", found["quoted"] or "")
+            value = found["plain"] or found["quoted"] or ""
+            yield from (value, re.sub(r"\\(.)", r"\1", value))
 
 
 def _forms(secret: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from campus.http.events import Event
+from pipelines.shared.addresses import without_secrets
 
 T = TypeVar("T")
 
@@ -62,7 +63,8 @@ class Database:
         self._away_until = time.monotonic() + AWAY
         if not self._told:
             self._told = True
-            why = str(getattr(error, "orig", None) or type(error).__name__).strip().partition("\n")[0]
+            words = str(getattr(error, "orig", None) or type(error).__name__).strip().partition("\n")[0]
+            why = without_secrets(words, self._url)
             self.tell(
                 Event(
                     "note",

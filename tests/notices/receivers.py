@@ -45,22 +45,46 @@ def webhook() -> Iterator[Webhook]:
 
 
 @contextmanager
-def mail_server(mails: list[str], certificate: Path | None = None) -> Iterator[int]:
+def mail_server(
+    mails: list[str],
+    certificate: Path | None = None,
+    *,
+    starttls: bool = False,
+    said: list[str] | None = None,
+) -> Iterator[int]:
     """An SMTP server without encryption, or with it from the first byte on with this certificate and its key
-    in one file; its port. `mails` takes what comes."""
+    in one file; its port. `starttls`: encryption begins where the client asks for it. `mails` takes what
+    comes, and `said` what a client says."""
 
     class Handler(socketserver.StreamRequestHandler):
         def setup(self) -> None:
+            if not starttls:
+                self._encrypt()
+            super().setup()
+
+        def _encrypt(self) -> None:
             if certificate is not None:
                 context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
                 context.load_cert_chain(certificate)
                 self.request = context.wrap_socket(self.request, server_side=True)
-            super().setup()
 
         def handle(self) -> None:
             self._say("220 here")
             while line := self.rfile.readline():
-                word = line[:4].upper()
+                word, is_encrypted = line[:4].upper(), isinstance(self.request, ssl.SSLSocket)
+                if said is not None:
+                    said.append(line.decode().strip())
+                if word == b"EHLO" and (starttls or is_encrypted):
+                    self._say(f"250-localhost\r\n250 {'AUTH PLAIN' if is_encrypted else 'STARTTLS'}")
+                    continue
+                if word == b"AUTH":
+                    self._say("235 welcome")
+                    continue
+                if word == b"STAR":
+                    self._say("220 go on")
+                    self._encrypt()
+                    super().setup()
+                    continue
                 if word == b"DATA":
                     self._say("354 go on")
                     lines = list(iter(self.rfile.readline, b".\r\n"))

@@ -204,7 +204,7 @@ def test_a_server_that_offers_no_encryption_gets_no_mail() -> None:
     mails: list[str] = []
     with mail_server(mails) as port:
         to = MailOptions(host="127.0.0.1", port=port, user="it", sender="a@b.example", to=("c@d.example",))
-        with pytest.raises(NotSent, match="STARTTLS"):
+        with pytest.raises(NotSent, match=r"offers no encryption \(STARTTLS\)"):
             mail(to, "pa55", NOTICE_OF)
     assert mails == []
 
@@ -214,7 +214,7 @@ def test_a_server_whose_certificate_is_not_trusted_gets_no_password(
 ) -> None:
     own, other = certificate_of("localhost", tmp_path), certificate_of("other.example", tmp_path)
     for certificate, trusted, problem in (
-        (own, None, "certificate verify failed"),
+        (own, None, "self-signed certificate"),
         (other, other, "not valid for"),
         (own, own, ""),
     ):
@@ -230,6 +230,27 @@ def test_a_server_whose_certificate_is_not_trusted_gets_no_password(
             else:
                 mail(to, None, NOTICE_OF)
         assert bool(mails) == (not problem)
+
+
+def test_starttls_verifies_the_server_before_the_login(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A password goes over a verified connection alone, and to no server with another's certificate."""
+    own, other = certificate_of("localhost", tmp_path), certificate_of("other.example", tmp_path)
+    for certificate, trusted, is_sent in ((own, None, False), (other, other, False), (own, own, True)):
+        mails, lines = list[str](), list[str]()
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted or tmp_path / "none"))
+        with mail_server(mails, certificate, starttls=True, said=lines) as port:
+            to = MailOptions(
+                host="localhost", port=port, user="it", sender="a@b.example", to=("c@d.example",)
+            )
+            if is_sent:
+                mail(to, "pa55", NOTICE_OF)
+            else:
+                with pytest.raises(NotSent, match=r"the certificate of localhost:.* does not hold"):
+                    mail(to, "pa55", NOTICE_OF)
+        assert bool(mails) == is_sent == any(line.startswith("AUTH") for line in lines)
+        assert lines[1] == "STARTTLS"
 
 
 def test_a_mail_server_that_is_away_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import dagster as dg
 import pytest
 import yaml
+from dagster._core.instance.ref import InstanceRef
 from pydantic import SecretStr
 
 from assets.dagster_private import show_on_timeline
+from pipelines.district import programs
 from pipelines.district.queues import BUILD, FOR_BUILDS, LOAD, PLATFORM_TAG, QUEUE_TAG
 from pipelines.instance import OURS, POSTGRES_URL, contradictions, dagster_home
 from pipelines.launches import NamedLaunches
@@ -67,6 +69,15 @@ def test_what_comes_later_is_heeded_and_what_goes_is_gone(
     monkeypatch.delenv("CAMPUS_BROKER_URL")
     without_broker = written(Settings(home=home))
     assert "run_launcher" not in without_broker and "storage" in without_broker
+
+
+def test_no_password_is_in_what_processes_are_given(home: Path) -> None:
+    """Dagster gives its processes the instance as an argument, which `ps` shows."""
+    dagster_home(with_workers(home))
+    given = InstanceRef.from_dir(str(home / "dagster"))
+    commands = [programs.daemon(), programs.webserver("127.0.0.1", 3000), programs.worker("one")]
+    shown = f"{dg.serialize_value(given)} {commands}"
+    assert POSTGRES_URL in shown and "CAMPUS_BROKER_URL" in shown and SECRET not in shown
 
 
 def test_dotenv_is_enough(home: Path) -> None:

@@ -52,7 +52,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     for name in plain_http(settings):
         yield Finding(
             None,
-            f"{name} begins with http://, which CAMPUS_ALLOW_HTTP lets pass: whoever is on the way reads along.",
+            f"{name} begins with http://, as CAMPUS_ALLOW_HTTP lets it: whoever is on the way reads along.",
         )
     try:
         check_home(settings)
