@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date
+from functools import partial
 from typing import Any
 
 from campus.attendance.calendar import Session
@@ -48,7 +49,7 @@ async def ask_student(client: Client, semester: Semester, student_id: int, tally
         OF_STUDENT,
         V1_NAMES,
         grave=False,
-        parse=parse_list,
+        parse=partial(parse_list, keep_id_numbers=client.config.keep_id_numbers),
         keys=lambda page: [row_key(row, KEY) for row in page.rows] + [(bad.raw,) for bad in page.bad],
         tally=tally,
     )
@@ -115,7 +116,7 @@ async def _ask_once(
         ),
         school_id=semester.school_id,
         scope=SESSIONS.scopes,
-        parse=parse_session,
+        parse=partial(parse_session, keep_id_numbers=client.config.keep_id_numbers),
         tally=tally,
     )
     tally.pages += 1

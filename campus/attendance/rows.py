@@ -92,22 +92,24 @@ class SessionDetail:
     records: Page[SentRecord]
 
 
-def parse_list(body: bytes) -> Page[SentRecord]:
-    """A student's list of records."""
-    return decode_page(body, SentRecord)
+def parse_list(body: bytes, *, keep_id_numbers: bool = False) -> Page[SentRecord]:
+    """A student's list of records; keep_id_numbers as of decode_page."""
+    return decode_page(body, SentRecord, keep_id_numbers=keep_id_numbers)
 
 
-def parse_session(body: bytes) -> SessionDetail:
-    """The detail of one session; a platform may leave out an empty list, or send it alone."""
+def parse_session(body: bytes, *, keep_id_numbers: bool = False) -> SessionDetail:
+    """The detail of one session; a platform may leave out an empty list, or send it alone. keep_id_numbers as
+    of decode_page."""
     if not body.startswith(b"{"):
-        return SessionDetail(None, decode_page(body, SentRecord))
+        return SessionDetail(None, parse_list(body, keep_id_numbers=keep_id_numbers))
     [whole] = raw_rows(b"[%b]" % body)
     try:
         members = _MEMBERS.decode(whole)
         statistics = _statistics(bytes(members.get("statistics", b"null")))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnexpectedAnswer(f"expected the statistics and the list of a session: {error}.") from error
-    return SessionDetail(statistics, decode_page(bytes(members.get("list", b"null")), SentRecord))
+    records = parse_list(bytes(members.get("list", b"null")), keep_id_numbers=keep_id_numbers)
+    return SessionDetail(statistics, records)
 
 
 def counts_students(statistics: Mapping[str, Raw] | None) -> bool:

@@ -48,8 +48,8 @@ class Contract(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 @dataclass(frozen=True)
 class Field:
     """One documented field of a contract; see `doc` for what the flags mean. `name` is its column, `wire` its
-    key in JSON. `withheld`: nothing but null fits it, and what is sent is dropped. `nested`: the contract of
-    an object inside the row, or of those in its list."""
+    key in JSON. `required`: a part of the key. `withheld`: nothing but null fits it, and what is sent is
+    dropped. `nested`: the contract of an object inside the row, or of those in its list."""
 
     name: str
     wire: str
@@ -66,6 +66,8 @@ class Field:
     assumed: bool
     mark: bool
     rate: str
+    identity_number: bool
+    required: bool
     withheld: bool
     nested: type[Contract] | None
 
@@ -84,6 +86,7 @@ def doc(
     assumed: bool = False,
     mark: bool = False,
     rate: Literal["", "share", "percent"] = "",
+    identity_number: bool = False,
     arrow: pa.DataType | None = None,
 ) -> Meta:
     """Documentation of a field.
@@ -96,7 +99,8 @@ def doc(
     type, which load as text. `digits`: an integer that travels as text. `assumed`: the specification does not
     show the type, and what is no integer stays in `_extra`. `mark`: the specification has it as text, so that
     a word ("A") in the place of a number is no fault of the platform. `rate`: its unit, in which 85% is 0.85
-    or 85. `arrow`: the column's type where it is not the usual one of the field's type."""
+    or 85. `identity_number`: holds national identity numbers, and is null unless a setting keeps them.
+    `arrow`: the column's type where it is not the usual one of the field's type."""
     return Meta(
         description=description,
         extra={
@@ -111,6 +115,7 @@ def doc(
             "assumed": assumed,
             "mark": mark,
             "rate": rate,
+            "identity_number": identity_number,
             "arrow": arrow,
         },
     )
@@ -174,6 +179,8 @@ def _field(field: inspect.Field) -> Field:
         assumed=extra.get("assumed", False),
         mark=extra.get("mark", False),
         rate=extra.get("rate", ""),
+        identity_number=extra.get("identity_number", False),
+        required=field.required,
         withheld=documentation is not None and isinstance(documentation.type, inspect.NoneType),
         nested=_nested(field.type),
     )

@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import object_members, raw_rows
+from campus.decoding.withholding import withhold_in_row
 from campus.extract.batches import Collector, Gathered
 from campus.extract.row_rules import gathered_of
 from campus.http.client import Client, segment
@@ -74,7 +75,7 @@ async def read_datasets(
         gathered.extend(gathered_of(_gather(row, fields, relations, unread.get(name or ""))))
         if name and name not in unread:
             # Also where another of its members breaks the contract: its records can be read all the same.
-            definitions[name] = row
+            definitions[name], _ = withhold_in_row(row, None)
     datasets.add(gathered)
     for collector in (datasets, fields, relations):
         collector.account.complete = outcome.complete

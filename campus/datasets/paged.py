@@ -21,6 +21,11 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
     read = RecordsRead(distinct=False)
     with Pages(scratch) as stored:
 
+        def parse(body: bytes) -> Page:
+            keeps = client.config.keep_id_numbers
+            records = decode_records(body, source.contract, source.key, keep_id_numbers=keeps)
+            return stored.put(records, source.key)
+
         async def ask(order: Mapping[str, str]) -> tuple[list[Page], Outcome]:
             paging = PageNumbers(
                 client.per_page,
@@ -33,7 +38,7 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 client,
                 Collection(source.path, {**source.params, **order}, source.school_id, DATASETS.scopes),
                 paging,
-                parse=lambda body: stored.put(decode_records(body, source.contract, source.key), source.key),
+                parse=parse,
                 keys=lambda page: page.keys,
                 tally=read.account.tally,
             )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -202,7 +203,12 @@ async def _ask(
             {**source.params, **changed, **dict(request.params)},
             school_id=source.school_id,
             scope=DATASETS.scopes,
-            parse=lambda body: decode_records(body, source.contract, source.key),
+            parse=partial(
+                decode_records,
+                contract=source.contract,
+                key=source.key,
+                keep_id_numbers=client.config.keep_id_numbers,
+            ),
             executor=_DECODERS,
             tally=tally,
         )

@@ -25,8 +25,17 @@ from msgspec import Raw
 
 from campus.contracts.fields import Contract, Field, fields, roomy
 from campus.decoding.coercion.row import take_unknown
-from campus.decoding.page import BadRow, Drift, absent_fields, decode_page, to_batch, unknown_value
+from campus.decoding.page import (
+    BadRow,
+    Drift,
+    absent_fields,
+    decode_page,
+    to_batch,
+    unknown_value,
+    withheld_drift,
+)
 from campus.decoding.raw_json import UNFIT, raw_rows, sent_names
+from campus.decoding.withholding import has_identity_fields, withhold_in_members, withhold_in_page
 from campus.decoding.zoned import is_zoned, verbatim, wall_clock
 
 # `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS`, and with one to six digits of a second: Arrow would take hours and
@@ -61,14 +70,21 @@ class NotPlain(Exception):
     """A page that the fast way does not take."""
 
 
-def decode_records(body: bytes, contract: type[Contract], key: tuple[str, ...]) -> Records:
+def decode_records(
+    body: bytes, contract: type[Contract], key: tuple[str, ...], *, keep_id_numbers: bool = False
+) -> Records:
     """Decode a page: a JSON array of objects; null is an empty one. `key`: columns.
 
+    keep_id_numbers: national identity numbers stay, see `withholding`.
     Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
+    withheld: Counter[str] = Counter()
+    if not keep_id_numbers:
+        body, withheld = withhold_in_page(body, contract)
     try:
-        records = _decode_fast(body, contract, key)
+        records = _decode_fast(body, contract, key, keep_id_numbers=keep_id_numbers)
     except (NotPlain, pa.ArrowInvalid, *UNFIT):
-        records = _decode_slowly(body, contract)
+        records = _decode_slowly(body, contract, keep_id_numbers=keep_id_numbers)
+    records.drift.update(withheld_drift(withheld))
     if len(key) == 1 and pa.types.is_integer(records.batch.schema.field(key[0]).type):
         _note_keys(records, records.batch.column(key[0]))
     return records
@@ -110,13 +126,15 @@ def _note_keys(records: Records, keys: Any) -> None:
     records.ascending = pc.all(pc.greater(keys[1:], keys[:-1]), min_count=0).as_py()
 
 
-def _decode_slowly(body: bytes, contract: type[Contract]) -> Records:
-    page = decode_page(body, contract)
+def _decode_slowly(body: bytes, contract: type[Contract], *, keep_id_numbers: bool = False) -> Records:
+    page = decode_page(body, contract, keep_id_numbers=keep_id_numbers)
     batch, drift = to_batch(contract, page.rows, page.extras, [False] * len(page.rows))
     return Records(batch.select(records_schema(contract).names), page.bad, page.drift + drift)
 
 
-def _decode_fast(body: bytes, contract: type[Contract], key: tuple[str, ...]) -> Records:
+def _decode_fast(
+    body: bytes, contract: type[Contract], key: tuple[str, ...], *, keep_id_numbers: bool = False
+) -> Records:
     """Raises NotPlain, ArrowInvalid or one of UNFIT for a page that is not as plain as this takes it."""
     drift: Counter[Drift] = Counter()
     try:
@@ -124,11 +142,12 @@ def _decode_fast(body: bytes, contract: type[Contract], key: tuple[str, ...]) ->
         extras: Any = pa.nulls(sent.num_rows, pa.string())
     except pa.ArrowInvalid:
         # Before the reader sees them, since it would follow any nesting down to the end of the stack.
-        extras, drift = _unknown_fields(body, contract)
+        extras, drift = _unknown_fields(body, contract, keep_id_numbers=keep_id_numbers)
         sent = _read(body, contract, "infer")
     zoned = _zoned(body, sent, contract)
     columns = [
-        zoned[f.wire] if f.wire in zoned else _finish(sent.column(f.wire), f) for f in fields(contract)
+        zoned[f.wire] if f.wire in zoned else _finish(sent.column(f.wire), f, keep_id_numbers=keep_id_numbers)
+        for f in fields(contract)
     ]
     if zoned:
         if sent.num_columns > len(columns):
@@ -145,6 +164,8 @@ def _decode_fast(body: bytes, contract: type[Contract], key: tuple[str, ...]) ->
     batch.validate(full=True)
     if any(batch.column(name).null_count for name in key):
         raise NotPlain
+    if not keep_id_numbers:
+        drift.update(withheld_drift(_sent_numbers(sent, contract)))
     for unknown, count in _unknown_values(batch, contract):
         drift[unknown] += count
     if batch.num_rows:
@@ -183,7 +204,9 @@ def _zoned(body: bytes, sent: pa.RecordBatch, contract: type[Contract]) -> dict[
     texts = {
         f.wire: sent.column(f.wire)
         for f in fields(contract)
-        if pa.types.is_timestamp(f.arrow_type) and not f.withheld and is_zoned(sent.column(f.wire))
+        if pa.types.is_timestamp(f.arrow_type)
+        and not (f.withheld or f.identity_number)
+        and is_zoned(sent.column(f.wire))
     }
     # What is kept verbatim was not escaped.
     if texts and b"\\u00" in body:
@@ -204,11 +227,18 @@ def _first_names(body: bytes) -> frozenset[str]:
     return frozenset(row)
 
 
-def _unknown_fields(body: bytes, contract: type[Contract]) -> tuple[Any, Counter[Drift]]:
+def _unknown_fields(
+    body: bytes, contract: type[Contract], *, keep_id_numbers: bool
+) -> tuple[Any, Counter[Drift]]:
     """The column `_extra`, and the drift, where rows have fields that the metadata do not list."""
     extras: list[str | None] = []
     drift: Counter[Drift] = Counter()
+    # Those of the contract are counted in their columns.
+    declared = {f.wire for f in fields(contract)}
     for members in _MEMBERS.decode(body):
+        if not keep_id_numbers:
+            members, withheld = withhold_in_members(members, contract)
+            drift.update(withheld_drift(Counter(withheld - declared)))
         kept, odd = take_unknown(members, contract)
         extras.append(msgspec.json.encode(kept).decode() if kept else None)
         for kind, name in odd:
@@ -234,12 +264,27 @@ def _sent_type(field: Field) -> pa.DataType:
     return pa.string() if pa.types.is_temporal(field.arrow_type) else roomy(field.arrow_type)
 
 
-def _finish(sent: Any, field: Field) -> Any:
+def _sent_numbers(sent: Any, contract: type[Contract]) -> Counter[str]:
+    """Of how many rows a column of identity numbers was sent, by f."""
+    counts: Counter[str] = Counter()
+    for f in fields(contract):
+        column = sent.column(f.wire)
+        if f.identity_number:
+            counts[f.wire] = len(column) - column.null_count
+            if pa.types.is_string(column.type):
+                counts[f.wire] -= pc.sum(pc.equal(column, pa.scalar(""))).as_py() or 0
+        elif f.nested and pa.types.is_struct(column.type) and has_identity_fields(f.nested):
+            inside = _sent_numbers(pa.RecordBatch.from_struct_array(column), f.nested)
+            counts.update({f"{f.wire}.{name}": count for name, count in inside.items()})
+    return +counts
+
+
+def _finish(sent: Any, field: Field, *, keep_id_numbers: bool) -> Any:
     """A column as it was read, in the type of the contract.
 
     Raises NotPlain, or ArrowInvalid for text that is no date and for a decimal that does not fit."""
     kind: Any = field.arrow_type
-    if field.withheld:
+    if field.withheld or (field.identity_number and not keep_id_numbers):
         return pa.nulls(len(sent), kind)
     if pa.types.is_floating(kind) and not pc.all(pc.is_finite(sent), min_count=0).as_py():
         raise NotPlain
@@ -252,7 +297,9 @@ def _finish(sent: Any, field: Field) -> Any:
     if field.nested:
         parts = zip(sent.flatten(), fields(field.nested), strict=True)
         return pa.StructArray.from_arrays(
-            [_finish(part, f) for part, f in parts], fields=list(kind), mask=sent.is_null()
+            [_finish(part, f, keep_id_numbers=keep_id_numbers) for part, f in parts],
+            fields=list(kind),
+            mask=sent.is_null(),
         )
     return sent
 

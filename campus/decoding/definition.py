@@ -15,6 +15,7 @@ from campus.decoding.page import Drift
 from campus.decoding.redaction import WITHHELD
 from campus.decoding.type_words import meaning_of
 from campus.http.errors import UnexpectedAnswer
+from campus.identity_numbers import is_identity_field
 
 # The field that incremental reading goes by, where a dataset has it.
 UPDATED_AT = "updated_at"
@@ -75,6 +76,11 @@ class FieldDefinition:
     max_length: int | None = None
     precision: int | None = None
     scale: int | None = None
+
+    @property
+    def is_identity_number(self) -> bool:
+        """Whether its name or label says that it holds national identity numbers."""
+        return is_identity_field(self.name) or is_identity_field(self.label or "")
 
 
 @dataclass(frozen=True)
@@ -145,9 +151,10 @@ def columns_of(definition: Definition) -> dict[str, str]:
 
 
 def key_fields(definition: Definition) -> tuple[FieldDefinition, ...]:
-    """The fields of the primary key; none where the metadata mark none, or one of them is never stored."""
+    """The fields of the primary key; none where the metadata mark none, or one of them is not stored by
+    default."""
     key = tuple(field for field in definition.fields if field.primary)
-    return () if any(field.name in WITHHELD for field in key) else key
+    return () if any(field.name in WITHHELD or field.is_identity_number for field in key) else key
 
 
 def primary_key(definition: Definition) -> tuple[str, ...]:

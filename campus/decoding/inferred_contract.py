@@ -11,6 +11,8 @@ from campus.contracts.fields import DECIMAL, Contract, Int, Number, doc, fields
 from campus.decoding.definition import TYPES, Definition, FieldDefinition, columns_of, key_fields
 from campus.decoding.redaction import WITHHELD
 
+#: In the comment of a column of identity numbers.
+NOT_KEPT = "National identity number: null unless CAMPUS_KEEP_ID_NUMBERS asks for it"
 # Fields that are personal wherever the specification has them.
 PERSONAL = WITHHELD | {
     "name",
@@ -84,14 +86,16 @@ def _annotation(field: FieldDefinition, column: str, is_key: bool) -> Any:
     values = field.enum or ()
     numbered = bool(values) and all(isinstance(value, int) for value in values)
     kind = Int if field.type == "enum" and numbered else TYPES[field.type or "json"]
-    withheld = field.name in WITHHELD
+    withheld, identity_number = field.name in WITHHELD, field.is_identity_number
+    comment = _comment(field.label, field.description, field.name, column, values)
     about = doc(
-        _comment(field.label, field.description, field.name, column, values),
+        f"{comment}. {NOT_KEPT}" if identity_number else comment,
         enum=field.type == "enum",
         values=tuple(str(value) for value in values),
-        personal=field.name in PERSONAL,
+        personal=field.name in PERSONAL or identity_number,
         expected=not withheld,
         any_json=field.type in (None, "json") or (field.type == "text" and field.guessed),
+        identity_number=identity_number,
         arrow=_arrow_type(field, kind, withheld),
     )
     if withheld:

@@ -43,22 +43,24 @@ def _listed(body: bytes) -> bytes:
     return body if members else b"[]"
 
 
-def page_of(spec: ResourceSpec, body: bytes) -> Page[Any]:
-    """The page of rows in an answer to a question for a resource.
+def page_of(spec: ResourceSpec, body: bytes, *, keep_id_numbers: bool = False) -> Page[Any]:
+    """The page of rows in an answer to a question for a resource; keep_id_numbers as of decode_page.
 
     Raises TornBody where the body is no JSON, UnexpectedAnswer where it holds no rows."""
     rows = as_rows(body, single=spec.single) if spec.is_v1 else body
-    return decode_page(rows, spec.contract)
+    return decode_page(rows, spec.contract, keep_id_numbers=keep_id_numbers)
 
 
-def taken_apart(body: bytes, name: str) -> dict[str, Page[Any]]:
-    """The page of each resource in an answer to the question for resource `name`, one of SPLITTERS.
+def taken_apart(body: bytes, name: str, *, keep_id_numbers: bool = False) -> dict[str, Page[Any]]:
+    """The page of each resource in an answer to the question for resource `name`, one of SPLITTERS;
+    keep_id_numbers as of decode_page.
 
     Raises TornBody where the body is no JSON, UnexpectedAnswer where it has another shape."""
     parts = SPLITTERS[name](body)
     specs = [RESOURCES[part] for part in family(name)]
+    rows = {spec: b"[%b]" % b",".join(parts.get(spec.name, [])) for spec in specs}
     return {
-        spec.name: decode_page(b"[%b]" % b",".join(parts.get(spec.name, [])), spec.contract) for spec in specs
+        spec.name: decode_page(rows[spec], spec.contract, keep_id_numbers=keep_id_numbers) for spec in specs
     }
 
 

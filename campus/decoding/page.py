@@ -8,7 +8,7 @@ travels in the row's `_extra`.
 
 import codecs
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, TypeVar
@@ -23,6 +23,14 @@ from campus.decoding.coercion.scalars import FINER_THAN_MICROSECONDS
 from campus.decoding.columns import column, misfits, misfitting
 from campus.decoding.raw_json import UNFIT, raw_rows, sent_members, sent_names
 from campus.decoding.redaction import as_json, redacted
+from campus.decoding.withholding import (
+    WITHHELD_NUMBER,
+    blank_identity_fields,
+    has_identity_fields,
+    withhold_in_page,
+    withhold_in_row,
+)
+from campus.identity_numbers import without_identity_numbers
 
 T = TypeVar("T", bound=Contract)
 Key = tuple[Any, ...]
@@ -58,19 +66,36 @@ class Page(Generic[T]):
     drift: Counter[Drift] = field(default_factory=Counter)
 
 
-def decode_page(body: bytes, contract: type[T]) -> Page[T]:
+def decode_page(body: bytes, contract: type[T], *, keep_id_numbers: bool = False) -> Page[T]:
     """Decode a JSON array of objects; null is an empty one. `sent`: the field names of its first row.
 
+    keep_id_numbers: national identity numbers stay, see `withholding`.
     Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
     body = body.removeprefix(codecs.BOM_UTF8)
+    if keep_id_numbers:
+        return _decode(body, contract, keep_id_numbers=True)
+    body, withheld = withhold_in_page(body, contract)
+    page = _decode(body, contract, keep_id_numbers=False)
+    if has_identity_fields(contract):
+        withheld += blank_identity_fields(page.rows, contract)
+    page.drift.update(withheld_drift(withheld))
+    return page
+
+
+def withheld_drift(withheld: Mapping[str, int]) -> Counter[Drift]:
+    """The drift of what was withheld of fields, each in so many rows."""
+    return Counter({Drift(WITHHELD_NUMBER, name): rows for name, rows in withheld.items()})
+
+
+def _decode(body: bytes, contract: type[T], *, keep_id_numbers: bool) -> Page[T]:
     if FINER_THAN_MICROSECONDS.search(body):
-        return _decode_rows(body, contract)
+        return _decode_rows(body, contract, keep_id_numbers=keep_id_numbers)
     try:
         rows = _page_decoder(contract).decode(body)
     except UNFIT:
-        return _decode_rows(body, contract)
+        return _decode_rows(body, contract, keep_id_numbers=keep_id_numbers)
     if misfitting(contract, rows):
-        return _decode_rows(body, contract)
+        return _decode_rows(body, contract, keep_id_numbers=keep_id_numbers)
     page: Page[T] = Page(rows, [None] * len(rows))
     if rows:
         page.sent = sent_names(raw_rows(body)[0])
@@ -142,13 +167,16 @@ def _unknown_values(contract: type[Contract], rows: Sequence[Contract]) -> Count
 _Decoded = tuple[T, str | None, DriftNotes]
 
 
-def _decode_rows(body: bytes, contract: type[T]) -> Page[T]:
+def _decode_rows(body: bytes, contract: type[T], *, keep_id_numbers: bool) -> Page[T]:
     page: Page[T] = Page([], [])
     texts: list[bytes] = []
     decoded: list[_Decoded[T]] = []
     for raw in raw_rows(body):
         text = bytes(raw)
         page.sent = page.sent or _names(text)
+        if not keep_id_numbers:
+            text, withheld = withhold_in_row(text, contract)
+            page.drift.update(withheld_drift(Counter(withheld)))
         try:
             decoded.append(_as_sent(text, contract) or _coerced(text, contract))
             texts.append(text)
@@ -200,7 +228,7 @@ def _names(row: bytes) -> frozenset[str]:
 
 
 def _bad(row: bytes, error: Exception) -> BadRow:
-    return BadRow(None, str(error), _as_text(row))
+    return BadRow(None, without_identity_numbers(str(error)), _as_text(row))
 
 
 def _as_text(raw: bytes | Raw) -> str:

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Raw
 
 from campus.http.errors import TornBody, UnexpectedAnswer
+from campus.identity_numbers import without_identity_numbers
 
 # All that a decoder raises for a value that does not fit, text that is no UTF-8 or half a surrogate pair.
 UNFIT = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -91,7 +92,8 @@ def _is_json(body: bytes) -> bool:
 def _kind_of(body: bytes) -> str:
     """An answer in words that give away nothing of its content but names."""
     try:
-        return f"an object with {', '.join(list(_MEMBERS.decode(body))[:5]) or 'nothing in it'}"
+        names = ", ".join(list(_MEMBERS.decode(body))[:5])
+        return f"an object with {without_identity_numbers(names) or 'nothing in it'}"
     except UNFIT:
         return "something else"
 

@@ -6,11 +6,10 @@ import msgspec
 from msgspec import Raw
 
 from campus.decoding.raw_json import UNFIT
+from campus.identity_numbers import MARK
 
 # National id numbers are stored only where a setting asks for them; a password is never read back.
 WITHHELD = frozenset({"idcard", "password"})
-#: In the place of a value that is not stored.
-MARK = "(withheld)"
 UNSTORABLE = b'"not stored: it may hold a withheld field and cannot be taken apart"'
 # A withheld name, or an escaped letter in which one may hide.
 MAY_WITHHOLD = re.compile(b"|".join([rb"\\u00[4-7]", *(name.encode() for name in sorted(WITHHELD))]))

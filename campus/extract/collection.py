@@ -58,7 +58,7 @@ async def _read_as(
     grave: bool,
 ) -> tuple[Gathered, frozenset[str]]:
     names = V1_NAMES if spec.is_v1 else V3_NAMES
-    parse = partial(page_of, spec)
+    parse = partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers)
 
     def keys_of(page: Page[Any]) -> list[Hashable]:
         return [*_keys(spec, page, keyless=keyless), *((bad.raw,) for bad in page.bad)]

@@ -9,6 +9,7 @@ import msgspec
 from campus.contracts.fields import Contract, Text, doc, fields
 from campus.decoding.column_names import RESERVED, safe_names
 from campus.decoding.redaction import WITHHELD
+from campus.identity_numbers import is_identity_field
 from campus.registry import ResourceSpec
 
 # The column of national id numbers.
@@ -58,6 +59,7 @@ def _annotation(same_name: list[CustomField]) -> Any:
     choices = [each.options for each in same_name if each.options]
     values = tuple(dict.fromkeys(option for options in choices for option in options))
     labels = dict.fromkeys(each.label or each.name for each in same_name)
+    names = {same_name[0].name, *labels}
     about = doc(
         f"Custom field: {', '.join(labels)}" + (f". One of {', '.join(values)}" if values else ""),
         # Only where every role that has the field has to choose.
@@ -65,5 +67,6 @@ def _annotation(same_name: list[CustomField]) -> Any:
         enum=True,
         personal=True,
         expected=False,
+        identity_number=any(is_identity_field(name) for name in names),
     )
     return Annotated[Text | None, about]

@@ -101,7 +101,7 @@ async def _shows_more(
             {**filtered.params, **({names.page: "1", names.per_page: str(size)} if has_pages else {})},
             school_id=where.school_id,
             scope=spec.scopes,
-            parse=partial(page_of, spec),
+            parse=partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
             tally=tally,
         )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from campus.contracts.fields import Contract
 from campus.decoding.page import Page, decode_page
@@ -78,7 +79,7 @@ async def _first_row(
             {**params, **more, "page": "1", "per_page": str(1 + before)},
             school_id=where.school_id,
             scope=spec.scopes,
-            parse=lambda body: decode_page(body, spec.contract),
+            parse=partial(decode_page, contract=spec.contract, keep_id_numbers=client.config.keep_id_numbers),
             tally=tally,
         )
         return answer.value

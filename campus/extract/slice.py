@@ -70,7 +70,7 @@ async def read_together(client: Client, where: Where, main: Collector, *others: 
                 asked_anew(unit.params, page_name, before),
                 school_id=where.school_id,
                 scope=spec.scopes,
-                parse=lambda body: taken_apart(body, spec.name),
+                parse=partial(taken_apart, name=spec.name, keep_id_numbers=client.config.keep_id_numbers),
                 tally=tally,
             )
             return answer.value

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 from urllib.parse import quote
@@ -143,6 +144,13 @@ class Client:
             needed = "" if grant is None else grant.in_words(scope)
             raise refusal(request, declined.reply.status, said, needed) from None
         return Answer(value, Pagination.of(reply.headers), reply.status)
+
+    def with_id_numbers(self) -> Self:
+        """The same client, whose answers are decoded with national identity numbers: for what is compared in
+        memory, and not stored."""
+        client = copy(self)
+        client.config = replace(self.config, keep_id_numbers=True)
+        return client
 
     @property
     def per_page(self) -> int:

@@ -31,6 +31,8 @@ class ClientConfig:
     # which these are known from the start.
     one_token: bool = False
     school_ids: tuple[int, ...] = ()
+    # National identity numbers in answers are decoded too; else nothing of them gets past the decoder.
+    keep_id_numbers: bool = False
     # What is held together with clients in other processes; None: nothing.
     shared: Shared | None = field(default=None, repr=False, compare=False)
 

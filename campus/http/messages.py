@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from campus.http.errors import CampusError, Forbidden, NotFound, Refused, Unauthorized
 from campus.http.request import Request
+from campus.identity_numbers import without_identity_numbers
 
 LONGEST_QUOTE = 200
 _TEXT_KEYS = ("message", "error_description", "error", "errors", "detail", "title")
@@ -23,7 +24,7 @@ def quoted(body: bytes, secrets: Iterable[str]) -> str:
         said = "; ".join(_texts(json.loads(text)))
     except (ValueError, RecursionError):
         said = _title(text) if text.startswith("<") else text
-    said = " ".join(redacted(said, secrets).split())
+    said = without_identity_numbers(" ".join(redacted(said, secrets).split()))
     said = "".join(letter for letter in said if letter.isprintable())
     return said if len(said) <= LONGEST_QUOTE else said[: LONGEST_QUOTE - 1] + "…"
 

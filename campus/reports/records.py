@@ -56,7 +56,7 @@ async def read_records(
     collection = Collection(path, params, school_id, REPORT_FIELDS.scopes)
     for _ in range(_MOST_READINGS):
         with Pages(scratch) as stored:
-            answers = _Answers(report, request, stored)
+            answers = _Answers(report, request, stored, keep_id_numbers=client.config.keep_id_numbers)
             try:
                 pages, outcome = await _read_pages(client, collection, answers, read)
             except _OtherFields:
@@ -101,10 +101,11 @@ class _Answers:
     """The answers of one reading, whose rows wait in `stored`. `fields`: as JSON, of the first answer that
     has rows; where none has, of the last."""
 
-    def __init__(self, report: str, request: ReportRequest, stored: Pages) -> None:
+    def __init__(self, report: str, request: ReportRequest, stored: Pages, *, keep_id_numbers: bool) -> None:
         self._title = f"{report}__{request.query.id}"
         self._label = request.query.label
         self._stored = stored
+        self._keep_id_numbers = keep_id_numbers
         self._has_rows = False
         self.fields = b"[]"
         self.definition = Definition(self._title, label=self._label)
@@ -129,7 +130,8 @@ class _Answers:
         return self._stored.put(self._decoded(rows), ())
 
     def _decoded(self, rows: bytes) -> Records:
-        records = decode_records(rows, contract_of(self.definition), ())
+        contract = contract_of(self.definition)
+        records = decode_records(rows, contract, (), keep_id_numbers=self._keep_id_numbers)
         # Which fields there are, the answer itself says: what a row leaves out is null.
         records.drift = Counter({one: n for one, n in records.drift.items() if one.kind != "absent_field"})
         return records

@@ -14,6 +14,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from campus.decoding.withholding import withhold_in_row
 from campus.push.message import Push
 from loading.durable import durable
 
@@ -148,7 +149,7 @@ class Inbox:
                         push.id,
                         push.resource,
                         event.op,
-                        json.dumps(event.keys),
+                        _storable(event.keys),
                         push.sent_at.timestamp(),
                         now,
                     )
@@ -319,6 +320,13 @@ def opened(home: Path) -> Iterator[Inbox]:
         yield inbox
     finally:
         inbox.close()
+
+
+def _storable(keys: Sequence[Any]) -> str:
+    """Keys as JSON, with null for an identity number: the slice is read then. Whole numbers are ids."""
+    parts = [json.dumps(key) for key in keys]
+    plain = [part if part.isdecimal() else withhold_in_row(part.encode(), None)[0].decode() for part in parts]
+    return f"[{', '.join(plain)}]"
 
 
 def _event(row: Sequence[Any]) -> Event:

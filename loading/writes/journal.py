@@ -17,7 +17,9 @@ from typing import Any
 import msgspec
 
 from campus.decoding.redaction import redacted
+from campus.decoding.withholding import withhold_in_row
 from campus.http.errors import CampusError, Halt, Transient, Unconfirmed
+from campus.identity_numbers import without_identity_numbers
 from campus.writes.operations import Write
 from campus.writes.writer import Look, Writer, Written
 from loading.durable import durable
@@ -93,9 +95,9 @@ class Journal:
                     uuid.uuid4().hex,
                     write.school_id,
                     write.operation.name,
-                    _target(write),
+                    without_identity_numbers(_target(write)),
                     errand.source,
-                    row,
+                    without_identity_numbers(row),
                     _storable(write.content),
                     errand.asked_by,
                     now().isoformat(),
@@ -107,6 +109,7 @@ class Journal:
 
     def end(self, number: int, outcome: str, status: int, answer: str | None) -> None:
         """Note what became of it. answer: JSON, or the platform's words."""
+        answer = answer and without_identity_numbers(answer)
         with self._connection as transaction:
             transaction.execute(
                 "UPDATE write SET outcome = ?, status = ?, answer = ?, answered_at = ? WHERE seq = ?",
@@ -196,7 +199,8 @@ def _storable(content: Any) -> str | None:
     """JSON that names passwords and national id numbers, and does not tell them."""
     if content is None:
         return None
-    return redacted(msgspec.json.encode(content), named=True).decode()
+    named = redacted(msgspec.json.encode(content), named=True)
+    return withhold_in_row(named, None, named=True)[0].decode()
 
 
 def _filed(row: dict[str, Any]) -> dict[str, Any]:

@@ -138,7 +138,11 @@ def test_each_kind_has_its_type_and_every_value_is_exact(tmp_path: Path) -> None
         "_extra": None,
     }
     assert second == dict.fromkeys(first) | {"files": "https://x/b.pdf"}
-    assert seen.read.account.drift == {Drift("unknown_type", "place", "geometry"): 1}
+    assert seen.read.account.drift == {
+        Drift("unknown_type", "place", "geometry"): 1,
+        Drift("withheld_identity_number", "idcard"): 1,
+        Drift("withheld_identity_number", "files.idcard"): 1,
+    }
     assert "310" not in str(seen.rows)
 
 

@@ -53,11 +53,16 @@ class People:
     _everybody: Mapping[tuple[str, str], list[Person]] = field(default_factory=dict)
     _tried: bool = False
     _hides: bool | None = None
+    # People are told apart by numbers that may be identity numbers: so these are read, but not for the lake.
+    _reads: Client = field(init=False)
+    _compares: bool = field(init=False)
     _first: asyncio.Lock = field(default_factory=asyncio.Lock)
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        if self.spec is USERS:
+        self._compares = self.spec is USERS
+        self._reads = self.client.with_id_numbers() if self._compares else self.client
+        if self._compares:
             custom = [CustomField(one.name, one.label, one.options) for one in self.fields.values()]
             self.spec = with_custom_fields(USERS, custom, keep_id_numbers=False)
 
@@ -65,7 +70,7 @@ class People:
         """All users, whatever their role and status. Raises CampusError, also where some may be missing."""
         found: list[Person] = []
         collector = _Rows(self.spec, found)
-        await read(self.client, self.spec, Where(self.school_id), collector)
+        await read(self._reads, self.spec, Where(self.school_id), collector)
         account = collector.account
         if account.failed or account.bad or not account.complete:
             why = "; ".join((*account.failed.values(), *(bad.reason for bad in account.bad), *account.notes))
@@ -116,7 +121,7 @@ class People:
         """What the platform answers to a filter, without those that it was not asked for."""
         params = {**filters, **({"role": str(GUARDIAN)} if role == GUARDIAN else {})}
         unit = Unit(USERS.path, params, grave=False)
-        gathered, _ = await read_pages(self.client, self.spec, self.school_id, unit, Tally())
+        gathered, _ = await read_pages(self._reads, self.spec, self.school_id, unit, Tally())
         own = [
             number
             for number, row in enumerate(gathered.rows)
@@ -132,7 +137,8 @@ class People:
     def shown(self, answer: Any) -> Person:
         """The values of a user that a write's answer shows, or that a look has found; none: of no user."""
         try:
-            [row] = page_of(self.spec, msgspec.json.encode([answer])).rows
+            body = msgspec.json.encode([answer])
+            [row] = page_of(self.spec, body, keep_id_numbers=self._compares).rows
         except (TornBody, UnexpectedAnswer, ValueError):
             return {}
         known = [(each.name, each.wire) for each in fields(self.spec.contract)]
@@ -162,7 +168,7 @@ class People:
             {"status": status, names.page: 1, names.per_page: 1},
             school_id=self.school_id,
             scope=USERS.scopes,
-            parse=partial(page_of, self.spec),
+            parse=partial(page_of, self.spec, keep_id_numbers=self._compares),
         )
         first = next((row for row in answer.value.rows if str(row.status) == status and row.usin), None)
         if first is None:
