@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from campus.contracts.fields import Contract, Field, fields
 from campus.decoding.raw_json import UNFIT, list_items, raw_rows, sent_members
-from campus.decoding.redaction import UNSTORABLE
+from campus.decoding.redaction import MAY_WITHHOLD, UNSTORABLE
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.identity_numbers import (
     MARK,
@@ -170,7 +170,7 @@ def _text_without_numbers(value: bytes) -> bytes:
     try:
         text = msgspec.json.decode(value, type=str)
     except UNFIT:
-        return UNSTORABLE
+        return b"null"
     if is_identity_number(text):
         return b"null"
     plain = without_identity_numbers(text)
@@ -178,11 +178,12 @@ def _text_without_numbers(value: bytes) -> bytes:
 
 
 def _unless_suspect(value: bytes, found: set[str], path: str) -> bytes:
-    """A value that cannot be taken apart, or what stands for it if it may hold an identity number."""
-    if not _is_suspect(value):
+    """A value that cannot be taken apart, or null if it may hold an identity number."""
+    if MAY_WITHHOLD.search(value) or not _is_suspect(value):
+        # What `redacted` replaces is left to it.
         return value
     found.add(path)
-    return UNSTORABLE
+    return b"null"
 
 
 def _is_suspect(text: bytes) -> bool:
