@@ -67,6 +67,9 @@ class PlatformOptions(Section):
         60, ge=0, description="Seconds: a longer Retry-After fails the slice for now"
     )
     timeout: float = Field(60, gt=0, description="Seconds to wait for the next bytes of an answer")
+    max_answer_mb: int = Field(
+        256, ge=1, description="Megabytes of one answer, unpacked; a larger one fails its slice"
+    )
     archived_statuses: tuple[str, ...] = Field(
         (), description="Values of the filter `status` that ask for archived administrative classes"
     )

@@ -145,6 +145,7 @@ def _client(settings: Settings, base_url: str, client_id: str, client_secret: st
         max_attempts=options.max_attempts,
         retry_after_cap=options.retry_after_cap,
         read_timeout=options.timeout,
+        max_answer_bytes=options.max_answer_mb << 20,
         keep_id_numbers=settings.keep_id_numbers,
         one_token=options.one_token,
         school_ids=settings.school_ids or (),

@@ -65,8 +65,8 @@ def withhold_in_row(
     """A row, or any JSON text, without identity numbers; and the fields of which something was withheld.
 
     spared: fields whose values stay; None: the keys and ids of the contract. named: fields that are left out
-    stay with MARK as their value. UNSTORABLE replaces a text that cannot be taken apart and may hold a number.
-    """
+    stay with MARK as their value. UNSTORABLE replaces a text that cannot be taken apart and may hold a
+    number."""
     try:
         if not row.lstrip().startswith(b"{"):
             found: set[str] = set()

@@ -31,6 +31,8 @@ class ClientConfig:
     # which these are known from the start.
     one_token: bool = False
     school_ids: tuple[int, ...] = ()
+    # A larger answer, unpacked, fails: of a few hundred kilobytes a platform can make memory full.
+    max_answer_bytes: int = 256 << 20
     # National identity numbers in answers are decoded too; else nothing of them gets past the decoder.
     keep_id_numbers: bool = False
     # What is held together with clients in other processes; None: nothing.

@@ -18,13 +18,17 @@ from campus.http.messages import quoted
 from campus.http.request import Request
 from campus.http.retry import THROTTLED, TOO_MANY, backoff, fault_of, http_date, retry_after
 from campus.http.shared import Pace
-from campus.http.transport import Fault, NoConnection, Reply, Transport, UnknownHost, Unusable
+from campus.http.transport import Fault, NoConnection, Reply, TooLarge, Transport, UnknownHost, Unusable
 
 T = TypeVar("T")
 
 # Seconds between two looks, while a request waits, at whether another one has found the platform down.
 LOOK = 0.5
 CHECK_ADDRESS = "Check CAMPUS_BASE_URL."
+ASK_FOR_LESS = (
+    "If the platform may send so much, raise platform.max_answer_mb of campus.yaml; else lower "
+    "platform.per_page or platform.unpaged_limit."
+)
 MAY_BE_DONE = "The platform may have carried it out: look before it is sent again."
 
 
@@ -139,6 +143,10 @@ class Sender:
                 trouble = _Trouble(str(fault), alone=False, undone=True)
             except Fault as fault:
                 trouble = _Trouble(str(fault))
+            except TooLarge as error:
+                if not request.repeatable:
+                    raise Unconfirmed(f"{request}: {error}.", MAY_BE_DONE) from None
+                raise UnexpectedAnswer(f"{request}: {error}.", ASK_FOR_LESS) from None
             except TornBody as torn:
                 trouble = _Trouble(f"a torn or invalid body ({torn})")
             except UnexpectedAnswer as error:

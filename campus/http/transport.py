@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,6 +17,11 @@ USER_AGENT = "campus-warehouse"
 # Pages of datasets have megabytes, and to take them 64 kB at a time is a quarter of what fetching them costs.
 httpcore.AsyncHTTP11Connection.READ_NUM_BYTES = 256 * 1024
 
+MEGABYTE = 1 << 20
+# Content encodings that are asked for, and bytes that are unpacked at a time.
+_PACKED = frozenset({"gzip", "x-gzip", "deflate"})
+_ZLIB_OR_GZIP = zlib.MAX_WBITS | 32
+_STEP = MEGABYTE
 #: In the place of a stream that was read.
 _READ = httpx.ByteStream(b"")
 #: Seconds to wait for a token, which is made in no time. Nothing is read without one:
@@ -33,6 +39,13 @@ class NoConnection(Fault):
 
 class UnknownHost(NoConnection):
     """There is no host of this name."""
+
+
+class TooLarge(Exception):
+    """An answer is larger than the settings allow, unpacked."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the answer has more than {most / MEGABYTE:,.0f} MB, unpacked")
 
 
 class Unusable(Exception):
@@ -64,6 +77,7 @@ class Transport:
 
     def __init__(self, config: ClientConfig) -> None:
         self._base = config.base_url.rstrip("/")
+        self._most = config.max_answer_bytes
         self._timeout = httpx.Timeout(config.read_timeout, connect=config.connect_timeout, pool=None)
         brief = {**self._timeout.as_dict(), "read": min(config.read_timeout, TOKEN_TIMEOUT)}
         self._of_token = {"timeout": brief}
@@ -90,7 +104,8 @@ class Transport:
     async def send(self, sent: Request, headers: Mapping[str, str]) -> Reply:
         """Send one request once. headers: all of them, in place of its own.
 
-        Raises Fault where no whole answer comes, Unusable where the address is none."""
+        Raises Fault where no whole answer comes, TooLarge where it has no end, Unusable where the address is
+        none."""
         lane = self._idle.pop() if self._idle else self._open_lane()
         try:
             # Built by hand rather than by the client, whose merging of defaults costs a tenth of a request.
@@ -101,19 +116,54 @@ class Transport:
                 content=sent.content,
                 extensions=self._of_token if sent.for_token else None,
             )
-            answer = await lane.send(request)
+            answer = await lane.send(request, stream=True)
+            try:
+                body = await _read(answer, self._most)
+            finally:
+                await answer.aclose()
             # Each holds the other, and both the body, until Python looks for garbage: 100 MB of a first load.
             answer.stream = _READ
         # The causes are cut off: the library's errors carry the request with its token.
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise Unusable(str(error)) from None
-        except (httpx.TransportError, httpx.DecodingError) as error:
+        except zlib.error as error:
+            raise Fault(f"a damaged compressed body ({error})") from None
+        except httpx.TransportError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise Unusable(str(error)) from None
             raise _kind(error)(_words(error)) from None
         finally:
             self._idle.append(lane)
-        return Reply(answer.status_code, answer.headers, answer.content)
+        return Reply(answer.status_code, answer.headers, body)
+
+
+async def _read(answer: httpx.Response, most: int) -> bytes:
+    """The body of an answer, unpacked a megabyte at a time: it may become a thousand times as large.
+
+    Raises TooLarge beyond `most` bytes, and zlib.error."""
+    packed = answer.headers.get("content-encoding", "").strip().lower() in _PACKED
+    inflate = zlib.decompressobj(_ZLIB_OR_GZIP)
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in answer.aiter_raw():
+        if packed and not parts and chunk[:1] and not _has_header(chunk):
+            # "deflate" without its header, as some servers send it.
+            inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        while chunk:
+            part = inflate.decompress(chunk, _STEP) if packed else chunk
+            chunk = inflate.unconsumed_tail if packed else b""
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise TooLarge(most)
+    return b"".join(parts)
+
+
+def _has_header(chunk: bytes) -> bool:
+    """Whether compressed bytes begin as gzip or zlib does."""
+    return chunk[:1] == b"\x1f" or (
+        len(chunk) > 1 and chunk[0] & 0x0F == 8 and int.from_bytes(chunk[:2]) % 31 == 0
+    )
 
 
 def _kind(error: httpx.HTTPError) -> type[Fault]:
@@ -132,7 +182,6 @@ def _words(error: httpx.HTTPError) -> str:
         httpx.TimeoutException: "no answer in time",
         httpx.ProxyError: "the proxy failed",
         httpx.ConnectError: "no connection",
-        httpx.DecodingError: "a damaged compressed body",
         httpx.ProtocolError: "a broken answer",
     }
     words = next((said for kind, said in kinds.items() if isinstance(error, kind)), "a lost connection")

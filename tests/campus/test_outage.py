@@ -141,8 +141,8 @@ def test_a_token_is_not_waited_for_as_long_as_rows(monkeypatch: pytest.MonkeyPat
     waited: dict[str, dict[str, float]] = {}
     send = httpx.AsyncClient.send
 
-    async def note(lane: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
-        reply = await send(lane, request)
+    async def note(lane: httpx.AsyncClient, request: httpx.Request, **options: bool) -> httpx.Response:
+        reply = await send(lane, request, **options)  # type: ignore[arg-type]
         waited[request.method] = request.extensions["timeout"]
         return reply
 
