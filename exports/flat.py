@@ -20,11 +20,10 @@ import duckdb
 from exports.columns import Shown, shown_columns
 from exports.sheets import Language, Sheet, Words
 from exports.source import Origin
+from warehouse.csv_cells import FORMULA_STARTS, safe_cell
 from warehouse.identifiers import literal, quoted
 
 BYTE_ORDER_MARK = "\ufeff"
-#: What a text must not begin with.
-STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n", "'")
 NO_ROWS = Words("No rows: there is nothing to show as of {}.", "无数据：截至{}没有可显示的记录。")
 
 
@@ -72,7 +71,7 @@ def _copy(
 def _header(column: Shown) -> str:
     """The groups and the label. A percentage has no sign in its cells."""
     label = column.label + (" (%)" if column.kind == "percent" else "")
-    return _told(" / ".join([*(group for group in column.groups if group), label]))
+    return str(safe_cell(" / ".join([*(group for group in column.groups if group), label])))
 
 
 def _field(column: Shown) -> str:
@@ -87,12 +86,8 @@ def _field(column: Shown) -> str:
         words = " ".join(f"WHEN {literal(code)} THEN {literal(word)}" for code, word in column.words.items())
         value = f"CASE {value} {words} ELSE {value} END"
     # No IN: DuckDB makes a join of so long a list, and the rows lose their order.
-    begins = f"contains({literal(''.join(STARTS))}, nullif(left({value}, 1), ''))"
+    begins = f"contains({literal(''.join(FORMULA_STARTS))}, nullif(left({value}, 1), ''))"
     return f"CASE WHEN {begins} THEN '''' || {value} ELSE {value} END"
-
-
-def _told(text: str) -> str:
-    return f"'{text}" if text.startswith(STARTS) else text
 
 
 def _line(fields: Sequence[str]) -> str:

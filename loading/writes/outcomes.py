@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from campus.http.errors import CampusError, Transient, Unconfirmed
+from campus.identity_numbers import without_identity_numbers
+from warehouse.csv_cells import safe_cell
 
 #: written; unchanged: the platform had it so; refused: by us, before anything was sent, or by the platform;
 #: unconfirmed: nobody knows whether it was written; waiting: nothing was sent yet.
@@ -52,4 +54,6 @@ def write_outcomes(path: Path, outcomes: Sequence[RowOutcome]) -> None:
         writer = csv.writer(file)
         writer.writerow(["line", "key", "outcome", "words"])
         for one in sorted(outcomes, key=lambda one: one.line):
-            writer.writerow([one.line, one.key, one.outcome, one.words])
+            texts = (without_identity_numbers(text) for text in (one.key, one.words))
+            key, words = map(safe_cell, texts)
+            writer.writerow([one.line, key, one.outcome, words])

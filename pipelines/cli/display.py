@@ -5,19 +5,19 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from campus.http.events import Event, Listener
+from pipelines.terminal import VisibleConsole
 
 #: The exit status of a wrong question, as the command line has it.
 USAGE = 2
 
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+console = VisibleConsole(highlight=False)
+errors = VisibleConsole(stderr=True, highlight=False)
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def width_of(drawn: Table) -> int:
 
 def print_wide(drawn: Table) -> None:
     """Print a table with each row in one line, wider than the terminal if need be."""
-    Console(width=max(console.width, width_of(drawn)), highlight=False).print(drawn)
+    VisibleConsole(width=max(console.width, width_of(drawn)), highlight=False).print(drawn)
 
 
 def _cell(value: Any) -> Text:

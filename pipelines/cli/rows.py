@@ -11,6 +11,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from pipelines.cli.display import console, draw, errors, print_wide, width_of
+from pipelines.terminal import for_stream
+from warehouse.csv_cells import safe_cell
 
 Rows = Sequence[Sequence[Any]]
 
@@ -19,7 +21,8 @@ SHOWN = 1_000
 
 
 def print_rows(columns: Sequence[str], rows: Rows, style: str) -> None:
-    """Print a query's result as `table`, `csv` or `json` (decimals with all their digits)."""
+    """Print a query's result as `table`, `csv` (text that no spreadsheet program runs, see safe_cell) or
+    `json` (each value exact, decimals with all their digits)."""
     _STYLES[style](columns, rows)
 
 
@@ -51,15 +54,16 @@ def _cell(value: Any) -> Text:
 
 def _print_csv(columns: Sequence[str], rows: Rows) -> None:
     writer = csv.writer(sys.stdout)
-    writer.writerow(columns)
-    writer.writerows(rows)
+    for row in chain([columns], rows):
+        cells = map(safe_cell, row)
+        writer.writerow(for_stream(cell, sys.stdout) if isinstance(cell, str) else cell for cell in cells)
 
 
 def _print_json(columns: Sequence[str], rows: Rows) -> None:
     encoder = msgspec.json.Encoder(decimal_format="number")
     names = _distinct(columns)
     records = [dict(zip(names, row, strict=True)) for row in rows]
-    sys.stdout.write(encoder.encode(records).decode() + "\n")
+    sys.stdout.write(for_stream(encoder.encode(records).decode(), sys.stdout) + "\n")
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:

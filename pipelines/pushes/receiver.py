@@ -21,6 +21,7 @@ from pipelines.pushes.admission import Admission, NoRoom
 from pipelines.pushes.connections import Answer, BodyCutOff, BodyTooLong, Connections, ReadBody
 from pipelines.pushes.request_head import RETRY_AFTER, PushHead, Refusal, read_head
 from pipelines.settings import Settings
+from pipelines.terminal import visible
 
 #: Bytes of all bodies in memory, and bodies that are verified at a time. Verifying takes twenty times the
 #: memory of a body.
@@ -134,5 +135,5 @@ async def _serve(receiver: Receiver, listener: socket.socket) -> None:
 
 
 def _print(line: str) -> None:
-    sys.stdout.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}\n")
+    sys.stdout.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {visible(line)}\n")
     sys.stdout.flush()

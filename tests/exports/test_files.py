@@ -20,9 +20,10 @@ from published_kit import ANY, ORIGIN, exported, publish
 
 from exports.board.bundle import bundle
 from exports.export import Failed, Format, Options, Unknown, Written, export
-from exports.flat import STARTS, write_csv
+from exports.flat import write_csv
 from exports.sheets import Column, Sheet, Words
 from exports.source import told_apart
+from warehouse.csv_cells import FORMULA_STARTS
 from warehouse.files import UNFINISHED, workspace
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -284,9 +285,9 @@ def test_the_published_file_may_be_replaced_meanwhile(published: Path, tmp_path:
 FIELDS = st.one_of(
     st.none(),
     st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8),
-    st.tuples(st.sampled_from(STARTS), st.text(st.characters(codec="utf-8", exclude_characters="\x00"))).map(
-        "".join
-    ),
+    st.tuples(
+        st.sampled_from(FORMULA_STARTS), st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
+    ).map("".join),
     st.sampled_from(['a,"b"', "line\nbreak", "line\r\nbreak", " spaced ", "''", "000113", '"']),
 )
 
@@ -323,7 +324,7 @@ def test_csv_gives_every_value_back_and_starts_no_formula(
     assert content.startswith("\ufeff'=value,Number\r\n") and content.endswith("\r\n")
     lines = list(csv.reader(io.StringIO(content.removeprefix("\ufeff"), newline="")))[1:]
     fields = [line[0] for line in lines]
-    assert not [field for field in fields if field.startswith(tuple(set(STARTS) - {"'"}))]
+    assert not [field for field in fields if field.startswith(tuple(set(FORMULA_STARTS) - {"'"}))]
     assert [field.removeprefix("'") for field in fields] == [value or "" for value, _ in rows]
     assert [int(line[1]) for line in lines] == [number for _, number in rows]
     # What is missing is told from an empty text.

@@ -1,0 +1,91 @@
+"""What a platform sends neither steers a terminal nor runs in a spreadsheet program."""
+
+import csv
+import io
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.text import Text
+
+from campus.http.events import Event
+from loading.writes.outcomes import RowOutcome, write_outcomes
+from pipelines.cli import display, rows
+from pipelines.terminal import VisibleConsole, visible
+
+EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066王"
+SHOWN = "\\x1b]0;owned\\x07\\x1b[2J\\x9b31m\\u202egnp\\u2066王"
+CONTROLS = "\x1b\x07\x9b\u202e\u2066"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """A terminal in the place of the output, set by the test itself: pytest sets the output before each."""
+    stream = Terminal()
+    console = VisibleConsole(file=stream, width=200, highlight=False, no_color=True)
+    for module in (display, rows):
+        monkeypatch.setattr(module, "console", console)
+        monkeypatch.setattr(module, "errors", console)
+    monkeypatch.setattr("sys.stdout", stream)
+    return stream
+
+
+def test_control_characters_are_written_out() -> None:
+    assert visible(EVIL) == SHOWN
+    assert visible("a\tb\nc é 王 👍") == "a\tb\nc é 王 👍"
+    assert visible("\r\u2028\u200f\x7f") == "\\x0d\\u2028\\u200f\\x7f"
+
+
+@pytest.mark.parametrize("style", ["table", "csv", "json"])
+def test_no_format_passes_them_to_a_terminal(monkeypatch: pytest.MonkeyPatch, style: str) -> None:
+    stream = terminal(monkeypatch)
+    rows.print_rows(["name", EVIL], [[EVIL, 1]], style)
+    printed = stream.getvalue()
+    # Of the styles of the table's own head.
+    assert not set(CONTROLS) & set(re.sub("\x1b\\[[0-9;]*m", "", printed))
+    assert "owned" in printed
+
+
+def test_messages_and_titles_do_not_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = terminal(monkeypatch)
+    display.complain(EVIL)
+    display.show(EVIL, ["a"], [[EVIL], [Text(EVIL)]])
+    display._plain(Event("note", EVIL))
+    printed = stream.getvalue()
+    assert "\x07" not in printed and "\x9b" not in printed and "\u202e" not in printed
+    assert "\x1b]" not in printed and "\x1b[2J" not in printed
+    assert printed.count("owned") >= 4
+
+
+FORMULAS = ["=1+1", "+1", "-5", "@x", "\tx", "\rx", "＝1", "'x"]
+
+
+def test_csv_of_a_query_runs_no_formula(capsys: pytest.CaptureFixture[str]) -> None:
+    rows.print_rows(["text", "=name"], [[text, text] for text in FORMULAS], "csv")
+    header, *found = csv.reader(io.StringIO(capsys.readouterr().out, newline=""))
+    assert header == ["text", "'=name"]
+    assert [row[0] for row in found] == [f"'{text}" for text in FORMULAS]
+
+
+def test_numbers_of_a_query_are_exact_and_json_is_all(capsys: pytest.CaptureFixture[str]) -> None:
+    values: list[Any] = [-5, Decimal("-1.50"), -2.5, None, True]
+    rows.print_rows(list("abcde"), [values], "csv")
+    assert capsys.readouterr().out.splitlines()[1] == "-5,-1.50,-2.5,,True"
+    rows.print_rows(["a"], [["=1+1"], [EVIL]], "json")
+    assert json.loads(capsys.readouterr().out) == [{"a": "=1+1"}, {"a": EVIL}]
+
+
+def test_result_files_run_no_formula_and_hold_no_number(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    number = "110101199003071233"
+    write_outcomes(path, [RowOutcome(2, "=cmd|x", "refused", "@said"), RowOutcome(3, number, "written")])
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        found = list(csv.reader(file))[1:]
+    assert found == [["2", "'=cmd|x", "refused", "'@said"], ["3", "(withheld)", "written", ""]]
