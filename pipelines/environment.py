@@ -203,8 +203,6 @@ def _read(file: Path, secrets: Collection[str]) -> Place | None:
         # Dagster's programs read the same file, and interpolate.
         if "${" in value and (name.startswith(PREFIX) or name in secrets):
             raise RefusedFile(f"{name} in {file} has ${{...}}, which is not replaced: write the value itself")
-    if status.st_mode & stat.S_IROTH and (readable := sorted(name for name in secrets if place.has(name))):
-        raise RefusedFile(f"others can read {readable[0]} in {file}: mend it with chmod 600 {file}")
     return place
 
 

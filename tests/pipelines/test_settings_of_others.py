@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from command_line import campus
 
+from pipelines.cli.doctor.files import examine_files
+from pipelines.settings import Settings
+
 SECRET = "sk-do-not-tell"
 CREDENTIALS = {"CAMPUS_CLIENT_ID": "warehouse", "CAMPUS_CLIENT_SECRET": SECRET}
 HOSTILE = "CAMPUS_BASE_URL=https://evil.example\n"
@@ -136,14 +139,16 @@ def test_file_that_group_or_others_can_write_is_refused(name: str, mode: int, tm
     assert f"chmod go-w {file}" in refused(tmp_path)
 
 
-def test_secret_that_others_can_read_is_refused(tmp_path: Path) -> None:
+def test_secret_that_others_can_read_is_read_and_the_doctor_says_so(tmp_path: Path) -> None:
+    """Most editors make a file of mode 644."""
     file = tmp_path / ".env"
-    file.write_text("CAMPUS_SCHOOL_IDS=101\n")
+    file.write_text(f"CAMPUS_PUSH_TOKEN={SECRET}\n")
     file.chmod(0o644)
     assert campus(tmp_path, "status").exit_code == 1
-    for name in ("CAMPUS_CLIENT_SECRET", "campus_push_token", "DAGSTER_POSTGRES_URL"):
-        file.write_text(f"{name}=postgresql+psycopg2://campus:{SECRET}@db.example/campus\n")
-        assert f"others can read {name.upper()} in {file}" in refused(tmp_path)
+    [finding] = [
+        each for each in examine_files(Settings(home=tmp_path / "none", read_from=(file,))) if not each.good
+    ]
+    assert str(file) in finding.text and "chmod" in finding.text
 
 
 @AS_ROOT
