@@ -37,7 +37,7 @@ with opened(Path(home)) as inbox:
 @pytest.fixture
 def home() -> Iterator[Path]:
     # Not in pytest's folder, which no other user may enter.
-    folder = Path(tempfile.mkdtemp())
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
     folder.chmod(0o755)
     (folder / "pushes").mkdir()
     yield folder
