@@ -19,6 +19,7 @@ from campus.decoding.raw_json import UNFIT, list_items, raw_rows, sent_members
 from campus.decoding.redaction import MAY_WITHHOLD, UNSTORABLE
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.identity_numbers import (
+    LENGTH,
     MARK,
     is_identity_field,
     is_identity_number,
@@ -95,7 +96,7 @@ def withhold_in_members(
             withheld |= {name} if bytes(value) not in _NOTHING else set()
             kept |= {name: Raw(msgspec.json.encode(MARK))} if named else {}
             continue
-        plain_name = without_identity_numbers(name)
+        plain_name = name if field or len(name) < LENGTH else without_identity_numbers(name)
         withheld |= {plain_name} if plain_name != name else set()
         while plain_name in kept:
             plain_name += "'"
@@ -140,6 +141,8 @@ def _without_numbers(
 ) -> bytes:
     """A value without identity numbers. found: takes the path of the value, or of the field in it that is
     named for an identity number."""
+    if len(value) < LENGTH and value[:1] not in (b"{", b"["):
+        return value
     match value[:1]:
         case b"{":
             try:
