@@ -315,6 +315,19 @@ class ScheduleOptions(Section):
     )
 
 
+class RetentionOptions(Section):
+    """How long personal data stay that nobody needs for what is going on."""
+
+    personal_days: int | None = Field(
+        None,
+        ge=1,
+        description="Days after its deletion for which a row keeps its personal columns; null: for ever",
+    )
+    history_days: int | None = Field(
+        None, ge=1, description="Days for which past rows and logged changes are kept; null: for ever"
+    )
+
+
 class RunOptions(Section):
     """How much of a night is one run of Dagster."""
 
@@ -530,6 +543,7 @@ class Options(Section):
     publish: PublishOptions = PublishOptions()
     exports: ExportOptions = ExportOptions()
     schedule: ScheduleOptions = ScheduleOptions()
+    retention: RetentionOptions = RetentionOptions()
     runs: RunOptions = RunOptions()
     district: DistrictOptions = DistrictOptions()
     ui: UiOptions = UiOptions()

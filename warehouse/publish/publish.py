@@ -23,6 +23,9 @@ from warehouse.load.load_log import now
 from warehouse.published.manifest import NAME
 
 FILE = "campus.duckdb"
+#: In a home: the next build goes on from nothing, since rooms of the published file may hold what was
+#: forgotten.
+ANEW = "build_anew"
 
 CHECK_RESULTS = Log(
     name="check_results",
@@ -92,6 +95,7 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
     generation = Generation(name, folder / f"{name}.duckdb")
     os.link(path, generation.path)
     path.replace(home / FILE)
+    (home / ANEW).unlink(missing_ok=True)
     flush(folder)
     flush(home)
     for old in generations(home)[max(keep, 1) :]:
