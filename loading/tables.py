@@ -28,6 +28,7 @@ def lake_table(spec: ResourceSpec) -> Table:
                 field.personal,
                 label_zh=field.label_zh,
                 unit=field.unit,
+                privacy=field.privacy,
             )
             for field in fields(spec.contract)
         ),

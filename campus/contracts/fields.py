@@ -26,6 +26,34 @@ Flag = bool
 Float = float
 # Decimals travel as strings, so that no digit is lost on the way.
 Number = Decimal
+#: What a field says of people; docs/running.md describes each class ("What is personal"). "": nobody has
+#: classified the field, as in datasets, which the platform defines.
+Privacy = Literal[
+    "",
+    "plain",
+    "label",
+    "id",
+    "person",
+    "record",
+    "kind",
+    "moment",
+    "trait",
+    "people",
+    "name",
+    "number",
+    "phone",
+    "email",
+    "address",
+    "photo",
+    "guardian",
+    "text",
+    "mixed",
+]
+#: The classes of fields that tell about one person, as warehouse.privacy has them: neither room knows the
+#: other.
+PERSONAL: frozenset[Privacy] = frozenset(
+    ("name", "number", "phone", "email", "address", "photo", "guardian", "text", "mixed")
+)
 # What stands for nothing among marks, and texts but for it.
 ANY_DASH = "[-\u2010-\u2015]"
 Mark = Annotated[str, Meta(pattern=f"^(?!{ANY_DASH}$)")]
@@ -59,7 +87,7 @@ class Field:
     unit: str
     enum: bool
     known_values: frozenset[str]
-    personal: bool
+    privacy: Privacy
     expected: bool
     any_json: bool
     digits: bool
@@ -71,15 +99,20 @@ class Field:
     withheld: bool
     nested: type[Contract] | None
 
+    @property
+    def personal(self) -> bool:
+        """Whether the field tells about one person."""
+        return self.privacy in PERSONAL
+
 
 def doc(
     description: str,
     *,
+    privacy: Privacy = "",
     label_zh: str = "",
     unit: str = "",
     enum: bool = False,
     values: tuple[str, ...] = (),
-    personal: bool = False,
     expected: bool = True,
     any_json: bool = False,
     digits: bool = False,
@@ -91,15 +124,16 @@ def doc(
 ) -> Meta:
     """Documentation of a field.
 
-    `label_zh`: its name in Chinese; `unit`: what it is measured in. Both are for the dictionary and for
-    workbooks, and go with the column into the models that keep its name.
+    `privacy`: what it says of people. `label_zh`: its name in Chinese; `unit`: what it is measured in.
+    All three are for the dictionary, the latter two for workbooks as well, where they go with the column
+    into the models that keep its name.
     `enum`: one of the specification's enums whose values are not shown; a platform may number them.
-    `values`: those of an enum that are shown; others load and are reported as drift. `personal`: tells
-    about one person. `expected`: False where only some platforms send the field. `any_json`: values of any
-    type, which load as text. `digits`: an integer that travels as text. `assumed`: the specification does not
-    show the type, and what is no integer stays in `_extra`. `mark`: the specification has it as text, so that
-    a word ("A") in the place of a number is no fault of the platform. `rate`: its unit, in which 85% is 0.85
-    or 85. `identity_number`: holds national identity numbers, and is null unless a setting keeps them.
+    `values`: those of an enum that are shown; others load and are reported as drift. `expected`: False
+    where only some platforms send the field. `any_json`: values of any type, which load as text.
+    `digits`: an integer that travels as text. `assumed`: the specification does not show the type, and
+    what is no integer stays in `_extra`. `mark`: the specification has it as text, so that a word ("A")
+    in the place of a number is no fault of the platform. `rate`: its unit, in which 85% is 0.85 or 85.
+    `identity_number`: holds national identity numbers, and is null unless a setting keeps them.
     `arrow`: the column's type where it is not the usual one of the field's type."""
     return Meta(
         description=description,
@@ -108,7 +142,7 @@ def doc(
             "unit": unit,
             "enum": enum or bool(values),
             "values": values,
-            "personal": personal,
+            "privacy": privacy,
             "expected": expected,
             "any_json": any_json,
             "digits": digits,
@@ -172,7 +206,7 @@ def _field(field: inspect.Field) -> Field:
         unit=extra.get("unit", ""),
         enum=extra.get("enum", False),
         known_values=frozenset(extra.get("values", ())),
-        personal=extra.get("personal", False),
+        privacy=extra.get("privacy", ""),
         expected=extra.get("expected", True),
         any_json=extra.get("any_json", False),
         digits=extra.get("digits", False),

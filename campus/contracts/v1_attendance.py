@@ -15,15 +15,20 @@ class AttendanceSession(Contract):
 
     label_zh: ClassVar[str] = "考勤场次"
 
-    class_id: Annotated[Int | None, doc("Class id in the v1 generation", label_zh="课程班ID")] = None
-    date: Annotated[dt.date | None, doc("Date", label_zh="日期")] = None
-    lesson: Annotated[Int | None, doc("Lesson number, from 1", label_zh="节次")] = None
-    semester_id: Annotated[Int | None, doc("Semester id", label_zh="学期ID")] = None
-    week: Annotated[Int | None, doc("Teaching week of the semester, from 1", label_zh="教学周")] = None
+    class_id: Annotated[
+        Int | None, doc("Class id in the v1 generation", privacy="id", label_zh="课程班ID")
+    ] = None
+    date: Annotated[dt.date | None, doc("Date", privacy="plain", label_zh="日期")] = None
+    lesson: Annotated[Int | None, doc("Lesson number, from 1", privacy="plain", label_zh="节次")] = None
+    semester_id: Annotated[Int | None, doc("Semester id", privacy="id", label_zh="学期ID")] = None
+    week: Annotated[
+        Int | None, doc("Teaching week of the semester, from 1", privacy="plain", label_zh="教学周")
+    ] = None
     scheduled: Annotated[
         Flag | None,
         doc(
             "Whether the class's present schedule has it; false: records show that it took place",
+            privacy="plain",
             label_zh="是否排课",
         ),
     ] = None
@@ -31,6 +36,7 @@ class AttendanceSession(Contract):
         Number | None,
         doc(
             "Attendance rate by the platform, 0 to 100",
+            privacy="plain",
             rate="percent",
             expected=False,
             label_zh="出勤率",
@@ -38,14 +44,21 @@ class AttendanceSession(Contract):
         ),
     ] = None
     normal: Annotated[
-        Int | None, doc("Students marked normal, by the platform", expected=False, label_zh="正常数")
+        Int | None,
+        doc("Students marked normal, by the platform", privacy="plain", expected=False, label_zh="正常数"),
     ] = None
     late: Annotated[
         Int | None,
-        doc("Students marked late or left early, by the platform", expected=False, label_zh="迟到数"),
+        doc(
+            "Students marked late or left early, by the platform",
+            privacy="plain",
+            expected=False,
+            label_zh="迟到数",
+        ),
     ] = None
     absent: Annotated[
-        Int | None, doc("Students marked absent, by the platform", expected=False, label_zh="缺勤数")
+        Int | None,
+        doc("Students marked absent, by the platform", privacy="plain", expected=False, label_zh="缺勤数"),
     ] = None
 
 
@@ -54,17 +67,29 @@ class AttendanceRecord(Contract):
 
     label_zh: ClassVar[str] = "考勤记录"
 
-    id: Annotated[Int, doc("Record id", label_zh="ID")]
-    class_id: Annotated[Int | None, doc("Class id in the v1 generation", label_zh="课程班ID")] = None
-    student_id: Annotated[Int | None, doc("Student id", label_zh="学生ID")] = None
-    usin: Annotated[Text | None, doc("Student number", personal=True, label_zh="学工号")] = None
-    checked_at: Annotated[dt.date | None, doc("Date of the session", label_zh="考勤日期")] = None
-    lesson: Annotated[Int | None, doc("Lesson number, from 1", label_zh="节次")] = None
-    status: Annotated[Text | None, doc("Status", values=STATUSES, label_zh="状态")] = None
-    status_label: Annotated[Text | None, doc("Label of what the teacher marked", label_zh="状态文本")] = None
-    absence_label: Annotated[Text | None, doc("Leave, in words; empty: none", label_zh="请假状态文本")] = None
-    conclusion_label: Annotated[Text | None, doc("Result, in words", label_zh="考勤结论文本")] = None
-    created_date: Annotated[dt.date | None, doc("Date on which it was marked", label_zh="记录日期")] = None
-    created_time: Annotated[Text | None, doc("Time at which it was marked, HH:MM", label_zh="记录时刻")] = (
-        None
-    )
+    id: Annotated[Int, doc("Record id", privacy="record", label_zh="ID")]
+    class_id: Annotated[
+        Int | None, doc("Class id in the v1 generation", privacy="id", label_zh="课程班ID")
+    ] = None
+    student_id: Annotated[Int | None, doc("Student id", privacy="person", label_zh="学生ID")] = None
+    usin: Annotated[Text | None, doc("Student number", privacy="number", label_zh="学工号")] = None
+    checked_at: Annotated[
+        dt.date | None, doc("Date of the session", privacy="plain", label_zh="考勤日期")
+    ] = None
+    lesson: Annotated[Int | None, doc("Lesson number, from 1", privacy="plain", label_zh="节次")] = None
+    status: Annotated[Text | None, doc("Status", privacy="plain", values=STATUSES, label_zh="状态")] = None
+    status_label: Annotated[
+        Text | None, doc("Label of what the teacher marked", privacy="plain", label_zh="状态文本")
+    ] = None
+    absence_label: Annotated[
+        Text | None, doc("Leave, in words; empty: none", privacy="plain", label_zh="请假状态文本")
+    ] = None
+    conclusion_label: Annotated[
+        Text | None, doc("Result, in words", privacy="plain", label_zh="考勤结论文本")
+    ] = None
+    created_date: Annotated[
+        dt.date | None, doc("Date on which it was marked", privacy="moment", label_zh="记录日期")
+    ] = None
+    created_time: Annotated[
+        Text | None, doc("Time at which it was marked, HH:MM", privacy="moment", label_zh="记录时刻")
+    ] = None

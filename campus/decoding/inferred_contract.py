@@ -65,8 +65,8 @@ def _contract(
     for name, target in expanded:
         # of what is embedded even the key may be missing
         embedded = _contract(target, None, (), keyed=False)
-        personal = any(field.personal for field in fields(embedded))
-        about = doc(_comment(labels[name], "", name, columns[name]), personal=personal)
+        is_personal = any(field.personal for field in fields(embedded))
+        about = doc(_comment(labels[name], "", name, columns[name]), privacy="mixed" if is_personal else "")
         members.append((columns[name], Annotated[embedded | None, about], None))
     contract = msgspec.defstruct(
         # A name of underscores alone, with which Python leaves attributes like __v their names.
@@ -92,7 +92,7 @@ def _annotation(field: FieldDefinition, column: str, is_key: bool) -> Any:
         f"{comment}. {NOT_KEPT}" if identity_number else comment,
         enum=field.type == "enum",
         values=tuple(str(value) for value in values),
-        personal=field.name in PERSONAL or identity_number,
+        privacy="number" if identity_number else "mixed" if field.name in PERSONAL else "",
         expected=not withheld,
         any_json=field.type in (None, "json") or (field.type == "text" and field.guessed),
         identity_number=identity_number,

@@ -40,7 +40,7 @@ def with_custom_fields(
     names = dict(zip(by_name, safe_names(by_name, RESERVED | standard), strict=True))
     members: list[Any] = [(names[name], _annotation(each), None) for name, each in by_name.items()]
     if keep_id_numbers:
-        about = doc("National id number", personal=True, expected=False, any_json=True)
+        about = doc("National id number", privacy="number", expected=False, any_json=True)
         members.append((ID_NUMBER, Annotated[Text | None, about], None))
     if not members:
         return users
@@ -65,7 +65,7 @@ def _annotation(same_name: list[CustomField]) -> Any:
         # Only where every role that has the field has to choose.
         values=("", *values) if len(choices) == len(same_name) else (),
         enum=True,
-        personal=True,
+        privacy="mixed",
         expected=False,
         identity_number=any(is_identity_field(name) for name in names),
     )

@@ -216,7 +216,23 @@ def test_what_tells_about_a_person_is_marked() -> None:
         ("scores", "review"),
         ("scores", "self_review"),
         ("grades", "review"),
+        ("terms", "description"),
+        ("assessment_items", "description"),
+        ("classes", "teachers"),
+        ("classes", "students"),
+        ("admin_classes", "teachers"),
+        ("admin_classes", "students"),
     }
+
+
+def test_every_field_of_a_resource_has_a_privacy_class() -> None:
+    unclassified = [
+        (name, field.name)
+        for name, spec in RESOURCES.items()
+        for field in fields(spec.contract)
+        if not field.privacy
+    ]
+    assert unclassified == [], "state `privacy` in the field's doc()"
 
 
 def test_types_that_contracts_do_not_use_are_an_error() -> None:

@@ -152,7 +152,8 @@ PERSONAL = {
     "v1_users": "usin name outer_id avatar_url email phone idcard student_id guardian_role",
     "cards": "card_id name usin pinyin avatar_url",
     "transcript_courses": "teachers",
-    "v1_classes": "teachers",
+    "v1_classes": "teachers description",
+    "devices": "notification",
     "v1_class_students": "name usin pinyin avatar_url",
     "attendance_records": "usin",
 }

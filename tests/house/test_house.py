@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from campus.contracts.fields import PLATFORM_ZONE
+from campus.contracts.fields import PERSONAL, PLATFORM_ZONE, Privacy
+from warehouse import privacy
 from warehouse.lake.tables import PLATFORM_ZONE as lake_zone
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +36,11 @@ def test_no_module_names_what_its_part_of_the_house_does_not_know(package: str, 
     assert modules
     found = {path.name: _imported(path) & foreign for path in modules if _imported(path) & foreign}
     assert found == {}
+
+
+def test_both_rooms_have_the_same_privacy_classes() -> None:
+    assert set(get_args(Privacy)) == {"", *privacy.CLASSES}
+    assert PERSONAL == privacy.PERSONAL
 
 
 def test_each_room_that_needs_the_platforms_zone_spells_it_once() -> None:

@@ -10,7 +10,8 @@ import pytest
 from conftest import Build
 
 from loading.tables import ENDPOINTS, TABLES
-from warehouse.publish.dictionary import page, record_dictionary
+from warehouse.publish.dbt_project import ModelsBroken
+from warehouse.publish.dictionary import page, privacy_classes, record_dictionary
 from warehouse.publish.labels import Labels
 
 PAGE = Path(__file__).parents[2] / "docs" / "dictionary.md"
@@ -66,6 +67,26 @@ def test_all_of_them_have_a_type_a_meaning_a_source_and_a_name_in_chinese(file: 
         " or (label_zh is null and schema_name <> 'staging') order by all",
     )
     assert incomplete == [], "say it beside the field (campus/contracts) or in the yml of the model"
+
+
+def test_every_column_of_raw_core_and_marts_is_classified(file: Path) -> None:
+    """Default-deny: extracts and audience files leave out what nobody has classified."""
+    unclassified = rows(
+        file,
+        "select schema_name, table_name, column_name from quality.dictionary"
+        " where schema_name in ('raw', 'core', 'marts') and column_name is not null and privacy is null",
+    )
+    assert unclassified == [], (
+        "state `privacy` in the contract's doc(), or in meta.privacy of the model's yml"
+    )
+
+
+def test_a_misspelled_privacy_class_is_refused(healthy: Build) -> None:
+    project = healthy.manifest
+    meta = project["nodes"]["model.campus.dim_student"]["config"]["meta"]
+    meta["privacy"] = {"nmae": ["student_name"]}
+    with pytest.raises(ModelsBroken, match=r"dim_student: meta\.privacy of student_name: nmae"):
+        privacy_classes(project, TABLES.values())
 
 
 def test_nothing_is_said_that_would_be_inherited(healthy: Build, file: Path) -> None:

@@ -29,7 +29,8 @@ TRASHED, TRASHED_AT = "_trashed", "_trashed_at"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One field of a table, under the interface's own name. `label_zh` and `unit` are for the dictionary."""
+    """One field of a table, under the interface's own name. `label_zh`, `unit` and `privacy` (a class of
+    warehouse.privacy) are for the dictionary."""
 
     name: str
     type: pa.DataType
@@ -37,6 +38,7 @@ class Column:
     personal: bool = False
     label_zh: str = field(default="", compare=False, kw_only=True)
     unit: str = field(default="", compare=False, kw_only=True)
+    privacy: str = field(default="", compare=False, kw_only=True)
 
 
 #: What tells the rows of a dataset apart that has no key of its own; not published.
@@ -57,25 +59,30 @@ PARAMS = Column(
 PARTITION = "_partition"
 
 #: What every table of platform rows carries beside the interface's own fields.
-SCHOOL_ID = Column("_school_id", pa.int64(), "School that the row was read for", label_zh="学校ID")
+SCHOOL_ID = Column(
+    "_school_id", pa.int64(), "School that the row was read for", label_zh="学校ID", privacy="id"
+)
 BOOKKEEPING = (
     Column(
         SYNCED_AT,
         TIMESTAMP,
         "Start of the sync that last found the row new, changed, gone or back",
         label_zh="同步时间",
+        privacy="plain",
     ),
     Column(
         DELETED_AT,
         TIMESTAMP,
         "When the platform deleted the row or a sync found it gone; null: alive",
         label_zh="删除时间",
+        privacy="moment",
     ),
     Column(
         EXTRA,
         pa.string(),
         "JSON object of what the platform sent beyond the contract, verbatim",
         label_zh="其他字段",
+        privacy="mixed",
     ),
 )
 

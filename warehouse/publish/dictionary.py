@@ -21,7 +21,9 @@ import pyarrow as pa
 from warehouse.identifiers import literal, quoted, relation
 from warehouse.lake.log_tables import Log
 from warehouse.lake.sql import create_table, transaction, view
-from warehouse.lake.tables import Column, Table, comments
+from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID, Column, Table, comments
+from warehouse.privacy import CLASSES
+from warehouse.publish.dbt_project import ModelsBroken
 from warehouse.publish.fill import CONTENTS
 from warehouse.publish.labels import Label, Labels
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
@@ -45,6 +47,12 @@ DICTIONARY = Log(
             pa.list_(pa.string()),
             "Of a table the resources of load_log that it is made of, models in between left out",
             label_zh="依据的资源",
+        ),
+        Column(
+            "privacy",
+            pa.string(),
+            "What a column says of people (docs/running.md); null: nobody has classified it",
+            label_zh="隐私类别",
         ),
     ),
 )
@@ -92,7 +100,7 @@ def record_dictionary(
 ) -> None:
     """Write the dictionary into a file not yet published. `manifest` is dbt's; `tables`: those of `raw`;
     `endpoints`: the path of the interface that each of them is read from."""
-    project = json.loads(manifest.read_text(encoding="utf-8"))
+    project, tables = json.loads(manifest.read_text(encoding="utf-8")), tuple(tables)
     view(con, "held", [], DICTIONARY.lake_schema)
     con.execute("DROP TABLE IF EXISTS quality.dictionary")
     create_table(con, "quality.dictionary", "FROM held", DICTIONARY.comment, comments(DICTIONARY.columns))
@@ -101,7 +109,13 @@ def record_dictionary(
     labels = Labels(project, columns, tables, (CONTENTS, CHECK_RESULTS, PUBLICATION, DICTIONARY))
     rows = list(
         _entries(
-            catalog, _said_by_models(project), labels, endpoints, _made_of(project), _beside_views(project)
+            catalog,
+            _said_by_models(project),
+            labels,
+            endpoints,
+            _made_of(project),
+            _beside_views(project),
+            privacy_classes(project, tables),
         )
     )
     con.register("entries", pa.Table.from_pylist(rows, schema=DICTIONARY.lake_schema))
@@ -151,10 +165,10 @@ def _lines(row: Mapping[str, Any]) -> list[str]:
             "",
             about.replace("..", "."),
             "",
-            "| column | | type | unit | meaning |",
-            "|---|---|---|---|---|",
+            "| column | | type | unit | privacy | meaning |",
+            "|---|---|---|---|---|---|",
         ]
-    names = ("column_name", "label_zh", "data_type", "unit", "description")
+    names = ("column_name", "label_zh", "data_type", "unit", "privacy", "description")
     return ["| " + " | ".join(cells[name] for name in names) + " |"]
 
 
@@ -169,6 +183,7 @@ def _entries(
     endpoints: Mapping[str, str],
     made_of: Mapping[str, set[str]],
     beside: Mapping[str, list[tuple[str, str]]],
+    privacy: Mapping[tuple[str, str, str], str],
 ) -> Iterator[dict[str, Any]]:
     told = {key: said.description for key, said in models.items() if len(key) == 3 and said.description}
     told |= {
@@ -199,7 +214,35 @@ def _entries(
             "unit": label.unit or None,
             "source": source,
             "stands_on": None if column else sorted(_resources(made_of, schema, table)),
+            "privacy": privacy.get((schema, table, column)) if column else None,
         }
+
+
+def privacy_classes(project: Mapping[str, Any], tables: Iterable[Table]) -> dict[tuple[str, str, str], str]:
+    """The privacy class of each classified column, by schema, table and column: of `raw` as the contracts
+    state it, of models as their yml does. `project`: dbt's manifest. The thresholds in `seeds` name nobody.
+
+    Raises ModelsBroken where a yml names no class of warehouse.privacy, or classifies a column twice."""
+    classes = {
+        ("raw", table.name, column.name): column.privacy
+        for table in tables
+        for column in (*table.columns, SCHOOL_ID, *BOOKKEEPING)
+        if column.privacy
+    }
+    for node in project["nodes"].values():
+        if node["resource_type"] == "seed":
+            classes |= {(node["schema"], node["name"], column): "plain" for column in node["columns"]}
+        stated = node.get("config", {}).get("meta", {}).get("privacy", {})
+        for privacy_class, columns in stated.items():
+            for column in columns:
+                place = (node["schema"], node["name"], column)
+                if privacy_class not in CLASSES or place in classes:
+                    raise ModelsBroken(
+                        f"{node['name']}: meta.privacy of {column}: {privacy_class} is no class of "
+                        "warehouse/privacy.py, or the second one of the column"
+                    )
+                classes[place] = privacy_class
+    return classes
 
 
 def _resources(made_of: Mapping[str, set[str]], schema: str, table: str) -> set[str]:
