@@ -30,6 +30,7 @@ from exports.tables import SCHEMAS
 from loading.pushes.names import PUSHABLE, PushSettings
 from loading.writes.roster.fields import SECRET, STANDARD
 from loading.writes.roster.rows import Reading
+from warehouse.privacy import CLASSES
 
 #: A host's name or IPv4 address.
 HOST_NAME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
@@ -300,6 +301,26 @@ class ExportOptions(Section):
         return names
 
 
+def _classes(classes: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    for table, columns in classes.items():
+        if table.partition(".")[0] not in ("datasets", "reports"):
+            raise ValueError(f"{table}: only columns of datasets.… and reports.… are classified here")
+        for column, name in columns.items():
+            if name not in CLASSES:
+                raise ValueError(
+                    f"{table}.{column}: there is no class {name!r}; there are: {', '.join(CLASSES)}"
+                )
+    return classes
+
+
+class ExtractOptions(Section):
+    """What `campus extract` lets out beside core and marts."""
+
+    tables: Annotated[dict[str, dict[str, str]], AfterValidator(_classes)] = Field(
+        {}, description="By table of a dataset or report the privacy classes of its columns"
+    )
+
+
 class ScheduleOptions(Section):
     """When the nightly load runs."""
 
@@ -529,6 +550,7 @@ class Options(Section):
     lake: LakeOptions = LakeOptions()
     publish: PublishOptions = PublishOptions()
     exports: ExportOptions = ExportOptions()
+    extracts: ExtractOptions = ExtractOptions()
     schedule: ScheduleOptions = ScheduleOptions()
     runs: RunOptions = RunOptions()
     district: DistrictOptions = DistrictOptions()

@@ -14,6 +14,9 @@ from pathlib import Path
 UMASK = 0o027
 #: How the hidden folders begin in which files wait until they are finished.
 UNFINISHED = ".campus-unfinished-"
+#: A DuckDB file that is made here opens with any DuckDB from this version on. An older one would make it an
+#: eighth larger, and the newest one, the default, is read by the newest alone.
+STORAGE_VERSION = "v1.2.0"
 
 
 def flush(path: Path) -> None:

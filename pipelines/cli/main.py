@@ -237,6 +237,66 @@ def export(
     sys.exit(run_export(settings, names, format=format, folder=folder, schools=schools))
 
 
+@main.command(
+    epilog=example(
+        "extract --pseudonymous --to study.duckdb --key-name study-2025",
+        "extract --pseudonymous --to study.duckdb --dry-run",
+    )
+)
+@click.option("--pseudonymous", is_flag=True, help="Required: there is no other kind of extract.")
+@click.option(
+    "--to",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="File to write, *.duckdb, readable by its owner alone.",
+)
+@click.option("--school", "schools", type=int, multiple=True, help="Only this school; may be repeated.")
+@click.option(
+    "--semester",
+    "semesters",
+    type=int,
+    multiple=True,
+    help="Only this semester, in tables that have one; may be repeated.",
+)
+@click.option(
+    "--table", "tables", multiple=True, help="Only this table, as core.dim_student; may be repeated."
+)
+@click.option(
+    "--key-name",
+    help="Extracts of the same name have the same pseudonyms. Default: a new name, so that nobody can join "
+    "this extract with another one.",
+)
+@click.option(
+    "--hide-schools",
+    is_flag=True,
+    help="Key the ids of schools, classes and other things too, and drop their names.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what becomes of each column, and write nothing.")
+@click.option("--force", is_flag=True, help="Replace an extract that is there.")
+def extract(
+    pseudonymous: bool,
+    path: Path,
+    schools: tuple[int, ...],
+    semesters: tuple[int, ...],
+    tables: tuple[str, ...],
+    key_name: str | None,
+    hide_schools: bool,
+    dry_run: bool,
+    force: bool,
+) -> None:
+    """Write core and marts without names, numbers and texts for researchers and vendors: people by keyed ids,
+    small groups blank."""
+    if not pseudonymous:
+        raise click.UsageError("say --pseudonymous: an extract names nobody, and there is no other kind")
+    settings = given() if dry_run else given_to_write()
+    from exports.extracts.plan import Request
+    from pipelines.cli.extracting import run_extract
+
+    request = Request(schools, semesters, tables, hide_schools, settings.options.extracts.tables)
+    sys.exit(run_extract(settings, request, path, key_name=key_name, replace=force, dry_run=dry_run))
+
+
 @main.group(cls=Group, epilog=example("quarantine list"))
 def quarantine() -> None:
     """Rows that could not be loaded: what they are, and another try."""

@@ -32,7 +32,7 @@ from pipelines.definitions import build_definitions
 from pipelines.instance import open_instance
 from pipelines.launches import LAUNCHER_TAG
 from warehouse.age import PROVEN
-from warehouse.lake.sql import STORAGE_VERSION
+from warehouse.files import STORAGE_VERSION
 from warehouse.load.load_log import now
 
 CAMPUS = Path(sys.executable).parent / "campus"

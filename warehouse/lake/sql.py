@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from warehouse.files import STORAGE_VERSION
 from warehouse.identifiers import listed, literal, quoted
 
 #: Enough to compare slices of any size, by ranges of keys; what goes beyond is spilled to disk.
@@ -35,10 +36,6 @@ def connect(
         },
     )
 
-
-#: A file that is made here opens with any DuckDB from this version on. An older one would make it an eighth
-#: larger, and the newest one, the default, is read by the newest alone.
-STORAGE_VERSION = "v1.2.0"
 
 #: Engines in memory with which nobody works at present. To start one takes as long as a commit.
 _idle: deque[duckdb.DuckDBPyConnection] = deque()

@@ -13,8 +13,8 @@ from pathlib import Path
 import duckdb
 import msgspec
 
+from warehouse.files import STORAGE_VERSION
 from warehouse.identifiers import listed, literal, quoted, relation
-from warehouse.lake.sql import STORAGE_VERSION
 from warehouse.load.load_log import now
 from warehouse.publish.compiled_models import read_project
 from warehouse.publish.dbt_project import Build, compiled

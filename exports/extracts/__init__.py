@@ -1,0 +1,1 @@
+"""Pseudonymous extracts of the published file, for researchers and vendors."""

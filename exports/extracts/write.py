@@ -1,0 +1,272 @@
+"""An extract as a DuckDB file: written beside its place, then put there as a whole."""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from exports.extracts.names import blanked, names_of_people, values_that_name
+from exports.extracts.plan import Column, ExtractRefused, Request, Table, condition, plan
+from exports.source import MEMORY_MB
+from exports.suppression import FLAG
+from warehouse.files import STORAGE_VERSION, flush, put_in_place, workspace
+from warehouse.identifiers import listed, literal, quoted, relation
+from warehouse.privacy import SMALL_GROUP
+from warehouse.published import reading
+from warehouse.published.shards import Published
+
+SUFFIX = ".duckdb"
+#: Hexadecimal digits of a pseudonym: 80 bits, so that no two of ten million people have the same one.
+DIGITS = 20
+#: Bytes of a block of SHA-256.
+BLOCK = 64
+README = (
+    "A pseudonymous extract of a school's warehouse. Ids of people and of their records are replaced by "
+    "keyed hashes, the same ones in every table of this file. about.columns says of each column of the "
+    "source whether it was kept, and why not. Pseudonymous data are personal data still: do not try to find "
+    "out who anybody is, and do not hand this file on."
+)
+
+
+@dataclass(frozen=True)
+class Extract:
+    """An extract that was written."""
+
+    path: Path
+    #: Rows by table.
+    rows: dict[str, int]
+    #: Values of names of things that held the name of a person, and are null.
+    blanked: int
+
+
+def planned(published: Published, request: Request, scratch: Path) -> list[Table]:
+    """The tables of an extract, without making it. Raises ExtractRefused, duckdb.Error."""
+    with _opened(published, scratch) as con:
+        return plan(con, request)
+
+
+def write_extract(
+    published: Published, request: Request, path: Path, key: bytes, key_name: str, *, replace: bool = False
+) -> Extract:
+    """Write an extract to `path`, readable by its owner alone. `key`: what ids are keyed by; `key_name`: the
+    name of that key, which the extract states. `replace`: an extract that is there is replaced.
+
+    Raises ExtractRefused, PublicationBroken, duckdb.Error, OSError."""
+    check_place(path, replace=replace)
+    with workspace(path.parent) as scratch:
+        unfinished = scratch / f"extract{SUFFIX}"
+        with _opened(published, scratch / "spill") as con:
+            tables = plan(con, request)
+            _set_key(con, key)
+            con.execute(
+                f"ATTACH {literal(str(unfinished))} AS extract (STORAGE_VERSION {literal(STORAGE_VERSION)})"
+            )
+            names = names_of_people(con)
+            rows, count = dict[str, int](), 0
+            for table in tables:
+                rows[table.name], blank = _copy(con, table, request, names)
+                count += blank
+            _describe(con, tables, rows, request, key_name)
+            con.execute("DETACH extract")
+        unfinished.chmod(0o600)
+        if replace:
+            put_in_place(unfinished, path)
+        else:
+            _put_beside(unfinished, path)
+    return Extract(path, rows, count)
+
+
+def check_place(path: Path, *, replace: bool) -> None:
+    """Raises ExtractRefused where no extract may be written to `path`."""
+    if path.suffix != SUFFIX:
+        raise ExtractRefused(f"{path}: an extract is a DuckDB file; name it *{SUFFIX}")
+    if path.is_symlink():
+        raise ExtractRefused(f"{path} is a link: name the file itself")
+    if path.exists() and not replace:
+        raise ExtractRefused(f"{path} is there already: name another file, or give --force")
+    if path.exists() and not _is_extract(path):
+        raise ExtractRefused(f"{path} is not an extract, and is not replaced: name another file")
+
+
+def _is_extract(path: Path) -> bool:
+    try:
+        with closing(duckdb.connect(str(path), read_only=True)) as con:
+            con.execute("SELECT key_name FROM about.extract").fetchall()
+    except duckdb.Error:
+        return False
+    return True
+
+
+def _put_beside(finished: Path, target: Path) -> None:
+    """Put a finished file where nothing is. Raises ExtractRefused where somebody has put something there."""
+    flush(finished)
+    try:
+        os.link(finished, target)
+    except FileExistsError as error:
+        raise ExtractRefused(f"{target} is there already: name another file, or give --force") from error
+    flush(target.parent)
+
+
+@contextmanager
+def _opened(published: Published, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Read what is published by a connection that can write another file."""
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": f"{2 * MEMORY_MB}MB",
+        "threads": 2,
+        "temp_directory": str(scratch),
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,
+    }
+    if not isinstance(published, Path):
+        with reading.opened(published, config) as con:
+            yield con
+        return
+    with closing(duckdb.connect(config=config)) as con:
+        con.execute(f"ATTACH {literal(str(published))} AS campus (READ_ONLY)")
+        con.execute("USE campus")
+        yield con
+
+
+def _set_key(con: duckdb.DuckDBPyConnection, key: bytes) -> None:
+    """Have the two pads of HMAC-SHA-256 (RFC 2104) as variables of the session. The key is in no statement,
+    which an error might show."""
+    padded = key.ljust(BLOCK, b"\0")
+    pads = {"inner": bytes(byte ^ 0x36 for byte in padded), "outer": bytes(byte ^ 0x5C for byte in padded)}
+    con.execute("CREATE TEMP TABLE pads AS SELECT $inner::BLOB AS inner_pad, $outer::BLOB AS outer_pad", pads)
+    con.execute("SET VARIABLE inner_pad = (SELECT inner_pad FROM temp.pads)")
+    con.execute("SET VARIABLE outer_pad = (SELECT outer_pad FROM temp.pads)")
+    con.execute("DROP TABLE temp.pads")
+
+
+def pseudonym(key: bytes, domain: str, identifier: int | str) -> str:
+    """The pseudonym of an id, as an extract has it. `domain`: person, record or id."""
+    digest = hmac.digest(key, f"{domain}:{identifier}".encode(), "sha256").hex()
+    return f"{domain[0]}{digest[:DIGITS]}"
+
+
+def _pseudonym_sql(domain: str, value: str) -> str:
+    """SQL for `pseudonym`. The letter in front keeps spreadsheets from reading a number."""
+    message = f"encode('{domain}:' || CAST({value} AS VARCHAR))"
+    inner = f"unhex(sha256(getvariable('inner_pad') || {message}))"
+    return f"'{domain[0]}' || sha256(getvariable('outer_pad') || {inner})[:{DIGITS}]"
+
+
+def _copy(con: duckdb.DuckDBPyConnection, table: Table, request: Request, names: set[str]) -> tuple[int, int]:
+    """Copy a table; how many rows it has, and how many values are blank as they named a person."""
+    shown = [column for column in table.columns if column.treatment != "dropped"]
+    where = condition(table, request)
+    naming = {
+        column.name: values_that_name(_distinct(con, table, column, where), names)
+        for column in shown
+        if column.treatment == "screened"
+    }
+    columns = ", ".join(
+        f"{_expression(column, table, naming.get(column.name, []))} AS {quoted(column.name)}"
+        for column in shown
+    )
+    schema = table.name.partition(".")[0]
+    con.execute(f"CREATE SCHEMA IF NOT EXISTS extract.{quoted(schema)}")
+    con.execute(
+        f"CREATE TABLE extract.{relation(table.name)} AS SELECT {columns} FROM ({_rows(table, where)})"
+    )
+    [(rows,)] = con.execute(f"SELECT count(*) FROM extract.{relation(table.name)}").fetchall()
+    return rows, sum(map(len, naming.values()))
+
+
+def _distinct(con: duckdb.DuckDBPyConnection, table: Table, column: Column, where: str) -> list[str]:
+    """The texts of a column."""
+    value = f"unnest({quoted(column.name)})" if column.is_list else quoted(column.name)
+    query = f"SELECT DISTINCT {value} AS value FROM {relation(table.name)} WHERE {where}"
+    return [value for (value,) in con.execute(query).fetchall() if value is not None]
+
+
+def _rows(table: Table, where: str) -> str:
+    """The query for a table's rows. Rows with traits get `_fewest`: the size of the smallest group of their
+    cohort that shares all traits. To blank that group alone would show who is in it."""
+    rows = f"FROM {relation(table.name)} WHERE {where}"
+    traits = [column.name for column in table.columns if column.treatment == "grouped"]
+    if not traits:
+        return rows
+    names = {column.name for column in table.columns}
+    cohort = [name for name in (table.school_column, "cohort_id") if name in names]
+    groups = f"SELECT *, count(*) OVER (PARTITION BY {listed([*cohort, *traits])}) AS _sharing {rows}"
+    partition = f"PARTITION BY {listed(cohort)}" if cohort else ""
+    return f"SELECT *, min(_sharing) OVER ({partition}) AS _fewest FROM ({groups})"
+
+
+def _expression(column: Column, table: Table, naming: Sequence[str]) -> str:
+    """SQL for a column as the extract has it."""
+    name = quoted(column.name)
+    match column.treatment:
+        case "keyed":
+            if column.is_list:
+                return f"list_transform({name}, lambda member: {_pseudonym_sql(column.privacy, 'member')})"
+            # An empty text is nobody's id.
+            empty = f"CASE WHEN {name} = '' THEN '' ELSE " if column.type == "VARCHAR" else ""
+            return f"{empty}{_pseudonym_sql(column.privacy, name)}{' END' if empty else ''}"
+        case "day":
+            return f"CAST(date_trunc('day', {name}) AS {column.type})"
+        case "grouped":
+            return f"CASE WHEN _fewest >= {SMALL_GROUP} THEN {name} END"
+        case "screened" if naming:
+            return blanked(column.name, column.is_list, naming)
+        case "small groups blank":
+            return f"CASE WHEN {_is_large(table)} THEN {name} END"
+    return name
+
+
+def _is_large(table: Table) -> str:
+    """SQL that holds for rows about enough people, or about nobody."""
+    parts = [
+        f"({quoted(count)} = 0 OR {quoted(count)} >= {SMALL_GROUP})" for count in table.of_class("people")
+    ]
+    if FLAG in {column.name for column in table.columns}:
+        parts.append(f"NOT {FLAG}")
+    return " AND ".join(parts)
+
+
+def _describe(
+    con: duckdb.DuckDBPyConnection,
+    tables: Sequence[Table],
+    rows: dict[str, int],
+    request: Request,
+    key_name: str,
+) -> None:
+    """Write into the extract how it was made."""
+    con.execute("CREATE SCHEMA extract.about")
+    con.execute(
+        """
+        CREATE TABLE extract.about.extract AS
+        SELECT $readme AS readme, now()::TIMESTAMP AS made_at, generation, published_at, models_version,
+            $key_name AS key_name, $schools::BIGINT[] AS schools, $semesters::BIGINT[] AS semesters,
+            $smallest::INTEGER AS smallest_group
+        FROM quality.publication
+        """,
+        {
+            "readme": README,
+            "key_name": key_name,
+            "schools": None if request.hides_schools else list(request.schools) or None,
+            "semesters": None if request.hides_schools else list(request.semesters) or None,
+            "smallest": SMALL_GROUP,
+        },
+    )
+    con.execute("CREATE TABLE extract.about.tables (table_name VARCHAR, rows BIGINT)")
+    con.executemany("INSERT INTO extract.about.tables VALUES (?, ?)", [list(pair) for pair in rows.items()])
+    con.execute(
+        "CREATE TABLE extract.about.columns (table_name VARCHAR, column_name VARCHAR, privacy VARCHAR, "
+        "treatment VARCHAR, reason VARCHAR, description VARCHAR)"
+    )
+    con.executemany(
+        "INSERT INTO extract.about.columns VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            [table.name, column.name, column.privacy, column.treatment, column.reason, column.description]
+            for table in tables
+            for column in table.columns
+        ],
+    )
