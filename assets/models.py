@@ -19,6 +19,7 @@ from loading.runtime import Runtime
 from loading.tables import ENDPOINTS, TABLES
 from warehouse.lake.delta import Lake
 from warehouse.load.log_writer import standing_rows
+from warehouse.publish.audiences import publish_audiences
 from warehouse.publish.build import build_models, carried_by, models_version, project_of
 from warehouse.publish.compiled_models import Check, Model, read_project
 from warehouse.publish.dbt_project import Build, alone
@@ -35,7 +36,7 @@ from warehouse.publish.frozen import MixedSemesters
 from warehouse.publish.model_runner import Built, Checked
 from warehouse.publish.publish import FILE, kept_open, prove, publish
 from warehouse.publish.thresholds import ThresholdsWrong
-from warehouse.published.problem import note_problem
+from warehouse.published.problem import note_audiences, note_problem
 from warehouse.published.shards import Shards
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
@@ -119,6 +120,14 @@ def _of_home(runtime: Runtime, build: Build, version: str) -> Target:
             "bytes": generation.path.stat().st_size,
         }
 
+    def audiences() -> list[tuple[str, bool]]:
+        made = publish_audiences(
+            runtime.home / FILE, runtime.home, runtime.audiences, build, runtime.keep_generations
+        )
+        wrong = [(end.problem, end.failed) for end in made if end.problem is not None]
+        note_audiences(runtime.home, "; ".join(problem for problem, _ in wrong))
+        return wrong
+
     standings = standing_rows(runtime.lake)
     return Target(
         build=build,
@@ -129,6 +138,7 @@ def _of_home(runtime: Runtime, build: Build, version: str) -> Target:
         note_problem=partial(note_problem, runtime.home),
         note_unchanged=lambda: note_unchanged(runtime.home, standings),
         nothing_published=NOTHING_PUBLISHED,
+        publish_audiences=audiences,
     )
 
 
@@ -181,11 +191,22 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Ite
         build.file.unlink()
         target.note_unchanged()
         context.log.info(NOTHING_CHANGED)
+        _publish_audiences(context, target)
         return
     partition = context.partition_key if context.has_partition_key else None
     context.log_event(
         dg.AssetMaterialization(PUBLISHED, partition=partition, metadata=target.publish(build.file))
     )
+    _publish_audiences(context, target)
+
+
+def _publish_audiences(context: dg.AssetExecutionContext, target: Target) -> None:
+    """Publish the files of audiences. Raises dg.Failure where one is not: what is published stays so."""
+    ends = target.publish_audiences()
+    for problem, _ in ends:
+        context.log.warning(problem)
+    if failed := [problem for problem, is_failed in ends if is_failed]:
+        raise dg.Failure(f"campus.duckdb is published, but {'; '.join(failed)}", allow_retries=False)
 
 
 def _key(name: str) -> dg.AssetKey:

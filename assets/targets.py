@@ -26,7 +26,8 @@ class Target:
     """`inputs`: as of `inputs_of`. `carried`: the published file to go on from. `publish`: puts the finished
     file in its place, and says where. `note_problem`: why it was not published, for who looks in the morning;
     empty: nothing is wrong. `note_unchanged`: what is published holds what the lake does.
-    `nothing_published`: how a failure begins. `closed`: of semesters that have a file of their own."""
+    `nothing_published`: how a failure begins. `closed`: of semesters that have a file of their own.
+    `publish_audiences`: publishes the files of audiences; returns each problem, and if it failed."""
 
     build: Build
     lake: Lake
@@ -36,4 +37,5 @@ class Target:
     note_problem: Callable[[str], None]
     note_unchanged: Callable[[], None]
     nothing_published: str
+    publish_audiences: Callable[[], list[tuple[str, bool]]] = list
     closed: Closed | None = None

@@ -17,6 +17,7 @@ from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.load_log import now
 from warehouse.load.watermark import Incremental
+from warehouse.published.audiences import Audience
 
 SYNC_ID_TAG = "campus/sync_id"
 # true: read everything again; false: a night or a sync, which reads what is due; without: a person's choice.
@@ -44,6 +45,8 @@ class Runtime:
     card_ids: tuple[str, ...]
     keep_id_numbers: bool
     keep_generations: int
+    #: Whose files are published beside campus.duckdb.
+    audiences: tuple[Audience, ...]
     keep_runs: timedelta
     keep_loads: timedelta
     datasets: DatasetSettings

@@ -28,7 +28,7 @@ from warehouse.lake.delta import relative_files
 #: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
 #: has secrets.
 LEFT_OUT = {
-    *("build", "cache", "dbt", "exports", "generations", "scratch", "trials", "writers"),
+    *("audiences", "build", "cache", "dbt", "exports", "generations", "scratch", "trials", "writers"),
     *("lost+found", ".env"),
 }
 #: What may be in a home before it is restored: it stays.

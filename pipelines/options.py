@@ -5,7 +5,7 @@ import re
 from ipaddress import ip_address
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -242,6 +242,43 @@ class LakeOptions(Section):
     )
 
 
+#: The schemas that an audience may have. Views of staging read raw.
+AudienceSchema = Literal["core", "marts", "quality", "seeds", "datasets", "reports", "raw"]
+#: The classes of warehouse.privacy that an audience may be without: those that tell about one person.
+PersonalClass = Literal[
+    "name", "number", "phone", "email", "address", "photo", "guardian", "text", "mixed", "trait"
+]
+
+
+class AudienceOptions(Section):
+    """A file for some readers, with a part of campus.duckdb."""
+
+    group: Annotated[str, StringConstraints(min_length=1)] | None = Field(
+        None, description="Group of this machine that may read the file; null: that of whoever publishes"
+    )
+    schemas: tuple[AudienceSchema, ...] | None = Field(
+        None, min_length=1, description="Schemas in the file; null: everything, as in campus.duckdb"
+    )
+    without: tuple[PersonalClass, ...] = Field((), description="Classes of columns that are left out")
+    to: Path | None = Field(None, description="Folder of the file; null: $CAMPUS_HOME/audiences/NAME")
+
+    @field_validator("to")
+    @classmethod
+    def _absolute(cls, folder: Path | None) -> Path | None:
+        if folder is not None and not folder.is_absolute():
+            raise ValueError("expected the whole path of a folder, from / on")
+        return folder
+
+    @model_validator(mode="after")
+    def _can_be_left_out(self) -> Self:
+        if self.without and (self.schemas is None or "raw" in self.schemas):
+            raise ValueError(
+                "raw has everything as it was sent, so that nothing can be left out of it: name `schemas` "
+                "without raw"
+            )
+        return self
+
+
 class PublishOptions(Section):
     """How the warehouse file is built."""
 
@@ -262,6 +299,21 @@ class PublishOptions(Section):
         None,
         description="Folder or s3://... where shards are published; null: in the home, or beside the lake",
     )
+    audiences: dict[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")], AudienceOptions] = (
+        Field({}, description="Files for some readers beside campus.duckdb, by name")
+    )
+
+    @model_validator(mode="after")
+    def _audiences_of_one_file(self) -> Self:
+        folders = [str(one.to.resolve()) for one in self.audiences.values() if one.to is not None]
+        if len(folders) > len(set(folders)):
+            raise ValueError("audiences: two have the same folder")
+        if self.audiences and self.schools_per_shard is not None:
+            raise ValueError(
+                "audiences are made of one campus.duckdb, and there is none with schools_per_shard: leave "
+                "out one of both (docs/district.md has a file without persons)"
+            )
+        return self
 
 
 def _cron(expression: str) -> str:

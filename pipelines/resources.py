@@ -222,6 +222,7 @@ def _runtime(
         card_ids=settings.card_ids,
         keep_id_numbers=settings.keep_id_numbers,
         keep_generations=publishing.keep_generations,
+        audiences=settings.audiences,
         keep_runs=timedelta(days=settings.options.schedule.keep_runs_days),
         keep_loads=timedelta(days=settings.options.schedule.keep_loads_days),
         datasets=_dataset_settings(settings),

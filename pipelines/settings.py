@@ -18,6 +18,8 @@ from campus.selections import nearest
 from loading.reports.stems import sharing
 from pipelines.environment import PREFIX, Places, RefusedFile, mistakes, read_places, refuse_others
 from pipelines.options import Options, Section, is_loopback
+from warehouse.published.audiences import FOLDER as AUDIENCES
+from warehouse.published.audiences import Audience
 from warehouse.published.shards import Published, Shards
 from warehouse.stores import checked, is_remote
 
@@ -223,6 +225,20 @@ class Settings(BaseSettings):
         return self.shards or self.home / "campus.duckdb"
 
     @property
+    def audiences(self) -> tuple[Audience, ...]:
+        """Whose files are published beside campus.duckdb."""
+        return tuple(
+            Audience(
+                name,
+                audience.to or self.home / AUDIENCES / name,
+                audience.schemas,
+                frozenset(audience.without),
+                audience.group,
+            )
+            for name, audience in self.options.publish.audiences.items()
+        )
+
+    @property
     def shards(self) -> Shards | None:
         """Where shards are published; None: all schools are in one file."""
         publishing = self.options.publish
@@ -337,6 +353,18 @@ def load_settings() -> Settings:
     problems = _directed_by_options(settings, options, places)
     if problems:
         raise SettingsError(problems)
+    inside = [
+        name
+        for name, audience in options.publish.audiences.items()
+        if audience.to is not None and settings.home.resolve() in (to := audience.to.resolve(), *to.parents)
+    ]
+    if inside:
+        raise SettingsError(
+            [
+                f"publish.audiences.{name}.to is in CAMPUS_HOME: leave it out, or name a folder elsewhere"
+                for name in inside
+            ]
+        )
     alike = sharing([*(entry.report for entry in options.reports), *settings.reports])
     if alike:
         raise SettingsError(

@@ -25,7 +25,7 @@ from warehouse.load.drift import in_lines, latest
 from warehouse.load.load_log import last_failures, now, quarantine_rows
 from warehouse.load.log_writer import standing_rows
 from warehouse.publish.shards.publication import problems_of
-from warehouse.published.problem import last_problem
+from warehouse.published.problem import last_problem, problem_of_audiences
 from warehouse.published.shards import manifest
 
 Row = Mapping[str, Any]
@@ -197,5 +197,7 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
         )
     elif problem := last_problem(settings.home):
         yield f"The last build was not published, and campus.duckdb is an older one: {problem}"
+    if settings.audiences and (problem := problem_of_audiences(settings.home)):
+        yield f"The files of audiences are not as campus.yaml has them: {problem}. Then run campus build."
     if schools and not settings.published.exists():
         yield f"{settings.published} is not there: run campus build."

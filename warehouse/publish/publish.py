@@ -82,19 +82,25 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
     `path` must be on the same file system as `home`. Whoever has the old file open keeps its content; whoever
     opens it after the move sees the new one. A crash leaves the one or the other, whole.
     """
-    folder = home / "generations"
-    folder.mkdir(parents=True, exist_ok=True)
+    (home / "generations").mkdir(parents=True, exist_ok=True)
     published_at = now()
     name = published_at.strftime(NAME)
     sealed(path, name, published_at, models_version)
     make_read_only(path)
+    return put_generation(path, home, name, keep)
+
+
+def put_generation(path: Path, folder: Path, name: str, keep: int) -> Generation:
+    """Move a finished file to `folder`/campus.duckdb, and keep it below generations/ (which is there) by its
+    name. Of older generations `keep` stay, this one included."""
     flush(path)
-    generation = Generation(name, folder / f"{name}.duckdb")
+    generation = Generation(name, folder / "generations" / f"{name}.duckdb")
+    generation.path.unlink(missing_ok=True)
     os.link(path, generation.path)
-    path.replace(home / FILE)
+    path.replace(folder / FILE)
+    flush(generation.path.parent)
     flush(folder)
-    flush(home)
-    for old in generations(home)[max(keep, 1) :]:
+    for old in generations(folder)[max(keep, 1) :]:
         old.path.unlink()
     return generation
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from pipelines.cli.doctor.findings import Finding
 from pipelines.settings import Settings
 from warehouse.files import UMASK
+from warehouse.published.audiences import group_problem
 
 
 @dataclass
@@ -38,6 +39,7 @@ def examine_files(settings: Settings) -> Iterator[Finding]:
         *_examine_parents(settings.home),
     ]
     yield from findings or [Finding(True, f"Nobody but its owner and group can read {settings.home}.")]
+    yield from _audiences(settings)
 
 
 def _folders(settings: Settings) -> list[Path]:
@@ -119,3 +121,10 @@ def _group(group_id: int) -> str:
         return grp.getgrgid(group_id).gr_name
     except KeyError:
         return str(group_id)
+
+
+def _audiences(settings: Settings) -> Iterator[Finding]:
+    """Whether the group of each audience can read its file."""
+    for audience in settings.audiences:
+        problem = group_problem(settings.home, audience)
+        yield Finding(problem is None, problem or f"Audience {audience.name} reads {audience.file}.")
