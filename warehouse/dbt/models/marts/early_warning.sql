@@ -56,7 +56,7 @@ everybody as (
         student_id,
         attendance.student_id is not null as has_attendance,
         grades.student_id is not null as has_grades,
-        coalesce(attendance.is_chronic, false) as is_chronic,
+        attendance.is_chronic,
         attendance.tier
     from attendance
     full join grades using (school_id, semester_id, student_id)

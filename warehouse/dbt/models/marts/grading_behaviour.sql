@@ -3,7 +3,8 @@
 --   score; given ones have a score of the teacher's, overridden ones another one than the suggested.
 --   override_rate = 100 * overridden / suggested. override_change = 100 * sum(score - suggested) / sum(full score) of
 --   the overridden. A class that several teach counts for each of them.
---   scores: those that the teacher alone gave, with points (core.fct_item_score); score_rate = 100 * points / full
+--   scores: those that the teacher alone gave, with points (core.fct_item_score); a score that is made of the scores of
+--   its parts (score_source items) is left out, as its parts are counted already. score_rate = 100 * points / full
 --   points. Beside others: shared_ has the teacher's in courses of the semester (by name) that others scored too,
 --   others_ those of the others there, and leniency is the difference of the two rates, in percentage points: classes
 --   differ as well, so that it is a reason to look, and no verdict.
@@ -77,6 +78,7 @@ courses as (
     where
         scores.is_valid
         and scores.score is not null
+        and scores.score_source <> 'items'
         and scores.evaluator_id is not null
     group by items.school_id, items.semester_id, items.course, scores.evaluator_id
 ),
