@@ -65,9 +65,11 @@ CREDITS = Definition(
 EFFECT = Definition(
     Words("Effect size", "效应量"),
     Words(
-        "(class mean - cohort mean) / standard deviation of the cohort in the course. From about 0.5 on it "
-        "is worth a look, from 0.8 on it is large.",
-        "（班级平均分 − 同届平均分）÷ 同届该课程标准差。约 0.5 以上值得关注，0.8 以上为较大差异。",
+        "(class mean - mean of the cohort's other classes) / standard deviation within the classes. From "
+        "about 0.5 on it is worth a look, from 0.8 on it is large. A class has a rank only where chance "
+        "explains its difference in less than 5 of 100 cases (Welch's t test).",
+        "（班级平均分 − 同届其他班平均分）÷ 班内标准差。约 0.5 以上值得关注，0.8 以上为较大差异。"
+        "只有差异在统计上显著（韦尔奇 t 检验，5%）的班级才列名次。",
     ),
 )
 DIFFICULTY = Definition(

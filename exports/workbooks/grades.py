@@ -75,26 +75,20 @@ OVERVIEW = Sheet(
 CLASSES = Sheet(
     name=Words("Classes", "班级对比"),
     about=Words(
-        "Each course class beside everybody of its cohort in the same course, course by course, the best "
-        "class first. Where a course has only one class, there is nothing to compare.",
-        "各课程班与同届修读同一课程的全部学生对比，按课程排列，平均分高者在前。只有一个班的课程不作对比。",
+        "Each course class beside the other classes of its cohort in the same course, course by course, the "
+        "best class first. A rank is given where the difference is more than chance explains. Where a course "
+        "has only one class, there is nothing to compare.",
+        "各课程班与同届同一课程的其他班对比，按课程排列，平均分高者在前。差异超出偶然波动的班级才列名次；"
+        "只有一个班的课程不作对比。",
     ),
     query=f"""
-        WITH {SHOWN}, classes AS (
-            FROM marts.grade_class_against_cohort
-            SELECT
-                * REPLACE (
-                    CASE WHEN cohort_classes > 1 THEN difference END AS difference,
-                    CASE WHEN cohort_classes > 1 THEN effect_size END AS effect_size,
-                    CASE WHEN cohort_classes > 1 THEN rank END AS rank
-                )
-        )
+        WITH {SHOWN}
         SELECT
             shown.semester_name, cohort_name, course_name, class_name, teacher_names,
             class_scored, class_mean, class_sd, class_pass_rate,
             cohort_classes, cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
             difference, effect_size, rank
-        FROM classes
+        FROM marts.grade_class_against_cohort
         JOIN shown USING (school_id, semester_id)
         ORDER BY shown.semester_name, cohort_name, course_name, class_mean DESC NULLS LAST, course_class_id
     """,
@@ -116,7 +110,7 @@ CLASSES = Sheet(
             cohort_pass_rate=Column(Words("Pass rate", "及格率")),
         ),
         **under(
-            Words("Class against cohort", "与同届对比"),
+            Words("Class against the others", "与其他班对比"),
             difference=Column(Words("Difference", "平均分差"), unit="", signed=True),
             effect_size=Column(Words("Effect size", "效应量"), unit="", signed=True),
             rank=Column(RANK),

@@ -16,6 +16,7 @@ from exports.workbooks import queries
 #: of what `rounded` rounds, a share of 0 to 1 that is a double, and a double that is known to be whole.
 OF_DOUBLES = {
     "attendance_and_grades": {"/": 1},
+    "grade_class_against_cohort": {"/": 7},
     "grade_publication_lag": {"round": 1},
     "grade_student_semester": {"/": 2},
     "score_item_analysis": {"/": 7},

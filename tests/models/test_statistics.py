@@ -136,6 +136,38 @@ def test_ranks_and_z_scores_against_scipy(healthy: Build, generated: duckdb.Duck
         assert cohort["z_score_in_cohort"].cast(pl.Float64).to_list() == pytest.approx(z_scores, abs=EXACT)
 
 
+def test_classes_beside_the_others_against_scipy(
+    healthy: Build, generated: duckdb.DuckDBPyConnection
+) -> None:
+    classes = _mart(healthy, generated, "grade_class_against_cohort")
+    grades = generated.sql(
+        "select course_class_id, course_class_id % 2 as course, cohort_id, score_percent::double as x"
+        " from core.fct_grade join core.dim_student using (school_id, student_id)"
+    ).pl()
+    compared = 0
+    for row in classes:
+        of_class = pl.col("course_class_id") == row["course_class_id"]
+        cohort = grades.filter(
+            (pl.col("course") == row["course_class_id"] % 2) & (pl.col("cohort_id") == row["cohort_id"])
+        )
+        own = cohort.filter(of_class)["x"].to_numpy()
+        others = cohort.filter(~of_class)["x"].to_numpy()
+        assert row["others_scored"] == len(others)
+        if min(len(own), len(others)) < 5:
+            assert row["is_distinguishable"] is None
+            continue
+        compared += 1
+        within = (own.var(ddof=1) * (len(own) - 1) + others.var(ddof=1) * (len(others) - 1)) / (
+            len(own) + len(others) - 2
+        )
+        assert float(row["effect_size"]) == pytest.approx((own.mean() - others.mean()) / within**0.5, abs=EXACT)
+        p_value = stats.ttest_ind(own, others, equal_var=False).pvalue
+        assert abs(p_value - 0.05) > 1e-4, "too near to the limit to tell by"
+        assert row["is_distinguishable"] == (p_value < 0.05)
+        assert (row["rank"] is not None) == (p_value < 0.05)
+    assert compared > 5
+
+
 def test_items_against_scipy(healthy: Build, generated: duckdb.DuckDBPyConnection) -> None:
     found = {row["assessment_item_id"]: row for row in _mart(healthy, generated, "score_item_analysis")}
     scores = generated.sql(

@@ -228,8 +228,7 @@ CLASSES = """
         current.semester_name, cohort_name, course_name, class_name, teacher_names,
         class_scored, class_mean, class_sd, class_pass_rate,
         cohort_classes, cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
-        if(cohort_classes > 1, class_mean - cohort_mean, NULL), if(cohort_classes > 1, effect_size, NULL),
-        if(cohort_classes > 1, rank, NULL)
+        class_mean - others_mean, effect_size, rank
     FROM marts.grade_class_against_cohort JOIN current USING (school_id, semester_id)
 """
 STUDENTS = """

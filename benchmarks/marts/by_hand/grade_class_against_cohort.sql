@@ -29,9 +29,16 @@ SELECT * EXCLUDE (class_mean, class_sd, cohort_mean, cohort_sd, class_pass_rate,
     round(class_mean, 4) AS class_mean, round(class_sd, 4) AS class_sd, round(cohort_mean, 4) AS cohort_mean,
     round(cohort_sd, 4) AS cohort_sd, round(class_pass_rate, 2) AS class_pass_rate,
     round(cohort_pass_rate, 2) AS cohort_pass_rate,
-    round(class_mean - cohort_mean, 4) AS difference,
-    round(100 * (class_mean - cohort_mean) / cohort_mean, 2) AS relative_difference,
-    round((class_mean - cohort_mean) / cohort_sd, 4) AS effect_size,
+    cohort_scored - class_scored AS others_scored,
+    (cohort_percent_sum - class_percent_sum) / others_scored AS others_mean,
+    round(class_mean - others_mean, 4) AS difference,
+    round(100 * (class_mean - others_mean) / others_mean, 2) AS relative_difference,
+    round(
+        (class_mean - others_mean) / sqrt(
+            (cohort_sd ** 2 * (cohort_scored - 1) - class_scored * others_scored / cohort_scored * (class_mean - others_mean) ** 2)
+            / (cohort_scored - 2)
+        ), 4
+    ) AS effect_size,
     rank() OVER (PARTITION BY school_id, semester_id, course_name, cohort_id ORDER BY class_mean DESC) AS rank
 FROM classes
 JOIN cohorts USING (school_id, semester_id, course_name, cohort_id)

@@ -45,6 +45,27 @@
     ) }}
 {%- endmacro %}
 
+{#- The sum of the squares of a measure, exact, in its millionths. -#}
+{% macro squares(measure) -%}
+    coalesce(sum(cast({{ measure }} * 1000000 as hugeint) * cast({{ measure }} * 1000000 as hugeint)), 0)
+{%- endmacro %}
+
+{#- The sum of the squared deviations of a group from its mean, by its size, sum and `squares`. The difference is one of
+    whole numbers, so that nothing is left where all are the same. -#}
+{% macro squared_deviations(size, sum, squares) -%}
+    ({{ size }} * {{ squares }} - cast({{ sum }} * 1000000 as hugeint) * cast({{ sum }} * 1000000 as hugeint))
+        / nullif({{ size }}, 0) / 1e12
+{%- endmacro %}
+
+{#- The 97.5% quantile of Student's t: its expansion by 1 / degrees of freedom (Abramowitz and Stegun, 26.7.5), which is
+    exact to 0.03% from 4 degrees of freedom on. -#}
+{% macro t_quantile(degrees_of_freedom) -%}
+    (
+        1.959964 + 2.372271 / {{ degrees_of_freedom }} + 2.822499 / {{ degrees_of_freedom }} ** 2
+        + 2.555850 / {{ degrees_of_freedom }} ** 3 + 1.589534 / {{ degrees_of_freedom }} ** 4
+    )
+{%- endmacro %}
+
 {#- Whether part / whole is no further than the tolerance from another number. Nothing is divided, so that it is
     exact at the edge. -#}
 {% macro is_within(tolerance, number, part, whole) -%}

@@ -1,12 +1,23 @@
 -- Grain: school, semester, course class, cohort: a class's students of one cohort. A class across cohorts has a
 --   row for each.
--- Rules: grades as in grade_distribution. Compared with everybody of that cohort who takes a course of the same
---   name in the semester, the class itself included. difference = class_mean - cohort_mean, in percentage
---   points; relative_difference = 100 * difference / cohort_mean, in percent; effect_size = difference in
---   standard deviations of the cohort (sample's, n - 1). Means come from sums; rank is the min-rank of the class
---   by its mean among the cohort's classes in the course, 1 the best.
+-- Rules: grades as in grade_distribution. cohort_ columns are of everybody of that cohort who takes a course of the
+--   same name in the semester, the class included. others_ columns leave the class out, and the class is compared with
+--   the others: a class that is half of its cohort would be compared with itself by half.
+--   difference = class_mean - others_mean, in percentage points; relative_difference = 100 * difference / others_mean,
+--   in percent; effect_size = difference / pooled standard deviation (Cohen's d): the root of the mean of the variances
+--   within the class and within the others, weighted by their degrees of freedom. Means come from sums.
+--   is_distinguishable: Welch's t test, two-sided, at 5%; null with fewer than comparison_minimum_grades
+--   (seeds.grade_thresholds) in the class or in the others.
+--   rank: min-rank of the class by its mean among the cohort's classes in the course, 1 the best; only of a class that
+--   is distinguishable from the others.
 -- Source: core.fct_grade and dimensions.
 with {{ grades_with_groups() }},
+
+thresholds as (
+    select school_id, value as minimum_grades
+    from {{ ref('stg_grade_thresholds') }}
+    where threshold = 'comparison_minimum_grades'
+),
 
 class_sums as (
     select
@@ -22,18 +33,20 @@ class_sums as (
         count(*) filter (where is_passed) as class_passed,
         count(*) filter (where not is_passed) as class_failed,
         sum(score_percent) as class_percent_sum,
+        {{ squares('score_percent') }} as class_squares,
         stddev_samp(score_percent) as class_sd
     from grades
     where course_class_id is not null
     group by school_id, semester_id, course_class_id, cohort_id
 ),
 
-cohort_sds as (
+cohorts as (
     select
         school_id,
         semester_id,
         course,
         cohort_id,
+        {{ squares('score_percent') }} as cohort_squares,
         stddev_samp(score_percent) as cohort_sd
     from grades
     where course_class_id is not null
@@ -56,20 +69,52 @@ compared as (
     window in_course as (partition by school_id, semester_id, course, cohort_id)
 ),
 
-means as (
+beside_others as (
     select
         compared.*,
-        cohort_sds.cohort_sd,
+        cohorts.cohort_sd,
+        cohorts.cohort_squares - compared.class_squares as others_squares,
+        compared.cohort_scored - compared.class_scored as others_scored,
+        compared.cohort_percent_sum - coalesce(compared.class_percent_sum, 0) as others_percent_sum,
         -- The difference of the means, both brought to the same denominator.
-        compared.class_percent_sum * compared.cohort_scored
-            - compared.cohort_percent_sum * compared.class_scored as difference_part,
-        compared.class_scored * compared.cohort_scored as difference_whole
+        compared.class_percent_sum * others_scored - others_percent_sum * compared.class_scored as difference_part,
+        compared.class_scored * others_scored as difference_whole
     from compared
-    left join cohort_sds
-        on cohort_sds.school_id = compared.school_id
-        and cohort_sds.semester_id = compared.semester_id
-        and cohort_sds.course is not distinct from compared.course
-        and cohort_sds.cohort_id is not distinct from compared.cohort_id
+    left join cohorts
+        on cohorts.school_id = compared.school_id
+        and cohorts.semester_id = compared.semester_id
+        and cohorts.course is not distinct from compared.course
+        and cohorts.cohort_id is not distinct from compared.cohort_id
+),
+
+spread as (
+    select
+        *,
+        {{ squared_deviations('class_scored', 'class_percent_sum', 'class_squares') }} as class_deviations,
+        {{ squared_deviations('others_scored', 'others_percent_sum', 'others_squares') }} as others_deviations,
+        sqrt((class_deviations + others_deviations) / nullif(cohort_scored - 2, 0)) as pooled_sd,
+        -- What each side adds to the variance of the difference, and its degrees of freedom.
+        class_deviations / nullif(class_scored * (class_scored - 1), 0) as class_error,
+        others_deviations / nullif(others_scored * (others_scored - 1), 0) as others_error,
+        (class_error + others_error) ** 2
+        / nullif(class_error ** 2 / (class_scored - 1) + others_error ** 2 / (others_scored - 1), 0)
+            as degrees_of_freedom
+    from beside_others
+),
+
+means as (
+    select
+        spread.*,
+        case
+            when least(spread.class_scored, spread.others_scored) < thresholds.minimum_grades then null
+            -- Neither side varies.
+            when spread.degrees_of_freedom is null then spread.difference_part <> 0
+            else abs(spread.difference_part / spread.difference_whole)
+                > {{ t_quantile('spread.degrees_of_freedom') }} * sqrt(spread.class_error + spread.others_error)
+        end as is_distinguishable
+    from spread
+    left join thresholds
+        on thresholds.school_id = spread.school_id
 )
 
 select
@@ -96,10 +141,13 @@ select
     {{ ratio('means.cohort_percent_sum', 'means.cohort_scored') }} as cohort_mean,
     {{ rounded('means.cohort_sd') }} as cohort_sd,
     {{ rate('means.cohort_passed', '(means.cohort_passed + means.cohort_failed)') }} as cohort_pass_rate,
+    means.others_scored,
+    {{ ratio('means.others_percent_sum', 'means.others_scored') }} as others_mean,
     {{ ratio('means.difference_part', 'means.difference_whole') }} as difference,
-    {{ percent('means.difference_part', '(means.cohort_percent_sum * means.class_scored)', places=2) }} as relative_difference,
-    {{ rounded('means.difference_part / nullif(means.difference_whole * means.cohort_sd, 0)') }} as effect_size,
-    case when means.class_scored > 0 then means.rank end as rank
+    {{ percent('means.difference_part', '(means.others_percent_sum * means.class_scored)', places=2) }} as relative_difference,
+    {{ rounded('means.difference_part / nullif(means.difference_whole * means.pooled_sd, 0)') }} as effect_size,
+    means.is_distinguishable,
+    case when means.is_distinguishable then means.rank end as rank
 from means
 left join {{ ref('dim_semester') }} as semesters
     on semesters.school_id = means.school_id
