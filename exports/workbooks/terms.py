@@ -54,6 +54,7 @@ DISCRIMINATION = {
     "good": Words("Good", "良好"),
     "revise": Words("Revise", "需修改"),
     "poor": Words("Poor", "较差"),
+    "cannot be told": Words("Cannot be told", "无法判断"),
 }
 STATES = {
     "no_students": Words("No students", "无学生"),

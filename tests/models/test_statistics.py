@@ -191,6 +191,8 @@ def test_items_against_scipy(healthy: Build, generated: duckdb.DuckDBPyConnectio
                 "alpha": alpha,
                 "discrimination": _discrimination(item / 10, marks.sum(axis=1)),
             }
+            interval = stats.pearsonr(item, rest).confidence_interval(0.95)
+            expected |= {"item_rest_low": interval.low, "item_rest_high": interval.high}
             assert {key: float(row[key]) for key in expected} == pytest.approx(expected, abs=EXACT)
         assert assessment in (0, 1, 2)
     assert {row["alpha"] is None for row in found.values()} == {True, False}

@@ -66,6 +66,13 @@
     )
 {%- endmacro %}
 
+{#- An end of the 95% confidence interval of Pearson's r of so many pairs, by Fisher's z; end: - or +. -#}
+{% macro correlation_limit(correlation, pairs, end) -%}
+    {{ rounded(
+        'tanh(atanh(' ~ correlation ~ ') ' ~ end ~ ' 1.959964 / sqrt(nullif(greatest(' ~ pairs ~ ' - 3, 0), 0)))'
+    ) }}
+{%- endmacro %}
+
 {#- Whether part / whole is no further than the tolerance from another number. Nothing is divided, so that it is
     exact at the edge. -#}
 {% macro is_within(tolerance, number, part, whole) -%}

@@ -29,7 +29,8 @@
             'very good': ('Very good', '优秀'),
             'good': ('Good', '良好'),
             'revise': ('Revise', '需修改'),
-            'poor': ('Poor', '较差')
+            'poor': ('Poor', '较差'),
+            'cannot be told': ('Cannot be told', '无法判断')
         },
         'band': {
             '90 and above': ('90% and above', '90%及以上'),

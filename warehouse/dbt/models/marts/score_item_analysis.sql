@@ -13,9 +13,10 @@
 --   alpha = k / (k - 1) * (1 - sum of the items' variances / variance of the total), Cronbach's, k items; null
 --     for a single item or totals that do not vary.
 --   All are null for fewer students than item_minimum_students (seeds.grade_thresholds).
---   discrimination_label judges an item by its item_rest_correlation, rounded to two places as it is shown
---     (seeds.discrimination_labels): where it is an examination (is_examination: seeds.examination_names) with at least
---     label_minimum_students complete students. Of homework and of behaviour the figures are told, and no verdict.
+--   item_rest_low and item_rest_high: the 95% confidence interval of item_rest_correlation, by Fisher's z.
+--   discrimination_label judges an item of an examination (is_examination: seeds.examination_names) by its interval,
+--     rounded to two places (seeds.discrimination_labels). Fewer complete students than label_minimum_students, or an
+--     interval that reaches another label: cannot be told. Homework and behaviour have the figures, and no verdict.
 -- Source: core.fct_assessment_item, core.fct_item_score and dimensions.
 with thresholds as (
     select
@@ -183,11 +184,10 @@ analysed as (
         -- Not a number where one of the two does not vary.
         {{ rounded('told.item_rest_correlation') }} as item_rest_correlation,
         {{ rounded('told.alpha') }} as alpha,
+        {{ correlation_limit('told.item_rest_correlation', 'told.complete_students', '-') }} as item_rest_low,
+        {{ correlation_limit('told.item_rest_correlation', 'told.complete_students', '+') }} as item_rest_high,
         examinations.assessment_item_id is not null as is_examination,
-        case
-            when is_examination and of_items.complete_students >= thresholds.label_minimum
-                then {{ rounded(rounded('told.item_rest_correlation'), places=2) }}
-        end as judged_correlation
+        is_examination and of_items.complete_students >= thresholds.label_minimum as is_judged
     from items
     left join examinations
         on examinations.school_id = items.school_id
@@ -229,16 +229,21 @@ select
     analysed.difficulty,
     analysed.complete_students,
     analysed.discrimination,
-    labels.label as discrimination_label,
-    {{ in_words('discrimination_label', 'labels.label') }},
+    case
+        when labels.label is not null then labels.label
+        when analysed.is_examination and analysed.is_in_test then 'cannot be told'
+    end as discrimination_label,
+    {{ in_words('discrimination_label', 'discrimination_label') }},
     analysed.item_rest_correlation,
+    analysed.item_rest_low,
+    analysed.item_rest_high,
     analysed.alpha
 from analysed
 left join {{ ref('stg_discrimination_labels') }} as labels
     on labels.school_id = analysed.school_id
-    and analysed.judged_correlation is not null
-    and (analysed.judged_correlation >= labels.lower_correlation or labels.lower_correlation is null)
-    and (analysed.judged_correlation < labels.upper_correlation or labels.upper_correlation is null)
+    and analysed.is_judged
+    and {{ rounded('analysed.item_rest_low', places=2) }} >= coalesce(labels.lower_correlation, -1)
+    and {{ rounded('analysed.item_rest_high', places=2) }} < coalesce(labels.upper_correlation, 2)
 left join {{ ref('dim_semester') }} as semesters
     on semesters.school_id = analysed.school_id
     and semesters.semester_id = analysed.semester_id
