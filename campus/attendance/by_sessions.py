@@ -69,7 +69,7 @@ async def read_by_sessions(
     """Read the sessions of a week from a day on, class by class: a class whose reading fails keeps its last
     good rows.
 
-    A session that nobody has marked has a row: not marked is not absent. One of today has none yet."""
+    A scheduled session that nobody has marked has a row, also one of today: not marked is not absent."""
     scheduled = semester.scheduled(number)
     shown = {one for one in witnessed.records if semester.calendar.week_of(one.day) == number}
     asked = semester.asked(number, since) | {one for one in shown if since <= one.day <= semester.today}
@@ -94,7 +94,7 @@ async def read_by_sessions(
             week.records.add(found)
             sampled.extend(one for one in found.rows if one.student_id in witnessed.students)
             marked = bool(found.rows or found.bad)
-            if not marked and (session not in scheduled or session.day >= semester.today):
+            if not marked and session not in scheduled:
                 continue
             statistics = detail.statistics if detail else None
             row = row_of(semester, session, statistics, scheduled=session in scheduled)

@@ -215,9 +215,8 @@ def _add_sessions(semester: Semester, number: int, week: Week, read: _Read, *, w
     known = semester.known.get(number, {})
     scheduled = semester.scheduled(number)
     shown = {one for one in read.statuses if semester.calendar.week_of(one.day) == number}
-    ended = {one for one in scheduled if one.day < semester.today}
     agreement = Agreement()
-    for session in sorted(ended | shown | (set() if whole else known.keys())):
+    for session in sorted(scheduled | shown | (set() if whole else known.keys())):
         statuses = read.statuses.get(session, Counter())
         held, own = known.get(session), read.asked.get(session)
         if own is None:

@@ -160,7 +160,9 @@ def test_classes_beside_the_others_against_scipy(
         within = (own.var(ddof=1) * (len(own) - 1) + others.var(ddof=1) * (len(others) - 1)) / (
             len(own) + len(others) - 2
         )
-        assert float(row["effect_size"]) == pytest.approx((own.mean() - others.mean()) / within**0.5, abs=EXACT)
+        assert float(row["effect_size"]) == pytest.approx(
+            (own.mean() - others.mean()) / within**0.5, abs=EXACT
+        )
         p_value = stats.ttest_ind(own, others, equal_var=False).pvalue
         assert abs(p_value - 0.05) > 1e-4, "too near to the limit to tell by"
         assert row["is_distinguishable"] == (p_value < 0.05)
