@@ -182,8 +182,8 @@ def grade_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[D
         Words("Verdict on an item", "区分度评价"),
         Words(
             "By its item-rest correlation; of examinations alone (by their names). Cannot be told: fewer "
-            f"than {limits['label_minimum_students']} students have a score of every item, or the correlation may "
-            "as well be that of another verdict (95% confidence interval).",
+            f"than {limits['label_minimum_students']} students have a score of every item, or the "
+            "correlation may as well be that of another verdict (95% confidence interval).",
             "按题总相关评定，只评定考试（按名称识别）。无法判断：全部评价项均有得分的学生少于 "
             f"{limits['label_minimum_students']} 人，或题总相关的 95% 置信区间跨越多个等级。",
         ),

@@ -7,8 +7,9 @@
 --     a cohort_percent only for those who are among so many percent of their cohort that are worst; else
 --     watch beyond the limit of that tier; else none; null where is_told is false.
 --   rank_from_worst: min-rank among the cohort_students of the same semester of whom the indicator is told, those
---     who have left among themselves. Among the worst p percent: 100 * (as bad or worse - 1) < p * (students - 1),
---     so that who is alone is not, nor a cohort of which half have the same value.
+--     who have left among themselves; null without a cohort. Among the worst p percent: fewer than p percent of the
+--     other cohort_students are as bad or worse, 100 * (as bad or worse - 1) < p * (students - 1). So nobody is who is
+--     alone or without a cohort, and nobody of a cohort of which half have the same value.
 --   attendance_drop: earlier less recent attendance rate (marts.attendance_student_semester), 0 where it rose.
 --   score_drop: the z score of the weighted mean within the cohort (marts.grade_student_semester) in the
 --     student's last semester with one, less that of now; 0 where it rose.
@@ -115,10 +116,10 @@ ruled as (
 ranked as (
     select
         *,
-        case when is_told then rank() over worst_first end as rank_from_worst,
+        case when is_told and cohort_id is not null then rank() over worst_first end as rank_from_worst,
         -- The window ends with the last of those who have the same value.
         count(*) over worst_first as as_bad_or_worse,
-        case when is_told then count(*) over in_cohort end as cohort_students
+        case when is_told and cohort_id is not null then count(*) over in_cohort end as cohort_students
     from ruled
     window
         in_cohort as (partition by school_id, semester_id, indicator, cohort_id, has_left, is_told),
@@ -132,7 +133,9 @@ judged as (
     select
         rules.*,
         rules.cohort_percent is null
-            or 100 * (rules.as_bad_or_worse - 1) < rules.cohort_percent * (rules.cohort_students - 1) as is_among_worst,
+            or coalesce(
+                100 * (rules.as_bad_or_worse - 1) < rules.cohort_percent * (rules.cohort_students - 1), false
+            ) as is_among_worst,
         case
             when not rules.is_told then null
             when {{ is_beyond('rules.value', 'rules.at_risk') }} then 'at_risk'

@@ -11,6 +11,9 @@
 --     gpa_difference (seeds.grade_thresholds); null where there is nothing to compare.
 --   Ranks are among current students (population): those who stayed to the last day of the semester, or until
 --     now. Who had left by then (has_left, core.semester_leaver) has neither a rank nor a z score, and counts in no size.
+--   Who has a mean of few courses is not ranked either: scored_courses must be at least rank_minimum_course_percent
+--   (seeds.grade_thresholds) of usual_courses, the median number of scored courses in the cohort (the lower one of two;
+--   of current students with a score; those without a cohort are a group of their own).
 --   They are min-ranks by weighted_mean as shown, 1 the best, within the administrative class
 --     (bridge_student_admin_class) and within the cohort; percent_rank = (rank - 1) / (n - 1), 0 the best,
 --     null for n = 1. z_score_in_cohort: how far weighted_mean is from the mean of the cohort's, in standard
@@ -46,9 +49,12 @@ student_classes as (
 ),
 
 thresholds as (
-    select school_id, value as near
+    select
+        school_id,
+        max(value) filter (where threshold = 'gpa_difference') as near,
+        max(value) filter (where threshold = 'rank_minimum_course_percent') as rank_minimum
     from {{ ref('stg_grade_thresholds') }}
-    where threshold = 'gpa_difference'
+    group by school_id
 ),
 
 transcripts as (
@@ -104,7 +110,13 @@ rates as (
         {{ percent('score_sum', 'full_score_sum') }} as score_rate,
         {{ ratio('weighted_percent_sum', 'weight_sum') }} as weighted_mean,
         leavers.student_id is not null as has_left,
-        case when not has_left then weighted_mean end as ranked_mean,
+        quantile_disc(if(has_left, null, nullif(sums.scored_courses, 0)), 0.5) over (
+            partition by sums.school_id, sums.semester_id, students.cohort_id
+        ) as usual_courses,
+        case
+            when not has_left and 100 * sums.scored_courses >= coalesce(thresholds.rank_minimum, 0) * usual_courses
+                then weighted_mean
+        end as ranked_mean,
         {{ ratio('grade_points_sum', 'gpa_credits') }} as gpa
     from sums
     left join students
@@ -118,6 +130,8 @@ rates as (
         on leavers.school_id = sums.school_id
         and leavers.semester_id = sums.semester_id
         and leavers.student_id = sums.student_id
+    left join thresholds
+        on thresholds.school_id = sums.school_id
 ),
 
 ranks as (
@@ -196,6 +210,7 @@ select
     end as gpa_difference,
     abs(gpa_difference) <= thresholds.near as is_near_transcript,
     'current' as population,
+    ranked.usual_courses,
     ranked.rank_in_class,
     ranked.class_size,
     (ranked.rank_in_class - 1) / nullif(ranked.class_size - 1, 0) as percent_rank_in_class,
