@@ -93,7 +93,15 @@ def build_model(home: Path, path: Path) -> int:
     results_file.unlink(missing_ok=True)
     folders = ("--project-dir", os.fspath(PROJECT), "--profiles-dir", os.fspath(PROJECT))
     done = subprocess.run(
-        [os.fspath(EXECUTABLE), "--log-level", "warn", "build", *_selection(path), *folders],
+        [
+            os.fspath(EXECUTABLE),
+            "--log-level",
+            "warn",
+            "build",
+            "--full-refresh",
+            *_selection(path),
+            *folders,
+        ],
         env={
             **os.environ,
             **build.environment,

@@ -20,13 +20,13 @@
     end
 {%- endmacro %}
 
-{#- A reason in words: the rule's template with the value and the limit that it is beyond. -#}
-{% macro reason(template, among) -%}
+{#- A reason in words: the rule's template with the value and the limit that it is beyond, and whether it is provisional. -#}
+{% macro reason(template, among, provisional) -%}
     replace(
         replace(replace({{ template }}, '{value}', {{ _plain('value') }}), '{limit}', {{ _plain('limit_value') }}),
         '{among}',
         case when is_by_cohort then replace('{{ among }}', '{percent}', {{ _plain('cohort_percent') }}) else '' end
-    )
+    ) || if(is_provisional, '{{ provisional }}', '')
 {%- endmacro %}
 
 {#- A number without trailing zeros. -#}

@@ -6,7 +6,7 @@
 --     is known, which is indicators_known; unknown: nothing is.
 --   Who is at_risk or has a warning is to be talked to; watch is none of it.
 --   Reasons name each indicator beyond a limit in the seed's words, the gravest first, and of alike ones in the order of
---   the columns. has_left: before the last day of the semester, or by now (core.semester_leaver).
+--   the columns. is_provisional: one of the reasons is made of pending grades. has_left: before the last day of the semester, or by now (core.semester_leaver).
 --   attendance_tier: as in marts.attendance_student_semester where the attendance rate rests on enough to tell by;
 --   unknown otherwise. A tier means a level (seeds.attendance_tiers), which the student's own is never better than.
 -- Source: marts.early_warning_indicator, attendance_student_semester, grade_student_semester and score_student_semester.
@@ -73,6 +73,7 @@ levels as (
         coalesce(bool_or(level = 'at_risk'), false) as is_grave,
         coalesce(bool_or(level = 'warning' and suffices), false) as is_enough,
         count(*) filter (where level <> 'none') as reason_count,
+        coalesce(bool_or(is_provisional) filter (where level <> 'none'), false) as is_provisional,
         bool_or(indicator = 'attendance_rate' and is_told) as is_tier_told,
         {%- for language, comma in [('en', '; '), ('zh', '；')] %}
         -- Sorting by one key takes half the time of sorting by two.
@@ -111,6 +112,7 @@ select
     coalesce(levels.warning_areas, 0) as warning_areas,
     levels.reasons_en,
     levels.reasons_zh,
+    coalesce(levels.is_provisional, false) as is_provisional,
     coalesce(levels.indicators_known, 0) as indicators_known,
     everybody.has_attendance,
     everybody.has_grades,

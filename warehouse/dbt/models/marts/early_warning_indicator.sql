@@ -2,7 +2,11 @@
 -- Rules: seven indicators, each against the limits of seeds.early_warning_rules (of attendance_rate: those of
 --   seeds.attendance_tiers), as it is shown here. is_told: it rests on at least the rule's `minimum` (rests_on:
 --   recorded days of attendance_rate; recent and earlier lessons each of attendance_drop; lessons attended of
---   lateness_rate; scored courses of the score rate and its drop; counted courses; expected scores).
+--   lateness_rate; scored courses of the score rate and its drop; counted courses; expected scores), and of the points
+--   of the student's courses at least minimum_begun percent have begun (marts.grade_student_semester: begun_percent).
+--   is_provisional: it is made of grades that are pending, or, of failed_courses, of pending ones that are failed.
+--   area: the rule's; of missing_rate it is grades where a missing score counts as zero points and so lowers the score
+--     rate as well (marts.score_student_semester: missing_as_zero), since one cause is one warning.
 --   level: at_risk beyond the limit at_risk, whoever else is; else warning beyond the limit warning, where the rule has
 --     a cohort_percent only for those who are among so many percent of their cohort that are worst; else
 --     watch beyond the limit of that tier; else none; null where is_told is false.
@@ -64,8 +68,12 @@ indicators as (
         grades.failed_courses,
         scores.missing_rate,
         {%- for indicator, base in warning_indicators().items() %}
-        {{ base }} as {{ indicator }}_rests_on{{ ',' if not loop.last }}
+        {{ base }} as {{ indicator }}_rests_on,
         {%- endfor %}
+        grades.begun_percent,
+        coalesce(grades.pending_courses > 0, false) as has_pending,
+        coalesce(grades.pending_failed_courses > 0, false) as has_pending_failed,
+        coalesce(scores.missing_as_zero > 0, false) as lowers_score_rate
     from attendance
     full join grades using (school_id, semester_id, student_id)
     full join scores using (school_id, semester_id, student_id)
@@ -76,6 +84,8 @@ valued as (
         school_id,
         semester_id,
         student_id,
+        begun_percent,
+        lowers_score_rate,
         unnest(
             [
                 {%- for indicator in warning_indicators() %}
@@ -83,7 +93,11 @@ valued as (
                     'place': {{ loop.index }},
                     'indicator': '{{ indicator }}',
                     'value': cast({{ indicator }} as decimal(9, 2)),
-                    'rests_on': cast({{ indicator }}_rests_on as bigint)
+                    'rests_on': cast({{ indicator }}_rests_on as bigint),
+                    'is_provisional': {{
+                        {'score_rate': 'has_pending', 'score_drop': 'has_pending', 'failed_courses': 'has_pending_failed'}
+                        .get(indicator, 'false')
+                    }}
                 }{{ ',' if not loop.last }}
                 {%- endfor %}
             ],
@@ -97,8 +111,13 @@ ruled as (
         valued.*,
         students.cohort_id,
         leavers.student_id is not null as has_left,
-        rules.* exclude (school_id, indicator),
-        coalesce(valued.rests_on >= coalesce(rules.minimum, 0), false) and rules.indicator is not null as is_told
+        rules.* exclude (school_id, indicator)
+            replace (
+                if(valued.indicator = 'missing_rate' and valued.lowers_score_rate, 'grades', rules.area) as area
+            ),
+        coalesce(valued.rests_on >= coalesce(rules.minimum, 0), false)
+            and coalesce(valued.begun_percent >= rules.minimum_begun, true)
+            and rules.indicator is not null as is_told
     from valued
     left join rules
         on rules.school_id = valued.school_id
@@ -165,6 +184,7 @@ select
     value,
     rests_on,
     is_told,
+    is_provisional,
     rank_from_worst,
     cohort_students,
     case when is_told then is_among_worst end as is_among_worst,
@@ -172,8 +192,8 @@ select
     coalesce(suffices, false) as suffices,
     cast(limit_value as decimal(18, 6)) as limit_value,
     case
-        when level <> 'none' then {{ reason('reason_en', ' and among the worst {percent}% of the cohort') }}
+        when level <> 'none' then {{ reason('reason_en', ' and among the worst {percent}% of the cohort', ', provisional') }}
     end as reason_en,
-    case when level <> 'none' then {{ reason('reason_zh', '，且在本届后{percent}%') }} end as reason_zh
+    case when level <> 'none' then {{ reason('reason_zh', '，且在本届后{percent}%', '（暂定）') }} end as reason_zh
 from judged
 left join {{ ref('dim_semester') }} as semesters using (school_id, semester_id)

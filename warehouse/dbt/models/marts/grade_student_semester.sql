@@ -2,6 +2,9 @@
 -- Rules: rates come from sums, and the sums are columns. Only grades of source `class` whose status counts
 --   (seeds.grade_status_rules) are in the sums. By default pending ones are, so that a running semester can be
 --   followed: everything is provisional while pending_courses > 0, but for gained_credits, which has none.
+--   pending_failed_courses: of the failed ones, those whose verdict is provisional. begun_percent = 100 * full score of
+--   the items that somebody has a score of / full score of all items (core.fct_assessment_item), over the counted
+--   courses: how much of what the grades will be made of has begun.
 --   score_rate = 100 * points / full score over the scored courses.
 --   weighted_mean = mean of the courses' percentages, gpa = mean of their grade points; both weighted by the credit
 --     of the course, failed or not (core.fct_grade: credit), else by weight_without_credit (seeds.grade_thresholds),
@@ -18,7 +21,7 @@
 --     (bridge_student_admin_class) and within the cohort; percent_rank = (rank - 1) / (n - 1), 0 the best,
 --     null for n = 1. z_score_in_cohort: how far weighted_mean is from the mean of the cohort's, in standard
 --     deviations (sample's, n - 1); null where these are 0.
--- Source: core.fct_grade, raw.transcript_semesters and dimensions.
+-- Source: core.fct_grade, core.fct_assessment_item, raw.transcript_semesters and dimensions.
 with grades as (
     select *
     from {{ ref('fct_grade') }}
@@ -70,18 +73,31 @@ transcripts as (
     group by semesters.school_id, semesters.semester_id, people.person_id
 ),
 
-sums as (
+points as (
     select
         school_id,
-        semester_id,
-        student_id,
+        assessment_id,
+        sum(full_score) as item_points,
+        coalesce(sum(full_score) filter (where is_begun), 0) as begun_points
+    from {{ ref('fct_assessment_item') }}
+    group by school_id, assessment_id
+),
+
+sums as (
+    select
+        grades.school_id,
+        grades.semester_id,
+        grades.student_id,
         count(*) as courses,
         count(*) filter (where counts_in_statistics) as counted_courses,
         count(score_percent) filter (where counts_in_statistics) as scored_courses,
         count(*) filter (where status = 'pending') as pending_courses,
         count(*) filter (where counts_in_statistics and is_passed) as passed_courses,
         count(*) filter (where counts_in_statistics and not is_passed) as failed_courses,
+        count(*) filter (where counts_in_statistics and not is_passed and status = 'pending') as pending_failed_courses,
         count(*) filter (where counts_in_statistics and is_passed is null) as undecided_courses,
+        sum(points.item_points) filter (where counts_in_statistics) as item_points,
+        sum(points.begun_points) filter (where counts_in_statistics) as begun_points,
         sum(real_score) filter (where counts_in_statistics and score_percent is not null) as score_sum,
         sum(full_score) filter (where counts_in_statistics and score_percent is not null) as full_score_sum,
         sum(score_percent * weight) filter (where counts_in_statistics) as weighted_percent_sum,
@@ -95,7 +111,10 @@ sums as (
         min(grade_points_source) filter (where counts_in_statistics and weight > 0) as first_gpa_source,
         max(grade_points_source) filter (where counts_in_statistics and weight > 0) as last_gpa_source
     from grades
-    group by school_id, semester_id, student_id
+    left join points
+        on points.school_id = grades.school_id
+        and points.assessment_id = grades.assessment_id
+    group by grades.school_id, grades.semester_id, grades.student_id
 ),
 
 rates as (
@@ -186,7 +205,9 @@ select
     ranked.pending_courses,
     ranked.passed_courses,
     ranked.failed_courses,
+    ranked.pending_failed_courses,
     ranked.undecided_courses,
+    {{ percent('ranked.begun_points', 'ranked.item_points', places=2) }} as begun_percent,
     ranked.score_sum,
     ranked.full_score_sum,
     ranked.score_rate,

@@ -3,8 +3,9 @@
 --   item's day are expected (core.fct_assessment_item: known_on), those who have left the class since only where
 --   they have a score, and each of them is scored (zeros included), invalid, or missing. Items that have not
 --   begun (is_begun) are missing of nobody.
---   missing_rate = 100 * missing / expected.
--- Source: core.fct_assessment_item, core.fct_item_score, core.bridge_class_student.
+--   missing_rate = 100 * missing / expected. missing_as_zero: missing scores of assessments whose grades the platform
+--   makes of sums (core.fct_grade_by_items: rule), where a missing score counts as zero points.
+-- Source: core.fct_assessment_item, core.fct_item_score, core.bridge_class_student, core.fct_grade_by_items.
 with items as (
     select * from {{ ref('fct_assessment_item') }} where is_begun
 ),
@@ -21,6 +22,12 @@ semesters as (
     select * from {{ ref('dim_semester') }}
 ),
 
+summed as (
+    select distinct school_id, assessment_id
+    from {{ ref('fct_grade_by_items') }}
+    where rule in ('sum_of_leaves', 'sum_of_tops')
+),
+
 counted as (
     select
         items.school_id,
@@ -32,7 +39,14 @@ counted as (
         count(*) filter (where {{ is_given('scores') }} and scores.is_valid) as scored,
         count(*) filter (
             where not scores.is_valid and (members.left_on is null or {{ is_given('scores') }})
-        ) as invalid
+        ) as invalid,
+        count(*) filter (
+            where
+                summed.assessment_id is not null
+                and members.left_on is null
+                and coalesce(scores.is_valid, true)
+                and not coalesce({{ is_given('scores') }}, false)
+        ) as missing_as_zero
     from items
     inner join members
         on members.school_id = items.school_id
@@ -42,6 +56,9 @@ counted as (
         on scores.school_id = items.school_id
         and scores.assessment_item_id = items.assessment_item_id
         and scores.student_id = members.student_id
+    left join summed
+        on summed.school_id = items.school_id
+        and summed.assessment_id = items.assessment_id
     where items.semester_id is not null
     group by items.school_id, items.semester_id, members.student_id
 )
@@ -56,7 +73,8 @@ select
     counted.scored,
     counted.invalid,
     counted.expected - counted.scored - counted.invalid as missing,
-    {{ rate('missing', 'counted.expected') }} as missing_rate
+    {{ rate('missing', 'counted.expected') }} as missing_rate,
+    counted.missing_as_zero
 from counted
 left join semesters using (school_id, semester_id)
 where counted.expected > 0
