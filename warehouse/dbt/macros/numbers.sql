@@ -69,7 +69,7 @@
 {#- An end of the 95% confidence interval of Pearson's r of so many pairs, by Fisher's z; end: - or +. -#}
 {% macro correlation_limit(correlation, pairs, end) -%}
     {{ rounded(
-        'tanh(atanh(' ~ correlation ~ ') ' ~ end ~ ' 1.959964 / sqrt(nullif(greatest(' ~ pairs ~ ' - 3, 0), 0)))'
+        'tanh(atanh(least(greatest(' ~ correlation ~ ', -1), 1)) ' ~ end ~ ' 1.959964 / sqrt(nullif(greatest(' ~ pairs ~ ' - 3, 0), 0)))'
     ) }}
 {%- endmacro %}
 
