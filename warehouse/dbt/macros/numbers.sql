@@ -68,9 +68,13 @@
 
 {#- An end of the 95% confidence interval of Pearson's r of so many pairs, by Fisher's z; end: - or +. -#}
 {% macro correlation_limit(correlation, pairs, end) -%}
-    {{ rounded(
-        'tanh(atanh(least(greatest(' ~ correlation ~ ', -1), 1)) ' ~ end ~ ' 1.959964 / sqrt(nullif(greatest(' ~ pairs ~ ' - 3, 0), 0)))'
-    ) }}
+    {%- set bounded = 'if(abs(' ~ correlation ~ ') > 1, sign(' ~ correlation ~ '), ' ~ correlation ~ ')' %}
+    case
+        when not isnan({{ correlation }})
+            then {{ rounded(
+                'tanh(atanh(' ~ bounded ~ ') ' ~ end ~ ' 1.959964 / sqrt(nullif(greatest(' ~ pairs ~ ' - 3, 0), 0)))'
+            ) }}
+    end
 {%- endmacro %}
 
 {#- Whether part / whole is no further than the tolerance from another number. Nothing is divided, so that it is
