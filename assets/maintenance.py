@@ -3,10 +3,13 @@
 import dagster as dg
 
 from assets.models import PUBLISHED
+from loading.custom_fields import users_table
 from loading.reports.tables import held_tables
 from loading.runtime import Runtime
 from loading.tables import TABLES
+from warehouse.forgetting.retention import expire_history, expire_tombstones
 from warehouse.load.dataset_plans import dataset_tables
+from warehouse.load.load_log import now
 from warehouse.maintenance.compaction import RETENTION, maintain
 
 
@@ -23,5 +26,12 @@ def lake_maintenance(context: dg.AssetExecutionContext) -> None:
     """Maintain all tables of the lake."""
     runtime: Runtime = context.resources.campus
     lake = runtime.lake
-    tables = [*TABLES.values(), *dataset_tables(lake), *held_tables(lake)]
+    own = {**TABLES, "v1_users": users_table(lake)}
+    tables = [*own.values(), *dataset_tables(lake), *held_tables(lake)]
+    if runtime.keep_personal is not None:
+        rows = expire_tombstones(lake, tables, runtime.keep_personal, now(), runtime.scratch)
+        context.log.info(f"{rows} deleted rows have lost their personal columns")
+    if runtime.keep_history is not None:
+        rows = expire_history(lake, runtime.keep_history, now())
+        context.log.info(f"{rows} past rows and changes have come to their term")
     maintain(lake, tables, runtime.scratch, keep_loads=runtime.keep_loads)

@@ -16,6 +16,7 @@ from campus.http.errors import Halt
 from campus.registry import RESOURCES, ResourceSpec
 from loading.commit import Loaded
 from loading.custom_fields import with_fields_of
+from loading.forgotten import forgotten_ids
 from loading.moved import semesters_over
 from loading.runtime import Runtime
 from loading.slice_loader import Loader
@@ -134,7 +135,10 @@ def _with_parents(loader: Loader, spec: ResourceSpec, where: Where) -> Where:
     )
     for column, value in mode.parents_with.items():
         rows = rows.filter(pc.field(column) == value)
-    return replace(where, parents=tuple(sorted(values(rows, "id"))), filled=_filled(loader, spec, where))
+    # Whoever was forgotten has an id here that the platform does not know.
+    forgotten = forgotten_ids(loader.runtime.lake, where.school_id)
+    parents = set(values(rows, "id")) - forgotten
+    return replace(where, parents=tuple(sorted(parents)), filled=_filled(loader, spec, where) - forgotten)
 
 
 def _filled(loader: Loader, spec: ResourceSpec, where: Where) -> frozenset[int]:

@@ -10,6 +10,7 @@ from deltalake.exceptions import DeltaError
 
 from campus.extract.batches import Account
 from campus.registry import ResourceSpec
+from loading.forgotten import without_forgotten
 from loading.runtime import Cause, Runtime
 from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice, Table
@@ -64,6 +65,7 @@ def commit_slice(
 ) -> Loaded:
     """Commit what was read of a slice; a failure is an outcome. began: as the account has it."""
     try:
+        reading = without_forgotten(runtime.lake, table, slice, reading)
         outcome = commit(runtime.lake, table, slice, reading, guard, runtime.scratch)
     except (SliceError, *STORAGE_ERRORS) as error:
         return fail_slice(runtime, cause, spec, table, slice, str(error), reading.traffic)

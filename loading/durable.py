@@ -21,6 +21,8 @@ def durable(path: Path, schema: str, mode: int = 0o600) -> sqlite3.Connection:
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
+    # What is deleted is overwritten: it is about children.
+    connection.execute("PRAGMA secure_delete = ON")
     connection.executescript(schema)
     return connection
 
@@ -34,3 +36,13 @@ def _make(path: Path, mode: int) -> None:
         # Whatever the umask is.
         os.fchmod(descriptor, mode)
     os.close(descriptor)
+
+
+def compact(connection: sqlite3.Connection) -> None:
+    """Have the file hold nothing that is not in its tables: no free page, and no page in the WAL beside it.
+
+    Raises sqlite3.Error where another process keeps the file busy."""
+    connection.execute("VACUUM")
+    [(busy, _, _)] = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    if busy:
+        raise sqlite3.OperationalError("another process reads the file; run the same command again")

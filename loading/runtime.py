@@ -33,7 +33,8 @@ class Runtime:
     `school_ids`: the schools that the settings name; None: all that the platform lists. `device_ids` and
     `card_ids`: what to ask for, as nothing lists them. `keep_id_numbers`: national id numbers are stored.
     `incremental`: how changes alone are read. `keep_runs`: how long Dagster remembers runs,
-    and `keep_loads` the load log what changed nothing."""
+    and `keep_loads` the load log what changed nothing. `keep_personal`: how long after a deletion a row keeps
+    its personal columns, and `keep_history` how long the past of rows is kept; None: for ever."""
 
     client: ClientConfig
     lake: Lake
@@ -54,6 +55,8 @@ class Runtime:
     attendance: AttendanceSettings
     pushes: PushSettings
     incremental: Incremental = field(default_factory=Incremental)
+    keep_personal: timedelta | None = None
+    keep_history: timedelta | None = None
     listener: Listener | None = None
 
     @property

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from campus.decoding.nested import SPLITTERS, family
 from campus.extract.batches import Account, Collector
-from campus.extract.modes import MODES, unit_in_words
+from campus.extract.modes import MODES, parents_of, unit_in_words
 from campus.extract.requests import Where
 from campus.extract.slice import read, read_together
 from campus.http.client import Client
@@ -29,6 +29,7 @@ from loading.commit import (
     guard_of,
     reading_of,
 )
+from loading.forgotten import forgotten_ids, rewrite_of
 from loading.moved import may_rest, moved_items
 from loading.runtime import Cause, Runtime
 from loading.spools import Target, open_target
@@ -41,6 +42,8 @@ from warehouse.load.reading import Asked, Kept
 
 # A message that lists more broken classes than this is read by nobody.
 IDS_SHOWN = 20
+# Whose rows each question for a person's transcripts names.
+PEOPLE = (RESOURCES["v1_users"],)
 # What stands for the id of each in a reason that many have.
 ID = "{id}"
 IN_PATH, NUMBER = re.compile("/(?P<id>[^/ :]+)"), re.compile(r"(?P<id>\d+)")
@@ -96,7 +99,10 @@ class Loader:
             ]
         with ExitStack() as stack:
             try:
-                targets = {spec: stack.enter_context(open_target(self.runtime, spec)) for spec in slices}
+                targets = {
+                    spec: stack.enter_context(open_target(self.runtime, spec, slice.school_id))
+                    for spec, slice in slices.items()
+                }
                 collectors = {
                     spec: Collector(spec, str(slices[spec]), targets[spec].write, self.runtime.listener)
                     for spec in slices
@@ -167,7 +173,8 @@ class Loader:
             if since is None:
                 return None
             asked = replace(where, since=since)
-            with Spool(spool_table(spec, table), runtime.scratch) as spool:
+            rewrite = rewrite_of(runtime, table, slice.school_id)
+            with Spool(spool_table(spec, table), runtime.scratch, rewrite=rewrite) as spool:
                 found = await read_changes(runtime, self._client, spec, slice, table, asked, spool, tally)
                 if found is None:
                     return None
@@ -217,7 +224,7 @@ class Loader:
 
     def store(self, spec: ResourceSpec, slice: Slice, rows: pa.Table) -> Loaded:
         """Make `rows` (as `campus.decoding.page.to_batch` shapes them) the whole of a slice."""
-        with open_target(self.runtime, spec) as target:
+        with open_target(self.runtime, spec, slice.school_id) as target:
             for batch in rows.to_batches():
                 target.write(batch)
             account = Account(received=rows.num_rows, server_total=None)
@@ -227,7 +234,7 @@ class Loader:
         """Empty the slice of what is gone, as far as the guard lets it; `is_sure`: whatever it says."""
         guard = guard_of(self.runtime, spec)
         guard = replace(guard, allowed=True) if is_sure else guard
-        with open_target(self.runtime, spec) as target:
+        with open_target(self.runtime, spec, slice.school_id) as target:
             return self._commit(spec, slice, target, Account(), guard, retires=True)
 
     def not_asked(self, spec: ResourceSpec, where: Where) -> Loaded:
@@ -273,7 +280,22 @@ class Loader:
         return fail_slice(self.runtime, self.cause, spec, TABLES[spec.name], slice, message)
 
     def _kept(self, spec: ResourceSpec, slice: Slice, account: Account) -> tuple[Kept, ...]:
-        """The rows that stay because their class, item or type could not be read."""
+        """The rows that stay: of a class, item or type that could not be read, and of whom nobody can ask
+        for."""
+        return (*self._of_forgotten(spec, slice), *self._of_failed(spec, slice, account))
+
+    def _of_forgotten(self, spec: ResourceSpec, slice: Slice) -> tuple[Kept, ...]:
+        """The rows of the forgotten where each question names a person, as long as the person is there."""
+        mode, parent = MODES[spec.asked], parents_of(spec)
+        substitutes = forgotten_ids(self.runtime.lake, slice.school_id)
+        if not (substitutes and mode.names_parents and spec.unit_column and parent in PEOPLE):
+            return ()
+        assert parent is not None
+        alive = self.runtime.lake.read(TABLES[parent.name], Slice.of(_school_id=slice.school_id), ["id"])
+        stay = substitutes.intersection(values(alive, "id"))
+        return (Kept(spec.unit_column, tuple(stay), failed=False),) if stay else ()
+
+    def _of_failed(self, spec: ResourceSpec, slice: Slice, account: Account) -> tuple[Kept, ...]:
         if not account.failed or spec.unit_column is None:
             return ()
         ids = tuple(account.failed)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from campus.registry import RESOURCES, ResourceSpec
+from loading.forgotten import rewrite_of
 from loading.runtime import Runtime
 from loading.tables import TABLES, lake_table
 from warehouse.lake.parquet import GROUP_BYTES
@@ -25,14 +26,18 @@ class Target:
 
 
 @contextmanager
-def open_target(runtime: Runtime, spec: ResourceSpec, group_bytes: int = GROUP_BYTES) -> Iterator[Target]:
-    """A spool for one slice, that holds so much in memory; the lake's table grows by what a school's own
-    contract has more."""
+def open_target(
+    runtime: Runtime, spec: ResourceSpec, school_id: int, group_bytes: int = GROUP_BYTES
+) -> Iterator[Target]:
+    """A spool for one slice of a school, that holds so much in memory; the lake's table grows by what a
+    school's own contract has more."""
     if spec.contract is RESOURCES[spec.name].contract:
         table = TABLES[spec.name]
-        with Spool(table, runtime.scratch, group_bytes=group_bytes) as spool:
+        rewrite = rewrite_of(runtime, table, school_id)
+        with Spool(table, runtime.scratch, group_bytes=group_bytes, rewrite=rewrite) as spool:
             yield Target(table, spool, spool.write)
     else:
         evolved = evolve(runtime.lake, lake_table(spec))
-        with Spool(evolved.table, runtime.scratch, group_bytes=group_bytes) as spool:
+        rewrite = rewrite_of(runtime, evolved.table, school_id)
+        with Spool(evolved.table, runtime.scratch, group_bytes=group_bytes, rewrite=rewrite) as spool:
             yield Target(evolved.table, spool, lambda batch: spool.write(evolved.shaped(batch)))

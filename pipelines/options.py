@@ -388,6 +388,19 @@ class ScheduleOptions(Section):
     )
 
 
+class RetentionOptions(Section):
+    """How long personal data stay that nobody needs for what is going on."""
+
+    personal_days: int | None = Field(
+        None,
+        ge=1,
+        description="Days after its deletion for which a row keeps its personal columns; null: for ever",
+    )
+    history_days: int | None = Field(
+        None, ge=1, description="Days for which past rows and logged changes are kept; null: for ever"
+    )
+
+
 class RunOptions(Section):
     """How much of a night is one run of Dagster."""
 
@@ -604,6 +617,7 @@ class Options(Section):
     exports: ExportOptions = ExportOptions()
     extracts: ExtractOptions = ExtractOptions()
     schedule: ScheduleOptions = ScheduleOptions()
+    retention: RetentionOptions = RetentionOptions()
     runs: RunOptions = RunOptions()
     district: DistrictOptions = DistrictOptions()
     ui: UiOptions = UiOptions()

@@ -225,6 +225,8 @@ def _runtime(
         audiences=settings.audiences,
         keep_runs=timedelta(days=settings.options.schedule.keep_runs_days),
         keep_loads=timedelta(days=settings.options.schedule.keep_loads_days),
+        keep_personal=_days(settings.options.retention.personal_days),
+        keep_history=_days(settings.options.retention.history_days),
         datasets=_dataset_settings(settings),
         reports=wanted_reports(settings),
         attendance=attendance_settings(settings),
@@ -232,3 +234,7 @@ def _runtime(
         incremental=incremental_settings(settings),
         listener=listener,
     )
+
+
+def _days(days: int | None) -> timedelta | None:
+    return None if days is None else timedelta(days=days)

@@ -206,7 +206,10 @@ class SemesterLoader:
         rows, group_bytes = BATCH_ROWS // len(self._since), GROUP_BYTES // len(self._since)
         with ExitStack() as stack:
             targets = {
-                spec: stack.enter_context(open_target(self._runtime, spec, group_bytes)) for spec in DAY_OF
+                spec: stack.enter_context(
+                    open_target(self._runtime, spec, self._semester.school_id, group_bytes)
+                )
+                for spec in DAY_OF
             }
             sessions, records = (
                 Collector(spec, str(self._slice(spec, number)), target.write, self._runtime.listener, rows)

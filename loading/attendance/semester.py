@@ -12,6 +12,7 @@ from campus.contracts.v1_attendance import AttendanceSession
 from campus.contracts.v1_people import STUDENT
 from campus.registry import RESOURCES
 from loading.attendance.weeks import Timeline
+from loading.forgotten import forgotten_ids
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
@@ -26,8 +27,10 @@ def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: i
     classes = here.rows("v1_classes", ["id", "start_at", "end_in", "week_type", "schedules"])
     users = here.rows("v1_users", ["id", "usin", "role"])
     enrolled = here.rows("v1_class_students", ["class_id", "student_id", "usin", "_deleted_at"], alive=False)
-    students = {row["id"] for row in users if row["role"] == STUDENT}
-    in_classes = {row["student_id"] for row in enrolled if row["_deleted_at"] is None}
+    # The platform knows nobody by the id that stands for who was forgotten.
+    forgotten = forgotten_ids(lake, school_id)
+    students = {row["id"] for row in users if row["role"] == STUDENT} - forgotten
+    in_classes = {row["student_id"] for row in enrolled if row["_deleted_at"] is None} - forgotten
     times = [_times(row, timeline.day_1_is) for row in classes]
     known = here.sessions(calendar)
     found = Semester(

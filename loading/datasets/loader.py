@@ -22,6 +22,7 @@ from loading.commit import (
     traffic_of,
 )
 from loading.datasets.tables import AskedDataset, segment_slice
+from loading.forgotten import rewrite_of
 from loading.runtime import Cause, Runtime
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
@@ -217,7 +218,9 @@ class DatasetLoader:
             return await self._commit(slice, spool, read), read
 
     def _spool(self) -> Spool:
-        return Spool(self._evolved.table, self._runtime.scratch, synced_at=self._cause.started_at)
+        table = self._evolved.table
+        rewrite = rewrite_of(self._runtime, table, self.school_id)
+        return Spool(table, self._runtime.scratch, synced_at=self._cause.started_at, rewrite=rewrite)
 
     def _writer(self, spool: Spool) -> Write:
         return lambda batch: spool.write(self._evolved.shaped(batch))

@@ -1,5 +1,7 @@
 """Which schools there are, and which semesters, weeks, datasets and reports they have."""
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
 from campus.decoding.page import batch_schema
@@ -18,6 +20,7 @@ from loading.reports.plans import plan_reports
 from loading.runtime import Cause, Runtime
 from loading.slice_loader import Loader
 from loading.tables import TABLES, slice_of, values
+from warehouse.forgetting.forgotten import read as read_forgotten
 from warehouse.load.dataset_plans import read_plans
 from warehouse.load.load_log import committed
 
@@ -35,7 +38,7 @@ async def discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
         listed = await _list_schools(client, runtime, found)
         names = {plan.dataset: plan.table for plan in read_plans(runtime.lake)}
-        for school_id in runtime.school_ids or values(listed, "id"):
+        for school_id in _without_forgotten(runtime, runtime.school_ids or values(listed, "id"), found):
             if client.health.down:
                 break
             try:
@@ -45,6 +48,25 @@ async def discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
     failed = [one for one in found.loaded if one.status == "failed" and not _is_left_to_its_load(one)]
     found.problems += [in_words(failed)] if failed else []
     return found
+
+
+def _without_forgotten(runtime: Runtime, school_ids: Iterable[int], found: Found) -> list[int]:
+    """The schools without those that were forgotten. That the settings name one is a problem, since either
+    is meant."""
+    forgotten = read_forgotten(runtime.lake).schools
+    wanted = []
+    for school_id in school_ids:
+        if school_id not in forgotten:
+            wanted.append(school_id)
+        elif runtime.school_ids:
+            found.problems.append(
+                f"school {school_id} was forgotten, and CAMPUS_SCHOOL_IDS or --school "
+                f"names it: take it out, or run "
+                f"`campus forget --school {school_id} --allow` to load it again"
+            )
+        else:
+            found.notes.append(f"school {school_id} was forgotten and is not loaded")
+    return wanted
 
 
 async def _discover_all(

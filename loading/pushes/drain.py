@@ -10,12 +10,14 @@ from campus.http.client import Client
 from campus.http.errors import CampusError, Halt
 from campus.registry import BASE_DATA, ResourceSpec
 from loading.commit import STORAGE_ERRORS
+from loading.forgotten_stores import keys_without
 from loading.pushes.inbox import Event, Inbox
 from loading.pushes.names import resources_named
 from loading.pushes.reader import Read, read_slice, read_targets
 from loading.pushes.targets import PEOPLE, current_semester, held_ids, resolver, row_id
 from loading.runtime import Cause, Runtime
 from loading.slice_loader import Loader
+from warehouse.forgetting.forgotten import matcher_of
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import batched
@@ -61,6 +63,13 @@ async def drain_due(drain: Drain) -> int:
     if current_semester(drain.runtime.lake, drain.school_id) is None:
         drain.inbox.failed(events, f"school {drain.school_id} has not been loaded yet: run campus sync")
         return 0
+    try:
+        return await _drain_batches(drain, events)
+    finally:
+        _without_forgotten(drain, events)
+
+
+async def _drain_batches(drain: Drain, events: Sequence[Event]) -> int:
     moved = 0
     for batch in _batches(events):
         if time.monotonic() < drain.ends:
@@ -73,6 +82,14 @@ async def drain_due(drain: Drain) -> int:
                 drain.inbox.failed(batch, type(error).__name__)
                 raise
     return moved
+
+
+def _without_forgotten(drain: Drain, events: Sequence[Event]) -> None:
+    """What was asked for by the ids of the forgotten keeps those that stand for them."""
+    matcher = matcher_of(drain.runtime.lake, drain.school_id)
+    if matcher is not None:
+        resources = drain.runtime.pushes.resources
+        drain.inbox.change_keys(events, lambda name, keys: keys_without(matcher, name, keys, resources))
 
 
 def _batches(events: Sequence[Event]) -> Iterator[list[Event]]:

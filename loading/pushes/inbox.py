@@ -288,6 +288,20 @@ class Inbox:
             " GROUP BY 1, 2, 3 HAVING sum(changed) > 0 ORDER BY 1, 2, 3"
         ).fetchall()
 
+    def change_keys(
+        self, events: Iterable[Event], changed: Callable[[str, Sequence[Any]], Sequence[Any]]
+    ) -> None:
+        """Store other keys of events where `changed` has others for a resource and its keys; the file keeps
+        no copy of the old ones."""
+        with self._connection as transaction:
+            for event in events:
+                keys = list(changed(event.resource, event.keys))
+                if keys != list(event.keys):
+                    transaction.execute(
+                        "UPDATE event SET keys = ? WHERE seq = ?", (json.dumps(keys), event.seq)
+                    )
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def _end(self, events: Iterable[Event], state: State, problem: str) -> None:
         with self._connection as transaction:
             transaction.executemany(

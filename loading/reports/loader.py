@@ -18,6 +18,7 @@ from campus.reports.fields import lost
 from campus.reports.parameters import ReportRequest
 from campus.reports.records import read_records
 from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
+from loading.forgotten import rewrite_of
 from loading.reports.tables import Result, known_columns, name_columns, records_spec, table_of
 from loading.runtime import Cause, Runtime
 from loading.spools import open_target
@@ -118,7 +119,7 @@ class ReportLoader:
         )
         if loaded.outcome is None or not described:
             return [loaded]
-        with open_target(self._runtime, REPORT_FIELDS) as target:
+        with open_target(self._runtime, REPORT_FIELDS, result.school_id) as target:
             for batch in described:
                 target.write(_placed(batch, result.table_name, self._columns_of(result)))
             reading = reading_of(self._cause, result.slice, target.spool, of_fields)
@@ -147,7 +148,8 @@ class _Records:
         self._params = pa.scalar(result.combination)
         self._evolved = evolve(runtime.lake, table_of(result, contract, columns))
         self.table = self._evolved.table
-        self.spool = Spool(self.table, runtime.scratch, synced_at=cause.started_at)
+        rewrite = rewrite_of(runtime, self.table, result.school_id)
+        self.spool = Spool(self.table, runtime.scratch, synced_at=cause.started_at, rewrite=rewrite)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows in the platform's order."""

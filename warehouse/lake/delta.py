@@ -97,6 +97,13 @@ class Lake:
         weakref.finalize(lent, self._take_back, table, kept, kept.version(), commit)
         return lent
 
+    def reopened(self, table: Stored) -> DeltaTable:
+        """The table as of now, opened anew, for the caller alone: one that was open before goes on asking
+        for commits that were deleted since."""
+        self._returned.pop(table.folder, None)
+        self._tips.pop(table.folder, None)
+        return DeltaTable(self.uri(table), storage_options=self.storage_options)
+
     def _opened_anew(self, table: Stored) -> tuple[DeltaTable, Mark | None]:
         opened = DeltaTable(self.uri(table), storage_options=self.storage_options)
         return opened, self._commit(table, opened.version())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -37,7 +38,8 @@ class Spool:
 
     With `synced_at` the file is such as the lake's own, its rows stamped with that time, so that a slice that
     holds nothing yet can take it as it is (`Reading.distinct`); without it, the content has a name.
-    `group_bytes` are held in memory; the more are open together, the fewer each should hold.
+    `group_bytes` are held in memory; the more are open together, the fewer each should hold. `rewrite` takes
+    out of each batch what must not be stored.
     """
 
     def __init__(
@@ -47,8 +49,9 @@ class Spool:
         *,
         synced_at: datetime | None = None,
         group_bytes: int = GROUP_BYTES,
+        rewrite: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
     ) -> None:
-        self._table = table
+        self._table, self._rewrite = table, rewrite
         self._synced_at = synced_at
         directory.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(suffix=".parquet", dir=directory)
@@ -69,6 +72,8 @@ class Spool:
 
         Raises ValueError where a key is null: such a row belongs in quarantine, never here."""
         batch = batch.cast(self._table.spool_schema)
+        if self._rewrite is not None:
+            batch = self._rewrite(batch)
         for name in self._table.primary_key:
             if name not in self._table.nullable_key and batch.column(name).null_count:
                 raise ValueError(f"{self._table.name}: a row without its key {name} came to the spool")

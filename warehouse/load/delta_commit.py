@@ -172,7 +172,7 @@ def _write(lake: Lake, table: Stored, slice: Slice, rows: Iterable[pa.RecordBatc
 
 
 def _new_path(slice: Slice) -> str:
-    return f"{slice.folder}/part-{uuid.uuid4()}.parquet"
+    return "/".join(filter(None, (slice.folder, f"part-{uuid.uuid4()}.parquet")))
 
 
 def _added(store: pa_fs.PyFileSystem, slice: Slice, path: str, count: int) -> Action:

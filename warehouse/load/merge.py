@@ -227,9 +227,13 @@ def _fates(table: Table, reading: Reading, best: Callable[[str], str], mates: st
     differs = "\nOR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in columns)
     matched = " AND ".join(_matched(table, key) for key in table.primary_key)
     spared = [f"({keys}) IN (FROM spared_keys)"]
-    for number, keep in enumerate(reading.keep):
-        spared.append(f"{quoted(keep.column)} IN (FROM spared_values_{number})")
     asked = f"{quoted(reading.since.column)} >= $first" if reading.since else "true"
+    for number, keep in enumerate(reading.keep):
+        is_kept = f"coalesce({quoted(keep.column)} IN (FROM spared_values_{number}), false)"
+        if keep.failed:
+            spared.append(is_kept)
+        else:
+            asked += f" AND NOT {is_kept}"
     if reading.asked:
         asked += f" AND {quoted(reading.asked.column)} IN (FROM asked_values)"
     moving = ", ".join(f"'{fate}'" for fate in MOVING)

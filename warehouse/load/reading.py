@@ -28,10 +28,12 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Previous rows to carry over untouched, because their part of the read failed: `column` in `values`."""
+    """Previous rows to carry over untouched: `column` in `values`. `failed`: their part of the read failed;
+    else nobody asked for them, and the reading misses nothing."""
 
     column: str
     values: tuple[int | str, ...]
+    failed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,5 +122,5 @@ class Reading:
     @property
     def whole(self) -> bool:
         """Whether it says of all of the slice how it is now."""
-        in_part = self.keep or self.since or self.asked or self.incremental
+        in_part = any(each.failed for each in self.keep) or self.since or self.asked or self.incremental
         return self.complete and not in_part

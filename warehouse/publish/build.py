@@ -16,7 +16,7 @@ from warehouse.publish.dbt_project import PROJECT, Build, compiled, fingerprint
 from warehouse.publish.dictionary import record_dictionary
 from warehouse.publish.frozen import FrozenBuild
 from warehouse.publish.model_runner import Built, Checked, run
-from warehouse.publish.publish import made_by, record_checks
+from warehouse.publish.publish import ANEW, made_by, record_checks
 from warehouse.publish.thresholds import read_own, version, with_own
 from warehouse.published.shards import Published, manifest
 
@@ -66,7 +66,10 @@ def models_version(home: Path) -> str:
 
 def carried_by(published: Path, version: str) -> Path | None:
     """The published file to go on from; None: a build begins with nothing. That is so where other code made
-    the file, and where more than half of it is room that tables which were replaced have left."""
+    the file, where somebody was forgotten since, and where more than half of it is room that tables which
+    were replaced have left."""
+    if published.with_name(ANEW).exists():
+        return None
     return published if made_by(published) == version and not is_loose(published) else None
 
 

@@ -23,6 +23,9 @@ from warehouse.load.load_log import now
 from warehouse.published.manifest import NAME
 
 FILE = "campus.duckdb"
+#: In a home: the next build goes on from nothing, since rooms of the published file may hold what was
+#: forgotten.
+ANEW = "build_anew"
 
 CHECK_RESULTS = Log(
     name="check_results",
@@ -87,7 +90,9 @@ def publish(path: Path, home: Path, keep: int = 3, *, models_version: str | None
     name = published_at.strftime(NAME)
     sealed(path, name, published_at, models_version)
     make_read_only(path)
-    return put_generation(path, home, name, keep)
+    generation = put_generation(path, home, name, keep)
+    (home / ANEW).unlink(missing_ok=True)
+    return generation
 
 
 def put_generation(path: Path, folder: Path, name: str, keep: int) -> Generation:

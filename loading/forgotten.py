@@ -1,0 +1,72 @@
+"""Who was forgotten stays out: rows, and what is said of rows, on their way from the platform to the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from loading.runtime import Runtime
+from warehouse.forgetting.forgotten import Matcher, matcher_of
+from warehouse.forgetting.retention import without_expired
+from warehouse.forgetting.scrub import rewriter
+from warehouse.forgetting.surgery import key_without, raw_without
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import Slice, Table
+from warehouse.load.load_log import now
+from warehouse.load.reading import BadRow, Reading
+
+Rewrite = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+def rewrite_of(runtime: Runtime, table: Table, school_id: int) -> Rewrite | None:
+    """What a school's rows of a table pass before they are spooled; None: nothing is to be taken out.
+
+    Both steps keep every row, so that a slice still balances with the platform's counts."""
+    steps: list[Rewrite] = []
+    matcher = matcher_of(runtime.lake, school_id)
+    if matcher is not None:
+        steps.append(rewriter(table, matcher))
+    if runtime.keep_personal is not None:
+        expired = without_expired(table, runtime.keep_personal, now())
+        steps += [expired] if expired else []
+    if not steps:
+        return None
+
+    def rewrite(batch: pa.RecordBatch) -> pa.RecordBatch:
+        for step in steps:
+            batch = step(batch)
+        return batch
+
+    return rewrite
+
+
+def without_forgotten(lake: Lake, table: Table, slice: Slice, reading: Reading) -> Reading:
+    """A reading whose quarantine, samples and words say nothing of the forgotten."""
+    matcher = matcher_of(lake, slice.school_id)
+    if matcher is None:
+        return reading
+    return replace(
+        reading,
+        quarantined=tuple(_bad(matcher, table, bad) for bad in reading.quarantined),
+        drift=tuple(
+            replace(each, value=each.value and matcher.cleaned_words(each.value)) for each in reading.drift
+        ),
+        failures=tuple(map(matcher.cleaned_words, reading.failures)),
+    )
+
+
+def forgotten_ids(lake: Lake, school_id: int) -> frozenset[int]:
+    """The ids that stand for the forgotten of a school. The platform does not know them."""
+    matcher = matcher_of(lake, school_id)
+    return frozenset() if matcher is None else matcher.substitutes
+
+
+def _bad(matcher: Matcher, table: Table, bad: BadRow) -> BadRow:
+    return replace(
+        bad,
+        key=None if bad.key is None else tuple(key_without(matcher, table, bad.key)),
+        raw=raw_without(matcher, table.name, bad.raw),
+        reason=matcher.cleaned_words(bad.reason),
+    )

@@ -1,0 +1,1 @@
+"""Persons and schools that the warehouse must hold nothing about any more."""

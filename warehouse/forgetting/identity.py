@@ -1,0 +1,333 @@
+"""Who a person is: all ids, numbers, names and addresses that the lake has for one person."""
+
+from __future__ import annotations
+
+import html
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warehouse.forgetting.columns import FREE_TEXT, NUMBER, SUBJECTS, V1, V3
+from warehouse.forgetting.forgotten import (
+    NAME_MARK,
+    SHORTEST_TOKEN,
+    TOKEN,
+    TOKENS,
+    folded_token,
+    is_bounded,
+)
+from warehouse.forgetting.forgotten import NUMBER as NUMBER_MARK
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import SCHOOL_ID, Slice, Table
+
+STUDENT, TEACHER, GUARDIAN = "student", "teacher", "guardian"
+#: Roles of v1's users.
+ROLES = {1: STUDENT, 2: TEACHER, 8: GUARDIAN}
+#: Columns that tell persons apart, of the tables of people.
+_ADDRESSES = ("phone", "email", "outer_id", "card_id", "pupil_id", "avatar_url")
+_NAMES = ("name", "pinyin")
+_OF_V3 = ("students", "teachers", "reflections")
+_OF_V1 = ("v1_users", "v1_class_students", "cards")
+_NESTED = {
+    V3: (
+        ("admin_classes", "students"),
+        ("admin_classes", "teachers"),
+        ("classes", "students"),
+        ("classes", "teachers"),
+    ),
+    V1: (
+        ("v1_admin_classes", "students"),
+        ("v1_admin_classes", "teachers"),
+        ("v1_admin_classes", "director"),
+        ("v1_classes", "teachers"),
+    ),
+}
+#: Letters of a name at least, by which it is recognised inside a text.
+SHORTEST_NAME = 2
+
+
+class Person(msgspec.Struct, frozen=True):
+    """A person of a school, in plain words.
+
+    Attributes:
+        v3, v1: ids in either interface.
+        numbers: of the student or teacher, as the column usin has them.
+        tokens: addresses and numbers that are recognised wherever they stand in the school's rows.
+        names: names that are recognised so.
+        elsewhere: those of tokens and names that other schools of the lake have for somebody or something
+        else. shared: how many names and addresses others of the school have too. They are removed only where
+        a row says that it is about this person.
+    """
+
+    school_id: int
+    kind: str
+    v3: frozenset[int] = frozenset()
+    v1: frozenset[int] = frozenset()
+    numbers: frozenset[str] = frozenset()
+    tokens: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    elsewhere: frozenset[str] = frozenset()
+    shared: int = 0
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """The ids of either interface."""
+        return self.v3 | self.v1
+
+    @property
+    def marks(self) -> list[tuple[str, str]]:
+        """What the list of the forgotten hashes: pairs of a kind and a value, the ids first."""
+        return [
+            *((V3, str(one)) for one in sorted(self.v3)),
+            *((V1, str(one)) for one in sorted(self.v1)),
+            *((NUMBER_MARK, one) for one in sorted(self.numbers)),
+            *((TOKEN, folded_token(one)) for one in sorted(self.tokens)),
+            *((NAME_MARK, one) for one in sorted(self.names)),
+        ]
+
+    def joined(self, other: Person) -> Person:
+        """The same person as seen at two times."""
+        return Person(
+            self.school_id,
+            self.kind,
+            self.v3 | other.v3,
+            self.v1 | other.v1,
+            self.numbers | other.numbers,
+            self.tokens | other.tokens,
+            self.names | other.names,
+            self.elsewhere | other.elsewhere,
+            max(self.shared, other.shared),
+        )
+
+
+@dataclass
+class Known:
+    """What the tables say of somebody, by one id of one interface. `kind`: empty: no table says it; `ward`:
+    of a guardian the student's id."""
+
+    generation: str
+    id: int
+    kind: str = ""
+    numbers: set[str] = field(default_factory=set)
+    addresses: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    ward: int | None = None
+
+
+class People:
+    """All persons that the lake knows of a school, tombstones too. tables: those of the platform's rows, by
+    name."""
+
+    def __init__(self, lake: Lake, school_id: int, tables: Mapping[str, Table]) -> None:
+        self._lake, self.school_id, self._tables = lake, school_id, tables
+        self.known: dict[tuple[str, int], Known] = {}
+        for generation, names in ((V3, _OF_V3), (V1, _OF_V1)):
+            for name in names:
+                for row in self._rows(name):
+                    self._note(generation, name, row)
+            for name, column in _NESTED[generation]:
+                for row in self._rows(name, [column]):
+                    for person in row[column] if isinstance(row[column], list) else [row[column]]:
+                        self._note(generation, f"{name}.{column}", person or {})
+
+    def find(self, kind: str, id: int) -> Person | None:
+        """The person of a kind who has an id: that of v3, or of v1 where v3 does not know it. None: nothing
+        in the lake is about this id."""
+        own = self.known.get((V3, id))
+        if own is not None and own.kind in (kind, ""):
+            return self._person(kind, {id}, self._in_v1(own, kind))
+        of_v1 = self.known.get((V1, id))
+        if of_v1 is not None and of_v1.kind in (kind, ""):
+            return self._person(kind, {id} if own is None else set(), {id})
+        if own is None and of_v1 is None and kind == STUDENT and self._is_named(id):
+            return self._person(kind, {id}, {id})
+        return None
+
+    def guardians_of(self, person: Person) -> list[Person]:
+        """The accounts of guardians that belong to a student: they have no other one."""
+        found = [
+            each
+            for (generation, _), each in self.known.items()
+            if generation == V1 and each.kind == GUARDIAN and each.ward in person.v1
+        ]
+        return [
+            self._person(GUARDIAN, {each.id} if (V3, each.id) in self.known else set(), {each.id})
+            for each in found
+        ]
+
+    def _in_v1(self, own: Known, kind: str) -> set[int]:
+        """The ids of v1 that the models pair with a person of v3: the same id unless the numbers differ,
+        else the only account with the same number."""
+        same = self.known.get((V1, own.id))
+        if same is not None and (not same.numbers or not own.numbers or same.numbers & own.numbers):
+            return {own.id}
+        others = {
+            each.id
+            for (generation, _), each in self.known.items()
+            if generation == V1 and each.numbers & own.numbers and each.kind in (kind, "")
+        }
+        if len(others) == 1:
+            return others
+        return {own.id}
+
+    def _person(self, kind: str, v3: set[int], v1: set[int]) -> Person:
+        seen = [
+            self.known[key]
+            for key in [*((V3, one) for one in v3), *((V1, one) for one in v1)]
+            if key in self.known
+        ]
+        numbers = {one for each in seen for one in each.numbers}
+        others = [each for each in self.known.values() if each not in seen]
+        taken = {folded_token(one) for each in others for one in (*each.addresses, *each.numbers)}
+        addresses = {one for each in seen for one in (*each.addresses, *each.numbers)}
+        tokens = {one for one in addresses if len(one) >= SHORTEST_TOKEN and folded_token(one) not in taken}
+        names = {one for each in seen for one in each.names}
+        clear = self._unmistakable(names, others)
+        # What no word can be cut out of a text as is looked for as a name is.
+        spaced = {one for one in tokens if not TOKENS.fullmatch(one)}
+        return Person(
+            self.school_id,
+            kind,
+            frozenset(v3),
+            frozenset(v1),
+            frozenset(numbers),
+            frozenset(tokens),
+            frozenset(clear | spaced),
+            self._elsewhere(tokens | clear | spaced),
+            len(names - clear) + len(addresses - tokens),
+        )
+
+    def _unmistakable(self, names: set[str], others: Sequence[Known]) -> set[str]:
+        """The names that stand for nobody and nothing else in the school."""
+        found = {one for one in names if len(one) >= SHORTEST_NAME}
+        if not found:
+            return found
+        elsewhere = {name for each in others for name in each.names} | self._words()
+        return {name for name in found if not any(_contains(text, name) for text in elsewhere)}
+
+    def _words(self, *, of_others: bool = False) -> set[str]:
+        """What classes, courses, terms and so on are called, here or in other schools."""
+        words: set[str] = set()
+        for table in self._tables.values():
+            columns = [
+                column.name
+                for column in table.columns
+                if pa.types.is_string(column.type) and not column.personal and column.name not in FREE_TEXT
+            ]
+            if columns and self._lake.holds(table):
+                rows = self._scan_others(table, columns) if of_others else self._scan(table, columns)
+                for column in columns:
+                    words.update(text for text in pc.unique(rows[column]).to_pylist() if text)
+        return words
+
+    def _elsewhere(self, texts: set[str]) -> frozenset[str]:
+        """Those of some names and numbers that other schools have too: theirs stay."""
+        others: set[str] = self._words(of_others=True)
+        for name in (*_OF_V3, *_OF_V1):
+            table = self._tables[name]
+            columns = [c.name for c in table.columns if c.name in (NUMBER, *_NAMES, *_ADDRESSES)]
+            if self._lake.holds(table):
+                rows = self._scan_others(table, columns)
+                for column in columns:
+                    others.update(
+                        _clean(one) for one in pc.unique(rows[column]).to_pylist() if one not in (None, "")
+                    )
+        return frozenset(text for text in texts if any(_contains(other, text) for other in others))
+
+    def _is_named(self, id: int) -> bool:
+        """Whether any row is about an id that no table of people has, such as that of a student who left
+        long ago."""
+        for name, columns in SUBJECTS.items():
+            table = self._tables[name]
+            for column in columns:
+                if self._lake.holds(table) and self._scan(table, [column], pc.field(column) == id).num_rows:
+                    return True
+        return False
+
+    def _note(self, generation: str, table: str, row: Mapping[str, Any]) -> None:
+        inside = row.get("reflection") or {}
+        own = ("student_id", "rid") if table in ("v1_class_students", "cards") else ("rid",)
+        ids = [*(row.get(name) for name in own if table != "v1_users"), inside.get("id"), row.get("id")]
+        id = next((one for one in ids if one is not None), None)
+        if id is None:
+            return
+        known = self.known.setdefault((generation, id), Known(generation, id))
+        known.kind = known.kind or _kind(table, row)
+        if table == "v1_users":
+            known.ward = row.get("student_id")
+        for part in (row, inside):
+            known.numbers.update(_clean(part[name]) for name in (NUMBER,) if part.get(name))
+            known.names.update(_clean(part[name]) for name in _NAMES if part.get(name))
+            known.addresses.update(
+                _clean(part[name]) for name in _ADDRESSES if part.get(name) not in (None, "")
+            )
+
+    def _rows(self, name: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        table = self._tables[name]
+        if not self._lake.holds(table):
+            return
+        wanted = columns or [
+            column.name
+            for column in table.columns
+            if column.name in ("id", "rid", "student_id", "role", NUMBER, *_NAMES, *_ADDRESSES)
+        ]
+        yield from self._scan(table, list(wanted)).to_pylist()
+
+    def _scan_others(self, table: Table, columns: Sequence[str]) -> pa.Table:
+        is_other = pc.field(SCHOOL_ID.name) != self.school_id
+        return self._lake.scan(table, self._lake.open(table), columns, is_other)
+
+    def _scan(self, table: Table, columns: Sequence[str], where: pc.Expression | None = None) -> pa.Table:
+        return self._lake.scan(
+            table, self._lake.open(table), columns, where, Slice.of(_school_id=self.school_id)
+        )
+
+
+def choices_of(lake: Lake, table: Table, school_id: int) -> dict[str, tuple[str, ...]]:
+    """The custom fields of a school that are a choice, with their values: what a class or a diet is called
+    tells nobody who it is, and totals go by it. table: that of user_fields."""
+    if not lake.holds(table):
+        return {}
+    rows = lake.scan(table, lake.open(table), ["name", "options"], None, Slice.of(_school_id=school_id))
+    return {row["name"]: tuple(row["options"]) for row in rows.to_pylist() if row["options"]}
+
+
+def _kind(table: str, row: Mapping[str, Any]) -> str:
+    """Of which kind a person in a table is; empty: the table does not say."""
+    if table in ("students", "v1_class_students", "cards") or table.endswith(".students"):
+        return STUDENT
+    if table == "teachers" or table.endswith((".teachers", ".director")):
+        return TEACHER
+    role = row.get("role")
+    if isinstance(role, int):
+        return ROLES.get(role, TEACHER)
+    return {"student": STUDENT, "guardian": GUARDIAN}.get(str(role), TEACHER if role else "")
+
+
+def _contains(text: str, name: str) -> bool:
+    at = text.find(name)
+    while at >= 0:
+        if is_bounded(text, at, at + len(name)):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _clean(value: Any) -> str:
+    return unicodedata.normalize("NFC", str(value).strip())
+
+
+def variants(texts: Iterable[str]) -> set[str]:
+    """Texts as they stand in files: as they are, and as JSON (once or twice), XML and HTML escape them."""
+    found: set[str] = set()
+    for text in texts:
+        once = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+        twice = {json.dumps(each)[1:-1] for each in once}
+        found |= once | twice | {html.escape(text), html.escape(text, quote=False)}
+    return found

@@ -1,0 +1,356 @@
+"""Rows without what they say of forgotten persons. Pure: the same for rows on their way in and for those
+that are held.
+
+Every row stays, with a random id in the place of the person's, so that no total changes and a slice still
+balances with the platform's own counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warehouse.forgetting.columns import (
+    MENTION_NAMES,
+    MENTIONS,
+    NUMBER,
+    OF_PERSONS,
+    OWN_IDS,
+    PEOPLE_NAMES,
+    SUBJECT_NAMES,
+    SUBJECTS,
+    generation_of,
+    is_defined,
+)
+from warehouse.forgetting.forgotten import LONG_ID, Matcher
+from warehouse.forgetting.forgotten import NUMBER as NUMBER_MARK
+from warehouse.identifiers import folded
+from warehouse.lake.tables import EXTRA, Table
+
+#: Of a person inside another row, the text that stays: totals go by it.
+KEPT_INSIDE = frozenset(("gender",))
+_INT64 = 2**63
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How rows of one table are scrubbed. `subjects`, `own` and `mentions`: columns with ids of persons;
+    `numbers`: with numbers of students and staff; `personal`: what rows about a person lose; `keys`: columns
+    that are never null; `ours`: the warehouse's own columns, which nobody's data are in. `generation`: of
+    the ids; `defined`: the platform defines the columns, so that any text of a person's row may be
+    personal."""
+
+    generation: str
+    subjects: tuple[str, ...]
+    own: tuple[str, ...]
+    mentions: tuple[str, ...]
+    numbers: tuple[str, ...]
+    personal: frozenset[str]
+    keys: frozenset[str]
+    choices: frozenset[str] = frozenset()
+    defined: bool = False
+
+
+def rules_of(table: Table, schema: pa.Schema) -> Rules:
+    """The rules of a table, whose rows have `schema`. A column of v1_users that is not in the contract is a
+    custom field."""
+    names = [name for name in schema.names if not name.startswith("_") or name == EXTRA]
+    keys = frozenset(table.primary_key)
+    known = {column.name: column for column in table.columns}
+    if is_defined(table.name):
+        whole = {name: folded(name) for name in names}
+        is_of_people = folded(table.name.partition(".")[2]) in PEOPLE_NAMES
+        return Rules(
+            generation_of(table.name),
+            tuple(n for n in names if whole[n] in SUBJECT_NAMES or (is_of_people and whole[n] == "id")),
+            (),
+            tuple(n for n in names if whole[n] in MENTION_NAMES),
+            (),
+            frozenset(n for n in names if known.get(n) is not None and known[n].personal) | {EXTRA},
+            keys,
+            defined=True,
+        )
+    custom = frozenset(set(names) - known.keys() - {EXTRA}) if table.name == "v1_users" else frozenset()
+    personal = {column.name for column in table.columns if column.personal} | custom | {EXTRA}
+    mentions = MENTIONS.get(table.name, ())
+    return Rules(
+        generation_of(table.name),
+        SUBJECTS.get(table.name, ()),
+        OWN_IDS.get(table.name, ()),
+        mentions,
+        (NUMBER,) if NUMBER in known and table.name in SUBJECTS else (),
+        frozenset(personal.difference(mentions)),
+        keys,
+        choices=custom
+        | {column.name for column in table.columns if table.name == "v1_users" and column.personal},
+    )
+
+
+def scrubbed(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> tuple[pa.RecordBatch, int]:
+    """A batch without the forgotten, and how many of its rows are others than before."""
+    who = _subjects(batch, rules, matcher)
+    columns: list[Any] = []
+    touched: set[int] = set()
+    for position, field in enumerate(batch.schema):
+        column = batch.column(position)
+        if field.name.startswith("_") and field.name != EXTRA:
+            columns.append(column)
+            continue
+        news = _changes(column, field, who, rules, matcher)
+        if news:
+            values = column.to_pylist()
+            for row, value in news.items():
+                values[row] = value
+            column = pa.array(values, field.type)
+            touched.update(news)
+        columns.append(column)
+    if not touched:
+        return batch, 0
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema), len(touched)
+
+
+def _subjects(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> dict[int, int]:
+    """By row that is about a forgotten person the person's substitute."""
+    who: dict[int, int] = {}
+    names = set(batch.schema.names)
+    for name in reversed(rules.subjects):
+        if name in names:
+            find = _finder(matcher, rules.generation)
+            who |= _where(batch.column(batch.schema.names.index(name)), find)
+    for name in rules.numbers:
+        if name in names:
+            found = _where(
+                batch.column(batch.schema.names.index(name)),
+                lambda text: matcher.find(NUMBER_MARK, str(text).strip()),
+            )
+            # A number that another student has by now is that student's, whom the row names by an id.
+            nobody = _without_ids(batch, rules)
+            who |= {row: one for row, one in found.items() if row not in who and row in nobody}
+    if rules.defined:
+        for position, field in enumerate(batch.schema):
+            if _is_text(field.type) or pa.types.is_integer(field.type):
+                for row, one in _where(batch.column(position), _identifier(field, matcher)).items():
+                    # A teacher who is named in a student's row is mentioned there.
+                    if one not in matcher.teachers:
+                        who.setdefault(row, one)
+    return who
+
+
+def _changes(
+    column: pa.Array[Any], field: pa.Field[Any], who: dict[int, int], rules: Rules, matcher: Matcher
+) -> dict[int, Any]:
+    """By row the new value of a column, where it is another."""
+    name, kind = field.name, field.type
+    is_key = name in rules.keys
+    news: dict[int, Any] = {}
+    if pa.types.is_integer(kind):
+        if name in rules.subjects or name in rules.mentions:
+            news |= _where(column, _finder(matcher, rules.generation))
+        for row, one in who.items():
+            news |= _of_own_id(column, row, one, name, rules, matcher)
+    elif _is_text(kind):
+        news |= _new_texts(column, name, rules, matcher, is_key=is_key)
+    elif pa.types.is_nested(kind) and not pa.types.is_map(kind):
+        news |= _new_objects(column, name, rules, matcher)
+    drops = name in rules.personal or (rules.defined and (_is_text(kind) or pa.types.is_nested(kind)))
+    if drops and name not in rules.subjects and name not in rules.mentions:
+        for row, one in who.items():
+            if not column[row].is_valid or _is_choice(column[row].as_py(), name, rules, matcher):
+                continue
+            if (pa.types.is_nested(kind) and not is_key) or not is_key:
+                news[row] = None
+            elif row in news or (_is_text(kind) and not rules.defined):
+                news[row] = str(one) if _is_text(kind) else one
+    return {row: value for row, value in news.items() if column[row].as_py() != value}
+
+
+def _of_own_id(
+    column: pa.Array[Any], row: int, one: int, name: str, rules: Rules, matcher: Matcher
+) -> dict[int, Any]:
+    """The new value of a number in a row about a person, where it is an id of that person."""
+    value = column[row].as_py()
+    if name in rules.subjects:
+        # The platform sent the number of the person, and no id.
+        return {row: one}
+    if value is None or name in rules.mentions or not (name in rules.own or rules.defined):
+        return {}
+    same = matcher.find(rules.generation, str(value)) is not None and (
+        not rules.defined or _is_of_id(name, value)
+    )
+    if rules.defined and not same:
+        return {row: None} if name not in rules.keys and matcher.identifies(str(value)) is not None else {}
+    return {row: one if same else None}
+
+
+def _is_of_id(name: str, value: int) -> bool:
+    """Whether a number in a person's row may be an id, and is no score that happens to be the same number."""
+    return folded(name).endswith("id") or len(str(value)) >= LONG_ID
+
+
+def _new_texts(
+    column: pa.Array[Any], name: str, rules: Rules, matcher: Matcher, *, is_key: bool
+) -> dict[int, Any]:
+    news: dict[Any, Any] = {}
+    for text in pc.unique(column).to_pylist():
+        if text is None:
+            continue
+        if name in rules.subjects or name in rules.mentions:
+            one = matcher.find(rules.generation, text.strip())
+            new = text if one is None else str(one)
+        elif name == EXTRA:
+            new = cleaned_json(text, matcher, rules.generation)
+        else:
+            new = matcher.cleaned(text)
+        if new is None and is_key:
+            new = str(matcher.identifies(text))
+        if new != text:
+            news[text] = new
+    if not news:
+        return {}
+    return {row: news[text] for row, text in enumerate(column.to_pylist()) if text in news}
+
+
+def _new_objects(column: pa.Array[Any], name: str, rules: Rules, matcher: Matcher) -> dict[int, Any]:
+    is_of_persons = name in rules.mentions or (rules.defined and folded(name) in MENTION_NAMES)
+    news = {}
+    for row, value in enumerate(column.to_pylist()):
+        if value is not None:
+            new = without(value, matcher, rules.generation, named=is_of_persons)
+            if new != value:
+                news[row] = new
+    return news
+
+
+def without(value: Any, matcher: Matcher, generation: str, *, named: bool = False) -> Any:
+    """A JSON value, or a nested one of Arrow, without the forgotten. named: its numbers are ids of
+    persons."""
+    if isinstance(value, dict):
+        one = _person_in(value, matcher, generation)
+        if one is not None:
+            return _anonymous(value, one, matcher, generation)
+        return {
+            key: without(part, matcher, generation, named=_names_person(key)) for key, part in value.items()
+        }
+    if isinstance(value, list):
+        return [without(part, matcher, generation, named=named) for part in value]
+    if isinstance(value, str):
+        if named and (one := matcher.find(generation, value.strip())) is not None:
+            return str(one)
+        return matcher.cleaned(value)
+    if named and isinstance(value, int) and not isinstance(value, bool):
+        one = matcher.find(generation, str(value))
+        return value if one is None else one
+    return value
+
+
+def cleaned_json(text: str, matcher: Matcher, generation: str) -> str | None:
+    """A text that may be JSON, without the forgotten; None: nothing is left. The same where it says nothing
+    of them."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return matcher.cleaned(text)
+    if not isinstance(value, dict | list):
+        return matcher.cleaned(text)
+    new = without(value, matcher, generation)
+    return text if new == value else json.dumps(new, ensure_ascii=False, separators=(",", ":"))
+
+
+def _person_in(value: dict[str, Any], matcher: Matcher, generation: str) -> int | None:
+    """The substitute of the person whom an object is; None: it is nobody, or nobody who was forgotten."""
+    inside = value.get("reflection")
+    is_person = any(name in value for name in OF_PERSONS)
+    ids = [part for key, part in value.items() if folded(key) in SUBJECT_NAMES]
+    ids += [value.get("id")] if is_person else []
+    ids += [inside.get("id"), inside.get("rid")] if isinstance(inside, dict) else []
+    for part in ids:
+        if isinstance(part, int | str) and not isinstance(part, bool):
+            one = matcher.find(generation, str(part).strip())
+            if one is not None:
+                return one
+    for key in (NUMBER, "phone", "email"):
+        part = value.get(key)
+        if isinstance(part, str) and not any(isinstance(each, int | str) for each in ids):
+            one = matcher.find(NUMBER_MARK, part.strip()) if key == NUMBER else matcher.identifies(part)
+            if one is not None:
+                return one
+    return None
+
+
+def _anonymous(value: dict[str, Any], one: int, matcher: Matcher, generation: str) -> dict[str, Any]:
+    new: dict[str, Any] = {}
+    for key, part in value.items():
+        if isinstance(part, dict):
+            new[key] = _anonymous(part, one, matcher, generation)
+        elif key in ("id", "rid") or folded(key) in SUBJECT_NAMES:
+            same = part is not None and matcher.find(generation, str(part).strip()) is not None
+            new[key] = (one if isinstance(part, int) else str(one)) if same or key == "id" else None
+        elif isinstance(part, str | list) and key not in KEPT_INSIDE:
+            new[key] = None
+        else:
+            new[key] = part
+    return new
+
+
+def _names_person(key: str) -> bool:
+    return folded(key) in SUBJECT_NAMES or folded(key) in MENTION_NAMES
+
+
+def _is_choice(value: Any, name: str, rules: Rules, matcher: Matcher) -> bool:
+    """Whether a custom field has one of the few values of a choice, by which totals go."""
+    return name in rules.choices and value in matcher.choices.get(name, ())
+
+
+def _without_ids(batch: pa.RecordBatch, rules: Rules) -> set[int]:
+    """The rows that do not say by an id whom they are about."""
+    names = [name for name in rules.subjects if name in batch.schema.names]
+    columns = [batch.column(batch.schema.names.index(name)).to_pylist() for name in names]
+    return {row for row in range(batch.num_rows) if all(column[row] is None for column in columns)}
+
+
+def _finder(matcher: Matcher, generation: str) -> Callable[[Any], int | None]:
+    return lambda value: matcher.find(generation, str(value).strip())
+
+
+def _identifier(field: pa.Field[Any], matcher: Matcher) -> Callable[[Any], int | None]:
+    return lambda value: matcher.identifies(value if isinstance(value, str) else str(value))
+
+
+def _where(column: pa.Array[Any], find: Callable[[Any], int | None]) -> dict[int, int]:
+    """By row what `find` has for its value. Each value is looked up once."""
+    if pa.types.is_nested(column.type):
+        return {}
+    found = {
+        value: one
+        for value in pc.unique(column).to_pylist()
+        if value is not None and (one := find(value)) is not None
+    }
+    if not found:
+        return {}
+    return {row: found[value] for row, value in enumerate(column.to_pylist()) if value in found}
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def rewriter(table: Table, matcher: Matcher) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """What scrubs batches of a table on their way in."""
+    rules = rules_of(table, table.spool_schema)
+    return lambda batch: scrubbed(batch, rules, matcher)[0]
+
+
+def rewritten(batches: Iterable[pa.RecordBatch], rules: Rules, matcher: Matcher) -> Iterable[pa.RecordBatch]:
+    """Batches as they shall be."""
+    for batch in batches:
+        yield scrubbed(batch, rules, matcher)[0]
+
+
+def count_rows(batches: Iterable[pa.RecordBatch], rules: Rules, matcher: Matcher) -> int:
+    """How many rows would be others."""
+    return sum(scrubbed(batch, rules, matcher)[1] for batch in batches)

@@ -1,0 +1,455 @@
+"""The proof: every file below a folder is opened, unpacked and searched for what a person is known by.
+
+Parquet, DuckDB and SQLite are read table by table, workbooks and other archives member by member, all else as
+text. The bytes of every file are searched besides, so that freed pages and statistics count too. A finding
+names the place and the kind of what was found, never the value.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sqlite3
+import tarfile
+import zipfile
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from warehouse.forgetting.columns import (
+    MENTION_NAMES,
+    MENTIONS,
+    OF_PERSONS,
+    SUBJECT_NAMES,
+    SUBJECTS,
+    V1,
+    generation_of,
+)
+from warehouse.forgetting.forgotten import TOKENS, blanked, folded_token, id_spans, is_bounded
+from warehouse.forgetting.identity import Person, variants
+from warehouse.identifiers import folded, literal, quoted
+from warehouse.lake.tables import SCHOOL_ID
+
+#: Bytes of a name or number at least, by which it is looked for in the bytes of files of other kinds.
+SHORTEST_BYTES = 6
+#: The folder below which a data file's first folder is its table.
+LAKE = "lake"
+#: Bytes that an archive inside an archive may unpack to.
+LARGEST = 1 << 30
+NAME, NUMBER, ID = "a name", "a number or an address", "an id"
+_PARQUET, _ZIP, _GZIP, _ZSTD, _SQLITE, _DUCKDB = (
+    b"PAR1",
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+    b"\x28\xb5\x2f\xfd",
+    b"SQLite format 3\x00",
+    b"DUCK",
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Where something was found: a file below the folder, the table and column or member in it, and its
+    kind."""
+
+    file: str
+    place: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.file}{f', {self.place}' if self.place else ''}: {self.kind}"
+
+
+@dataclass
+class Searched:
+    """What a search came to."""
+
+    files: int = 0
+    tables: int = 0
+    bytes: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """What persons are known by in some place."""
+
+    names: frozenset[str]
+    tokens: frozenset[str]
+    v3: frozenset[int]
+    v1: frozenset[int]
+
+    @classmethod
+    def of(cls, persons: Collection[Person], *, in_school: bool) -> _Marks:
+        """in_school: also what other schools have for others."""
+        left_out = frozenset[str]() if in_school else frozenset(t for each in persons for t in each.elsewhere)
+        return cls(
+            frozenset(name for each in persons for name in each.names) - left_out,
+            frozenset(
+                folded_token(token) for each in persons for token in each.tokens if token not in left_out
+            ),
+            frozenset(id for each in persons for id in each.v3),
+            frozenset(id for each in persons for id in each.v1),
+        )
+
+    @cached_property
+    def ids(self) -> frozenset[int]:
+        """The ids of either interface."""
+        return self.v3 | self.v1
+
+    @cached_property
+    def escaped(self) -> set[str]:
+        """Names as JSON, XML and HTML escape them, where that is another text."""
+        return {each for each in variants(self.names) if "\\" in each or "&" in each} - self.names
+
+    @cached_property
+    def needles(self) -> set[str]:
+        """What a text is likely to have that says anything of them."""
+        return variants(self.names | self.tokens) | {str(id) for id in self.ids}
+
+    def kinds_in(self, text: str) -> set[str]:
+        """What a text says of the persons: kinds of findings."""
+        found = set()
+        if any(_stands(text, name) for name in self.names if name in text):
+            found.add(NAME)
+        if any(each in text for each in self.escaped):
+            found.add(NAME)
+        if self.tokens and any(self.is_token(word[0]) for word in TOKENS.finditer(text)):
+            found.add(NUMBER)
+        if id_spans(text, self.is_id):
+            found.add(ID)
+        return found
+
+    def ids_of(self, column: str, table: str) -> frozenset[int]:
+        """The ids that a column of numbers would have of them: none where it names no person."""
+        if not _may_name_person(column, table):
+            return frozenset()
+        is_v1 = folded(column).startswith("v1_") or (table and generation_of(table) == V1)
+        return self.v1 if is_v1 else self.v3 or self.v1
+
+    def is_token(self, word: str) -> bool:
+        """Whether a word, or a part of it, is a number or an address of theirs."""
+        whole = folded_token(word)
+        return whole in self.tokens or any(part in self.tokens for part in re.split(r"[.@+\-_]+", whole))
+
+    def is_id(self, digits: str) -> bool:
+        """Whether a number is an id of theirs."""
+        return int(digits) in self.ids
+
+
+class Search:
+    """Searches for some persons of a school. What other schools have for others too, such as a number that
+    each school gives, is searched for where a place tells the school."""
+
+    def __init__(self, persons: Iterable[Person]) -> None:
+        persons = list(persons)
+        self._school_id = persons[0].school_id if persons else 0
+        self._everywhere = _Marks.of(persons, in_school=False)
+        self._in_school = _Marks.of(persons, in_school=True)
+        left_out = {text for person in persons for text in person.elsewhere}
+        texts = {text for person in persons for text in (*person.names, *person.tokens)} - left_out
+        self._in_bytes = {
+            text.encode(): NAME if text in self._everywhere.names else NUMBER
+            for text in texts
+            if len(text.encode()) >= SHORTEST_BYTES
+        }
+
+    @property
+    def needles(self) -> set[str]:
+        """What a text is likely to have that says anything of the persons."""
+        return self._everywhere.needles
+
+    def folder(self, root: Path, skip: Collection[Path] = ()) -> Searched:
+        """Search every file below a folder but those in `skip`, which may be folders."""
+        searched = Searched()
+        for path in sorted(root.rglob("*")):
+            if (
+                path.is_symlink()
+                or not path.is_file()
+                or any(each == path or each in path.parents for each in skip)
+            ):
+                continue
+            self.file(path, str(path.relative_to(root)), searched)
+        return searched
+
+    def file(self, path: Path, name: str, searched: Searched) -> None:
+        """Search one file. One that cannot be opened is listed as not read."""
+        searched.files += 1
+        try:
+            searched.bytes += path.stat().st_size
+            found = set(self._in_file(path, searched))
+        except FileNotFoundError:
+            return
+        except (
+            OSError,
+            ValueError,
+            duckdb.Error,
+            sqlite3.Error,
+            pa.ArrowException,
+            zipfile.BadZipFile,
+            EOFError,
+        ) as error:
+            searched.unread.append(f"{name}: {type(error).__name__}")
+            return
+        searched.findings += sorted((Finding(name, place, kind) for place, kind in found), key=str)
+
+    def cleaned(self, text: str) -> str:
+        """A text without what it says of the persons."""
+        marks = self._everywhere
+        spans = id_spans(text, marks.is_id)
+        spans += [word.span() for word in TOKENS.finditer(text) if marks.is_token(word[0])]
+        for name in {*marks.names, *marks.escaped}:
+            at = text.find(name)
+            while at >= 0:
+                if name in marks.escaped or is_bounded(text, at, at + len(name)):
+                    spans.append((at, at + len(name)))
+                at = text.find(name, at + 1)
+        return blanked(text, spans)
+
+    def cleaned_json(self, text: str) -> str:
+        """The same of a text that may be JSON, whose strings alone are changed, so that it can be read
+        again."""
+        try:
+            value = json.loads(text)
+        except ValueError:
+            return self.cleaned(text)
+        new = self._cleaned_value(value)
+        return text if new == value else json.dumps(new)
+
+    def _cleaned_value(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self._cleaned_value(part) for key, part in value.items()}
+        if isinstance(value, list):
+            return [self._cleaned_value(part) for part in value]
+        return self.cleaned(value) if isinstance(value, str) else value
+
+    def _in_file(self, path: Path, searched: Searched) -> Iterator[tuple[str, str]]:
+        with path.open("rb") as file:
+            head = file.read(16)
+        yield from self._in_raw(path)
+        if head.startswith(_SQLITE):
+            yield from self._in_sqlite(path, searched)
+        elif head[8:12] == _DUCKDB:
+            yield from self._in_duckdb(path, searched)
+        elif head.startswith(_PARQUET):
+            yield from self._in_parquet(pq.ParquetFile(path, pre_buffer=False), searched, path=path)
+        else:
+            yield from self._in_content(path.read_bytes(), "", searched)
+
+    def _in_raw(self, path: Path) -> Iterator[tuple[str, str]]:
+        longest = max(map(len, self._in_bytes), default=0)
+        before = b""
+        with path.open("rb") as file:
+            while block := file.read(1 << 22):
+                block = before + block
+                for needle, kind in self._in_bytes.items():
+                    if self._stands_in_bytes(block, needle):
+                        yield "bytes", kind
+                before = block[-longest:]
+
+    def _stands_in_bytes(self, block: bytes, needle: bytes) -> bool:
+        at = block.find(needle)
+        while at >= 0:
+            around = block[max(0, at - 1) : at] + b"|" + block[at + len(needle) : at + len(needle) + 1]
+            if not re.search(rb"[0-9A-Za-z]\||\|[0-9A-Za-z]", around):
+                return True
+            at = block.find(needle, at + 1)
+        return False
+
+    def _in_content(self, content: bytes, place: str, searched: Searched) -> Iterator[tuple[str, str]]:
+        if content.startswith(_PARQUET):
+            yield from self._in_parquet(pq.ParquetFile(io.BytesIO(content)), searched, place)
+        elif content.startswith((_GZIP, _ZSTD)):
+            kind: Literal["gzip", "zstd"] = "gzip" if content.startswith(_GZIP) else "zstd"
+            with pa.input_stream(pa.py_buffer(content), compression=kind) as stream:
+                yield from self._in_content(_inflated(stream), f"{place} {kind}".strip(), searched)
+        elif content.startswith(_ZIP):
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+                for member in archive.infolist():
+                    with archive.open(member) as file:
+                        yield from self._in_content(
+                            _inflated(file), f"{place} {member.filename}".strip(), searched
+                        )
+        elif _is_tar(content):
+            with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+                for entry in archive:
+                    opened = archive.extractfile(entry)
+                    if opened is not None:
+                        yield from self._in_content(
+                            _inflated(opened), f"{place} {entry.name}".strip(), searched
+                        )
+        else:
+            kinds = self._everywhere.kinds_in(content.decode("utf-8", "replace"))
+            if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                kinds |= self._everywhere.kinds_in(content.decode("utf-16", "replace"))
+            elif b"\x00" not in content[:1000]:
+                kinds |= self._everywhere.kinds_in(content.decode("gb18030", "replace"))
+            yield from ((place, kind) for kind in kinds)
+
+    def _in_stored(self, text: str) -> set[str]:
+        """The same of a text that may be JSON: a number in it is an id only where its name says so."""
+        marks = self._everywhere
+        if not text.startswith(("{", "[")):
+            return marks.kinds_in(text)
+        try:
+            return set(_in_value(marks, "", json.loads(text)))
+        except ValueError:
+            return marks.kinds_in(text)
+
+    def _in_parquet(
+        self, file: pq.ParquetFile, searched: Searched, place: str = "", path: Path = Path()
+    ) -> Iterator[tuple[str, str]]:
+        searched.tables += 1
+        table = path.parts[path.parts.index(LAKE) + 1] if LAKE in path.parts[:-1] else ""
+        marks, has_ids = self._everywhere, True
+        if of_school := next((part for part in path.parts if part.startswith(f"{SCHOOL_ID.name}=")), ""):
+            has_ids = of_school == f"{SCHOOL_ID.name}={self._school_id}"
+            marks = self._in_school if has_ids else marks
+        with file:
+            for value in (file.schema_arrow.metadata or {}).values():
+                for kind in self._everywhere.kinds_in(value.decode("utf-8", "replace")):
+                    yield f"{place} metadata".strip(), kind
+            for batch in file.iter_batches(65_536, use_threads=False):
+                for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                    for kind in _in_column(marks, name, column, table):
+                        if kind != ID or has_ids:
+                            yield f"{place} column {name}".strip(), kind
+
+    def _in_duckdb(self, path: Path, searched: Searched) -> Iterator[tuple[str, str]]:
+        with closing(duckdb.connect(str(path), read_only=True)) as con:
+            columns = con.execute(
+                "SELECT schema_name, table_name, column_name, data_type FROM "
+                "duckdb_columns() WHERE NOT internal"
+            ).fetchall()
+            tables: dict[tuple[str, str], list[tuple[str, str]]] = {}
+            for schema, table, column, kind in columns:
+                tables.setdefault((schema, table), []).append((column, kind))
+            for (schema, table), named in tables.items():
+                searched.tables += 1
+                names = {column for column, _ in named}
+                school = next((name for name in (SCHOOL_ID.name, "school_id") if name in names), None)
+                for column, kind in named:
+                    place = f"{schema}.{table}.{column}"
+                    for found in self._in_duckdb_column(con, schema, table, column, kind, school):
+                        yield place, found
+
+    def _in_duckdb_column(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        schema: str,
+        table: str,
+        column: str,
+        kind: str,
+        school: str | None,
+    ) -> Iterator[str]:
+        of = f"FROM {quoted(schema)}.{quoted(table)}"
+        mine = f"{quoted(school)} = {self._school_id}" if school else "true"
+        if kind in ("BIGINT", "INTEGER", "HUGEINT"):
+            ids = self._everywhere.ids_of(column, table)
+            listed = ", ".join(map(str, sorted(ids)))
+            if (
+                ids
+                and con.execute(f"SELECT 1 {of} WHERE {quoted(column)} IN ({listed}) AND {mine}").fetchall()
+            ):
+                yield ID
+        elif "VARCHAR" in kind or kind == "JSON" or "STRUCT" in kind or "[]" in kind or "MAP" in kind:
+            for marks, where in ((self._everywhere, "true"), (self._in_school, mine if school else "false")):
+                each = {*marks.needles, *(needle.lower() for needle in marks.needles)}
+                likely = " OR ".join(
+                    f"contains(text, {literal(one)}) OR contains(lower(text), {literal(one)})" for one in each
+                )
+                query = (
+                    f"SELECT DISTINCT text FROM (SELECT CAST({quoted(column)} AS VARCHAR) AS text {of} "
+                    f"WHERE {where}) WHERE {likely or 'false'}"
+                )
+                for (text,) in con.execute(query).fetchall():
+                    yield from marks.kinds_in(text)
+
+    def _in_sqlite(self, path: Path, searched: Searched) -> Iterator[tuple[str, str]]:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as con:
+            con.text_factory = lambda data: data.decode("utf-8", "replace")
+            names = [name for (name,) in con.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            for table in names:
+                searched.tables += 1
+                cursor = con.execute(f"SELECT * FROM {quoted(table)}")
+                columns = [column[0] for column in cursor.description or ()]
+                for row in cursor:
+                    for name, value in zip(columns, row, strict=True):
+                        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+                        if isinstance(text, str):
+                            yield from ((f"{table}.{name}", kind) for kind in self._in_stored(text))
+
+
+def _in_column(marks: _Marks, name: str, column: pa.Array[Any], table: str) -> Iterator[str]:
+    if pa.types.is_nested(column.type):
+        for value in column.to_pylist():
+            yield from _in_value(marks, name, value)
+    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        for text in pc.unique(column).to_pylist():
+            if text:
+                yield from marks.kinds_in(text)
+    elif pa.types.is_integer(column.type):
+        ids = marks.ids_of(name, table)
+        if ids and ids.intersection(pc.unique(column).to_pylist()):
+            yield ID
+
+
+def _in_value(marks: _Marks, name: str, value: Any, is_person: bool = False) -> Iterator[str]:
+    if isinstance(value, dict):
+        person = any(key in value for key in OF_PERSONS)
+        for key, part in value.items():
+            yield from _in_value(marks, key, part, person and key == "id")
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _in_value(marks, name, part, is_person)
+    elif isinstance(value, str):
+        yield from marks.kinds_in(value)
+    elif (
+        isinstance(value, int)
+        and value in marks.ids
+        and (is_person or folded(name) in SUBJECT_NAMES | MENTION_NAMES)
+    ):
+        yield ID
+
+
+def _inflated(stream: Any) -> bytes:
+    content: bytes = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError("more than a gigabyte when unpacked")
+    return content
+
+
+def _is_tar(content: bytes) -> bool:
+    return content[257:262] == b"ustar"
+
+
+def _stands(text: str, name: str) -> bool:
+    at = text.find(name)
+    while at >= 0:
+        if is_bounded(text, at, at + len(name)):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _may_name_person(column: str, table: str = "") -> bool:
+    """Whether a column of numbers may have ids of persons, by its name alone or by that of its table."""
+    name = folded(column)
+    if name in SUBJECT_NAMES | MENTION_NAMES or name in (
+        "person_id",
+        "v1_person_id",
+        "v1_student_id",
+        "pupil_id",
+    ):
+        return True
+    return column in (*SUBJECTS.get(table, ()), *MENTIONS.get(table, ()))
