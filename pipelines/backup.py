@@ -8,27 +8,32 @@ import os
 import shutil
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import dagster as dg
+import msgspec
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from pipelines.instance import POSTGRES_URL, dagster_home, open_instance
 from pipelines.interrupted import UNFINISHED as UNFINISHED_RUNS
+from pipelines.lake import lake_of
 from pipelines.settings import Settings
 from pipelines.storage_trouble import full_disk, is_full
 from warehouse.files import UMASK, UNFINISHED, is_open, workspace
+from warehouse.forgetting.forgotten import NAME as LIST
+from warehouse.forgetting.forgotten import Forgotten, change, merged, read_file
 from warehouse.lake.delta import relative_files
 
 #: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
 #: has secrets.
 LEFT_OUT = {
-    *("audiences", "build", "cache", "dbt", "exports", "generations", "scratch", "trials", "writers"),
+    *("audiences", "build", "cache", "dbt", "exports", "forgetting", "generations", "scratch", "trials"),
+    "writers",
     *("lost+found", ".env"),
 }
 #: What may be in a home before it is restored: it stays.
@@ -101,10 +106,12 @@ def backups(folder: Path) -> list[Path]:
     return sorted((path.parent for path in folder.glob("[0-9]*T[0-9]*/lake")), reverse=True)
 
 
-def restore(settings: Settings, backup: Path) -> Backup:
+def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) -> Backup:
     """Make the home, which must be empty, of a copy, or of the latest one in a folder of copies.
 
-    Raises BackupError, OSError."""
+    The list of the forgotten becomes what the copy, all copies beside it, the lake in an object store and
+    the files `forgotten` have together. Raises BackupError, OSError."""
+    given = backup
     backup = next(iter(backups(backup)), backup).resolve()
     if not (backup / LAKE).is_dir():
         raise BackupError(f"{backup} is no backup, and has none: name the folder that campus backup wrote to")
@@ -119,6 +126,7 @@ def restore(settings: Settings, backup: Path) -> Backup:
         )
     tables = _whole_tables(backup / LAKE)
     lake = _lake_to_restore(settings, backup, tables)
+    lists = _lists(backup, given, forgotten)
     size = files = 0
     home.mkdir(parents=True, exist_ok=True)
     with workspace(home) as scratch:
@@ -133,8 +141,24 @@ def restore(settings: Settings, backup: Path) -> Backup:
                 shutil.copytree(entry, lake, dirs_exist_ok=True)
             elif not (home / entry.name).exists():
                 entry.rename(home / entry.name)
+    if any(not each.is_empty for each in lists):
+        change(lake_of(settings), lambda held: merged([held, *lists]))
     _close_runs(settings, there)
     return Backup(backup, files, 0, size, tables)
+
+
+def _lists(backup: Path, folder: Path, files: Sequence[Path]) -> list[Forgotten]:
+    """The lists of the forgotten of a copy, of the copies beside it, and of some files. Raises
+    BackupError."""
+    beside = {path.resolve() for each in (folder, backup.parent) for path in backups(each)}
+    found = [path / LAKE / LIST for path in (backup, *sorted(beside))]
+    lists = []
+    for path in (*(path for path in found if path.exists()), *files):
+        try:
+            lists.append(read_file(path))
+        except (OSError, msgspec.MsgspecError) as error:
+            raise BackupError(f"{path} is no list of the forgotten, as a lake has it: {error}") from error
+    return lists
 
 
 def _lake_to_restore(settings: Settings, backup: Path, tables: int) -> Path | None:

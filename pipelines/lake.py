@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from typing import Any
 
 import obstore
@@ -11,6 +12,8 @@ from obstore.exceptions import AlreadyExistsError
 
 from loading.tables import TABLES
 from pipelines.settings import Settings, SettingsError
+from warehouse.files import write_text
+from warehouse.forgetting import forgotten
 from warehouse.lake.copies import Copies
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOGS, STANDINGS
@@ -36,6 +39,7 @@ def make_ready(lake: Lake, settings: Settings) -> None:
     once.
 
     Raises SettingsError where the lake is another one's, or its store cannot hold one; SchemaConflict."""
+    _drop_old_copies(lake, settings)
     noted, wanted = _noted(lake), _wanted(settings)
     whose = noted.get("loaded_from")
     if whose and wanted["loaded_from"] and whose != wanted["loaded_from"]:
@@ -64,6 +68,20 @@ def make_ready(lake: Lake, settings: Settings) -> None:
         forget_id_numbers(lake)
     # Last, so that what a crash left undone is done by the next.
     _note(lake, wanted)
+
+
+def _drop_old_copies(lake: Lake, settings: Settings) -> None:
+    """Delete this machine's copies of the lake's and the shards' files once somebody was forgotten, here or
+    on another machine: files of before would stay among them."""
+    cache = settings.home / "cache"
+    state = forgotten.state(lake)
+    note = cache / "forgotten.txt"
+    if state == (note.read_text() if note.exists() else ""):
+        return
+    for folder in ("lake", "published"):
+        shutil.rmtree(cache / folder, ignore_errors=True)
+    cache.mkdir(parents=True, exist_ok=True)
+    write_text(note, state)
 
 
 def note_id_numbers(lake: Lake, settings: Settings) -> None:

@@ -48,20 +48,36 @@ def backup(folder: Path, keep: int) -> None:
 
 @click.command(epilog=example("restore /srv/campus-backups"))
 @click.argument("backup", type=FOLDER)
-def restore(backup: Path) -> None:
-    """Make an empty home of BACKUP, or of the latest in a folder of backups."""
+@click.option(
+    "--forgotten",
+    "lists",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    multiple=True,
+    help="A list of the forgotten, lake/forgotten.json of the home before; may be repeated.",
+)
+def restore(backup: Path, lists: tuple[Path, ...]) -> None:
+    """Make an empty home of BACKUP, or of the latest in a folder of backups.
+
+    Persons and schools that were forgotten since the backup are taken out again: by the lists of all backups
+    in the folder, and those that --forgotten names."""
     settings = given()
     from pipelines.backup import BackupError
     from pipelines.backup import restore as restored_from
 
     try:
-        made = restored_from(settings, backup)
+        made = restored_from(settings, backup, lists)
     except BackupError as error:
         _end(str(error))
     _say(
         f"Restored {settings.home} from {made.path}: {made.tables} tables, {made.files:,} files, "
-        f"{made.bytes / 1e6:,.1f} MB. Next: campus doctor, then campus sync."
+        f"{made.bytes / 1e6:,.1f} MB."
     )
+    from pipelines.cli.forgetting_runs import run_forget_again
+
+    status = run_forget_again(settings)
+    if not status:
+        _say("Next: campus doctor, then campus sync.")
+    sys.exit(status)
 
 
 def _say(words: str) -> None:

@@ -12,6 +12,7 @@ from exports.sheets import Format
 from pipelines.cli.backup import backup, restore
 from pipelines.cli.display import complain, console, example
 from pipelines.cli.district import district
+from pipelines.cli.forgetting import forget
 from pipelines.cli.given import given, given_to_write
 from pipelines.cli.groups import Group
 from pipelines.cli.ui import ui
@@ -108,7 +109,7 @@ def main() -> None:
     """Campus Warehouse: a school platform's data in a warehouse that people can trust."""
 
 
-for _command in (simulator, backup, restore, district, ui, *COMMANDS):
+for _command in (simulator, backup, restore, forget, district, ui, *COMMANDS):
     main.add_command(_command)
 
 

@@ -1,0 +1,66 @@
+"""The command `campus forget`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from pipelines.cli.display import complain, console, example
+from pipelines.cli.given import given_to_write
+
+KINDS = ("student", "teacher", "guardian")
+
+
+@click.command(
+    epilog=example("forget --school 101 --student 20231 --dry-run", "forget --school 101 --student 20231")
+)
+@click.option("--school", "school_id", type=int, required=True, help="The school.")
+@click.option(
+    "--student", "student", type=int, help="Id of a student of the school; the guardians' accounts go too."
+)
+@click.option("--teacher", "teacher", type=int, help="Id of a teacher, or of other staff.")
+@click.option("--guardian", "guardian", type=int, help="Id of a guardian's account.")
+@click.option("--dry-run", is_flag=True, help="Say what would be changed, and change nothing.")
+@click.option("--yes", is_flag=True, help="Ask nobody; put an id on the list though nothing is known of it.")
+@click.option("--allow", is_flag=True, help="Let a school that was forgotten be loaded again.")
+def forget(
+    school_id: int,
+    student: int | None,
+    teacher: int | None,
+    guardian: int | None,
+    dry_run: bool,
+    yes: bool,
+    allow: bool,
+) -> None:
+    """Remove a person, or a school that was loaded by mistake, from all that this home has, at once and for
+    good.
+
+    Rows that totals need stay, under a random id and without personal columns. No later load or restore
+    brings the person back. Every file is searched at the end; exit status 1 where anything was found."""
+    asked = [
+        (kind, id) for kind, id in zip(KINDS, (student, teacher, guardian), strict=True) if id is not None
+    ]
+    if len(asked) > 1:
+        raise click.UsageError("name one student, teacher or guardian at a time")
+    if allow and (asked or dry_run):
+        raise click.UsageError("--allow is for a whole school")
+    settings = given_to_write()
+    from pipelines.cli.forgetting_runs import run_allow, run_forget_person, run_forget_school
+
+    if allow:
+        sys.exit(run_allow(settings, school_id))
+    if not asked:
+        sys.exit(run_forget_school(settings, school_id, dry_run=dry_run, confirmed=yes))
+    [(kind, id)] = asked
+    sys.exit(run_forget_person(settings, school_id, kind, id, dry_run=dry_run, confirmed=yes))
+
+
+def is_confirmed(words: str, answer: str) -> bool:
+    """Whether the person at the terminal types what is asked for."""
+    console.print(words, markup=False, soft_wrap=True)
+    typed = click.prompt(f"Type {answer} to go on", default="", show_default=False)
+    if typed.strip() != answer:
+        complain("nothing was changed")
+        return False
+    return True

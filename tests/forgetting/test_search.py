@@ -1,0 +1,160 @@
+"""The search that proves it: each kind of file, however it is packed, shows what is in it."""
+
+import gzip
+import io
+import json
+import sqlite3
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import sqlalchemy as sa
+import xlsxwriter
+from postgres import postgres
+
+from pipelines.forgetting.dagster_storage import forget_in_dagster, forget_in_sqlite
+from warehouse.forgetting.identity import Person
+from warehouse.forgetting.search import Search
+
+NAME, MAIL, ID = 'Zoë "Z" O\'Brien 王', "zoe@school.cn", 101000019
+PERSON = Person(
+    101, "student", frozenset((ID,)), frozenset((ID,)), tokens=frozenset((MAIL,)), names=frozenset((NAME,))
+)
+
+
+def _text(path: Path, value: str) -> None:
+    path.write_text(f"before {value} after", encoding="utf-8")
+
+
+def _json(path: Path, value: str) -> None:
+    path.write_text(json.dumps({"a": [json.dumps({"b": value})]}))
+
+
+def _gb18030(path: Path, value: str) -> None:
+    path.write_bytes(f"x,{value}\n".encode("gb18030"))
+
+
+def _gzip(path: Path, value: str) -> None:
+    path.write_bytes(gzip.compress(f"a,{value},b".encode()))
+
+
+def _zstd(path: Path, value: str) -> None:
+    with pa.output_stream(str(path), compression="zstd") as stream:
+        stream.write(f"a,{value},b".encode())
+
+
+def _zip_in_zip(path: Path, value: str) -> None:
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.txt", value)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("y.zip", inner.getvalue())
+
+
+def _xlsx(path: Path, value: str) -> None:
+    with xlsxwriter.Workbook(path) as book:
+        book.add_worksheet().write(0, 0, f"{value} x")
+
+
+def _parquet(path: Path, value: str) -> None:
+    pq.write_table(pa.table({"a": [[{"deep": value}]]}), path, compression="zstd")
+
+
+def _duckdb(path: Path, value: str) -> None:
+    with closing(duckdb.connect(str(path))) as con:
+        con.execute("CREATE SCHEMA s")
+        con.execute("CREATE TABLE s.t AS SELECT [{'deep': ?}] AS a FROM range(5000)", [value])
+
+
+def _sqlite(path: Path, value: str) -> None:
+    with closing(sqlite3.connect(path)) as con, con:
+        con.execute("CREATE TABLE t (a TEXT)")
+        con.execute("INSERT INTO t VALUES (?)", (json.dumps({"message": f"of {value}"}),))
+
+
+def _free_page(path: Path, value: str) -> None:
+    with closing(sqlite3.connect(path)) as con:
+        con.execute("PRAGMA secure_delete = OFF")
+        with con:
+            con.execute("CREATE TABLE t (a TEXT)")
+            con.execute("INSERT INTO t VALUES (?)", (f" {value} " * 50,))
+        with con:
+            con.execute("DELETE FROM t")
+
+
+WRITERS = [_text, _json, _gb18030, _gzip, _zstd, _zip_in_zip, _xlsx, _parquet, _duckdb, _sqlite, _free_page]
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("value", [NAME, MAIL, str(ID)], ids=["name", "mail", "id"])
+def test_every_kind_of_file_is_searched(
+    write: Callable[[Path, str], None], value: str, tmp_path: Path
+) -> None:
+    if write is _free_page and value == str(ID):
+        pytest.skip("digits alone prove nothing in bytes")
+    write(tmp_path / "file", value)
+    searched = Search([PERSON]).folder(tmp_path)
+    assert searched.files == 1 and searched.findings and not searched.unread
+    assert not [finding for finding in searched.findings if value in str(finding)]
+
+
+@pytest.mark.parametrize("write", WRITERS[:-1])
+def test_others_are_not_found(write: Callable[[Path, str], None], tmp_path: Path) -> None:
+    write(tmp_path / "file", f"xzoe@school.cn2 1{ID} Zoë")
+    assert Search([PERSON]).folder(tmp_path).findings == []
+
+
+def test_numbers_are_found_in_columns_of_persons_alone(tmp_path: Path) -> None:
+    for name in ("student_id", "score"):
+        pq.write_table(pa.table({name: [ID]}), tmp_path / f"{name}.parquet")
+    assert [finding.file for finding in Search([PERSON]).folder(tmp_path).findings] == ["student_id.parquet"]
+
+
+def test_a_damaged_file_is_no_proof(tmp_path: Path) -> None:
+    (tmp_path / "file.parquet").write_bytes(b"PAR1 and no more")
+    assert Search([PERSON]).folder(tmp_path).unread
+
+
+def test_words_in_sqlite_are_blanked_and_json_can_be_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    event = {"message": f"student {ID}: no {NAME}", "pid": ID, "partition": f"101:{ID}"}
+    with closing(sqlite3.connect(path)) as con, con:
+        con.execute("CREATE TABLE event_logs (event TEXT)")
+        con.execute("INSERT INTO event_logs VALUES (?)", (json.dumps(event),))
+    assert forget_in_sqlite(path, Search([PERSON]), apply=True) == 1
+    with closing(sqlite3.connect(path)) as con:
+        [(text,)] = con.execute("SELECT event FROM event_logs").fetchall()
+    assert json.loads(text) == {**event, "message": "student [forgotten]: no [forgotten]"}
+    assert Search([PERSON]).folder(tmp_path).findings == []
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """The address of a new database."""
+    with postgres() as server:
+        yield server.url
+
+
+def test_words_in_postgres_are_blanked(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster's records of a district."""
+    engine = sa.create_engine(url)
+    event = json.dumps({"message": f"student {ID}: no {NAME}", "pid": ID})
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE event_logs (id serial PRIMARY KEY, event text)"))
+        connection.execute(
+            sa.text("INSERT INTO event_logs (event) VALUES (:event), ('{}')"), {"event": event}
+        )
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    assert forget_in_dagster(Path("/nonexistent"), Search([PERSON]), apply=False) == 1
+    assert forget_in_dagster(Path("/nonexistent"), Search([PERSON]), apply=True) == 1
+    with engine.begin() as connection:
+        texts = [row[0] for row in connection.execute(sa.text("SELECT event FROM event_logs ORDER BY id"))]
+    engine.dispose()
+    assert json.loads(texts[0]) == {"message": "student [forgotten]: no [forgotten]", "pid": ID}
+    assert texts[1] == "{}"
+    assert forget_in_dagster(Path("/nonexistent"), Search([PERSON]), apply=True) == 0
