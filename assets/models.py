@@ -1,7 +1,7 @@
 """The warehouse file: the lake's rows and the models in a private DuckDB file, checked, then published."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from loading.runtime import Runtime
 from loading.tables import ENDPOINTS, TABLES
 from warehouse.lake.delta import Lake
 from warehouse.load.log_writer import standing_rows
-from warehouse.publish.audiences import publish_audiences
+from warehouse.publish.audiences import audiences_are_published, publish_audiences
 from warehouse.publish.build import build_models, carried_by, models_version, project_of
 from warehouse.publish.compiled_models import Check, Model, read_project
 from warehouse.publish.dbt_project import Build, alone
@@ -36,6 +36,7 @@ from warehouse.publish.frozen import MixedSemesters
 from warehouse.publish.model_runner import Built, Checked
 from warehouse.publish.publish import FILE, kept_open, prove, publish
 from warehouse.publish.thresholds import ThresholdsWrong
+from warehouse.published.audiences import Audience
 from warehouse.published.problem import note_audiences, note_problem
 from warehouse.published.shards import Shards
 
@@ -90,12 +91,14 @@ def model_assets(manifest: Path, build: Build, shards: Shards | None = None) -> 
     return warehouse
 
 
-def is_published(lake: Lake, settings: AttendanceSettings, home: Path) -> bool:
+def is_published(
+    lake: Lake, settings: AttendanceSettings, home: Path, audiences: Sequence[Audience] = ()
+) -> bool:
     """Whether the published file of a home holds what the lake does, as these models make it, and as of the
-    same day: a build would publish nothing."""
+    same day, and the file of each audience is made of it: a build would publish nothing."""
     with kept_open(home / FILE):
         carried = carried_by(home / FILE, models_version(home))
-        if carried is None:
+        if carried is None or not audiences_are_published(home / FILE, home, audiences):
             return False
         tables, more = inputs_of(lake, settings, home)
         changed = differences(lake, tables, contents_of(carried), home / "build" / "spill", **more)

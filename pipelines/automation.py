@@ -220,7 +220,7 @@ def publish_after_loads(settings: Settings, discovery: str, publish: AssetJob) -
             if context.cursor == key:
                 return dg.SkipReason(NOTHING_CHANGED)
             standings = standing_rows(lake)
-            if is_published(lake, attendance_settings(settings), settings.home):
+            if is_published(lake, attendance_settings(settings), settings.home, settings.audiences):
                 context.update_cursor(key)
                 note_unchanged(settings.home, standings)
                 return dg.SkipReason(NOTHING_CHANGED)

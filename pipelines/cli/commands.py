@@ -167,7 +167,7 @@ def run_build(settings: Settings, tags: Mapping[str, str] | None = None, lake: L
             complain(error)
             return 1
     standings = standing_rows(lake)
-    if is_published(lake, attendance_settings(settings), settings.home):
+    if is_published(lake, attendance_settings(settings), settings.home, settings.audiences):
         note_unchanged(settings.home, standings)
         console.print(NOTHING_CHANGED, soft_wrap=True)
         return 0

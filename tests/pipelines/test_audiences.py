@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,17 @@ import duckdb
 import pytest
 from world import World
 
+from assets.models import is_published
 from pipelines.cli.doctor.files import examine_files
 from pipelines.options import AudienceOptions, PublishOptions
+from pipelines.resources import attendance_settings
 from pipelines.status import _to_do
 from warehouse.identifiers import quoted, relation
 from warehouse.load.load_log import now
 from warehouse.publish import audiences as publishing
 from warehouse.publish.audiences import SHARED
 from warehouse.published.audiences import Audience, audience_files, group_problem
+from warehouse.published.problem import note_audiences
 
 WITHOUT = ("phone", "email", "address", "guardian", "text")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file to any group")
@@ -226,6 +230,24 @@ def test_a_failed_file_leaves_the_main_one_published_and_is_told(
     assert published.publish().problem is None, "campus build makes it, though nothing was loaded since"
     assert ask(elsewhere / "campus.duckdb", renamed) == [(1,)]
     assert not any("audience" in line for line in _to_do(published.settings, [], now()))
+
+
+def test_a_changed_definition_is_not_yet_published(published: World) -> None:
+    """Else `campus build` would answer that nothing has changed, and make no file."""
+    settings, lake = published.settings, published.lake
+
+    def is_made(*audiences: Audience) -> bool:
+        return is_published(lake, attendance_settings(settings), settings.home, audiences)
+
+    assert is_made(*settings.audiences)
+    new = Audience("board", settings.home / "audiences" / "board")
+    assert not is_made(*settings.audiences, new)
+    assert not is_made(*(replace(audience, schemas=("marts",)) for audience in settings.audiences))
+    assert not is_made(*(audience for audience in settings.audiences if audience.name != "operators"))
+    note_audiences(settings.home, "audience operators: the disk was full")
+    assert not is_made(*settings.audiences)
+    note_audiences(settings.home, "")
+    assert is_made(*settings.audiences)
 
 
 @needs_root

@@ -21,6 +21,7 @@ from warehouse.privacy import GUARDIANS
 from warehouse.publish.dbt_project import Build
 from warehouse.publish.publish import put_generation
 from warehouse.published.audiences import GENERATIONS, Audience, audience_files, group_problem
+from warehouse.published.problem import problem_of_audiences
 
 #: The tables of `quality` for audiences: none has a row of the platform, a value of it, or what was written
 #: there. Who must see the others reads campus.duckdb, or has all of it.
@@ -80,10 +81,22 @@ def publish_audiences(
     at once. Files in the home of audiences that are no more go too. One that fails holds no other up."""
     for audience in audiences:
         yield _published(file, home, audience, build, keep)
-    for file_left in set(audience_files(home, ())).difference(
-        path for audience in audiences for path in (audience.file, *audience.generations)
-    ):
-        file_left.unlink()
+    for path in _of_no_audience(home, audiences):
+        path.unlink()
+
+
+def audiences_are_published(file: Path, home: Path, audiences: Sequence[Audience]) -> bool:
+    """Whether each audience has a file, made of `file` (the published one of `home`) as the audience is now
+    defined, and the last publication had no problem with one."""
+    if problem_of_audiences(home) or _of_no_audience(home, audiences):
+        return False
+    return all(_about(audience.file) == (_generation(file), audience.definition) for audience in audiences)
+
+
+def _of_no_audience(home: Path, audiences: Sequence[Audience]) -> set[Path]:
+    """The files in the home of audiences that are no more."""
+    present = (path for audience in audiences for path in (audience.file, *audience.generations))
+    return set(audience_files(home, ())).difference(present)
 
 
 def _published(file: Path, home: Path, audience: Audience, build: Build, keep: int) -> AudienceEnd:
