@@ -21,7 +21,9 @@ from deltalake.exceptions import DeltaError
 
 from pipelines.instance import POSTGRES_URL, dagster_home, open_instance
 from pipelines.interrupted import UNFINISHED as UNFINISHED_RUNS
-from pipelines.lake import lake_of
+from pipelines.lake import lake_without_check
+from pipelines.lake_identity import NAME as LAKE_ID
+from pipelines.lake_identity import check_lake
 from pipelines.settings import Settings
 from pipelines.storage_trouble import full_disk, is_full
 from warehouse.files import UMASK, UNFINISHED, is_open, workspace
@@ -110,7 +112,10 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
     """Make the home, which must be empty, of a copy, or of the latest one in a folder of copies.
 
     The list of the forgotten becomes what the copy, all copies beside it, the lake in an object store and
-    the files `forgotten` have together. Raises BackupError, OSError."""
+    the files `forgotten` have together. Raises BackupError, OSError, and SettingsError where the lake is
+    another than the district's."""
+    lake_here = lake_without_check(settings)
+    check_lake(settings, lake_here)
     given = backup
     backup = next(iter(backups(backup)), backup).resolve()
     if not (backup / LAKE).is_dir():
@@ -119,6 +124,8 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
     held = {path.name for path in home.iterdir()} - OPERATORS if home.exists() else set()
     # What a restore that was killed has left goes with this one.
     held = {name for name in held if not name.startswith(UNFINISHED)}
+    if _is_empty(home / LAKE):
+        held -= {LAKE.name}
     if held or (there / "history").exists():
         raise BackupError(
             f"{home} holds a warehouse already ({', '.join(sorted(held)) or there}): move it away, or name "
@@ -131,7 +138,11 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
     home.mkdir(parents=True, exist_ok=True)
     with workspace(home) as scratch:
         for source in _files_below(backup):
-            _copy(source, scratch / source.relative_to(backup), None)
+            name = source.relative_to(backup)
+            if name == LAKE / LAKE_ID:
+                # The lake that the backup was made of may still be there: two lakes have no id in common.
+                continue
+            _copy(source, scratch / name, None)
             files, size = files + 1, size + source.stat().st_size
         os.sync()
         for entry in sorted(scratch.iterdir()):
@@ -139,10 +150,14 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
                 shutil.copytree(entry, there, dirs_exist_ok=True)
             elif entry.name == LAKE.name and lake is not None:
                 shutil.copytree(entry, lake, dirs_exist_ok=True)
+            elif entry.name == LAKE.name and (home / LAKE / LAKE_ID).exists():
+                (home / LAKE / LAKE_ID).rename(entry / LAKE_ID)
+                (home / LAKE).rmdir()
+                entry.rename(home / LAKE)
             elif not (home / entry.name).exists():
                 entry.rename(home / entry.name)
     if any(not each.is_empty for each in lists):
-        change(lake_of(settings), lambda held: merged([held, *lists]))
+        change(lake_here, lambda held: merged([held, *lists]))
     _close_runs(settings, there)
     return Backup(backup, files, 0, size, tables)
 
@@ -176,9 +191,14 @@ def _lake_to_restore(settings: Settings, backup: Path, tables: int) -> Path | No
         )
     if lake is None or lake.parent == settings.home:
         return None
-    if lake.exists() and any(lake.iterdir()):
+    if lake.exists() and not _is_empty(lake):
         raise BackupError(f"CAMPUS_LAKE {lake} holds something already: move it away, or name another")
     return lake
+
+
+def _is_empty(lake: Path) -> bool:
+    """Whether a folder has nothing of a lake but the id that `campus district use-lake` gives it."""
+    return lake.is_dir() and all(path.name == LAKE_ID for path in lake.iterdir())
 
 
 def _files_of(settings: Settings) -> Iterator[tuple[Path, Path]]:

@@ -23,6 +23,17 @@ LONGEST = 1 << 20
 ADDRESS, SECRET = "CAMPUS_BASE_URL", "CAMPUS_CLIENT_SECRET"
 #: The address of the platform, and what is sent there.
 PLATFORM = (ADDRESS, "CAMPUS_CLIENT_ID", SECRET)
+#: The variables of an object store, which its clients read in the environment. A .env may have them, too.
+STORE = (
+    "AWS_ENDPOINT_URL",
+    "AWS_ALLOW_HTTP",
+    "AWS_REGION",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+)
+#: Those that say where the store is.
+_STORE_ADDRESS = ("AWS_ENDPOINT_URL", "AWS_ALLOW_HTTP")
 #: By secret: the settings that say where the secret goes, or the rows that are loaded with it.
 DIRECTIONS: Mapping[str, tuple[str, ...]] = {
     SECRET: (
@@ -35,9 +46,10 @@ DIRECTIONS: Mapping[str, tuple[str, ...]] = {
         "DAGSTER_POSTGRES_URL",
         "CAMPUS_BROKER_URL",
         "CAMPUS_RESULT_URL",
+        *_STORE_ADDRESS,
     ),
     "CAMPUS_NOTIFY_PASSWORD": ("CAMPUS_CONFIG",),
-    "AWS_SECRET_ACCESS_KEY": ("CAMPUS_LAKE", "CAMPUS_CONFIG"),
+    "AWS_SECRET_ACCESS_KEY": ("CAMPUS_LAKE", "CAMPUS_CONFIG", *_STORE_ADDRESS),
 }
 
 _NO_FILE = "{file} is no regular file: it is not read. Put a file there, and no link"
@@ -201,7 +213,7 @@ def _read(file: Path, secrets: Collection[str]) -> Place | None:
     place = Place({name.upper(): value for name, value in values.items() if value is not None}, file)
     for name, value in place.values.items():
         # Dagster's programs read the same file, and interpolate.
-        if "${" in value and (name.startswith(PREFIX) or name in secrets):
+        if "${" in value and (name.startswith(PREFIX) or name in secrets or name in STORE):
             raise RefusedFile(f"{name} in {file} has ${{...}}, which is not replaced: write the value itself")
     return place
 

@@ -24,6 +24,18 @@ GONE = "The process of this run is gone: it was killed, or the machine went down
 INTERRUPTED = "Interrupted at the terminal. What it committed is kept."
 
 
+def runs_under_way(instance: dg.DagsterInstance) -> str:
+    """Which runs read and write the lake, on this machine or on a worker, in words; empty: none."""
+    statuses = [status for status in UNFINISHED if status is not dg.DagsterRunStatus.QUEUED]
+    runs = instance.get_runs(dg.RunsFilter(statuses=statuses))
+    if not runs:
+        return ""
+    return (
+        f"{len(runs)} runs are under way, such as {runs[0].job_name} "
+        f"({runs[0].run_id[:8]}): wait for their end, or end them"
+    )
+
+
 def close_gone_runs(instance: dg.DagsterInstance, settings: Settings) -> list[str]:
     """Report the runs as failed that seem to go on though their process is gone: they would hold up others
     and the publication. The names of their jobs."""

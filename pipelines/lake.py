@@ -11,6 +11,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError
 
 from loading.tables import TABLES
+from pipelines.lake_identity import check_lake, postgres_url
 from pipelines.settings import Settings, SettingsError
 from warehouse.files import write_text
 from warehouse.forgetting import forgotten
@@ -23,8 +24,23 @@ from warehouse.publish.dbt_project import PROJECT, fingerprint
 NOTE, TRIAL = "campus.json", "campus.trial"
 
 
+#: The lakes that this process has compared with the district's, by the address of Postgres and their root.
+_COMPARED: set[tuple[str, str]] = set()
+
+
 def lake_of(settings: Settings) -> Lake:
-    """The lake that the settings name. Nothing is read or made yet."""
+    """The lake that the settings name. Nothing is made yet.
+
+    Raises SettingsError where the lake is another than the district's."""
+    lake, url = lake_without_check(settings), postgres_url(settings)
+    if url is not None and (url, lake.root) not in _COMPARED:
+        check_lake(settings, lake)
+        _COMPARED.add((url, lake.root))
+    return lake
+
+
+def lake_without_check(settings: Settings) -> Lake:
+    """The same, for whoever says in other words that it is another than the district's."""
     options = settings.options.lake
     copies = Copies(settings.home / "cache" / "lake", int(options.cache_gb * (1 << 30)))
     return Lake(settings.lake_root, copies, options.patience)
@@ -39,6 +55,7 @@ def make_ready(lake: Lake, settings: Settings) -> None:
     once.
 
     Raises SettingsError where the lake is another one's, or its store cannot hold one; SchemaConflict."""
+    check_lake(settings, lake, claim=True)
     _drop_old_copies(lake, settings)
     noted, wanted = _noted(lake), _wanted(settings)
     whose = noted.get("loaded_from")

@@ -2,6 +2,7 @@
 
 Everything is checked as a whole at start; a mistake is one line that names the key and what is expected."""
 
+import os
 import re
 import tempfile
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, YamlCo
 
 from campus.selections import nearest
 from loading.reports.stems import sharing
-from pipelines.environment import PREFIX, Places, RefusedFile, mistakes, read_places, refuse_others
+from pipelines.environment import PREFIX, STORE, Places, RefusedFile, mistakes, read_places, refuse_others
 from pipelines.options import Options, Section, is_loopback
 from warehouse.published.audiences import FOLDER as AUDIENCES
 from warehouse.published.audiences import Audience
@@ -76,6 +77,8 @@ class Settings(BaseSettings):
     options: Annotated[Options, NoDecode] = Options()
     # The .env files that were read; of load_settings likewise.
     read_from: Annotated[tuple[Path, ...], NoDecode] = ()
+    # The .env that names the lake; None: the environment does, or nothing.
+    lake_from: Annotated[Path | None, NoDecode] = None
 
     @field_validator("home", mode="before")
     @classmethod
@@ -256,7 +259,7 @@ class Settings(BaseSettings):
 SETTINGS = frozenset(
     f"{PREFIX}{name.upper()}"
     for name, field in Settings.model_fields.items()
-    if name not in ("options", "read_from") and field.validation_alias is None
+    if name not in ("options", "read_from", "lake_from") and field.validation_alias is None
 )
 
 
@@ -327,7 +330,13 @@ def load_settings() -> Settings:
     files = [place.file for place in places.dotenvs if place.file is not None]
     # The environment is read by pydantic-settings, over which these would hold.
     from_files = {FIELDS[name]: value for name, value in places.from_files().items() if name in FIELDS}
-    given: dict[str, Any] = {**from_files, "options": Options(), "read_from": tuple(files)}
+    lake_place = places.of("CAMPUS_LAKE")
+    given: dict[str, Any] = {
+        **from_files,
+        "options": Options(),
+        "read_from": tuple(files),
+        "lake_from": lake_place and lake_place.file,
+    }
     try:
         settings = Settings(**given)
     except ValidationError as error:
@@ -374,7 +383,29 @@ def load_settings() -> Settings:
                 for names in alike
             ]
         )
+    # The clients of object stores read them there alone.
+    os.environ.update({name: value for name, value in places.from_files().items() if name in STORE})
     return settings.model_copy(update={"options": options})
+
+
+def settings_for_programs(settings: Settings) -> dict[str, str]:
+    """The settings that a .env has, as the environment of programs that run in another folder. Other
+    variables of the home's .env are among them where the environment names the home.
+
+    What the environment has already is left out. Raises RefusedFile."""
+    places = read_places(str(settings.home), SECRETS)
+    others = places.home.values if places.home is not None and places.names_home else {}
+    values = {
+        name: value
+        for name, value in places.from_files().items()
+        if name in FIELDS or name in STORE or name in others
+    }
+    values["CAMPUS_HOME"] = str(settings.home)
+    if settings.lake is not None:
+        values["CAMPUS_LAKE"] = settings.lake
+    if settings.config is not None:
+        values["CAMPUS_CONFIG"] = str(settings.config.resolve())
+    return values
 
 
 def plain_http(settings: Settings) -> list[str]:

@@ -22,7 +22,8 @@ STORE_TROUBLE = (
     ("NoSuchBucket", "has no such bucket: make it, or set CAMPUS_LAKE right"),
     (
         "169.254.169.254",
-        "was not asked, since there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        "was not asked, since there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
+        "in .env or in the environment",
     ),
     (
         "403 Forbidden|401 Unauthorized|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch",

@@ -1,7 +1,8 @@
 """Where a lake, or shards, may be: a folder, or a prefix in an object store; and how the latter is asked.
 
 Address and credentials of the store come from its own variables (AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID,
-AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ALLOW_HTTP), which delta-rs and obstore both read; none passes here.
+AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ALLOW_HTTP), which delta-rs and obstore both read in the environment;
+none passes here.
 """
 
 from __future__ import annotations

@@ -23,7 +23,9 @@ def backup(folder: Path, keep: int) -> None:
     from pipelines.backup import BackupError, back_up
     from pipelines.cli.session import session
     from pipelines.instance import POSTGRES_URL
+    from pipelines.lake import lake_of
 
+    lake_of(settings)
     lake = settings.lake_folder
     if not (settings.home if lake is None else lake).exists():
         _end(f"{settings.home} holds no warehouse: run campus sync, or see that CAMPUS_HOME is right")

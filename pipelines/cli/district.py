@@ -29,7 +29,7 @@ def district() -> None:
 @click.option("--ui/--no-ui", default=True, help="Whether the UI is started, too.")
 def up(workers: int, port: int, ui: bool) -> None:
     """Start the daemon, workers and the UI on this machine, and say what they do, until Ctrl-C stops all."""
-    settings = _settings()
+    settings = _settings_to_load()
     from pipelines.cli.session import terminated_as_interrupted
     from pipelines.district.trial import LOOK, trial
     from pipelines.instance import POSTGRES_URL, open_instance
@@ -54,7 +54,7 @@ def up(workers: int, port: int, ui: bool) -> None:
 @district.command(epilog=example("district daemon"))
 def daemon() -> None:
     """Run the one daemon: it starts nights, fills the queue, and sees to runs whose worker is gone."""
-    settings = _settings()
+    settings = _settings_to_load()
     from pipelines.district import programs
 
     # The daemon inherits the lock.
@@ -73,7 +73,7 @@ def daemon() -> None:
 )
 def worker(name: str, queues: tuple[str, ...]) -> None:
     """Run a worker: it takes one run after the other."""
-    _settings()
+    _settings_to_load()
     from pipelines.district import programs
 
     _become(programs.worker(f"worker{name}", queues or programs.QUEUES))
@@ -89,6 +89,28 @@ def webserver(host: str, port: int, allow_launch: bool | None) -> None:
 
     order_partitions(settings)
     _become(programs.webserver(host, port, may_launch(host, allow_launch)))
+
+
+@district.command("use-lake", epilog=example("district use-lake"))
+def use_lake() -> None:
+    """Make the lake of this machine's settings the district's, after it was moved, restored or emptied.
+
+    Stop all workers first. Workers whose lake is another refuse to start from then on."""
+    settings = given()
+    from pipelines.instance import open_instance
+    from pipelines.interrupted import runs_under_way
+    from pipelines.lake import lake_without_check
+    from pipelines.lake_identity import use_lake as note_lake
+    from pipelines.settings import check_home
+
+    check_home(settings)
+    lake = lake_without_check(settings)
+    with open_instance(settings) as instance:
+        if runs := runs_under_way(instance):
+            raise click.ClickException(runs)
+    before = note_lake(settings, lake)
+    was = "" if before is None else f" Until now it was {before.root}."
+    _tell(f"The lake of the district is {lake.root}.{was} Start the daemon and the workers again.")
 
 
 @district.command(epilog=example("district kubernetes --image registry.example/campus:1 > campus.yml"))
@@ -114,6 +136,16 @@ def _settings() -> Settings:
     problems = what_is_missing(settings) or contradictions(settings)
     if problems:
         raise SettingsError(problems)
+    return settings
+
+
+def _settings_to_load() -> Settings:
+    """The same for a program that loads. Its lake is compared with the district's before the first run."""
+    settings = _settings()
+    from pipelines.lake import lake_without_check
+    from pipelines.lake_identity import check_lake
+
+    check_lake(settings, lake_without_check(settings), claim=True)
     return settings
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dagster as dg
-
 from pipelines.cli.display import complain, console
 from pipelines.cli.forgetting import is_confirmed
 from pipelines.cli.session import session
@@ -19,7 +17,7 @@ from pipelines.forgetting.home import (
     unknown_request,
 )
 from pipelines.instance import open_instance
-from pipelines.interrupted import UNFINISHED
+from pipelines.interrupted import runs_under_way
 from pipelines.lake import lake_of, make_ready
 from pipelines.settings import Settings
 from warehouse.forgetting.forgotten import read
@@ -92,17 +90,9 @@ def run_forget_again(settings: Settings) -> int:
 
 
 def _under_way(settings: Settings) -> str:
-    """Which run, of this machine or of a worker, still goes on with what it read of the list; empty: none."""
+    """Which run still goes on with what it read of the list; empty: none."""
     with open_instance(settings) as instance:
-        runs = instance.get_runs(
-            dg.RunsFilter(statuses=[s for s in UNFINISHED if s is not dg.DagsterRunStatus.QUEUED])
-        )
-    if not runs:
-        return ""
-    return (
-        f"{len(runs)} runs are under way, such as {runs[0].job_name} "
-        f"({runs[0].run_id[:8]}): wait for their end, or end them"
-    )
+        return runs_under_way(instance)
 
 
 def _asked(request: Request) -> str:

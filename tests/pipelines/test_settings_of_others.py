@@ -3,12 +3,13 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from command_line import campus
 
 from pipelines.cli.doctor.files import examine_files
-from pipelines.settings import Settings
+from pipelines.settings import Settings, load_settings
 
 SECRET = "sk-do-not-tell"
 CREDENTIALS = {"CAMPUS_CLIENT_ID": "warehouse", "CAMPUS_CLIENT_SECRET": SECRET}
@@ -275,3 +276,25 @@ def test_subdomain_of_localhost_is_no_loopback(tmp_path: Path) -> None:
     """A resolver may ask the network for such a name."""
     words = refused(tmp_path, **CREDENTIALS, CAMPUS_BASE_URL="http://api.localhost")
     assert "CAMPUS_BASE_URL begins with http://" in words
+
+
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "AWS_ALLOW_HTTP"])
+@pytest.mark.parametrize("secret", ["AWS_SECRET_ACCESS_KEY", "CAMPUS_CLIENT_SECRET"])
+def test_folder_says_not_where_the_store_is(name: str, secret: str, tmp_path: Path) -> None:
+    """Of the secret, or of the rows, that another place sends there."""
+    (tmp_path / ".env").write_text(f"{name}=https://evil.example\n")
+    assert f"{name} in {tmp_path}/.env" in refused(tmp_path, **{secret: SECRET})
+
+
+def test_store_keys_of_dotenv_yield_to_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("AWS_REGION=eu\nAWS_ACCESS_KEY_ID=file\nAWS_PROFILE=other\n")
+    with patch.dict(os.environ, {"AWS_REGION": "us"}):
+        load_settings()
+        assert [os.environ.get(name) for name in ("AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_PROFILE")] == [
+            "us",
+            "file",
+            None,
+        ]

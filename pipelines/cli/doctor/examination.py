@@ -11,9 +11,9 @@ from pipelines.cli.doctor.files import examine_files
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
-from pipelines.cli.doctor.services import examine_services, examine_store
+from pipelines.cli.doctor.services import examine_lake, examine_services, examine_store
 from pipelines.cli.doctor.writes import examine_inbox, examine_writes
-from pipelines.lake import lake_of
+from pipelines.lake import lake_without_check
 from pipelines.of_schools import alike, named
 from pipelines.resources import open_platform
 from pipelines.settings import Settings, SettingsError, check_home, needs_platform, plain_http
@@ -63,6 +63,9 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     store = examine_store(settings)
     if store is not None:
         yield store
+    lake = examine_lake(settings) if store is None or store.good else None
+    if lake is not None:
+        yield lake
     with open_platform(settings) as platform:
         # A doctor's patience is short: an overloaded platform is a finding, not something to wait for.
         config = replace(platform, max_attempts=2, retry_after_cap=5)
@@ -71,7 +74,8 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
                 yield finding
     for finding in (*examine_inbox(settings), *examine_pushes(settings)):
         yield finding
-    for line in _drift(settings) if store is None or store.good else []:
+    is_readable = all(finding is None or finding.good for finding in (store, lake))
+    for line in _drift(settings) if is_readable else []:
         yield Finding(
             None, f"New since the sync before the last one: {line}. It is kept in _extra; see quality.drift."
         )
@@ -129,7 +133,7 @@ def needed_scopes(settings: Settings) -> list[tuple[str, ...]]:
 
 def _drift(settings: Settings) -> list[str]:
     """What the last sync found new in what the platform sends."""
-    lake = lake_of(settings)
+    lake = lake_without_check(settings)
     return in_lines(latest(lake)) if lake.holds(DRIFT) else []
 
 

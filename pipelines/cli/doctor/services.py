@@ -4,10 +4,13 @@ from collections.abc import Iterator
 
 import obstore
 from obstore.exceptions import BaseError
+from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.cli.doctor.findings import Finding
 from pipelines.district.services import PATIENCE, services
-from pipelines.settings import Settings
+from pipelines.lake import lake_without_check
+from pipelines.lake_identity import check_lake, postgres_url
+from pipelines.settings import Settings, SettingsError
 from pipelines.storage_trouble import store_trouble
 from warehouse.stores import is_remote, store_of
 
@@ -18,6 +21,22 @@ def examine_services(settings: Settings) -> Iterator[Finding]:
         if address is not None:
             why_not = service.why_not(address)
             yield Finding(why_not is None, why_not or f"{service.name} answers ({service.variable}).")
+
+
+def examine_lake(settings: Settings) -> Finding | None:
+    """Whether the lake is that of the district; None: there is no district, or Postgres or the lake's store
+    does not answer."""
+    if postgres_url(settings) is None:
+        return None
+    lake = lake_without_check(settings)
+    try:
+        check_lake(settings, lake)
+    except SettingsError as error:
+        return Finding(False, str(error))
+    except (SQLAlchemyError, BaseError, OSError):
+        # Findings of their own.
+        return None
+    return Finding(True, f"The lake is that of the district: {lake.root}.")
 
 
 def examine_store(settings: Settings) -> Finding | None:

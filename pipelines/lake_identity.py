@@ -1,0 +1,177 @@
+"""Which lake a district has: an id in Postgres and at the lake's root, so that no process loads another lake.
+
+A copy of a lake has the id of the original. So Postgres also has the root of the lake, as CAMPUS_LAKE names
+it on every machine."""
+
+import os
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import obstore
+from obstore.exceptions import AlreadyExistsError
+from sqlalchemy import Connection, text
+
+from pipelines.instance import POSTGRES_URL
+from pipelines.settings import Settings, SettingsError
+from pipelines.shared.database import engine_of
+from warehouse.lake.delta import Lake
+
+#: At the lake's root: its id.
+NAME = "campus.lake"
+#: Logged, other than campus_shared: nobody can find out anew which lake the district has.
+TABLE = """
+    CREATE TABLE IF NOT EXISTS campus_lake (
+        only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+        id text NOT NULL, root text NOT NULL, host text NOT NULL, since timestamptz NOT NULL DEFAULT now()
+    )
+"""
+EXISTS = "SELECT to_regclass('campus_lake') IS NOT NULL"
+READ = "SELECT id, root, host, since FROM campus_lake"
+CLAIM = "INSERT INTO campus_lake (id, root, host) VALUES (:id, :root, :host) ON CONFLICT DO NOTHING"
+REPLACE = """
+    INSERT INTO campus_lake (id, root, host) VALUES (:id, :root, :host)
+    ON CONFLICT (only_row) DO UPDATE
+    SET id = excluded.id, root = excluded.root, host = excluded.host, since = now()
+"""
+#: The number of the lock under which the table is made.
+MAKING = 0x63616D6C616B65
+NEW_LAKE = "Where this lake is meant, stop all workers, then run `campus district use-lake` on this machine."
+
+
+@dataclass(frozen=True)
+class DistrictLake:
+    """The lake of a district, as Postgres has it."""
+
+    id: str
+    root: str
+    #: The machine that said so, and when.
+    host: str
+    since: datetime
+
+
+def check_lake(settings: Settings, lake: Lake, *, claim: bool = False) -> None:
+    """Compare the lake of these settings with the lake of the district.
+
+    claim: whether this lake becomes that of a district that has none yet. Raises SettingsError where they are
+    two lakes, and SQLAlchemyError or OSError where Postgres or the lake's store is away."""
+    url = postgres_url(settings)
+    if url is None:
+        return
+    with _transaction(url) as connection:
+        district = _district_lake(connection)
+    id = _id_of(lake)
+    if district is None:
+        if not claim:
+            return
+        id = id or _give_id(lake)
+        # Of two that start at once, one claims.
+        with _transaction(url) as connection:
+            _write(connection, CLAIM, lake, id)
+            district = _district_lake(connection)
+    assert district is not None
+    problem = _difference(settings, lake, id, district)
+    if problem is not None:
+        raise SettingsError([problem])
+
+
+def use_lake(settings: Settings, lake: Lake) -> DistrictLake | None:
+    """Make the lake of these settings that of the district, under a new id: its copies keep the old id.
+
+    Returns the lake of before; None: there was none. Raises SettingsError where there is no Postgres."""
+    url = postgres_url(settings)
+    if url is None:
+        raise SettingsError([f"{POSTGRES_URL} is not set: only a district notes which lake it has"])
+    with _transaction(url) as connection:
+        before = _district_lake(connection)
+        id = uuid.uuid4().hex
+        _write(connection, REPLACE, lake, id)
+        # Before the commit: where the lake's store is away, Postgres stays as it was.
+        obstore.put(lake.objects, NAME, id.encode())
+    return before
+
+
+def postgres_url(settings: Settings) -> str | None:
+    """The Postgres that the settings name; None: the home keeps its runs itself."""
+    secret = settings.postgres_url
+    return os.environ.get(POSTGRES_URL) if secret is None else secret.get_secret_value()
+
+
+def _difference(settings: Settings, lake: Lake, id: str | None, district: DistrictLake) -> str | None:
+    """How the lake of these settings is another than that of the district, in words; None: it is the same."""
+    if settings.lake is None:
+        here = f"{lake.root} (CAMPUS_LAKE is not set, so the lake is in CAMPUS_HOME)"
+    else:
+        here = f"{lake.root} (CAMPUS_LAKE in {settings.lake_from or 'the environment'})"
+    noted = f"{district.root} (noted in Postgres by {district.host} on {district.since:%Y-%m-%d %H:%M})"
+    nothing = "Nothing was read or written."
+    if lake.root != district.root and id == district.id:
+        return (
+            f"The lake of this machine, {here}, is the district's lake under another name, or a copy of it. "
+            f"The district's lake is {noted}. {nothing} Set CAMPUS_LAKE={district.root} here. If the lake "
+            f"was moved, set the new CAMPUS_LAKE on all machines. {NEW_LAKE}"
+        )
+    if lake.root != district.root:
+        return (
+            f"The lake of this machine, {here}, is another than the district's lake, {noted}. {nothing} Set "
+            f"CAMPUS_LAKE={district.root} in the .env of this machine. {NEW_LAKE}"
+        )
+    if id is None:
+        return (
+            f"The lake of this machine, {here}, lacks the id of the district's lake, {noted}. Its disk is "
+            f"not mounted here, or the lake was emptied or restored. {nothing} Mount the disk, or bring the "
+            f"lake back. {NEW_LAKE}"
+        )
+    if id != district.id:
+        return (
+            f"The lake of this machine, {here}, has another id than the district's lake, {noted}. Another "
+            f"disk is mounted here, or the lake was replaced. {nothing} Mount the right disk. {NEW_LAKE}"
+        )
+    return None
+
+
+@contextmanager
+def _transaction(url: str) -> Iterator[Connection]:
+    engine = engine_of(url)
+    try:
+        with engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _district_lake(connection: Connection) -> DistrictLake | None:
+    if not connection.execute(text(EXISTS)).scalar():
+        return None
+    row = connection.execute(text(READ)).one_or_none()
+    return None if row is None else DistrictLake(*row)
+
+
+def _write(connection: Connection, statement: str, lake: Lake, id: str) -> None:
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MAKING})
+    connection.execute(text(TABLE))
+    connection.execute(text(statement), {"id": id, "root": lake.root, "host": socket.gethostname()})
+
+
+def _id_of(lake: Lake) -> str | None:
+    """The id at the root of a lake; None: it has none. No folder is made."""
+    if not lake.is_remote and not Path(lake.root).is_dir():
+        return None
+    try:
+        return bytes(obstore.get(lake.objects, NAME).bytes()).decode(errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def _give_id(lake: Lake) -> str:
+    """Give a lake an id, unless another process does so first: the id that the lake has then."""
+    id = uuid.uuid4().hex
+    try:
+        obstore.put(lake.objects, NAME, id.encode(), mode="create")
+    except AlreadyExistsError:
+        return _id_of(lake) or id
+    return id
