@@ -12,7 +12,7 @@ import yaml
 
 from assets.dagster_private import NO_COMPUTE_LOGS
 from pipelines.district.config import BROKER_URL, RESULT_URL, celery_config
-from pipelines.settings import Settings, SettingsError
+from pipelines.settings import Settings, SettingsError, settings_for_programs
 from warehouse.files import write_text
 
 POSTGRES_URL = "DAGSTER_POSTGRES_URL"
@@ -109,6 +109,16 @@ def dagster_home(settings: Settings) -> Path:
     if _is_ours(held) and held != text:
         write_text(file, text)
     return home
+
+
+def prepare_programs(settings: Settings) -> None:
+    """Have this process, and the programs that it starts, work in the folder of Dagster's records.
+
+    Dagster's programs put all of the .env of their folder into their environment, and Python looks there for
+    modules. The folder where a command was started may be a stranger's."""
+    home = dagster_home(settings).absolute()
+    os.environ.update(settings_for_programs(settings) | {"DAGSTER_HOME": str(home)})
+    os.chdir(home)
 
 
 def contradictions(settings: Settings) -> list[str]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import obstore
 from obstore.exceptions import AlreadyExistsError
@@ -147,7 +148,7 @@ def _transaction(url: str) -> Iterator[Connection]:
 def _district_lake(connection: Connection) -> DistrictLake | None:
     if not connection.execute(text(EXISTS)).scalar():
         return None
-    row = connection.execute(text(READ)).one_or_none()
+    row: Any = connection.execute(text(READ)).one_or_none()
     return None if row is None else DistrictLake(*row)
 
 

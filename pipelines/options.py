@@ -31,6 +31,7 @@ from loading.pushes.names import PUSHABLE, PushSettings
 from loading.writes.roster.fields import SECRET, STANDARD
 from loading.writes.roster.rows import Reading
 from warehouse.privacy import CLASSES
+from warehouse.stores import is_remote
 
 #: A host's name or IPv4 address.
 HOST_NAME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
@@ -250,6 +251,13 @@ PersonalClass = Literal[
 ]
 
 
+def _whole_path(folder: Path | None) -> Path | None:
+    # Commands and the programs that they start run in folders of their own.
+    if folder is not None and not folder.is_absolute():
+        raise ValueError("expected the whole path of a folder, from / on")
+    return folder
+
+
 class AudienceOptions(Section):
     """A file for some readers, with a part of campus.duckdb."""
 
@@ -262,12 +270,7 @@ class AudienceOptions(Section):
     without: tuple[PersonalClass, ...] = Field((), description="Classes of columns that are left out")
     to: Path | None = Field(None, description="Folder of the file; null: $CAMPUS_HOME/audiences/NAME")
 
-    @field_validator("to")
-    @classmethod
-    def _absolute(cls, folder: Path | None) -> Path | None:
-        if folder is not None and not folder.is_absolute():
-            raise ValueError("expected the whole path of a folder, from / on")
-        return folder
+    _absolute = field_validator("to")(_whole_path)
 
     @model_validator(mode="after")
     def _can_be_left_out(self) -> Self:
@@ -302,6 +305,13 @@ class PublishOptions(Section):
     audiences: dict[Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]*$")], AudienceOptions] = (
         Field({}, description="Files for some readers beside campus.duckdb, by name")
     )
+
+    @field_validator("to")
+    @classmethod
+    def _folder_or_store(cls, root: str | None) -> str | None:
+        if root is not None and not is_remote(root):
+            _whole_path(Path(root))
+        return root
 
     @model_validator(mode="after")
     def _audiences_of_one_file(self) -> Self:
@@ -547,6 +557,8 @@ class InboxOptions(Section):
     keep_days: float = Field(
         30, gt=0, description="Days for which files that need nothing more are kept in done"
     )
+
+    _absolute = field_validator("folder")(_whole_path)
 
 
 class WriteOptions(Section):

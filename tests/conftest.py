@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from compiled_home import NewHome, give_compiled
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
@@ -132,3 +133,15 @@ def compiled_models(pytestconfig: pytest.Config) -> Build:
     with alone(build):
         compiled(build)
     return build
+
+
+@pytest.fixture(scope="session")
+def new_home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -> NewHome:
+    """Makes homes in which dbt has compiled its project already, as in any home after the first command."""
+
+    def make() -> Path:
+        home = tmp_path_factory.mktemp("home")
+        give_compiled(home, compiled_models)
+        return home
+
+    return make

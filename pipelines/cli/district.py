@@ -129,13 +129,14 @@ def _settings() -> Settings:
     """Settings with which workers can run; raises SettingsError with a sentence for each thing that lacks."""
     settings = given()
     from pipelines.district.services import what_is_missing
-    from pipelines.instance import contradictions
+    from pipelines.instance import contradictions, prepare_programs
     from pipelines.settings import SettingsError, check_home
 
     check_home(settings)
     problems = what_is_missing(settings) or contradictions(settings)
     if problems:
         raise SettingsError(problems)
+    prepare_programs(settings)
     return settings
 
 

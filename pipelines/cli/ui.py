@@ -57,9 +57,11 @@ class Forgiving(click.Command):
 def ui(host: str, port: int, allow_launch: bool | None) -> None:
     """Serve the Dagster UI on what the command line ran, with the daemon that starts nights."""
     settings = given_to_write()
+    from pipelines.instance import prepare_programs
     from pipelines.lake import lake_of
     from pipelines.ui.supervisor import run_ui
 
     lake_of(settings)
+    prepare_programs(settings)
 
     sys.exit(run_ui(settings, host, port, allow_launch=may_launch(host, allow_launch)))

@@ -2,28 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
-from compiled_home import give_compiled
+from compiled_home import NewHome
 from world import World, world
-
-from warehouse.publish.dbt_project import Build
-
-NewHome = Callable[[], Path]
-
-
-@pytest.fixture(scope="session")
-def new_home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -> NewHome:
-    """Makes homes in which dbt has compiled its project already, as in any home after the first command."""
-
-    def make() -> Path:
-        home = tmp_path_factory.mktemp("home")
-        give_compiled(home, compiled_models)
-        return home
-
-    return make
 
 
 @pytest.fixture(scope="module")

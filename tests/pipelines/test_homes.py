@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
-from conftest import NewHome
+from compiled_home import NewHome
 from deltalake import write_deltalake
 from homes.make_home import SIZE
 from world import World, instance_at, settings_for

@@ -91,6 +91,8 @@ def test_a_mistake_in_the_environment_is_one_line(
         ("platform: {concurrency: many}", "platform.concurrency: Input should be a valid integer"),
         ("platform: {concurrency: 0}", "platform.concurrency: Input should be greater than or equal to 1"),
         ("publish: {memory_limit: lots}", "publish.memory_limit: String should match pattern"),
+        ("publish: {to: shards}", "publish.to: expected the whole path of a folder"),
+        ("writes: {inbox: {folder: inbox}}", "writes.inbox.folder: expected the whole path of a folder"),
         ("schedule: {nightly: at two}", "schedule.nightly: expected a cron expression"),
         ("datasets: {limit: 20000}", "datasets.limit: Input should be less than or equal to 10000"),
         (

@@ -1,9 +1,12 @@
 """Homes in which dbt has compiled its project already, as in any home after the first command."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from warehouse.publish.dbt_project import Build
+
+NewHome = Callable[[], Path]
 
 
 def give_compiled(home: Path, compiled: Build) -> None:

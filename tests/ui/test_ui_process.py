@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,9 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from compiled_home import give_compiled
+from compiled_home import NewHome
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
-
-from warehouse.publish.dbt_project import Build
 
 CAMPUS = Path(sys.executable).parent / "campus"
 PATIENCE = 180.0  # seconds, for processes on a busy machine
@@ -72,6 +70,18 @@ def children(parent: int) -> list[int]:
     return [int(pid) for pid in found]
 
 
+def descendants(parent: int) -> Iterator[int]:
+    for child in children(parent):
+        yield child
+        yield from descendants(child)
+
+
+def environment_of(pid: int) -> dict[str, str]:
+    """The environment that a process was started with."""
+    pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return {name: value for name, _, value in (pair.partition("=") for pair in pairs if pair)}
+
+
 def command_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
@@ -86,8 +96,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(home: Path, *arguments: str) -> Iterator[Ui]:
-    """`campus ui` until the block ends, once it has said that it is ready."""
+def running(home: Path, *arguments: str, folder: Path | None = None) -> Iterator[Ui]:
+    """`campus ui`, started in the home or in a folder, until the block ends, once it has said that it is
+    ready."""
     port = free_port()
     environment = {
         "PATH": os.environ["PATH"],
@@ -98,7 +109,7 @@ def running(home: Path, *arguments: str) -> Iterator[Ui]:
     process = subprocess.Popen(
         [CAMPUS, "ui", "--", "-p", str(port), *arguments],
         env=environment,
-        cwd=home,
+        cwd=folder or home,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -119,17 +130,7 @@ def running(home: Path, *arguments: str) -> Iterator[Ui]:
 
 
 @pytest.fixture(scope="module")
-def new_home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -> Callable[[], Path]:
-    def make() -> Path:
-        home = tmp_path_factory.mktemp("home")
-        give_compiled(home, compiled_models)
-        return home
-
-    return make
-
-
-@pytest.fixture(scope="module")
-def ui(new_home: Callable[[], Path]) -> Iterator[Ui]:
+def ui(new_home: NewHome) -> Iterator[Ui]:
     with running(new_home()) as started:
         yield started
 
@@ -221,9 +222,33 @@ def test_a_taken_port_is_said(ui: Ui) -> None:
     assert done.returncode == 1 and f"port {ui.port}" in done.stderr and "in use" in done.stderr
 
 
+@pytest.mark.slow
+def test_only_the_dotenv_of_the_home_counts(new_home: NewHome, tmp_path: Path) -> None:
+    """Dagster's programs put all of the .env of their folder into the environment of what they start, and
+    Python looks for modules there."""
+    home = new_home()
+    (home / ".env").write_text("NO_PROXY=school.example\nCAMPUS_SCHOOL_IDS=102\n")
+    (tmp_path / ".env").write_text("HTTPS_PROXY=http://evil.example:1\nCAMPUS_SCHOOL_IDS=101\n")
+    marker = tmp_path / "imported"
+    for name in ("graphql", "dagster_webserver", "celery"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
+    with running(home, folder=tmp_path) as started:
+        assert started.ask(RUNS)["data"], "the UI answers"
+        processes = list(descendants(started.process.pid))
+        given = [environment_of(pid) for pid in processes]
+        commands = [command_of(pid) for pid in processes]
+        assert any("dagster api grpc" in command for command in commands), commands
+        assert not any("HTTPS_PROXY" in environment for environment in given)
+        assert {environment["NO_PROXY"] for environment in given} == {"school.example"}
+        # The settings of the folder hold, as for each command.
+        assert {environment["CAMPUS_SCHOOL_IDS"] for environment in given} == {"101"}
+        assert {Path(f"/proc/{pid}/cwd").readlink() for pid in processes} == {home / "dagster"}
+    assert not marker.exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.slow
-def test_one_signal_stops_all(new_home: Callable[[], Path], number: signal.Signals) -> None:
+def test_one_signal_stops_all(new_home: NewHome, number: signal.Signals) -> None:
     with running(new_home()) as started:
         groups = started.started()
         assert len(groups) == 2
@@ -233,7 +258,7 @@ def test_one_signal_stops_all(new_home: Callable[[], Path], number: signal.Signa
 
 
 @pytest.mark.slow
-def test_when_the_daemon_dies_the_webserver_is_stopped(new_home: Callable[[], Path]) -> None:
+def test_when_the_daemon_dies_the_webserver_is_stopped(new_home: NewHome) -> None:
     with running(new_home()) as started:
         groups = started.started()
         [daemon] = [pid for pid in groups if "dagster-daemon" in command_of(pid)]
@@ -275,7 +300,7 @@ MUTATIONS = {
 
 
 @pytest.mark.slow
-def test_a_read_only_ui_changes_nothing(new_home: Callable[[], Path]) -> None:
+def test_a_read_only_ui_changes_nothing(new_home: NewHome) -> None:
     with running(new_home(), "--read-only") as started:
         for name, mutation in MUTATIONS.items():
             answer = started.ask(f"mutation {{{mutation}}}")
