@@ -21,12 +21,15 @@ from pathlib import Path
 import msgspec
 
 from loading.writes.table_file import READERS, FileContent, TableError, content_of
+from pipelines.writes.time_limit import AWAY, FolderAway, within
 
 #: What a file is, by its folder.
 KINDS = ROSTERS, ATTENDANCE, SWIPES = ("rosters", "attendance", "swipes")
 #: The folder of files that need nothing more.
 DONE = "done"
 DAY = 86_400.0
+#: Seconds that a look at the folder may take, and the reading of a file or work on many.
+LOOK, WORK = 30, 120
 
 
 class Arrived(msgspec.Struct, frozen=True):
@@ -50,6 +53,7 @@ class Arrived(msgspec.Struct, frozen=True):
         return f"{self.size}-{self.changed}"
 
 
+@within(LOOK)
 def arrived(
     folder: Path, kind: str, school_ids: Collection[int] | None, report: Callable[[str], None]
 ) -> list[Arrived]:
@@ -64,11 +68,12 @@ def arrived(
     return sorted(files, key=lambda file: (file.changed, file.path))
 
 
+@within(WORK)
 def read_arrived(folder: Path, kind: str, school_id: int, name: str) -> tuple[FileContent, Arrived]:
     """The content of a file that has arrived, and the file as it was when all of it had been read: a file
     that changed meanwhile has another stamp than before.
 
-    Raises TableError where there is no such regular file, or it is too long."""
+    Raises TableError where there is no such regular file, or it is too long, and FolderAway."""
     path = folder / str(school_id) / kind / name
     if not is_name(name):
         raise TableError(f"{name!r} is not the name of a file in {path.parent}")
@@ -83,9 +88,12 @@ def read_arrived(folder: Path, kind: str, school_id: int, name: str) -> tuple[Fi
         finally:
             os.close(descriptor)
     except OSError as error:
+        if error.errno in AWAY:
+            raise FolderAway(error.strerror) from error
         raise TableError(f"{path} cannot be read: {error.strerror}") from None
 
 
+@within(WORK)
 def move_to_done(folder: Path, kind: str, file: Arrived) -> None:
     """Move a file that needs nothing more, and none that has come in its place meanwhile.
 
@@ -133,6 +141,7 @@ def _reserved_name(name: str, done: int) -> str:
     raise AssertionError("there is always another number")
 
 
+@within(WORK)
 def remove_old(folder: Path, kind: str, days: float, stamps: Mapping[str, str]) -> list[str]:
     """Remove files of a kind that came, or were moved to `done`, so many days ago: they are about children.
     stamps: of the files beside `done` that no run reads again, by path. What cannot be removed, in words.

@@ -14,6 +14,7 @@ from pipelines.notices.notice import THEIR_WORDS
 from pipelines.settings import Settings, SettingsError
 from pipelines.writes.inbox_files import Arrived, is_name, move_to_done, read_arrived
 from pipelines.writes.plans import notes
+from pipelines.writes.time_limit import FolderAway
 
 #: On a run: what the runs for a file are known by; the file that it reads, and its content.
 FILE_TAG, PATH_TAG, CONTENT_TAG = "campus/file", "campus/path", "campus/content"
@@ -45,7 +46,8 @@ def file_of_run(
     """The file of a run, read once; None: it has changed since the run was requested, or its content was read
     before.
 
-    Raises TableError where the file cannot be read, and SettingsError where no folder is looked at."""
+    Raises TableError where the file cannot be read, FolderAway where the folder does not answer, and
+    SettingsError where no folder is set."""
     folder = settings.options.writes.inbox.folder
     if folder is None:
         raise SettingsError(["writes.inbox.folder is not set: no file arrives"])
@@ -93,6 +95,9 @@ def failures_told(context: dg.OpExecutionContext) -> Iterator[None]:
     except PlanError as error:
         final(context)
         raise _failure(error, str(error)) from None
+    except FolderAway as error:
+        words = f"the folder of files (writes.inbox.folder): {error.strerror}; the file is read again later"
+        raise dg.Failure(words, metadata={TOLD: words}, allow_retries=False) from None
     except (SettingsError, Halt, PermissionError) as error:
         raise _failure(error, str(error)) from None
     except CampusError as error:

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +21,7 @@ from pipelines.launches import FINAL_TAG, LAUNCHER_TAG
 from pipelines.options import InboxOptions, Options, RosterOptions, WriteOptions
 from pipelines.settings import Settings
 from pipelines.status import status_of
+from pipelines.writes import runs
 from pipelines.writes.automation import writes_definitions
 from pipelines.writes.inbox import (
     AGAIN_AFTER,
@@ -40,6 +42,7 @@ from pipelines.writes.roster_jobs import (
     ROSTER_PLAN,
 )
 from pipelines.writes.rosters import reason_to_wait
+from pipelines.writes.time_limit import within
 
 SCHOOL = 101
 CHANGING = ("POST", "PUT", "PATCH", "DELETE")
@@ -380,6 +383,22 @@ def test_a_plan_waits_for_a_person_who_applies_it_in_the_ui(town: World, tmp_pat
     assert [row["asked_by"] for row in town.log("writes")] == ["a person in the UI"] * 3
     assert "N10-1" in {row["outer_id"] for row in town.held("v1_users")}
     assert waiting(settings) == []
+
+
+def test_a_dead_mount_fails_the_run_and_the_file_is_tried_again(
+    town: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, alive = settings_of(town, tmp_path), threading.Event()
+    roster(town, tmp_path, at=11, new=1)
+    [request] = looked(town, settings)
+    dead = within(0.2)(lambda _folder, *_file: alive.wait(60))
+    monkeypatch.setattr(runs, "read_arrived", dead)
+    run = ran(town, settings, request)
+    alive.set()
+    assert not run.success and FINAL_TAG not in tags_of(town, run)
+    assert "no answer for 0.2 s: see that its network mount answers" in failure_of(run)
+    monkeypatch.undo()
+    assert ran(town, settings, request).success
 
 
 FORGED_TAGS = {
