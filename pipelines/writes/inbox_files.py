@@ -89,7 +89,7 @@ def read_arrived(folder: Path, kind: str, school_id: int, name: str) -> tuple[Fi
             os.close(descriptor)
     except OSError as error:
         if error.errno in AWAY:
-            raise FolderAway(error.strerror) from error
+            raise FolderAway(error.strerror or "it does not answer") from error
         raise TableError(f"{path} cannot be read: {error.strerror}") from None
 
 
