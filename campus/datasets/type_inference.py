@@ -21,7 +21,7 @@ from campus.decoding.columnar import decode_records
 from campus.decoding.definition import Decided, Decision, Definition, FieldDefinition, key_fields
 from campus.decoding.inferred_contract import contract_of
 from campus.decoding.raw_json import object_members, raw_rows
-from campus.decoding.redaction import WITHHELD
+from campus.decoding.withholding import WITHHELD
 from campus.http.client import Client
 from campus.http.emptiness import believed
 from campus.http.errors import Refused

@@ -79,7 +79,8 @@ def decode_records(
     Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
     withheld: Counter[str] = Counter()
     if not keep_id_numbers:
-        body, withheld = withhold_in_page(body, contract)
+        page = withhold_in_page(body, contract)
+        body, withheld = page.body, page.counts
     try:
         records = _decode_fast(body, contract, key, keep_id_numbers=keep_id_numbers)
     except (NotPlain, pa.ArrowInvalid, *UNFIT):

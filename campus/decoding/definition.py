@@ -12,8 +12,8 @@ from msgspec import Raw
 from campus.contracts.fields import Flag, Float, Int, Number, Text, WallClock
 from campus.decoding.column_names import safe_names
 from campus.decoding.page import Drift
-from campus.decoding.redaction import WITHHELD
 from campus.decoding.type_words import meaning_of
+from campus.decoding.withholding import WITHHELD
 from campus.http.errors import UnexpectedAnswer
 from campus.identity_numbers import is_identity_field
 

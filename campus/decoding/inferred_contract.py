@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from campus.contracts.fields import DECIMAL, Contract, Int, Number, doc, fields
 from campus.decoding.definition import TYPES, Definition, FieldDefinition, columns_of, key_fields
-from campus.decoding.redaction import WITHHELD
+from campus.decoding.withholding import WITHHELD
 
 #: In the comment of a column of identity numbers.
 NOT_KEPT = "National identity number: null unless CAMPUS_KEEP_ID_NUMBERS asks for it"

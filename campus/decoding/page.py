@@ -21,12 +21,12 @@ from campus.contracts.fields import Contract, Field, fields
 from campus.decoding.coercion.row import DriftNotes, coerce_row, row_decoder
 from campus.decoding.coercion.scalars import FINER_THAN_MICROSECONDS
 from campus.decoding.columns import column, misfits, misfitting
-from campus.decoding.raw_json import UNFIT, raw_rows, sent_members, sent_names
-from campus.decoding.redaction import as_json, redacted
+from campus.decoding.raw_json import UNFIT, as_json, raw_rows, sent_members, sent_names
 from campus.decoding.withholding import (
     WITHHELD_NUMBER,
     blank_identity_fields,
     has_identity_fields,
+    redacted,
     withhold_in_page,
     withhold_in_row,
 )
@@ -73,9 +73,10 @@ def decode_page(body: bytes, contract: type[T], *, keep_id_numbers: bool = False
     Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
     body = body.removeprefix(codecs.BOM_UTF8)
     if keep_id_numbers:
-        return _decode(body, contract, keep_id_numbers=True)
-    body, withheld = withhold_in_page(body, contract)
-    page = _decode(body, contract, keep_id_numbers=False)
+        return _decode(body, contract, None)
+    withheld_page = withhold_in_page(body, contract)
+    withheld = withheld_page.counts
+    page = _decode(withheld_page.body, contract, withheld_page.walked)
     if has_identity_fields(contract):
         withheld += blank_identity_fields(page.rows, contract)
     page.drift.update(withheld_drift(withheld))
@@ -87,15 +88,16 @@ def withheld_drift(withheld: Mapping[str, int]) -> Counter[Drift]:
     return Counter({Drift(WITHHELD_NUMBER, name): rows for name, rows in withheld.items()})
 
 
-def _decode(body: bytes, contract: type[T], *, keep_id_numbers: bool) -> Page[T]:
+def _decode(body: bytes, contract: type[T], walked: frozenset[int] | None) -> Page[T]:
+    """walked: the places of the rows that have no identity number any more; None: the numbers stay."""
     if FINER_THAN_MICROSECONDS.search(body):
-        return _decode_rows(body, contract, keep_id_numbers=keep_id_numbers)
+        return _decode_rows(body, contract, walked)
     try:
         rows = _page_decoder(contract).decode(body)
     except UNFIT:
-        return _decode_rows(body, contract, keep_id_numbers=keep_id_numbers)
+        return _decode_rows(body, contract, walked)
     if misfitting(contract, rows):
-        return _decode_rows(body, contract, keep_id_numbers=keep_id_numbers)
+        return _decode_rows(body, contract, walked)
     page: Page[T] = Page(rows, [None] * len(rows))
     if rows:
         page.sent = sent_names(raw_rows(body)[0])
@@ -167,14 +169,14 @@ def _unknown_values(contract: type[Contract], rows: Sequence[Contract]) -> Count
 _Decoded = tuple[T, str | None, DriftNotes]
 
 
-def _decode_rows(body: bytes, contract: type[T], *, keep_id_numbers: bool) -> Page[T]:
+def _decode_rows(body: bytes, contract: type[T], walked: frozenset[int] | None) -> Page[T]:
     page: Page[T] = Page([], [])
     texts: list[bytes] = []
     decoded: list[_Decoded[T]] = []
-    for raw in raw_rows(body):
+    for place, raw in enumerate(raw_rows(body)):
         text = bytes(raw)
         page.sent = page.sent or _names(text)
-        if not keep_id_numbers:
+        if walked is not None and place not in walked:
             text, withheld = withhold_in_row(text, contract)
             page.drift.update(withheld_drift(Counter(withheld)))
         try:

@@ -80,6 +80,17 @@ def list_items(value: bytes) -> list[bytes] | None:
         return None
 
 
+def as_json(value: bytes | Raw) -> bytes:
+    """A value as it came where it is JSON; else a JSON text of it."""
+    text = bytes(value)
+    try:
+        text.decode()
+        _LIST.decode(b"[%b]" % text)
+    except UNFIT:
+        return msgspec.json.encode(text.decode(errors="backslashreplace"))
+    return text
+
+
 def _is_json(body: bytes) -> bool:
     """Whether a body is JSON to its end, whatever its texts hold."""
     try:

@@ -1,4 +1,4 @@
-"""Takes identity numbers out of JSON before anything else reads it: by the names of fields, and by value.
+"""Takes passwords out of JSON, and identity numbers by the names of fields and by value.
 
 A field that is named for an identity number is left out. A text or an integer that is an identity number
 becomes null; inside a longer text MARK replaces the number. Keys and integers in columns of ids stay: by
@@ -8,6 +8,7 @@ chance one in 20,000 ids of 18 digits looks like an identity number, and a row w
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 import msgspec
@@ -16,7 +17,6 @@ from msgspec import Raw
 
 from campus.contracts.fields import Contract, Field, fields
 from campus.decoding.raw_json import UNFIT, list_items, raw_rows, sent_members
-from campus.decoding.redaction import MAY_WITHHOLD, UNSTORABLE
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.identity_numbers import (
     LENGTH,
@@ -27,33 +27,79 @@ from campus.identity_numbers import (
     without_identity_numbers,
 )
 
+#: Fields that are stored nowhere but in a column of the contract: a setting keeps identity numbers, and never
+#: those that the platform sends elsewhere by the interface's own name. A password is never read back.
+WITHHELD = frozenset({"idcard", "password"})
 #: The kind of drift that counts, for each field, the rows of which something was withheld.
 WITHHELD_NUMBER = "withheld_identity_number"
+UNSTORABLE = b'"not stored: it may hold a withheld field and cannot be taken apart"'
+# A withheld name, or an escaped letter in which one may hide.
+_MAY_WITHHOLD = re.compile(b"|".join([rb"\\u00[4-7]", *(name.encode() for name in sorted(WITHHELD))]))
 # Values in which nothing can be withheld.
 _NOTHING = (b"null", b'""')
 _INTEGER = re.compile(rb"([0-9]{18})(\.0*)?")
 _NAME = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
 
 
-def withhold_in_page(body: bytes, contract: type[Contract]) -> tuple[bytes, Counter[str]]:
-    """A JSON list of rows without the values that are identity numbers; and for each field the number of rows
-    of which something was withheld. Leaves a body that is no such list as it is: the decoder says why.
+@dataclass
+class _Walk:
+    """A walk through JSON.
+
+    Attributes:
+        numbers: Identity numbers are taken out, beside the fields in WITHHELD.
+        named: A field that is taken out stays, with MARK as its value.
+        members: How many members of objects the walk has seen.
+    """
+
+    numbers: bool
+    named: bool
+    members: int = 0
+
+
+def redacted(raw: bytes | Raw, *, named: bool = False) -> bytes:
+    """A JSON text without the fields in WITHHELD, at any depth; identity numbers stay.
+
+    UNSTORABLE replaces a text that cannot be taken apart and may have such a field."""
+    text = bytes(raw)
+    if not _MAY_WITHHOLD.search(text):
+        return text
+    try:
+        return _value(text, None, set(), "", _Walk(numbers=False, named=named))
+    except UNFIT:
+        return UNSTORABLE
+
+
+@dataclass(frozen=True)
+class WithheldPage:
+    """A page without the values that are identity numbers."""
+
+    body: bytes
+    #: For each field, the number of rows of which something was withheld.
+    counts: Counter[str]
+    #: The places of the rows that the walk went through: nothing is left in them.
+    walked: frozenset[int] = frozenset()
+
+
+def withhold_in_page(body: bytes, contract: type[Contract]) -> WithheldPage:
+    """A JSON list of rows without the values that are identity numbers. Leaves a body that is no such list as
+    it is: the decoder says why.
 
     A text that is a part of the key stays, unless half of the rows have an identity number there: then the
     text becomes null, and the row has no readable key."""
-    withheld: Counter[str] = Counter()
+    untouched = WithheldPage(body, Counter())
     if not may_hold_identity_number(body):
-        return body, withheld
+        return untouched
     try:
         rows = [bytes(row) for row in raw_rows(body)]
     except (TornBody, UnexpectedAnswer):
-        return body, withheld
+        return untouched
+    counts: Counter[str] = Counter()
     suspects = [place for place, row in enumerate(rows) if may_hold_identity_number(row)]
     spared = _spared(contract) - _keys_of_numbers(contract, [rows[place] for place in suspects], len(rows))
     for place in suspects:
-        rows[place], found = withhold_in_row(rows[place], contract, spared)
-        withheld.update(found)
-    return b"[%b]" % b",".join(rows), withheld
+        rows[place], names = withhold_in_row(rows[place], contract, spared)
+        counts.update(names)
+    return WithheldPage(b"[%b]" % b",".join(rows), counts, frozenset(suspects))
 
 
 def withhold_in_row(
@@ -63,51 +109,30 @@ def withhold_in_row(
     *,
     named: bool = False,
 ) -> tuple[bytes, set[str]]:
-    """A row, or any JSON text, without identity numbers; and the fields of which something was withheld.
+    """A row, or any JSON text, without identity numbers and passwords; and the fields of which a number was
+    withheld.
 
     spared: fields whose values stay; None: the keys and ids of the contract. named: fields that are left out
     stay with MARK as their value. UNSTORABLE replaces a text that cannot be taken apart and may hold a
     number."""
+    walk, withheld = _Walk(numbers=True, named=named), set[str]()
     try:
         if not row.lstrip().startswith(b"{"):
-            found: set[str] = set()
-            return _without_numbers(row, None, found, "", named), found
-        members, found = withhold_in_members(sent_members(row), contract, spared, named=named)
-        return (_encoded(members), found) if found else (row, found)
+            return _value(row, None, withheld, "", walk), withheld
+        sent = sent_members(row)
+        members = _members(sent, contract, withheld, walk, _spared(contract) if spared is None else spared)
+        return _text_of(members, sent, row, 0, walk), withheld
     except UNFIT:
         return (UNSTORABLE, {""}) if _is_suspect(row) else (row, set())
 
 
 def withhold_in_members(
-    members: Mapping[str, Raw],
-    contract: type[Contract] | None,
-    spared: frozenset[str] | None = None,
-    *,
-    named: bool = False,
+    members: Mapping[str, Raw], contract: type[Contract]
 ) -> tuple[dict[str, Raw], set[str]]:
-    """The members of a row; see withhold_in_row."""
-    declared = _declared(contract)
-    spared = _spared(contract) if spared is None else spared
-    kept: dict[str, Raw] = {}
-    withheld: set[str] = set()
-    for name, value in members.items():
-        field = declared.get(name)
-        if field.identity_number if field else is_identity_field(name):
-            withheld |= {name} if bytes(value) not in _NOTHING else set()
-            kept |= {name: Raw(msgspec.json.encode(MARK))} if named else {}
-            continue
-        plain_name = name if field or len(name) < LENGTH else without_identity_numbers(name)
-        withheld |= {plain_name} if plain_name != name else set()
-        while plain_name in kept:
-            plain_name += "'"
-        # The decoder leaves out what the contract itself withholds.
-        if name in spared or (field and field.withheld):
-            kept[plain_name] = value
-            continue
-        kept[plain_name] = Raw(
-            _without_numbers(bytes(value), field.nested if field else None, withheld, plain_name, named)
-        )
-    return kept, withheld
+    """The members of a row without identity numbers and passwords; see withhold_in_row."""
+    withheld = set[str]()
+    walk = _Walk(numbers=True, named=False)
+    return _members(members, contract, withheld, walk, _spared(contract)), withheld
 
 
 def blank_identity_fields(rows: Sequence[Contract], contract: type[Contract]) -> Counter[str]:
@@ -136,34 +161,98 @@ def has_identity_fields(contract: type[Contract]) -> bool:
     )
 
 
-def _without_numbers(
-    value: bytes, contract: type[Contract] | None, found: set[str], path: str, named: bool
+def _members(
+    members: Mapping[str, Raw],
+    contract: type[Contract] | None,
+    withheld: set[str],
+    walk: _Walk,
+    spared: frozenset[str] = frozenset(),
+) -> dict[str, Raw]:
+    """The members of an object without what the walk takes out. withheld: takes the fields of which an
+    identity number was withheld."""
+    walk.members += len(members)
+    declared = _declared(contract)
+    kept: dict[str, Raw] = {}
+    for name, value in members.items():
+        field = declared.get(name)
+        if walk.numbers and _is_of_numbers(name, field):
+            withheld |= {name} if bytes(value) not in _NOTHING else set()
+            kept |= {name: Raw(msgspec.json.encode(MARK))} if walk.named else {}
+        elif name in WITHHELD and contract is None:
+            kept |= {name: Raw(msgspec.json.encode(MARK))} if walk.named else {}
+        else:
+            plain_name = name
+            if walk.numbers and field is None and len(name) >= LENGTH:
+                plain_name = without_identity_numbers(name)
+                withheld |= {plain_name} if plain_name != name else set()
+                while plain_name in kept:
+                    plain_name += "'"
+            # The decoder leaves out what the contract itself withholds, and reports names that it lacks.
+            if name in spared or name in WITHHELD or (field and field.withheld):
+                kept[plain_name] = value
+                continue
+            sent = bytes(value)
+            plain = _value(sent, field.nested if field else None, withheld, plain_name, walk)
+            kept[plain_name] = value if plain is sent else Raw(plain)
+    return kept
+
+
+def _is_of_numbers(name: str, field: Field | None) -> bool:
+    """Whether a member is a field of identity numbers: by the contract, or by its name."""
+    if field is None or field.withheld:
+        return is_identity_field(name)
+    return field.identity_number
+
+
+def _text_of(
+    members: Mapping[str, Raw], sent: Mapping[str, Raw], text: bytes, seen: int, walk: _Walk
 ) -> bytes:
-    """A value without identity numbers. found: takes the path of the value, or of the field in it that is
-    named for an identity number."""
-    if len(value) < LENGTH and value[:1] not in (b"{", b"["):
-        return value
+    """The text of an object after the walk; the same object where nothing was taken out. seen: the members
+    that the walk had seen before this object."""
+    if len(members) != len(sent):
+        return _encoded(members)
+    for name, value in sent.items():
+        if members.get(name) is not value:
+            return _encoded(members)
+    # The walk sees the last of several members with one name, and none of the others. Each has a colon.
+    if text.count(b":") == walk.members - seen:
+        return text
+    may_withhold = _MAY_WITHHOLD.search(text) or (walk.numbers and _is_suspect(text))
+    return _encoded(members) if may_withhold else text
+
+
+def _value(
+    value: bytes, contract: type[Contract] | None, withheld: set[str], path: str, walk: _Walk
+) -> bytes:
+    """A value without what the walk takes out; the same object where that is nothing. withheld: takes the
+    path of the value, or of the field in it that is named for an identity number."""
     match value[:1]:
         case b"{":
+            inside, seen = set[str](), walk.members
             try:
-                members, inside = withhold_in_members(sent_members(value), contract, named=named)
+                sent = sent_members(value)
+                members = _members(sent, contract, inside, walk)
             except UNFIT:
-                return _unless_suspect(value, found, path)
+                return _unless_suspect(value, withheld, path, walk)
             # Without the names between, which may be data: of a person, say.
             ends = {name.rpartition(".")[2] for name in inside}
-            found |= {f"{path}.{end}" if is_identity_field(end) else path for end in ends}
-            return _encoded(members) if inside else value
+            withheld |= {f"{path}.{end}" if is_identity_field(end) else path for end in ends}
+            return _text_of(members, sent, value, seen, walk)
         case b"[":
             items = list_items(value)
             if items is None:
-                return _unless_suspect(value, found, path)
-            return b"[%b]" % b",".join(_without_numbers(item, contract, found, path, named) for item in items)
+                return _unless_suspect(value, withheld, path, walk)
+            parts = [_value(item, contract, withheld, path, walk) for item in items]
+            is_unchanged = all(part is item for part, item in zip(parts, items, strict=True))
+            return value if is_unchanged else b"[%b]" % b",".join(parts)
+        case _ if not walk.numbers or len(value) < LENGTH:
+            return value
         case b'"':
             plain = _text_without_numbers(value)
         case _:
             number = _INTEGER.fullmatch(value)
             plain = b"null" if number and is_identity_number(number[1].decode()) else value
-    found |= {path} if plain != value else set()
+    withheld |= {path} if plain is not value else set()
     return plain
 
 
@@ -180,12 +269,14 @@ def _text_without_numbers(value: bytes) -> bytes:
     return msgspec.json.encode(plain) if plain != text else value
 
 
-def _unless_suspect(value: bytes, found: set[str], path: str) -> bytes:
-    """A value that cannot be taken apart, or null if it may hold an identity number."""
-    if MAY_WITHHOLD.search(value) or not _is_suspect(value):
-        # What `redacted` replaces is left to it.
+def _unless_suspect(value: bytes, withheld: set[str], path: str, walk: _Walk) -> bytes:
+    """A value that cannot be taken apart, or what replaces it where it may hold what is withheld."""
+    if _MAY_WITHHOLD.search(value):
+        # Of a row the value is left to `redacted`: its column may be able to hold it.
+        return value if walk.numbers else UNSTORABLE
+    if not walk.numbers or not _is_suspect(value):
         return value
-    found.add(path)
+    withheld.add(path)
     return b"null"
 
 
@@ -212,18 +303,18 @@ def _keys_of_numbers(contract: type[Contract], suspects: Sequence[bytes], rows: 
     texts = [f.wire for f in fields(contract) if f.required and pa.types.is_string(f.arrow_type)]
     if not texts:
         return frozenset()
-    held: Counter[str] = Counter()
+    numbers: Counter[str] = Counter()
     for row in suspects:
         try:
             members = sent_members(row)
         except UNFIT:
             continue
-        held.update(
+        numbers.update(
             name
             for name in texts
             if name in members and _text_without_numbers(bytes(members[name])) == b"null"
         )
-    return frozenset(name for name, count in held.items() if 2 * count >= rows)
+    return frozenset(name for name, count in numbers.items() if 2 * count >= rows)
 
 
 @cache

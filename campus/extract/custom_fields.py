@@ -8,7 +8,7 @@ import msgspec
 
 from campus.contracts.fields import Contract, Text, doc, fields
 from campus.decoding.column_names import RESERVED, safe_names
-from campus.decoding.redaction import WITHHELD
+from campus.decoding.withholding import WITHHELD
 from campus.identity_numbers import is_identity_field
 from campus.registry import ResourceSpec
 

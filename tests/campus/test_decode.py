@@ -25,7 +25,7 @@ from campus.contracts.base_data import (
 )
 from campus.contracts.fields import Contract, Field, fields
 from campus.decoding.page import Drift, Page, batch_schema, decode_page, to_batch
-from campus.decoding.redaction import UNSTORABLE
+from campus.decoding.withholding import UNSTORABLE
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.registry import RESOURCES
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campus.decoding import columnar
+from campus.decoding import page as page_decoder
 from campus.decoding.columnar import Records, decode_records
 from campus.decoding.definition import parse_definition, primary_key
 from campus.decoding.inferred_contract import contract_of
@@ -258,3 +259,24 @@ def test_a_clean_page_is_handed_on_as_it_is() -> None:
     records = decode_records(body, CONTRACT, ("id",))
     assert records.batch.num_rows == 1 and pa.types.is_int64(records.batch.column("amount").type)
     assert Drift(KIND, "amount") not in records.drift
+
+
+def test_repeated_name_hides_nothing() -> None:
+    """Of members with one name the walk sees the last, and the others would stay in the text."""
+    for hidden in ('{"id_card":"110101900307123"}', '{"password":"geheim"}', f'"{NUMBER}"'):
+        body = f'[{{"id":1,"name":"x","more":{{"a":{hidden},"a":1}}}}]'
+        page = decode_page(body.encode(), RESOURCES["students"].contract)
+        assert page.extras == ['{"more":{"a":1}}'], hidden
+
+
+def test_row_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page walks the rows that have a number; the decoder walks the others."""
+    rows: list[bytes] = []
+    walk = page_decoder.withhold_in_row
+    monkeypatch.setattr(
+        page_decoder, "withhold_in_row", lambda row, kind: (rows.append(row), walk(row, kind))[1]
+    )
+    body = f'[{{"id":1,"more":{{"a":"{NUMBER}","password":"geheim"}}}},{{"id":2,"more":1}}]'
+    page = decode_page(body.encode(), RESOURCES["students"].contract)
+    assert page.extras == ['{"more":{"a":null}}', '{"more":1}']
+    assert rows == [b'{"id":2,"more":1}']

@@ -133,6 +133,7 @@ def test_the_drift_counts_what_was_withheld(careless: World) -> None:
     assert counts["students", 101, "name"] == counts["students", 101, "usin"] == 1
     assert counts["v1_users", 101, "field_9"] == 5
     assert counts["v1_users", 101, "outer_id"] == 1
+    assert counts["v1_users", 101, "idcard"] > 1
     assert counts["datasets.course_scores", 101, "course"] == 1
     assert counts["datasets.course_scores", 101, "身份证"] == 1
     assert all(row["value"] is None for row in rows)

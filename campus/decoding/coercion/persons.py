@@ -8,7 +8,7 @@ from msgspec import Raw
 from campus.contracts.fields import Contract
 from campus.decoding.coercion.scalars import INTEGER, Coerced, to_integer, to_text
 from campus.decoding.raw_json import object_members
-from campus.decoding.redaction import redacted
+from campus.decoding.withholding import redacted
 
 # An integer in text that has no other spelling, and several of them.
 INTEGER_TEXT = re.compile(rb'"(0|-?[1-9]\d*)"')

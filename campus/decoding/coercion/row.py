@@ -43,7 +43,7 @@ from campus.decoding.coercion.scalars import (
     to_number,
 )
 from campus.decoding.raw_json import UNFIT, list_items, object_members
-from campus.decoding.redaction import WITHHELD, redacted
+from campus.decoding.withholding import WITHHELD, redacted
 
 # Kinds of drift: a field inside an object that no contract names, and a word in a column of marks.
 UNKNOWN_MEMBER = "unknown_nested_field"

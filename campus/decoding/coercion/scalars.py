@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from campus.contracts.fields import ANY_DASH, PLATFORM_ZONE
 from campus.decoding.raw_json import UNFIT
-from campus.decoding.redaction import redacted
+from campus.decoding.withholding import redacted
 
 # A drift kind ("" for what is no drift) and the JSON of the new value.
 Coerced = tuple[str, bytes]
