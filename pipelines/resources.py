@@ -16,6 +16,7 @@ from loading.datasets.tables import DatasetSettings
 from loading.partition_keys import NO_SCHOOL, school_of
 from loading.reports.tables import WantedReport
 from loading.runtime import Runtime
+from loading.writes.journal import file_leftover
 from pipelines.due import RANGE_END, SCHOOL_TAG, school_in, school_tags
 from pipelines.interrupted import PROCESS_TAG
 from pipelines.lake import lake_of, make_ready, note_id_numbers
@@ -205,6 +206,7 @@ def _runtime(
 ) -> Runtime:
     safety, publishing = settings.options.safety, settings.options.publish
     make_ready(lake, settings)
+    file_leftover(settings.home, lake)
     return Runtime(
         client=client,
         lake=lake,

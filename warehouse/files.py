@@ -29,11 +29,12 @@ def flush(path: Path) -> None:
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
-    """One process at a time has a file, which is made if need be, or a folder; others wait."""
+def locked(file: Path, *, wait: bool = True) -> Iterator[None]:
+    """One process at a time has a file, which is made if need be, or a folder; others wait, or raise
+    BlockingIOError."""
     descriptor = os.open(file, os.O_RDONLY if file.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
     finally:
         os.close(descriptor)

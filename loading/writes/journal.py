@@ -1,14 +1,15 @@
 """The journal of writes: each is on disk before it is sent, and so is what became of it.
 
-From here the lake gets its table `writes`. A write that a killed process had sent has no outcome: it is
-recorded as interrupted, and nobody knows whether it happened until somebody looks.
+From here the lake gets its table `writes`. A write whose answer a killed or interrupted process did not wait
+for is recorded as interrupted: nobody knows whether it happened until somebody looks.
 """
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -37,6 +38,8 @@ DONE, FOUND, REFUSED, UNSENT, UNCONFIRMED, INTERRUPTED = (
     "unconfirmed",
     "interrupted",
 )
+#: Which one process at a time has that writes to the platform, beside the journal.
+LOCK = "writes.lock"
 #: Rows that are filed in one commit of the lake.
 MOST_FILED = 50_000
 
@@ -162,11 +165,34 @@ def opened(home: Path, lake: Lake) -> Iterator[Journal]:
     """The journal of a home, for one process at a time: others wait. What has ended within the block is in
     the lake after it, however it ends."""
     home.mkdir(parents=True, exist_ok=True)
-    with locked(home / "writes.lock"), closing(Journal(journal_path(home))) as journal:
+    with locked(home / LOCK), closing(Journal(journal_path(home))) as journal:
         journal.file(lake)
         try:
             yield journal
         finally:
+            journal.file(lake)
+
+
+def is_writing(home: Path) -> bool:
+    """Whether a process writes to the platform now."""
+    if not journal_path(home).exists():
+        return False
+    try:
+        with locked(home / LOCK, wait=False):
+            return False
+    except BlockingIOError:
+        return True
+
+
+def file_leftover(home: Path, lake: Lake) -> None:
+    """Move what a killed process left in the journal of a home into the lake. A process that writes to the
+    platform now does so at its own end, and is not waited for."""
+    if journal_path(home).exists():
+        with (
+            suppress(BlockingIOError),
+            locked(home / LOCK, wait=False),
+            closing(Journal(journal_path(home))) as journal,
+        ):
             journal.file(lake)
 
 
@@ -183,6 +209,10 @@ async def recorded(
         raise
     except CampusError as error:
         journal.end(number, REFUSED, error.status, error.said or error.message)
+        raise
+    except asyncio.CancelledError:
+        # Ctrl-C: nobody waits for the answer any more.
+        journal.end(number, INTERRUPTED, 0, None)
         raise
     journal.end(number, DONE if written.status else FOUND, written.status, _storable(written.value))
     return written

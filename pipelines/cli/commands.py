@@ -10,6 +10,7 @@ from assets.partition_renames import put_in_order
 from assets.partitions import SCHOOL_SEMESTERS
 from assets.shards import NONE_CHANGED
 from loading.partition_keys import school_of
+from loading.writes.journal import file_leftover
 from pipelines.cli.display import USAGE, complain, console, errors, progress
 from pipelines.cli.notifying import tell
 from pipelines.cli.session import session
@@ -160,6 +161,8 @@ def run_build(settings: Settings, tags: Mapping[str, str] | None = None, lake: L
     """Build and publish, unless nothing has changed. `lake`: that of the settings, where it is open already.
     The exit status."""
     lake = lake or lake_of(settings)
+    # Before it is asked whether anything has changed.
+    file_leftover(settings.home, lake)
     if settings.shards:
         try:
             return _build_shards(settings, settings.shards, lake, tags)

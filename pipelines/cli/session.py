@@ -67,16 +67,23 @@ def _launcher(command: str, host: str) -> str:
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Take SIGTERM, as a service manager sends it, for Ctrl-C."""
+    """Take SIGTERM, as a service manager sends it, and the end of the terminal for Ctrl-C."""
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+    def interrupt(_number: int, frame: FrameType | None) -> None:
+        # An event loop has a handler of its own, which lets its tasks end.
+        on_ctrl_c = signal.getsignal(signal.SIGINT)
+        if not callable(on_ctrl_c):
+            raise KeyboardInterrupt
+        on_ctrl_c(signal.SIGINT, frame)
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    # nohup has SIGHUP ignored.
+    taken = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN]
+    before = {one: signal.signal(one, interrupt) for one in taken}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _tell(words: str) -> None:

@@ -1,5 +1,6 @@
 """What a command leaves when it is interrupted or killed, and two that would write at the same time."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -7,12 +8,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
+import uvloop
 from command_line import campus
 
-from pipelines.cli.session import session
+from pipelines.cli.session import session, terminated_as_interrupted
 from pipelines.definitions import PUBLISH
 from pipelines.due import SCHOOL_TAG, school_tags
 from pipelines.instance import open_instance
@@ -156,3 +159,40 @@ def test_a_run_says_which_school_it_loads(settings: Settings) -> None:
 
     lake.ensure([TABLES["schools"]])
     assert school_tags(lake, 101) == {SCHOOL_TAG: "101"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("on_ctrl_c", [signal.default_int_handler, signal.SIG_IGN])
+def test_the_end_of_a_service_or_terminal_is_an_interrupt(number: signal.Signals, on_ctrl_c: Any) -> None:
+    """Also where Ctrl-C is ignored, as in a shell's background."""
+    before = signal.signal(signal.SIGINT, on_ctrl_c)
+    try:
+        with pytest.raises(KeyboardInterrupt), terminated_as_interrupted():
+            signal.raise_signal(number)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_who_is_not_to_hear_of_its_terminal_does_not() -> None:
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with terminated_as_interrupted():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_an_event_loop_ends_its_tasks_at_a_signal() -> None:
+    """What a task knows at an interrupt, it may still write down, and return."""
+
+    async def work() -> str:
+        signal.raise_signal(signal.SIGTERM)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "written down"
+        return "slept"
+
+    with terminated_as_interrupted():
+        assert uvloop.run(work()) == "written down"

@@ -12,7 +12,17 @@ from campus.contracts.v1_people import UserField
 from campus.http.errors import Halt, Refused, Transient, Unconfirmed
 from campus.writes.operations import CHANGE_USER, CREATE_USER, Write
 from campus.writes.writer import Written
-from loading.writes.journal import Errand, Journal, journal_path, opened, recorded
+from loading.writes.journal import (
+    LOCK,
+    Errand,
+    Journal,
+    file_leftover,
+    is_writing,
+    journal_path,
+    opened,
+    recorded,
+)
+from warehouse.files import locked
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import WRITES
 
@@ -135,6 +145,29 @@ def test_what_a_killed_process_had_sent_is_recorded_as_interrupted(tmp_path: Pat
         ("line 7", "interrupted"),
         ("line 8", "done"),
     ]
+
+
+def test_an_interrupted_write_is_recorded_at_the_end_of_its_own_process(tmp_path: Path) -> None:
+    lake = Lake(f"{tmp_path}/lake")
+    outcome = carried_out(tmp_path, lake, creation(), asyncio.CancelledError())["outcome"]
+    assert outcome == "interrupted"
+
+
+def test_what_a_killed_process_left_is_filed_without_another_write(tmp_path: Path) -> None:
+    lake = Lake(f"{tmp_path}/lake")
+    file_leftover(tmp_path, lake)
+    assert not journal_path(tmp_path).exists()
+    killed = Journal(journal_path(tmp_path))
+    killed.begin(creation(), ERRAND, "line 7")
+    killed.close()
+    with locked(tmp_path / LOCK):
+        # Whoever writes now files it; nobody waits.
+        file_leftover(tmp_path, lake)
+        assert is_writing(tmp_path) and not lake.holds(WRITES)
+    file_leftover(tmp_path, lake)
+    assert not is_writing(tmp_path)
+    [row] = lake.read(WRITES).to_pylist()
+    assert (row["row"], row["outcome"]) == ("line 7", "interrupted")
 
 
 def test_a_death_between_the_lake_and_the_journal_files_nothing_twice(

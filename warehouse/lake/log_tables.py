@@ -437,8 +437,8 @@ WRITES = Log(
             "outcome",
             pa.string(),
             "done; found (the answer was lost, and a look showed that it happened); refused; unsent "
-            "(it did not happen); unconfirmed (nobody knows); interrupted (the process was killed, and "
-            "nobody knows)",
+            "(it did not happen); unconfirmed (nobody knows); interrupted (the process ended before the "
+            "answer, and nobody knows)",
             label_zh="结果",
         ),
         Column(
