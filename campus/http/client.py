@@ -141,7 +141,8 @@ class Client:
             reply, value = await self._sender.send(request, parse, tally, auth, executor)
         except Declined as declined:
             said = self._sender.quote(declined.reply, request.secrets)
-            needed = "" if grant is None else grant.in_words(scope)
+            concerned = self.config.extra_scopes if request.writes else scope
+            needed = "" if grant is None else grant.in_words(concerned)
             raise refusal(request, declined.reply.status, said, needed) from None
         return Answer(value, Pagination.of(reply.headers), reply.status)
 

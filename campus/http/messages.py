@@ -14,6 +14,8 @@ LONGEST_QUOTE = 200
 _TEXT_KEYS = ("message", "error_description", "error", "errors", "detail", "title")
 _TITLE = re.compile(r"(?is)<title[^>]*>([^<]*)")
 _PERMISSION = re.compile(r"(?i)scope|permission|privilege|forbidden|权限|授权|\\u6743\\u9650|\\u6388\\u6743")
+#: A scope that is not for reading, such as user.write.
+_WRITING_SCOPE = re.compile(r"\b[a-z_]+\.(?:write|manage|admin|create|update|edit|delete)[a-z_]*\b")
 _BEARER = re.compile(r"(?i)(bearer\s+|(?:access_token|client_secret)\W{1,5})[^\s\"'&,}]+")
 
 
@@ -21,7 +23,7 @@ def quoted(body: bytes, secrets: Iterable[str]) -> str:
     """The platform's own words from an error body, short, on one line, without secrets; "" if none."""
     text = body.decode("utf-8", "replace").strip()
     try:
-        said = "; ".join(_texts(json.loads(text)))
+        said = "; ".join(_once(_texts(json.loads(text))))
     except (ValueError, RecursionError):
         said = _title(text) if text.startswith("<") else text
     said = without_identity_numbers(" ".join(redacted(said, secrets).split()))
@@ -50,22 +52,31 @@ def _texts(value: Any) -> Iterator[str]:
         yield str(value)
 
 
+def _once(texts: Iterable[str]) -> list[str]:
+    """The texts without those that another one repeats."""
+    unique = list(dict.fromkeys(texts))
+    return [text for text in unique if not any(text in other for other in unique if other is not text)]
+
+
 def _title(page: str) -> str:
     title = _TITLE.search(page)
     return f"an HTML page, {title[1]}" if title else "an HTML page"
 
 
 def refusal(request: Request, status: int, said: str, scope: str = "") -> CampusError:
-    """The error for a final answer that is no success; scope: the scope that the resource needs, in words."""
-    kind, advice = _kind_of_refusal(request, status, scope)
+    """The error for a final answer that is no success. scope: in words, the scope that the resource needs; of
+    a write, those that it was sent with besides the ones for reading."""
+    kind, advice = _kind_of_refusal(request, status, said, scope)
     return kind(f"{request}: {answered(status, said)}", advice, status=status, said=said)
 
 
-def _kind_of_refusal(request: Request, status: int, scope: str) -> tuple[type[CampusError], str]:
+def _kind_of_refusal(request: Request, status: int, said: str, scope: str) -> tuple[type[CampusError], str]:
     if status == 401:
         granted = f", and whether the platform grants {scope}" if scope else ""
         advice = "No token of ours is accepted: check CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"
         return Unauthorized, f"{advice}{granted}."
+    if status == 403 and request.writes:
+        return Forbidden, writing_advice(request.school_id, said, scope)
     if status == 403:
         return Forbidden, permission_advice(request.school_id, scope)
     if status == 404:
@@ -85,6 +96,21 @@ def permission_advice(school_id: int | None, scope: str) -> str:
         f"Ask who issued CAMPUS_CLIENT_ID whether the platform {' and '.join(needs) or 'lets it read this'}"
     )
     return f"{asked}; a scope by another name belongs in platform.extra_scopes of campus.yaml."
+
+
+def writing_advice(school_id: int | None, said: str, scope: str) -> str:
+    """What to do where the credentials may not write. The interface names no scope for it; the platform's
+    own words may."""
+    named = ", ".join(dict.fromkeys(_WRITING_SCOPE.findall(said)))
+    if named:
+        advice = f"Writing needs the scope {named}: name it in writes.scopes of campus.yaml"
+    else:
+        advice = (
+            "The scopes for reading do not let it write: ask the platform's operator for the scope that "
+            "does, and name it in writes.scopes of campus.yaml"
+        )
+    sent = f" It was sent with {scope}." if scope else ""
+    return f"{advice}.{sent} Ask too whether CAMPUS_CLIENT_ID may write in school {school_id}."
 
 
 def speaks_of_permission(body: bytes) -> bool:

@@ -32,6 +32,11 @@ class Request:
     repeatable: bool = True
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
+    @property
+    def writes(self) -> bool:
+        """Whether it changes something on the platform."""
+        return self.method != "GET" and not self.for_token
+
     def __str__(self) -> str:
         school = "" if self.school_id is None else f" for school {self.school_id}"
         return f"{self.method} {unquote(self.path)}{school}"

@@ -73,7 +73,7 @@ class Writer:
             except (Transient, Halt) as error:
                 if lost is None:
                     raise
-                raise Unconfirmed(f"{lost.message} Then: {error}", lost.advice) from None
+                raise Unconfirmed(f"{lost.message} Then: {error}", lost.advice) from error
             except Refused:
                 # Our own first attempt may be why.
                 found = await self._found(look, lost) if look and lost else None
@@ -97,7 +97,7 @@ class Writer:
         try:
             return await look()
         except (CampusError, Halt) as error:
-            raise Unconfirmed(f"{lost.message} A look at it failed: {error}", lost.advice) from None
+            raise Unconfirmed(f"{lost.message} A look at it failed: {error}", lost.advice) from error
 
     def _pause(self, attempt: int) -> float:
         return self._settling * 2.0 ** (attempt - 1) + backoff(1, self.client.config.backoff_base, 1.0)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.http.messages import LONGEST_QUOTE, answered, quoted
+from campus.http.messages import LONGEST_QUOTE, answered, quoted, refusal
+from campus.http.request import Request
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,8 @@ from campus.http.messages import LONGEST_QUOTE, answered, quoted
         ),
         (b'{"errors": {"name": ["too long", "too odd"], "id": "taken"}}', "too long; too odd; taken"),
         (b'{"errors": ["a", {"message": "b", "code": 3}]}', "a; b"),
+        # The same words under two keys, and within a longer text, are told once.
+        (b'{"error": "no scope", "message": "no scope", "detail": "403: no scope"}', "403: no scope"),
         (b'{"code": 7}', "7"),
         (b"null", ""),
         ('{"message": "没有权限"}'.encode(), "没有权限"),
@@ -33,6 +36,21 @@ from campus.http.messages import LONGEST_QUOTE, answered, quoted
 )
 def test_the_words_are_found_wherever_platforms_put_them(body: bytes, said: str) -> None:
     assert quoted(body, ()) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "scope", "words"),
+    [
+        ("lacks the scope user.write", "", "Writing needs the scope user.write: name it in writes.scopes"),
+        ("no", "", "The scopes for reading do not let it write: ask the platform's operator"),
+        ("needs user.read", "", "The scopes for reading do not let it write"),
+        ("no", "people.write", "It was sent with people.write."),
+    ],
+)
+def test_a_write_that_is_forbidden_names_the_scope_for_writing(said: str, scope: str, words: str) -> None:
+    error = refusal(Request("POST", "/api/v1/reflections", 101), 403, said, scope)
+    assert words in error.advice
+    assert "writes.scopes of campus.yaml" in error.advice and "grants it" not in error.advice
 
 
 secrets = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=6, max_size=20)
