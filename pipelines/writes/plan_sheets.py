@@ -1,6 +1,6 @@
 """A plan as a workbook for the person who decides: what would be created, changed, deleted, and refused."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,13 @@ from xlsxwriter.worksheet import Worksheet
 
 from exports.sheets import Language, Words
 from exports.styles import CELL, DEFAULTS, WIDEST, Styles, height_of, paper_for, set_page, text_width
-from loading.writes.roster.fields import STANDARD
+from loading.writes.roster.fields import STANDARD, in_chinese
 from loading.writes.roster.plan import Plan, Step
 
 ROLES = {1: Words("student", "学生"), 2: Words("teacher", "教师"), 8: Words("guardian", "家长")}
 #: Columns that a created row shows first.
 FIRST = ("usin", "name", "graduates_in", "gender", "phone", "email", "status")
+WARD = Words("student", "所属学生")
 LINE, ID, ROLE = Words("line", "行"), Words("platform id", "平台ID"), Words("role", "角色")
 YES, NO = Words("yes", "是"), Words("no", "否")
 #: Nothing of a roster is ever a formula, a link or a number.
@@ -46,10 +47,13 @@ def write_plan_sheets(plan: Plan, path: Path, language: Language) -> None:
             _write_table(book.add_worksheet(table.name.in_language(language)), table, plan, styles, language)
 
 
-def _field(name: str) -> Words:
-    """What a column of a field is called."""
-    standard = STANDARD.get(name)
-    return Words(name, f"{standard.headers[0]} {name}" if standard and standard.headers else name)
+def _field(name: str, labels: Mapping[str, str] | None = None) -> Words:
+    """What a column of a field is called. labels: of the school's own fields."""
+    if name in STANDARD:
+        return Words(name, f"{in_chinese(name)} {name}")
+    label = (labels or {}).get(name, name)
+    own = name if label == name else f"{label} {name}"
+    return Words(own, own)
 
 
 def _value(name: str, value: Any) -> Any:
@@ -69,21 +73,29 @@ def _created(plan: Plan) -> Table:
     named = {name for step in steps for name in step.after}
     fields = [*(name for name in FIRST if name in named), *sorted(named - {*FIRST, "outer_id", "role"})]
     hidden = Words("set, and not shown", "已设置，不显示")
-    columns = (LINE, _field("outer_id"), ROLE, *map(_field, fields), hidden)
+    wards = (WARD,) if any(step.ward for step in steps) else ()
+    labels = (_field(name, plan.labels) for name in fields)
+    columns = (LINE, _field("outer_id"), ROLE, *wards, *labels, hidden)
 
     def row(step: Step) -> tuple[Any, ...]:
         values = (_value(name, step.after.get(name)) for name in fields)
-        return (step.line, step.outer_id, _role(step.role), *values, ", ".join(step.secret))
+        secret = Words(", ".join(step.secret), "、".join(map(in_chinese, step.secret)))
+        whose = (step.ward,) if wards else ()
+        return (step.line, step.outer_id, _role(step.role), *whose, *values, secret)
 
     return Table(Words("to create", "将新建"), columns, [row(step) for step in steps])
 
 
 def _changed(plan: Plan) -> Table:
     before, after = Words("before", "变更前"), Words("after", "变更后")
-    columns = (LINE, _field("outer_id"), ROLE, ID, Words("field", "字段"), before, after)
+    wards = (WARD,) if any(step.ward for step in plan.of("change")) else ()
+    who = (LINE, _field("outer_id"), ROLE, ID, _field("name"), *wards)
+    columns = (*who, Words("field", "字段"), before, after)
     rows = [
         (
-            *(step.line, step.outer_id, _role(step.role), step.id, _field(name)),
+            *(step.line, step.outer_id, _role(step.role), step.id, step.name),
+            *((step.ward,) if wards else ()),
+            _field(name, plan.labels),
             *(_value(name, step.before.get(name)), _value(name, value)),
         )
         for step in plan.of("change")
@@ -103,8 +115,11 @@ def _gone(plan: Plan) -> Table:
 
 
 def _refused(plan: Plan) -> Table:
-    columns = (LINE, _field("outer_id"), Words("reason", "原因"))
-    rows = [(one.line, one.key, one.reason) for one in plan.refused]
+    columns = (LINE, _field("outer_id"), _field("usin"), _field("name"), Words("reason", "原因"))
+    rows = [
+        (one.line, one.key, one.usin, one.name, Words(one.reason, one.chinese or one.reason))
+        for one in plan.refused
+    ]
     return Table(Words("refused", "被拒绝"), columns, rows)
 
 
@@ -117,6 +132,9 @@ def _summary(plan: Plan) -> list[tuple[Words, str | int | Words]]:
         "To edit this workbook changes nothing: what is applied is the .json of the same name.",
         "修改本工作簿不起作用：执行的是同名的 .json 文件。",
     )
+    # A plan of an earlier version has none in Chinese.
+    chinese = plan.chinese_notes or plan.notes
+    notes = [Words(*both) for both in zip(plan.notes, chinese, strict=True)]
     return [
         (Words("made at (China time)", "生成时间"), plan.made_at),
         (Words("made of", "来源"), plan.source),
@@ -129,7 +147,7 @@ def _summary(plan: Plan) -> list[tuple[Words, str | int | Words]]:
         (Words("gone from the roster", "名册中没有"), len(plan.gone)),
         (Words("of these to be deleted", "其中将删除"), len(plan.of("delete"))),
         (Words("refused rows", "被拒绝的行"), len(plan.refused)),
-        *((Words("mind", "注意"), note) for note in plan.notes),
+        *((Words("mind", "注意"), note) for note in notes),
         (Words("to carry it out", "如何执行"), apply),
         (Words("mind", "注意"), no_edit),
     ]

@@ -78,7 +78,17 @@ LONGEST_NUMBER = 18
 
 
 class Refused(Exception):
-    """Why a row, or a value of it, is refused."""
+    """Why a row, or a value of it, is refused: in English, and in Chinese for the workbook of a plan."""
+
+    def __init__(self, words: str, chinese: str) -> None:
+        super().__init__(words)
+        self.chinese = chinese
+
+
+def in_chinese(name: str) -> str:
+    """What people call a field."""
+    standard = STANDARD.get(name)
+    return standard.headers[0] if standard and standard.headers else name
 
 
 def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
@@ -88,13 +98,22 @@ def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
         found = spec.words.get(text, spec.words.get(text.lower()))
         if found is None:
             there_are = ", ".join(dict.fromkeys(str(value) for value in spec.words.values()))
-            raise Refused(f"{spec.name} is {text!r}; there are {there_are}")
+            chinese = "、".join(word for word, value in spec.words.items() if word != str(value))
+            raise Refused(
+                f"{spec.name} is {text!r}; there are {there_are}",
+                f"{in_chinese(spec.name)}为“{text}”，可填：{chinese}",
+            )
         return found
     if spec.kind == "number":
         if not text.isdecimal():
-            raise Refused(f"{spec.name} is {text!r}; expected a number")
+            raise Refused(
+                f"{spec.name} is {text!r}; expected a number", f"{in_chinese(spec.name)}为“{text}”，应为数字"
+            )
         if len(text) > LONGEST_NUMBER:
-            raise Refused(f"{spec.name} has {len(text)} digits; {LONGEST_NUMBER} at most are sent")
+            raise Refused(
+                f"{spec.name} has {len(text)} digits; {LONGEST_NUMBER} at most are sent",
+                f"{in_chinese(spec.name)}有 {len(text)} 位数字，最多 {LONGEST_NUMBER} 位",
+            )
         return int(text)
     if spec.kind == "date":
         return _day(spec.name, text)
@@ -104,7 +123,10 @@ def value_of(spec: RosterField, text: str, words: Mapping[str, Any]) -> Any:
 def _day(name: str, text: str) -> str:
     day = day_of(text)
     if day is None:
-        raise Refused(f"{name} is {text!r}; expected YYYY-MM-DD")
+        raise Refused(
+            f"{name} is {text!r}; expected YYYY-MM-DD",
+            f"{in_chinese(name)}为“{text}”，应为日期，如 2026-09-01",
+        )
     return day.isoformat()
 
 
@@ -112,28 +134,37 @@ def check_text(name: str, text: str, *, longest: int, unusual: bool) -> None:
     """Whether a text may be sent. unusual: what is no ordinary name may be, too. Raises Refused."""
     if len(text) > longest:
         raise Refused(
-            f"{name} has {len(text)} letters; {longest} at most are sent (writes.roster.longest_text)"
+            f"{name} has {len(text)} letters; {longest} at most are sent (writes.roster.longest_text)",
+            f"{in_chinese(name)}有 {len(text)} 个字，最多 {longest} 个（writes.roster.longest_text）",
         )
     for letter in text:
         if _is_unseen(letter):
             which = "" if name in SECRET else f", U+{ord(letter):04X}"
-            raise Refused(f"{name} has a character that nobody sees{which}")
+            raise Refused(
+                f"{name} has a character that nobody sees{which}",
+                f"{in_chinese(name)}含有看不见的字符{which}",
+            )
     if unusual or name in OF_ANY_LETTERS:
         return
     if (_FORMULA_FOR_A_NAME if name == "name" else _FORMULA).match(text):
-        raise Refused(f"{name} begins like a formula, with {text[0]!r}{_PASS}")
+        raise _unusual(name, f"begins like a formula, with {text[0]!r}", f"以“{text[0]}”开头，像是公式")
     if any(unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT for letter in text):
-        raise Refused(f"{name} has letters that run from right to left{_PASS}")
+        raise _unusual(name, "has letters that run from right to left", "含有从右向左书写的文字")
     if any(unicodedata.category(letter) == "So" for letter in text):
-        raise Refused(f"{name} has emoji or symbols{_PASS}")
+        raise _unusual(name, "has emoji or symbols", "含有表情或符号")
+
+
+def _unusual(name: str, words: str, chinese: str) -> Refused:
+    setting = "writes.roster.unusual_text"
+    return Refused(
+        f"{name} {words}; if it is right, set {setting} to send",
+        f"{in_chinese(name)}{chinese}；如果无误，请将 {setting} 设为 send",
+    )
 
 
 def _is_unseen(letter: str) -> bool:
     category = unicodedata.category(letter)
     return category in _UNSEEN or (category == "Cn" and ord(letter) not in _IDEOGRAPHS)
-
-
-_PASS = "; if it is right, set writes.roster.unusual_text to send"
 
 
 def same(one: Any, other: Any) -> bool:

@@ -17,6 +17,7 @@ from loading.writes.roster.fields import (
     STUDENT_OUTER_ID,
     TEACHER,
     Refused,
+    in_chinese,
     missing,
     same,
 )
@@ -39,7 +40,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One row to be written. `line`: of the roster; 0: it is not in it. `before`: what the platform has in
     the fields concerned, which must still be so. `after`: what it will have. `secret`: fields whose values
     are read from the roster again. `student`: the outer_id of a guardian's student who is created too.
-    `links_usin`: the usin of a user who has no outer_id yet."""
+    `links_usin`: the usin of a user who has no outer_id yet. For the person who decides: `name`, and `ward`,
+    the number and name of a guardian's student."""
 
     action: Action
     line: int
@@ -51,6 +53,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     secret: tuple[str, ...] = ()
     student: str = ""
     links_usin: str = ""
+    name: str = ""
+    ward: str = ""
 
 
 class Gone(msgspec.Struct, frozen=True):
@@ -66,7 +70,8 @@ class Gone(msgspec.Struct, frozen=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What a roster means for one school of the platform at `base_url`. `source`: the file, or the table of
     the warehouse; `sha256`: of the file, empty for a table. `people`: users of the platform; `managed`: by
-    role, those of them whom the roster is about. `notes`: for the person who reads it."""
+    role, those of them whom the roster is about. `notes`: for the person who reads it, `chinese_notes`
+    the same in Chinese. `labels`: of the school's own fields, by name."""
 
     version: int = VERSION
     base_url: str = ""
@@ -81,6 +86,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     gone: tuple[Gone, ...]
     refused: tuple[RefusedRow, ...]
     notes: tuple[str, ...] = ()
+    chinese_notes: tuple[str, ...] = ()
+    labels: dict[str, str] = {}
     managed: dict[int, int] = {}
 
     def refuses_more_than(self, share: float) -> bool:
@@ -109,11 +116,13 @@ class _Known:
     """The platform's users, to be found by what a row says of them."""
 
     people: Sequence[Person]
+    by_id: dict[int, Person] = field(default_factory=dict)
     by_outer_id: dict[str, list[Person]] = field(default_factory=lambda: defaultdict(list))
     by_usin: dict[str, list[Person]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         for person in self.people:
+            self.by_id[person["id"]] = person
             if person["outer_id"]:
                 self.by_outer_id[person["outer_id"]].append(person)
             if person["usin"]:
@@ -138,13 +147,14 @@ def make_plan(
         try:
             step = _step(row, known, fields, students, wishes)
         except Refused as reason:
-            bad.append(turned_away(row, str(reason)))
+            bad.append(turned_away(row, reason))
         else:
             steps += step
             unchanged += not step
     managed = _managed(people, {row.values["role"] for row in rows})
     gone = _missing(managed, rows, refused)
     deleted, notes = _deletions(gone, len(managed), bad, wishes, known)
+    notes += _unsent_secrets(rows, steps, bad)
     return Plan(
         rows=len(rows) + len(refused),
         people=len(people),
@@ -153,7 +163,9 @@ def make_plan(
         gone=tuple(_gone(one) for one in gone),
         refused=tuple(sorted(bad, key=lambda row: row.line)),
         managed=dict(Counter(one["role"] for one in managed)),
-        notes=(*notes, *_unsent_secrets(rows, steps, bad)),
+        notes=tuple(words for words, _ in notes),
+        chinese_notes=tuple(chinese for _, chinese in notes),
+        labels={name: field.label for (name, _), field in fields.items() if field.label},
         **about,
     )
 
@@ -176,16 +188,18 @@ def _missing(
 
 def _unsent_secrets(
     rows: Sequence[RosterRow], steps: Sequence[Step], bad: Sequence[RefusedRow]
-) -> tuple[str, ...]:
+) -> list[tuple[str, str]]:
     """Says so where the roster has passwords or id numbers of users who are there already."""
     sent = {step.line for step in steps if step.action == "create"} | {row.line for row in bad}
     left = [row for row in rows if row.line not in sent and any(row.values.get(name) for name in SECRET)]
     if not left:
-        return ()
-    return (
+        return []
+    words = (
         f"{' and '.join(SECRET)} of {len(left)} users stay as they are: nobody can read them to compare, and "
-        f"they are sent only for a user who is made.",
+        f"they are sent only for a user who is made."
     )
+    secret = "和".join(map(in_chinese, SECRET))
+    return [(words, f"{len(left)} 个用户的{secret}保持不变：无法读取以作比较，仅在新建用户时发送。")]
 
 
 #: What of the standard fields only they have.
@@ -214,9 +228,14 @@ def _step(
     if isinstance(student, int):
         values["student_id"] = student
     person = _person(row, known, wishes)
+    name = str(values.get("name") or (person or {}).get("name") or "")
+    ward = _ward(row, values.get("student_id"), known, students)
     if person is None:
         if lacking := missing(values, NEEDED[role]):
-            raise Refused(f"{lacking} is missing, and there is nobody yet with this outer_id")
+            raise Refused(
+                f"{lacking} is missing, and there is nobody yet with this outer_id",
+                f"缺少{_in_chinese(lacking)}，且平台上还没有此外部编号的用户",
+            )
         _check_usin(row, known, None)
         secret = tuple(name for name in SECRET if row.values.get(name))
         after = {name: value for name, value in values.items() if value is not None}
@@ -229,17 +248,20 @@ def _step(
                 after=after,
                 secret=secret,
                 student=student if isinstance(student, str) else "",
+                name=name,
+                ward=ward,
             )
         ]
     news = {name: value for name, value in values.items() if not same(person.get(name), value)}
     if isinstance(student, str):
         raise Refused(
-            f"the student {student} is not on the platform yet: run the roster again after this one"
+            f"the student {student} is not on the platform yet: run the roster again after this one",
+            f"学生 {student} 还不在平台上：请在本计划执行后再次计划此名册",
         )
     if not news:
         return []
     if lacking := missing({**person, **news}, NEEDED[role]):
-        raise Refused(f"{lacking} would be empty")
+        raise Refused(f"{lacking} would be empty", f"{_in_chinese(lacking)}将变为空")
     _check_usin(row, known, person)
     before = {name: _told(person.get(name)) for name in news}
     return [
@@ -252,6 +274,8 @@ def _step(
             before=before,
             after=news,
             links_usin="" if person["outer_id"] else person["usin"] or "",
+            name=name,
+            ward=ward,
         )
     ]
 
@@ -261,7 +285,10 @@ def _person(row: RosterRow, known: _Known, wishes: Wishes) -> Person | None:
     role."""
     person = _named(row, known, wishes)
     if person is not None and person["role"] != row.values["role"]:
-        raise Refused(f"user {person['id']} has the role {person['role']}: a role is not changed")
+        raise Refused(
+            f"user {person['id']} has the role {person['role']}: a role is not changed",
+            f"用户 {person['id']} 是另一种角色（{person['role']}），角色不能变更",
+        )
     return person
 
 
@@ -269,7 +296,10 @@ def _named(row: RosterRow, known: _Known, wishes: Wishes) -> Person | None:
     found = known.by_outer_id.get(row.outer_id, [])
     if len(found) > 1:
         ids = ", ".join(str(one["id"]) for one in found)
-        raise Refused(f"{len(found)} users of the platform have this outer_id: {ids}. Mend that there first")
+        raise Refused(
+            f"{len(found)} users of the platform have this outer_id: {ids}. Mend that there first",
+            f"平台上有 {len(found)} 个用户使用此外部编号：{ids}，请先在平台上更正",
+        )
     if found:
         return found[0]
     others = known.by_usin.get(row.values.get("usin") or "", [])
@@ -278,12 +308,20 @@ def _named(row: RosterRow, known: _Known, wishes: Wishes) -> Person | None:
     [other, *more] = others
     if more:
         ids = ", ".join(str(one["id"]) for one in others)
-        raise Refused(f"{len(others)} users of the platform have its usin: {ids}. Mend that there first")
+        raise Refused(
+            f"{len(others)} users of the platform have its usin: {ids}. Mend that there first",
+            f"平台上有 {len(others)} 个用户使用此学工号：{ids}，请先在平台上更正",
+        )
     if other["outer_id"]:
-        raise Refused(f"its usin is that of user {other['id']}, who has the outer_id {other['outer_id']!r}")
+        raise Refused(
+            f"its usin is that of user {other['id']}, who has the outer_id {other['outer_id']!r}",
+            f"此学工号属于用户 {other['id']}，其外部编号为“{other['outer_id']}”",
+        )
     if not wishes.link_by_usin:
         raise Refused(
-            f"its usin is that of user {other['id']}, who has no outer_id; --link-by-usin sets it to this one"
+            f"its usin is that of user {other['id']}, who has no outer_id; --link-by-usin sets it to this "
+            f"one",
+            f"此学工号属于用户 {other['id']}，其没有外部编号；--link-by-usin 可将其设为此编号",
         )
     return other
 
@@ -291,20 +329,42 @@ def _named(row: RosterRow, known: _Known, wishes: Wishes) -> Person | None:
 def _check_usin(row: RosterRow, known: _Known, person: Person | None) -> None:
     for other in known.by_usin.get(row.values.get("usin") or "", []):
         if person is None or other["id"] != person["id"]:
-            raise Refused(f"its usin is that of user {other['id']}")
+            raise Refused(f"its usin is that of user {other['id']}", f"此学工号已属于用户 {other['id']}")
 
 
 def _check_role(row: RosterRow, fields: Mapping[tuple[str, int], UserField]) -> None:
     """Whether the row has only what those of its role have. Raises Refused."""
     for name in OF_GUARDIANS if row.values["role"] != GUARDIAN else ():
         if row.values.get(name):
-            raise Refused(f"{name} is no field of this role")
+            raise _no_field(name)
     for name, value in row.custom.items():
         one = fields.get((name, row.values["role"]))
         if one is None and value:
-            raise Refused(f"{name} is no field of this role")
+            raise _no_field(name)
         if one is not None and one.options and value and value not in one.options:
-            raise Refused(f"{name} is {value!r}; there are {', '.join(one.options)}")
+            raise Refused(
+                f"{name} is {value!r}; there are {', '.join(one.options)}",
+                f"{one.label or name}为“{value}”，可填：{'、'.join(one.options)}",
+            )
+
+
+def _no_field(name: str) -> Refused:
+    return Refused(f"{name} is no field of this role", f"此角色没有字段“{in_chinese(name)}”")
+
+
+def _in_chinese(lacking: str) -> str:
+    return "、".join(map(in_chinese, lacking.split(", ")))
+
+
+def _ward(row: RosterRow, student_id: int | None, known: _Known, students: Mapping[str, RosterRow]) -> str:
+    """The number and name of a guardian's student; of one whom nobody knows his id alone."""
+    wanted = str(row.values.get(STUDENT_OUTER_ID) or "")
+    person = known.by_id.get(student_id) if student_id is not None else None
+    if person is None and wanted in students:
+        person = students[wanted].values
+    if person is None:
+        return "" if student_id is None else str(student_id)
+    return f"{person['usin'] or ''} {person['name'] or ''}".strip()
 
 
 def _student(
@@ -316,38 +376,54 @@ def _student(
         return None
     found = [one for one in known.by_outer_id.get(wanted, []) if one["role"] == STUDENT]
     if len(found) > 1:
-        raise Refused(f"{len(found)} students of the platform have the outer_id {wanted!r}")
+        raise Refused(
+            f"{len(found)} students of the platform have the outer_id {wanted!r}",
+            f"平台上有 {len(found)} 个学生的外部编号为“{wanted}”",
+        )
     if found:
         return int(found[0]["id"])
     if wanted not in students:
-        raise Refused(f"there is no student with the outer_id {wanted!r}")
+        raise Refused(f"there is no student with the outer_id {wanted!r}", f"没有外部编号为“{wanted}”的学生")
     try:
         # He may be there without an outer_id, which he gets by this plan.
         person = _person(students[wanted], known, wishes)
     except Refused as reason:
-        raise Refused(f"its student {wanted} is refused: {reason}") from None
+        raise Refused(
+            f"its student {wanted} is refused: {reason}", f"其学生 {wanted} 被拒绝：{reason.chinese}"
+        ) from None
     return str(wanted) if person is None else int(person["id"])
 
 
 def _deletions(
     gone: Sequence[Person], managed: int, bad: Sequence[RefusedRow], wishes: Wishes, known: _Known
-) -> tuple[list[Step], list[str]]:
+) -> tuple[list[Step], list[tuple[str, str]]]:
     if not gone:
         return [], []
     if not wishes.delete:
-        return [], [f"{len(gone)} who are not in the roster stay as they are; --delete would delete them."]
+        words = f"{len(gone)} who are not in the roster stay as they are; --delete would delete them."
+        return [], [(words, f"名册中没有的 {len(gone)} 人保持不变；--delete 会删除他们。")]
     nameless = [row for row in bad if _may_be_anybody(row, known)]
     if nameless:
         lines = ", ".join(str(row.line) for row in nameless[:LINES_SHOWN])
-        return [], [
+        words = (
             f"Nobody is deleted: {len(nameless)} refused rows whose outer_id or usin is missing, and whose "
             f"other one the platform does not know, may be of who seems gone. Mend them first: line {lines}."
-        ]
+        )
+        chinese = (
+            f"不删除任何人：{len(nameless)} 个被拒绝的行缺少外部编号或学工号，平台也不认识其另一编号，"
+            f"可能正是名册中没有的人。请先更正第 {lines} 行。"
+        )
+        return [], [(words, chinese)]
     if len(gone) > max(wishes.handful, wishes.max_deleted * managed):
-        return [], [
+        words = (
             f"Nobody is deleted: {len(gone)} of {managed} are not in the roster, more than the share of "
             f"{wishes.max_deleted:.0%} that passes (writes.roster.max_deleted_share). Is it the whole roster?"
-        ]
+        )
+        chinese = (
+            f"不删除任何人：{managed} 人中有 {len(gone)} 人不在名册中，超过允许的比例 "
+            f"{wishes.max_deleted:.0%}（writes.roster.max_deleted_share）。名册是否完整？"
+        )
+        return [], [(words, chinese)]
     steps = [
         Step(
             action="delete",

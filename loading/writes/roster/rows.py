@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from campus.identity_numbers import without_identity_numbers
 from campus.selections import nearest
 from loading.writes.roster.fields import (
     HEADERS,
@@ -14,11 +15,14 @@ from loading.writes.roster.fields import (
     Refused,
     RosterField,
     check_text,
+    in_chinese,
     value_of,
 )
-from loading.writes.table_file import TableError, TableFile, TableRow
+from loading.writes.table_file import ERRORS, TableError, TableFile, TableRow
 
 SCHOOL = "school_id"
+#: Letters of a refused row's name.
+LONGEST_SHOWN = 100
 
 
 @dataclass(frozen=True)
@@ -45,12 +49,15 @@ class RosterRow:
 
 
 class RefusedRow(msgspec.Struct, frozen=True):
-    """A row that will not be written. `key`: its outer_id, `usin`: its number, as far as it has them."""
+    """A row that will not be written. `key`: its outer_id, `usin`: its number, `name`: for the person who
+    mends it; as far as it has them. `chinese`: the reason in Chinese."""
 
     line: int
     key: str
     reason: str
     usin: str = ""
+    name: str = ""
+    chinese: str = ""
 
 
 def read_rows(
@@ -65,19 +72,21 @@ def read_rows(
     for row in table.rows:
         try:
             if row.problem:
-                raise Refused(row.problem)
+                raise Refused(row.problem, _error_in_chinese(row))
             rows.append(_row(row, fields, school_id, reading))
         except Refused as reason:
             key, usin = (_named(row, name, fields, reading) for name in ("outer_id", "usin"))
-            bad.append(RefusedRow(row.line, key, str(reason), usin))
+            name_there = _name_there(row, fields)
+            bad.append(RefusedRow(row.line, key, str(reason), usin, name_there, reason.chinese))
     twice = _twice(rows, bad)
     bad += [turned_away(row, twice[row.line]) for row in rows if row.line in twice]
     return [row for row in rows if row.line not in twice], bad
 
 
-def turned_away(row: RosterRow, reason: str) -> RefusedRow:
+def turned_away(row: RosterRow, reason: Refused) -> RefusedRow:
     """A row that could be read, and is refused."""
-    return RefusedRow(row.line, row.outer_id, reason, row.values.get("usin") or "")
+    usin, name = (str(row.values.get(field_name) or "") for field_name in ("usin", "name"))
+    return RefusedRow(row.line, row.outer_id, str(reason), usin, name, reason.chinese)
 
 
 def _fields(
@@ -133,14 +142,19 @@ def _row(row: TableRow, fields: Mapping[str, RosterField], school_id: int, readi
             _check(spec.name, text, reading)
         values[spec.name] = value_of(spec, text, reading.values.get(spec.name, {}))
     if not values.get("outer_id"):
-        raise Refused("outer_id is missing: by it a row is known again")
+        raise Refused(
+            "outer_id is missing: by it a row is known again", "缺少外部编号，没有它就无法再次识别此人"
+        )
     for needed in ("usin", "name"):
         if any(spec.name == needed for spec in fields.values()) and not values.get(needed):
-            raise Refused(f"{needed} is missing")
+            raise Refused(f"{needed} is missing", f"缺少{in_chinese(needed)}")
     if values.get("role") is None:
-        raise Refused("role is missing")
+        raise Refused("role is missing", "缺少角色")
     if values.pop(SCHOOL, None) not in (None, school_id):
-        raise Refused(f"it is of another school; this plan is for {school_id}")
+        raise Refused(
+            f"it is of another school; this plan is for {school_id}",
+            f"属于其他学校，本计划用于学校 {school_id}",
+        )
     return RosterRow(
         row.line,
         str(values["outer_id"]),
@@ -163,10 +177,26 @@ def _named(row: TableRow, name: str, fields: Mapping[str, RosterField], reading:
     return text
 
 
-def _twice(rows: Sequence[RosterRow], bad: Sequence[RefusedRow]) -> dict[int, str]:
+def _name_there(row: TableRow, fields: Mapping[str, RosterField]) -> str:
+    """The name of a row that is refused; empty where it has none that can be shown."""
+    text = next((row.cells[column] for column, spec in fields.items() if spec.name == "name"), "")
+    try:
+        check_text("name", text, longest=LONGEST_SHOWN, unusual=True)
+    except Refused:
+        return ""
+    # Cells may have slipped.
+    return without_identity_numbers(text)
+
+
+def _error_in_chinese(row: TableRow) -> str:
+    wrong = "、".join(f"{column} 为 {cell}" for column, cell in row.cells.items() if cell in ERRORS)
+    return f"{wrong}：表格中此处有错误"
+
+
+def _twice(rows: Sequence[RosterRow], bad: Sequence[RefusedRow]) -> dict[int, Refused]:
     """The lines that share what only one row may have, with the reason. bad: rows that are refused already,
     of which one may be meant instead."""
-    found: dict[int, str] = {}
+    found: dict[int, Refused] = {}
     for name in ("outer_id", "usin"):
         lines: dict[Any, list[int]] = defaultdict(list)
         for refused in bad if name == "outer_id" else ():
@@ -178,5 +208,8 @@ def _twice(rows: Sequence[RosterRow], bad: Sequence[RefusedRow]) -> dict[int, st
         for same in lines.values():
             if len(same) > 1:
                 told = ", ".join(map(str, sorted(same)))
-                found |= {line: f"lines {told} have the same {name}" for line in same if line not in found}
+                reason = Refused(
+                    f"lines {told} have the same {name}", f"第 {told} 行的{in_chinese(name)}相同"
+                )
+                found |= {line: reason for line in same if line not in found}
     return found
