@@ -21,7 +21,8 @@ from campus.http.errors import CampusError, Halt, NotFound, Refused, Transient, 
 from campus.http.events import Tally
 from campus.writes.operations import MARK_LESSON, Write
 from loading.writes.lessons import RESULTS, Known, Mark, Refusal, Send, in_lines, key_of
-from loading.writes.outcomes import Outcome, RowOutcome
+from loading.writes.outcomes import INTERRUPTED, Outcome, RowOutcome, words_of
+from loading.writes.side_by_side import side_by_side
 from loading.writes.unfinished import Unfinished
 
 Marks = Mapping[int, Mark]
@@ -51,7 +52,7 @@ class Marking:
         # The first one shows whether the marks that a request leaves out stay.
         first, others = list(lessons.items())[:1], list(lessons.items())[1:]
         for some in (first, others):
-            for found in await asyncio.gather(*(self._lesson(*one, dry=dry) for one in some)):
+            for found in await side_by_side(self._lesson(*one, dry=dry) for one in some):
                 outcomes += found
         return outcomes
 
@@ -67,8 +68,8 @@ class Marking:
                 if isinstance(error, Halt):
                     self.stopped = self.stopped or str(error)
                 key = f"class {session.class_id}, {session.day}, lesson {session.lesson}"
-                words = f"the marks that it had before an earlier run could not be compared: {error}"
-                outcomes.append(RowOutcome(0, key, "unconfirmed", words))
+                why = f"the marks that it had before an earlier run could not be compared: {words_of(error)}"
+                outcomes.append(RowOutcome(0, key, "unconfirmed", why))
         return outcomes
 
     async def _lesson(self, session: Session, marks: Marks, *, dry: bool) -> list[RowOutcome]:
@@ -85,10 +86,13 @@ class Marking:
             refused = self._failed(session, leaving, refusal.said or str(refusal), refusal)
             return refused + await self._lesson(session, staying, dry=dry)
         except CampusError as error:
-            return self._failed(session, marks, error.said or str(error), error)
+            return self._failed(session, marks, words_of(error), error)
         except Halt as halt:
             self.stopped = self.stopped or str(halt)
-            return self._failed(session, marks, str(halt), halt)
+            return self._failed(session, marks, words_of(halt), halt)
+        except asyncio.CancelledError:
+            self.stopped = self.stopped or INTERRUPTED
+            return self._failed(session, marks, "interrupted", Transient(""))
 
     def _failed(
         self, session: Session, marks: Marks, words: str, error: CampusError | Halt
@@ -184,7 +188,7 @@ class Marking:
         write = Write(MARK_LESSON, self.known.school_id, session.class_id, params, content)
         try:
             await self.send(write, lines)
-        except (Transient, Unconfirmed, Halt):
+        except (Transient, Unconfirmed, Halt, asyncio.CancelledError):
             self.sent.add(session)
             raise
         self.sent.add(session)

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from campus.http.errors import CampusError, Transient, Unconfirmed
+from campus.http.errors import CampusError, Halt, Transient, Unconfirmed
 from campus.identity_numbers import without_identity_numbers
 from warehouse.csv_cells import safe_cell
 
 #: written; unchanged: the platform had it so; refused: by us, before anything was sent, or by the platform;
 #: unconfirmed: nobody knows whether it was written; waiting: nothing was sent yet.
 Outcome = Literal["written", "unchanged", "refused", "unconfirmed", "waiting"]
+
+
+#: Why the rest was left, at Ctrl-C or when the machine goes down.
+INTERRUPTED = "Interrupted: run the same command again, which looks at each row first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +33,20 @@ class RowOutcome:
 def failed(line: int, key: str, error: CampusError, *, sent: bool) -> RowOutcome:
     """The outcome of a row whose write, or a question before it, raised. sent: something that may be repeated
     was sent, so that Transient may mean that it happened."""
-    words = error.said or str(error)
+    words = words_of(error)
     if isinstance(error, Transient) and not sent:
         return RowOutcome(line, key, "waiting", f"nothing was written: {words}")
     unknown = isinstance(error, Unconfirmed | Transient)
     return RowOutcome(line, key, "unconfirmed" if unknown else "refused", words)
+
+
+def words_of(error: CampusError | Halt) -> str:
+    """Why, for one row. What ended all of them is said once, for all."""
+    halt = error if isinstance(error, Halt) else error.__cause__
+    if isinstance(halt, Halt):
+        return "the platform did not answer" if halt.outage else "the platform takes no request of ours"
+    assert isinstance(error, CampusError)
+    return error.said or str(error)
 
 
 def counted(outcomes: Iterable[RowOutcome]) -> Counter[str]:

@@ -13,8 +13,8 @@ from rich.text import Text
 from campus.http.events import Event, Listener
 from pipelines.terminal import VisibleConsole
 
-#: The exit status of a wrong question, as the command line has it.
-USAGE = 2
+#: The exit status of a wrong question, as the command line has it, and that of SIGINT, as a shell reports it.
+USAGE, INTERRUPTED = 2, 130
 
 console = VisibleConsole(highlight=False)
 errors = VisibleConsole(stderr=True, highlight=False)

@@ -10,7 +10,7 @@ import click
 
 from exports.sheets import Format
 from pipelines.cli.backup import backup, restore
-from pipelines.cli.display import complain, console, example
+from pipelines.cli.display import INTERRUPTED, complain, console, example
 from pipelines.cli.district import district
 from pipelines.cli.forgetting import forget
 from pipelines.cli.given import given, given_to_write
@@ -18,8 +18,6 @@ from pipelines.cli.groups import Group
 from pipelines.cli.ui import ui
 from pipelines.cli.writing.commands import COMMANDS
 from simulator.cli import simulator
-
-INTERRUPTED = 130  # as a shell reports SIGINT
 
 
 class Edge(Group):
@@ -41,7 +39,7 @@ class Edge(Group):
             raise
         except KeyboardInterrupt:
             console.show_cursor()
-            complain("interrupted; what was committed is kept, and the next campus sync goes on from there")
+            complain("interrupted: what is finished is kept; run the same command again for the rest")
             # The run's own thread would go on otherwise; the lake is safe from a death at any moment.
             os._exit(INTERRUPTED)
         except (click.ClickException, click.exceptions.Exit, click.Abort):

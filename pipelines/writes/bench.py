@@ -1,6 +1,7 @@
 """What every piece of writing has in common: what it writes with, what it did, and the order of its end. For
 commands and runs alike."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,8 +32,8 @@ class Bench:
 @dataclass(frozen=True)
 class Done:
     """What was done. `loaded`: what was read again of what was written; `reread`: reads it again, after the
-    outcomes are on disk. `problem`: why it stopped. `notes`: what else is to be known, `warnings`: what is
-    wrong with the platform or its data."""
+    outcomes are on disk. `problem`: why it stopped, `interrupted`: by Ctrl-C or the like; `next`: what to do
+    about it. `notes`: what else is to be known, `warnings`: what is wrong with the platform or its data."""
 
     outcomes: Sequence[RowOutcome]
     loaded: Sequence[Loaded] = ()
@@ -40,6 +41,8 @@ class Done:
     reread: Callable[[], Awaitable[Sequence[Loaded]]] | None = None
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
+    interrupted: bool = False
+    next: str = ""
 
 
 Work = Callable[[Bench], Awaitable[Done]]
@@ -64,10 +67,13 @@ async def carried_out(
         if results is not None and told and not dry:
             # On disk before anything more is asked of a platform that may be away by now.
             write_outcomes(results, done.outcomes)
-        return await _read_again(runtime, done)
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            return replace(done, interrupted=True)
+        return await read_again(runtime, done)
 
 
-async def _read_again(runtime: Runtime, done: Done) -> Done:
+async def read_again(runtime: Runtime, done: Done) -> Done:
     """Read again what was written, as far as the platform lets us."""
     if done.reread is None:
         return done

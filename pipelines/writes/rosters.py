@@ -29,7 +29,7 @@ from pipelines.writes.desk import Desk
 from pipelines.writes.inbox import ROSTERS
 from pipelines.writes.inbox_files import arrived, move_to_done, read_arrived
 from pipelines.writes.plan_sheets import write_plan_sheets
-from pipelines.writes.plans import waits_no_more
+from pipelines.writes.plans import Note, begin, end, waits_no_more
 from warehouse.identifiers import relation
 from warehouse.load.load_log import now
 from warehouse.published.reading import opened as opened_published
@@ -129,10 +129,15 @@ async def apply_roster(
         dry,
         LAST_LOOK * options.settling,
     )
-    applied = await applier.apply()
     if dry:
-        return applied, []
+        return await applier.apply(), []
+    begun = begun_note(plan, path)
+    begin(settings.home, begun)
+    # After a kill it would tell of an earlier attempt.
+    results_path(path).unlink(missing_ok=True)
+    applied = await applier.apply()
     write_outcomes(results_path(path), applied.outcomes)
+    end(settings.home, begun, applied.outcomes)
     if applied.is_complete:
         refused = counted(applied.outcomes)["refused"]
         waits_no_more(settings.home, plan, path, refused, results_path(path))
@@ -146,6 +151,13 @@ async def apply_roster(
     if applied.is_complete and desk.journal is not None:
         desk.journal.note_end_of_plan(name)
     return applied, loaded
+
+
+def begun_note(plan: Plan, path: Path) -> Note:
+    """What is told of a plan that was begun and did not come to its end."""
+    workbook = path.absolute().with_suffix(".xlsx")
+    command = f"campus roster apply {path.stem}"
+    return Note(ROSTERS, plan.school_id, Path(plan.source).name, str(workbook), command=command)
 
 
 def reason_to_wait(plan: Plan, settings: Settings) -> str:

@@ -1,5 +1,6 @@
 """Swipes: from a file into the outbox, which needs nothing else, and from there to the platform."""
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,8 @@ async def send_swipes(bench: Bench, handover: Handover) -> Done:
             await offline.send_waiting(outbox, school_id, bench.desk.write, found)
         except (CampusError, Halt) as error:
             found.trouble, away = str(error), isinstance(error, Halt)
+        except asyncio.CancelledError:
+            found.trouble, away = "Interrupted.", True
         outcomes = offline.outcomes_of(outbox, school_id, found, handover.name)
         outbox.prune()
 

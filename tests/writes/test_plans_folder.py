@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.writes.plans import Note, leave_note, notes, prune
+from loading.writes.journal import LOCK, Journal, journal_path
+from loading.writes.outcomes import RowOutcome
+from pipelines.writes.plans import Note, begin, end, leave_note, notes, prune
+from warehouse.files import locked
 
 LONG_AGO = time.time() - 100 * 86_400
 
@@ -48,3 +51,38 @@ def test_old_links_go_and_old_folders_stay(folder: Path) -> None:
     prune(folder.parent, 90)
     assert {path.name for path in folder.iterdir()} == {"folder", "new.json"}
     assert target.read_text() == "kept"
+
+
+def words(folder: Path) -> list[str]:
+    return [note.words for note in notes(folder.parent)]
+
+
+def test_what_was_begun_is_told_until_it_comes_to_its_end(folder: Path) -> None:
+    """In the place of the note that its plan waits for a person."""
+    (folder / "p.json").write_text("a plan")
+    note = Note("rosters", 101, "r.csv", str(folder / "p.xlsx"), command="campus roster apply p")
+    leave_note(folder.parent, Note("rosters", 101, "r.csv", str(folder / "p.xlsx"), counts="3 to create"))
+    begin(folder.parent, note)
+    begun = "Writing the roster r.csv of school 101 did not come to its end"
+    [line] = words(folder)
+    assert line.startswith(f"{begun} (it was cut short") and line.endswith("): campus roster apply p")
+    rows = [RowOutcome(line, f"k-{line}", "waiting") for line in range(280)]
+    rows += [RowOutcome(0, "k", "unconfirmed"), RowOutcome(1, "l", "written"), RowOutcome(2, "m", "refused")]
+    end(folder.parent, note, rows)
+    assert words(folder) == [f"{begun} (280 waiting, 1 unconfirmed): campus roster apply p"]
+    end(folder.parent, note, rows[-2:])
+    assert words(folder) == [
+        "The plan of the roster r.csv of school 101 waits (3 to create): see it, "
+        f"then campus roster apply {folder / 'p.xlsx'}"
+    ]
+
+
+def test_what_is_under_way_or_unwanted_is_not_told(folder: Path) -> None:
+    (folder / "p.json").write_text("a plan")
+    begin(folder.parent, Note("rosters", 101, "r", str(folder / "p.xlsx"), command="campus roster apply p"))
+    Journal(journal_path(folder.parent)).close()
+    with locked(folder.parent / LOCK):
+        assert words(folder) == []
+    assert len(words(folder)) == 1
+    (folder / "p.json").unlink()
+    assert words(folder) == []

@@ -65,7 +65,7 @@ def file_of(town: Town, *rows: Mapping[str, str]) -> Path:
 
 
 def the_plan(town: Town) -> Path:
-    [path] = (town.home / "plans").glob("*.json")
+    [path] = (town.home / "plans").glob("roster-*.json")
     return path
 
 

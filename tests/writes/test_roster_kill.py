@@ -16,8 +16,15 @@ import pytest
 from click.testing import CliRunner
 from rosters import SCHOOL, Town, pupil
 
+from loading.writes.outcomes import in_words
+from pipelines.cli.display import INTERRUPTED
 from pipelines.cli.main import main
+from pipelines.lake import lake_of
+from pipelines.resources import runtime_without_platform
+from pipelines.settings import Settings
+from pipelines.status import status_of
 from simulator.process import RunningSimulator, running
+from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import WRITES
 
 CAMPUS = Path(sys.executable).with_name("campus")
@@ -69,17 +76,26 @@ class Place:
 
     def killed(self, platform: RunningSimulator, *words: str) -> None:
         """Run a command, and kill it once the platform has made some people."""
+        assert self.ended_by(signal.SIGKILL, platform, *words)[0] == -signal.SIGKILL
+
+    def ended_by(self, number: int, platform: RunningSimulator, *words: str) -> tuple[int, str]:
+        """Run a command, and send it a signal once the platform has made some people. Its exit status, and
+        what it said."""
+        platform.set_faults(*SLOW)
+        platform.clear_log()
         with self.start(*words) as process:
             ends = time.monotonic() + 60
             while process.poll() is None and time.monotonic() < ends and posts(platform) < MADE:
                 time.sleep(0.02)
-            process.send_signal(signal.SIGKILL)
-            self.said += process.communicate()[0]
-        assert process.returncode == -signal.SIGKILL
+            process.send_signal(number)
+            said = process.communicate()[0]
+        platform.set_faults()
+        self.said += said
+        return process.returncode, said
 
     @property
     def plan(self) -> str:
-        [path] = (self.home / "plans").glob("*.json")
+        [path] = (self.home / "plans").glob("roster-*.json")
         return str(path)
 
 
@@ -87,12 +103,13 @@ def posts(platform: RunningSimulator) -> int:
     return sum(entry["method"] == "POST" and entry["path"] == PATH for entry in platform.log())
 
 
-def write_roster(path: Path) -> None:
-    """A roster in the words of a school, with passwords and id numbers."""
+def write_roster(path: Path, first: int = 0) -> None:
+    """A roster in the words of a school, with passwords and id numbers. first: the number of its first
+    pupil."""
     with path.open("w", encoding="utf-8-sig", newline="") as file:
         out = csv.writer(file)
         out.writerow(["外部编号", "学号", "姓名", "角色", "毕业届", "初始密码", "身份证号"])
-        for number in range(MANY):
+        for number in range(first, first + MANY):
             row = pupil(number)
             standard = [row[name] for name in ("outer_id", "usin", "name", "role", "graduates_in")]
             out.writerow([*standard, PASSWORD.format(number), ID_NUMBER.format(number % 100)])
@@ -106,11 +123,73 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Town, Place
         write_roster(place.roster)
         status, said = place.run("plan", str(place.roster), "--school", str(SCHOOL), "--personal")
         assert status == 0, said
-        platform.set_faults(*SLOW)
-        platform.clear_log()
         place.killed(platform, "apply", place.plan, "--no-build")
-        platform.set_faults()
         yield Town(platform, place.home), place
+
+
+def planned(there: Town, folder: Path, first: int) -> tuple[Place, Settings]:
+    """Another home, in which a roster was planned."""
+    place = Place(folder, there.platform)
+    write_roster(place.roster, first)
+    status, said = place.run("plan", str(place.roster), "--school", str(SCHOOL))
+    assert status == 0, said
+    return place, Settings(home=place.home)
+
+
+def to_do(settings: Settings) -> list[str]:
+    return [line for line in status_of(settings).to_do if "roster" in line]
+
+
+@pytest.mark.parametrize(
+    ("number", "first"),
+    [
+        (signal.SIGINT, 1000),
+        pytest.param(signal.SIGTERM, 2000, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, 3000, marks=pytest.mark.slow),
+    ],
+)
+def test_an_interrupted_plan_says_how_far_it_came(
+    town: tuple[Town, Place], tmp_path: Path, number: int, first: int
+) -> None:
+    """On the terminal, in the result file, in the record, and in `campus status`."""
+    there, _ = town
+    place, settings = planned(there, tmp_path, first)
+    status, said = place.ended_by(number, there.platform, "apply", place.plan, "--no-build")
+    assert status == INTERRUPTED, said
+    assert "Interrupted: run the same command again" in said
+    name = Path(place.plan).stem
+    assert f"To go on: campus roster apply {name}" in said
+    with Path(place.plan).with_suffix(".result.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    outcomes = Counter(row["outcome"] for row in rows)
+    assert outcomes.total() == MANY
+    assert outcomes["written"] and outcomes["waiting"] and 1 <= outcomes["unconfirmed"] <= 16
+    open_rows = f"{outcomes['waiting']} waiting, {outcomes['unconfirmed']} unconfirmed"
+    assert f"{in_words(outcomes)}." in said
+    assert to_do(settings) == [
+        f"Writing the roster roster.csv of school {SCHOOL} did not come to its end ({open_rows}): "
+        f"campus roster apply {name}"
+    ]
+    filed = Counter(row["outcome"] for row in Lake(f"{place.home}/lake").read(WRITES).to_pylist())
+    assert filed["done"] == outcomes["written"] and filed["interrupted"] >= 1
+
+
+def test_a_kill_is_told_and_filed_by_the_next_build(town: tuple[Town, Place], tmp_path: Path) -> None:
+    there, _ = town
+    place, settings = planned(there, tmp_path, 4000)
+    place.killed(there.platform, "apply", place.plan, "--no-build")
+    [line] = to_do(settings)
+    name = Path(place.plan).stem
+    assert line.endswith(f"campus roster apply {name}") and "is not known" in line
+    lake = lake_of(settings)
+    assert lake.read(WRITES).num_rows == 0
+    runtime_without_platform(settings)
+    filed = Counter(row["outcome"] for row in lake.read(WRITES).to_pylist())
+    # The last ones may have been answered after the kill.
+    assert filed["done"] >= 1 and filed["interrupted"] >= 1
+    status, said = place.run("apply", place.plan, "--no-build")
+    assert status == 0, said
+    assert to_do(settings) == []
 
 
 def test_everybody_is_there_exactly_once_after_a_kill(town: tuple[Town, Place]) -> None:

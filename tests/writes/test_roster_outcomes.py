@@ -80,7 +80,9 @@ def outcome(found: Applied) -> tuple[str, str]:
 @pytest.mark.parametrize("error", [Transient("slow"), NotFound("gone"), Forbidden("no"), AWAY])
 def test_a_question_that_fails_before_the_write_leaves_the_row_waiting(step: Step, error: Exception) -> None:
     found, sent = applied(step, questions={1: error})
-    assert outcome(found) == ("waiting", f"nothing was sent: {error}")
+    # What stops all of them is said once, by `stopped`.
+    why = "the platform did not answer" if error is AWAY else str(error)
+    assert outcome(found) == ("waiting", f"nothing was sent: {why}")
     assert sent == 0
     assert found.concerned == []
     assert bool(found.stopped) == isinstance(error, (Forbidden, Halt))
@@ -108,10 +110,19 @@ def test_what_fails_in_the_write_says_what_may_have_happened(step: Step, error: 
     assert found.concerned == ([step] if fate == "unconfirmed" else [])
 
 
-def test_a_write_that_is_forbidden_stops_all_and_names_the_setting() -> None:
-    found, _ = applied(CHANGE, write=Forbidden("status 403."))
-    assert outcome(found)[0] == "refused"
-    assert "writes.scopes of campus.yaml" in found.stopped
+def test_a_write_that_is_forbidden_stops_all_and_says_so_once() -> None:
+    found, _ = applied(CHANGE, write=Forbidden("status 403.", "Name the scope.", said="no"))
+    assert outcome(found) == ("refused", "no")
+    assert found.stopped == "status 403. Name the scope."
+
+
+def test_a_look_that_meets_no_platform_stops_all() -> None:
+    """The address of the platform stands in `stopped`, and in no row."""
+    lost = Unconfirmed("lost. A look at it failed: the platform is away")
+    lost.__cause__ = AWAY
+    found, _ = applied(CREATE, write=lost)
+    assert outcome(found) == ("unconfirmed", "the platform did not answer")
+    assert (found.stopped, found.away) == (str(AWAY), True)
 
 
 @pytest.mark.parametrize("error", [Transient("slow"), AWAY, CampusError("what?")])

@@ -11,22 +11,22 @@ from typing import Any
 from campus.http.errors import CampusError, Forbidden, Halt, Transient, Unauthorized, Unconfirmed
 from campus.writes.operations import CHANGE_USER, CREATE_USER, DELETE_USER, Write
 from campus.writes.writer import Look, Written
-from loading.writes.outcomes import Outcome, RowOutcome
+from loading.writes.outcomes import INTERRUPTED, Outcome, RowOutcome, words_of
 from loading.writes.roster.fields import GUARDIAN, STUDENT, same
 from loading.writes.roster.people import People, Person
 from loading.writes.roster.plan import ARCHIVED, FEW, Plan, Step
+from loading.writes.side_by_side import side_by_side
 
 #: Sends one write with its record and a look.
 Send = Callable[[Write, str, Look | None], Awaitable[Written]]
 HAVE_MOVED = "nothing was written; make a new plan"
-MAY_WRITE = "Writing may need a scope of its own: see writes.scopes of campus.yaml."
 
 
 @dataclass
 class Applied:
-    """What became of the steps. `stopped`: why the rest was left; empty: nothing was. `away`: the platform
-    answers nothing more. `concerned`: those who may not be as they were before the plan, by an earlier run of
-    it too."""
+    """What became of the steps. `stopped`: why the rest was left; empty: nothing was. `away`: nothing more is
+    asked of the platform. `concerned`: those who may not be as they were before the plan, by an earlier run
+    of it too."""
 
     outcomes: list[RowOutcome] = field(default_factory=list)
     stopped: str = ""
@@ -66,6 +66,8 @@ class Applier:
     done: Callable[[RowOutcome], None] = lambda _: None
     _applied: Applied = field(default_factory=Applied)
     _created: dict[str, int] = field(default_factory=dict)
+    # Those of whom something was sent, by outer_id.
+    _sent: set[str] = field(default_factory=set)
     # Those who may be made twice, or after all: by the line of the roster.
     _doubtful: dict[int, Step] = field(default_factory=dict)
     _refusals: int = 0
@@ -73,7 +75,7 @@ class Applier:
 
     async def apply(self) -> Applied:
         """Carry out all steps: users first, then guardians, whose students may be among them, then
-        deletions. Raises nothing of the platform's: what ends it is in `stopped`."""
+        deletions. Raises nothing of the platform's: what ends it, an interrupt too, is in `stopped`."""
         steps = self.plan.steps
         for group in (
             [one for one in steps if one.action != "delete" and one.role != GUARDIAN],
@@ -82,9 +84,12 @@ class Applier:
         ):
             waiting = iter(group)
             workers = min(self.at_a_time, len(group))
-            await asyncio.gather(*(self._work(waiting) for _ in range(workers)))
+            await side_by_side(self._work(waiting) for _ in range(workers))
         if self._doubtful and not self._applied.away:
-            await self._look_again()
+            try:
+                await self._look_again()
+            except asyncio.CancelledError:
+                self._interrupted()
         return self._applied
 
     async def _work(self, waiting: Iterable[Step]) -> None:
@@ -99,7 +104,12 @@ class Applier:
             except (CampusError, Halt) as error:
                 # Of a question: nothing has been sent.
                 self._stop_at(error)
-                outcome = _told(step, "waiting", f"nothing was sent: {error}")
+                outcome = _told(step, "waiting", f"nothing was sent: {words_of(error)}")
+            except asyncio.CancelledError:
+                self._interrupted()
+                outcome = _told(step, "waiting", "not begun")
+                if step.outer_id in self._sent:
+                    outcome = _told(step, "unconfirmed", "it was sent, and interrupted before the answer")
             self._note(step, outcome)
             self._heed(outcome)
 
@@ -111,11 +121,16 @@ class Applier:
 
     def _stop_at(self, error: Exception) -> None:
         """Stop where what met one row would meet all."""
-        if isinstance(error, Halt):
+        halt = error if isinstance(error, Halt) else error.__cause__
+        if isinstance(halt, Halt):
             self._applied.away = True
-            self._stop(str(error))
+            self._stop(str(halt))
         elif isinstance(error, (Forbidden, Unauthorized)):
-            self._stop(f"{error} {MAY_WRITE}")
+            self._stop(str(error))
+
+    def _interrupted(self) -> None:
+        self._applied.away = True
+        self._stop(INTERRUPTED)
 
     def _stop(self, words: str) -> None:
         self._applied.stopped = self._applied.stopped or words
@@ -223,11 +238,12 @@ class Applier:
 
     async def _send(self, write: Write, step: Step, look: Look | None = None) -> Written:
         """Send it. Raises _Ended."""
+        self._sent.add(step.outer_id)
         try:
             return await self.send(write, _row(step), look)
         except (CampusError, Halt) as error:
             self._stop_at(error)
-            said = (isinstance(error, CampusError) and error.said) or str(error)
+            said = words_of(error)
             if isinstance(error, Unconfirmed) and look is not None:
                 self._doubtful[step.line] = step
             if isinstance(error, (Transient, Halt)) and not write.operation.repeatable:

@@ -10,8 +10,8 @@ from campus.registry.v1 import OF_CLASSES, OF_USERS
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.probes import ask
 from pipelines.settings import Settings
+from pipelines.writes.inbox import ATTENDANCE, ROSTERS, SWIPES
 from pipelines.writes.inbox_files import arrived
-from pipelines.writes.plans import NOUNS
 
 OFF = (
     "Nothing is written to the platform, as CAMPUS_ALLOW_WRITES is not true. A write needs that, and a scope "
@@ -52,7 +52,7 @@ def examine_inbox(settings: Settings) -> list[Finding]:
     if folder is None:
         return []
     try:
-        for kind in NOUNS:
+        for kind in (ROSTERS, ATTENDANCE, SWIPES):
             arrived(folder, kind, settings.school_ids, troubles.append)
     except OSError as error:
         return [Finding(False, f"{folder} (writes.inbox.folder) cannot be read: {error.strerror}.")]

@@ -1,5 +1,7 @@
 """What all commands that write share: the school, the platform, the record, and how their end is told."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -9,18 +11,19 @@ from campus.http.errors import CampusError, Halt
 from campus.registry import SCHOOLS
 from loading.tables import TABLES
 from loading.writes.journal import Errand
-from loading.writes.outcomes import counted, in_words
+from loading.writes.outcomes import RowOutcome, counted, in_words
 from loading.writes.roster.plan_file import PlanError
 from loading.writes.table_file import TableError
-from pipelines.cli.display import USAGE, complain, console, progress
+from pipelines.cli.display import INTERRUPTED, USAGE, complain, console, progress
 from pipelines.cli.session import looking, session
 from pipelines.lake import lake_of
 from pipelines.launches import LAUNCHER_TAG
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_school, needs_writes
 from pipelines.writes.bench import Done, Work, carried_out, unread
+from pipelines.writes.plans import Note, begin, end, forget
 
-#: Rows that are told one by one.
+#: Rows that are named.
 SHOWN = 20
 
 
@@ -34,31 +37,43 @@ def run_writing(
     dry: bool,
     build: bool,
     results: Path | None = None,
+    again: tuple[str, str] | None = None,
     quiet: bool = False,
 ) -> int:
     """Run `work` with all that it needs, and say how it ended. command: as it is recorded. source: the
-    file or plan that says what to write. results: where what became of each row is written. quiet: `work`
+    file or plan that says what to write. results: where what became of each row is written. again: the kind
+    of the file and the command for it, which `campus status` shows until all rows are written. quiet: `work`
     says by itself what there is to say. The exit status."""
     needs_platform(settings)
     if not dry:
         needs_writes(settings)
     claim_home(settings)
     school_id = the_school(settings, school)
+    begun = None
+    if again and not dry:
+        kind, go_on = again
+        go_on += f" --school {school_id}"
+        begun = Note(kind, school_id, Path(source).name, str(results), command=go_on)
     # What shows alone waits for nobody.
     with nullcontext(looking(command)) if dry else session(settings, command) as tags:
+        if begun:
+            begin(settings.home, begun)
         try:
             with progress() as listener, open_runtime(settings, listener) as runtime:
                 errand = Errand(tags[LAUNCHER_TAG], source)
                 done = uvloop.run(
                     carried_out(settings, runtime, errand, school_id, work, dry=dry, results=results)
                 )
-        except (TableError, PlanError) as error:
+        except (TableError, PlanError, CampusError, Halt) as error:
+            if begun:
+                forget(settings.home, begun)
             complain(error)
-            return USAGE
-        except (CampusError, Halt) as error:
-            complain(error)
-            return 1
+            return USAGE if isinstance(error, TableError | PlanError) else 1
+        if begun:
+            end(settings.home, begun, done.outcomes)
         status = 0 if quiet else tell(done, dry=dry, results=results)
+        if done.interrupted:
+            return INTERRUPTED
         if any(one.outcome for one in done.loaded) and build:
             from pipelines.cli.commands import run_build
 
@@ -73,10 +88,8 @@ def tell(done: Done, *, dry: bool, results: Path | None) -> int:
         console.print(note, markup=False, soft_wrap=True)
     for warning in done.warnings:
         complain(warning)
-    for one in sorted(done.outcomes, key=lambda one: one.line):
-        if one.outcome in ("refused", "unconfirmed"):
-            where = f"line {one.line}: " if one.line else ""
-            complain(f"{where}{one.key}: {one.outcome}: {one.words}")
+    for line in bad_rows(done.outcomes, done.problem):
+        complain(line)
     if dry:
         for one in [one for one in done.outcomes if one.outcome == "waiting"][:SHOWN]:
             console.print(f"  would: {one.key}: {one.words}", markup=False, soft_wrap=True)
@@ -88,8 +101,31 @@ def tell(done: Done, *, dry: bool, results: Path | None) -> int:
         complain(f"stopped: {done.problem}")
     if results is not None and results.exists() and not dry:
         console.print(f"What became of each row: {results}", markup=False, soft_wrap=True)
+    if done.next:
+        console.print(done.next, markup=False, soft_wrap=True)
     bad = counts["refused"] or counts["unconfirmed"] or done.problem
     return int(bool(bad or (counts["waiting"] and not dry)))
+
+
+def bad_rows(outcomes: Sequence[RowOutcome], problem: str) -> list[str]:
+    """The rows that were refused, and those of which nobody knows: a line for all that share their words.
+    problem: is told after them; words that it repeats are left to it."""
+    groups: defaultdict[tuple[str, str], list[RowOutcome]] = defaultdict(list)
+    for row in sorted(outcomes, key=lambda row: row.line):
+        if row.outcome in ("refused", "unconfirmed"):
+            groups[row.outcome, row.words].append(row)
+    lines = []
+    for (outcome, words), rows in groups.items():
+        why = "for the reason below" if words and words in problem else words
+        if len(rows) == 1:
+            where = f"line {rows[0].line}: " if rows[0].line else ""
+            lines.append(f"{where}{rows[0].key}: {outcome}: {why}")
+        else:
+            names = ", ".join(str(row.line) if row.line else row.key for row in rows[:SHOWN])
+            more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+            where = f"{'lines ' if rows[0].line else ''}{names}{more}"
+            lines.append(f"{len(rows):,} rows {outcome}: {why} ({where})")
+    return lines
 
 
 def the_school(settings: Settings, school: int | None) -> int:

@@ -12,8 +12,9 @@ from loading.commit import Loaded
 from loading.slice_loader import Loader
 from loading.writes.bindings import CARDS, KINDS, Binder, Binding, Kind, bindings_of, bound_here, sound
 from loading.writes.fields import FieldWriter
-from loading.writes.outcomes import RowOutcome
+from loading.writes.outcomes import INTERRUPTED, RowOutcome
 from loading.writes.reread import cause_of_writing, reread_bindings
+from loading.writes.side_by_side import side_by_side
 from loading.writes.table_file import read_table
 from pipelines.cli.display import console, show
 from pipelines.cli.writing.bench import run_writing
@@ -39,7 +40,7 @@ def run_bind(
         good, refused = sound(kind, asked)
         return await _carry_out(bench, kind, good, _binder(bench, kind).bind, refused)
 
-    return _run(settings, f"campus {resource} bind", file, school, work, dry=dry, build=build)
+    return _run(settings, kind, "bind", file, school, work, dry=dry, build=build)
 
 
 def run_unbind(
@@ -62,12 +63,13 @@ def run_unbind(
         good, refused = sound(kind, asked, unbind=True)
         return await _carry_out(bench, kind, good, _binder(bench, kind).unbind, refused)
 
-    return _run(settings, f"campus {resource} unbind", file, school, work, dry=dry, build=build)
+    return _run(settings, kind, "unbind", file, school, work, dry=dry, build=build)
 
 
 def _run(
     settings: Settings,
-    command: str,
+    kind: Kind,
+    verb: str,
     file: Path | None,
     school: int | None,
     work: Callable[[Bench], Awaitable[Done]],
@@ -75,6 +77,7 @@ def _run(
     dry: bool,
     build: bool,
 ) -> int:
+    command = f"campus {kind.resource} {verb}"
     return run_writing(
         settings,
         command,
@@ -83,7 +86,8 @@ def _run(
         work,
         dry=dry,
         build=build,
-        results=results_path(settings, command.removeprefix("campus ").replace(" ", "-")) if file else None,
+        results=results_path(settings, f"{kind.resource}-{verb}") if file else None,
+        again=(kind.resource, f"{command} --file {file.absolute()}") if file else None,
     )
 
 
@@ -177,9 +181,13 @@ async def _carry_out(
                 return await one(binding)
             except Halt as halt:
                 stopped.append(str(halt))
+            except asyncio.CancelledError:
+                stopped.append(INTERRUPTED)
+                words = "interrupted before the answer"
+                return RowOutcome(binding.line, binding.id, "unconfirmed", words)
         return RowOutcome(binding.line, binding.id, "waiting", "nothing was written")
 
-    outcomes = [*refused, *await asyncio.gather(*map(unless_stopped, bindings))]
+    outcomes = [*refused, *await side_by_side(map(unless_stopped, bindings))]
     ids = {each.key for each in outcomes if each.outcome in ("written", "unconfirmed")}
 
     async def reread() -> list[Loaded]:

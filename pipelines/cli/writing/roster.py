@@ -6,9 +6,10 @@ from pipelines.cli.display import USAGE, complain, console, show
 from pipelines.cli.writing.bench import run_writing
 from pipelines.settings import Settings
 from pipelines.writes.bench import Bench, Done
-from pipelines.writes.plans import prune
+from pipelines.writes.plans import forget, prune
 from pipelines.writes.rosters import (
     apply_roster,
+    begun_note,
     plan_roster,
     put_roster_away,
     read_roster,
@@ -40,6 +41,9 @@ def run_plan(
             link_by_usin=link_by_usin,
         )
         prune(settings.home, settings.options.writes.keep_plans)
+        if not made.plan.steps:
+            # The platform has all that an earlier plan left open.
+            forget(settings.home, begun_note(made.plan, made.path))
         _show(made.plan, personal=personal)
         workbook = made.path.with_suffix(".xlsx")
         console.print(f"The plan, to be looked at: {workbook}", markup=False, soft_wrap=True)
@@ -70,8 +74,10 @@ def run_apply(
         applied, loaded = await apply_roster(
             settings, bench.runtime, bench.desk, name, dry=dry, despite_refused=despite_refused
         )
+        go_on = "" if applied.is_complete or dry else f"To go on: campus roster apply {name}"
         in_the_way = put_roster_away(settings, plan) if applied.is_complete and not dry else ""
-        return Done(applied.outcomes, loaded, applied.stopped, warnings=[in_the_way] if in_the_way else [])
+        warnings = [in_the_way] if in_the_way else []
+        return Done(applied.outcomes, loaded, applied.stopped, warnings=warnings, next=go_on)
 
     return run_writing(
         settings,
