@@ -1,16 +1,18 @@
 """A live swipe: a student, or a card, in a classroom now. The platform finds the class that is in session."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from campus.attendance.calendar import Session
 from campus.attendance.requests import OF_STUDENT
-from campus.attendance.rows import RECORDS, parse_list
+from campus.attendance.rows import RECORDS, SentRecord, parse_list
 from campus.http.client import Client
 from campus.writes.operations import SWIPE_CARD, SWIPE_STUDENT, Write
 from loading.writes.bindings import CARDS, Binder, SendOnce
 from loading.writes.headers import moment_of
+from loading.writes.swipes import RECORDED, class_of
 from warehouse.load.load_log import now
 
 #: Created_time tells minutes, and clocks differ.
@@ -20,11 +22,18 @@ EARLIER = timedelta(minutes=2)
 @dataclass(frozen=True)
 class Swiped:
     """What the platform says of a swipe: `status` as the interface names it, or found where the answer was
-    lost and the record was seen; `message`: to be shown to the person as it is. `value`: all of it."""
+    lost and the record was seen; `message`: to be shown to the person as it is. `student`: who it was,
+    `class_id`: of the class in session; None: it does not say."""
 
     status: str
     message: str
-    value: Mapping[str, Any]
+    student: int | None
+    class_id: int | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether there is a record of it now."""
+        return self.status in {*RECORDED, "found"}
 
 
 async def swipe(
@@ -46,12 +55,29 @@ async def swipe(
     written = await send(write, "", look)
     value = written.value if isinstance(written.value, dict) else {}
     status = str(value.get("status") or "success") if written.status else "found"
-    return Swiped(status, str(value.get("message") or value.get("title") or ""), value)
+    message = str(value.get("message") or value.get("title") or "")
+    return Swiped(status, message, student or _student_of(value), class_of(value))
+
+
+async def lesson_of(client: Client, school_id: int, swiped: Swiped) -> Session | None:
+    """The lesson that a swipe has marked: the student's latest one of this class. None: nobody can tell.
+    Raises the client's errors."""
+    if swiped.student is None or swiped.class_id is None:
+        return None
+    found = [
+        Session(swiped.class_id, row.checked_at, row.lesson)
+        for row in await _records(client, school_id, swiped.student)
+        if row.klass is not None and row.klass.id == swiped.class_id and row.checked_at and row.lesson
+    ]
+    return max(found, key=lambda one: (one.day, one.lesson), default=None)
 
 
 async def _holder(client: Client, send: SendOnce, school_id: int, card: str) -> int | None:
     """The student that a card is bound to."""
-    profile = await Binder(client, send, CARDS, school_id).look(card) or {}
+    return _student_of(await Binder(client, send, CARDS, school_id).look(card) or {})
+
+
+def _student_of(profile: Mapping[str, Any]) -> int | None:
     inner = profile.get("reflection") or profile
     who = inner.get("rid") or inner.get("id")
     return int(who) if who else None
@@ -61,11 +87,16 @@ async def _recorded(
     client: Client, school_id: int, student: int, since: datetime
 ) -> Mapping[str, Any] | None:
     """The record of a student that was made since then; None: there is none."""
-    answer = await client.get(
-        OF_STUDENT.format(id=student), {}, school_id=school_id, scope=RECORDS.scopes, parse=parse_list
-    )
-    for record in answer.value.rows:
+    for record in await _records(client, school_id, student):
         made = moment_of(f"{record.created_date} {record.created_time}")
         if made is not None and made >= since:
             return {"id": record.id, "status": record.status}
     return None
+
+
+async def _records(client: Client, school_id: int, student: int) -> Sequence[SentRecord]:
+    """What a student attended in the current semester."""
+    answer = await client.get(
+        OF_STUDENT.format(id=student), {}, school_id=school_id, scope=RECORDS.scopes, parse=parse_list
+    )
+    return answer.value.rows

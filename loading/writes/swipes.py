@@ -166,7 +166,7 @@ class _Room:
         ended = [(swipe, *_fate(result)) for swipe, result in zip(batch, results, strict=True)]
         self._end(ended)
         for (swipe, state, _), result in zip(ended, results, strict=True):
-            day, class_id = date.fromisoformat(swipe.created_at[:10]), _class_of(result)
+            day, class_id = date.fromisoformat(swipe.created_at[:10]), class_of(result)
             if state == "sent" and class_id is None:
                 self.found.rooms.add((self.id, day))
             elif state == "sent" and class_id is not None:
@@ -186,7 +186,8 @@ def _fate(result: Any) -> tuple[State, str]:
     return ("sent", words) if status is None or status in RECORDED else ("rejected", words)
 
 
-def _class_of(result: Any) -> int | None:
+def class_of(result: Any) -> int | None:
+    """The class that a result names; None: none."""
     klass = result.get("klass") if isinstance(result, dict) else None
     class_id = klass.get("id") if isinstance(klass, dict) else None
     return class_id if isinstance(class_id, int) else None

@@ -3,17 +3,22 @@
 from functools import partial
 from pathlib import Path
 
-from loading.writes.live import swipe
+from loading.commit import Loaded
+from loading.writes.live import Swiped, lesson_of, swipe
 from loading.writes.outcomes import RowOutcome
-from loading.writes.swipes import RECORDED
+from loading.writes.reread import cause_of_writing, reread_sessions
 from loading.writes.table_file import TableError, read_file
 from pipelines.cli.display import USAGE, complain, console
 from pipelines.cli.writing.bench import run_writing, tell, the_school
 from pipelines.settings import Settings, claim_home, needs_writes
 from pipelines.writers import Busy
-from pipelines.writes.bench import Bench, Done, results_path
+from pipelines.writes.bench import Bench, Done, read_again, results_path, unread
+from pipelines.writes.inbox import ATTENDANCE
 from pipelines.writes.marks import write_marks
 from pipelines.writes.swiping import hand_over, not_sent, send_swipes
+
+BUILD_SHOWS = "The lake has it; campus build, or the night, brings it into campus.duckdb."
+NIGHT_SHOWS = "The next campus sync, or the night, brings it into the warehouse."
 
 
 def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: bool, build: bool) -> int:
@@ -31,6 +36,7 @@ def run_attendance(settings: Settings, file: Path, school: int | None, *, dry: b
         dry=dry,
         build=build,
         results=results_path(settings, "attendance"),
+        again=(ATTENDANCE, f"campus attendance write {file.absolute()}"),
     )
 
 
@@ -62,6 +68,24 @@ def run_swipes(settings: Settings, file: Path | None, school: int | None, *, dry
         return tell(not_sent(settings.home, school_id, handover, str(busy)), dry=False, results=None)
 
 
+async def _read_lesson(bench: Bench, swiped: Swiped) -> Done:
+    """Read the lesson that a live swipe has marked, and say when the warehouse shows it."""
+    runtime, client, school_id = bench.runtime, bench.desk.client, bench.school_id
+
+    async def reread() -> list[Loaded]:
+        lesson = await lesson_of(client, school_id, swiped)
+        lessons = [] if lesson is None else [lesson]
+        return await reread_sessions(runtime, client, cause_of_writing(), school_id, lessons)
+
+    done = await read_again(runtime, Done((), reread=reread))
+    troubles = [*unread(done.loaded), *([done.problem] if done.problem else [])]
+    for trouble in troubles:
+        complain(trouble)
+    is_read = done.loaded and not troubles
+    console.print(BUILD_SHOWS if is_read else NIGHT_SHOWS, markup=False, soft_wrap=True)
+    return Done(())
+
+
 def run_live_swipe(
     settings: Settings,
     school: int | None,
@@ -81,9 +105,10 @@ def run_live_swipe(
         swiped = await swipe(
             bench.desk.client, bench.desk.write, bench.school_id, classroom, student=student, card=card
         )
+        # The student waits for it.
         console.print(f"{swiped.status}: {swiped.message}".rstrip(": "), markup=False, soft_wrap=True)
-        ends.append(int(swiped.status not in {*RECORDED, "found"}))
-        return Done(())
+        ends.append(int(not swiped.counts))
+        return await _read_lesson(bench, swiped) if swiped.counts else Done(())
 
     status = run_writing(
         settings, "campus swipes now", "a live swipe", school, work, dry=dry, build=False, quiet=not dry
