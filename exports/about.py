@@ -22,8 +22,9 @@ SCHOOL = Words("School", "学校")
 LOADED = Words("Data as of", "数据截至")
 NOT_LOADED = Words("Not up to date", "未能更新")
 FAILED = Words(
-    "The last load, at {at}, failed of: {of}. What is shown of these is older. On the sheets: {parts}.",
-    "{at}的最近一次加载失败：{of}。这些数据为较早的版本，涉及工作表：{parts}。",
+    "Could not be loaded at {at}: {of}. This file shows them as of an earlier load, or not at all if there "
+    "was none. Sheets concerned: {parts}.",
+    "{at}未能加载：{of}。本文件显示此前加载的数据；从未加载过的，没有数据。涉及工作表：{parts}。",
 )
 PUBLISHED = Words("Published", "发布时间")
 GENERATION = Words("Generation", "文件版本")

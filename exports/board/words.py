@@ -34,10 +34,11 @@ SCRIPT = {
     "old": Words("These data are {} days old.", "数据已是{}天前的。"),
 }
 FAILED = Words(
-    "The last load, at {at}, failed of: {of}. What is shown of these is older. Concerned: {parts}.",
-    "{at}的最近一次加载失败：{of}。这些数据为较早的版本，涉及：{parts}。",
+    "Could not be loaded at {at}: {of}. This page shows them as of an earlier load, or not at all if there "
+    "was none. Parts concerned: {parts}.",
+    "{at}未能加载：{of}。本页显示此前加载的数据；从未加载过的，没有数据。涉及：{parts}。",
 )
-NOT_LOADED = Words("{}; the last load failed of: {}", "{}；最近一次加载失败：{}")
+NOT_LOADED = Words("{}; could not be loaded since: {}", "{}；此后未能加载：{}")
 STUDENT = Words("Student {}", "学生{}")
 
 #: Of each chart: title, and how to read it.

@@ -70,10 +70,8 @@ def test_a_day_of_failures_leaves_the_date_and_is_told_in_red(published: Path) -
     assert path.name == "marts.marks_101_2026-03-01.xlsx"
     told = said(path)
     assert told["Data as of"].value == "2026-03-01 01:30"
-    assert str(told["Not up to date"].value).startswith(
-        "The last load, at 2026-03-02 15:00, failed of: Students."
-    )
-    assert "On the sheets: Marks." in str(told["Not up to date"].value)
+    assert str(told["Not up to date"].value).startswith("Could not be loaded at 2026-03-02 15:00: Students.")
+    assert "Sheets concerned: Marks." in str(told["Not up to date"].value)
     assert told["Not up to date"].font.color.rgb == "FFC00000"
 
 
