@@ -134,8 +134,8 @@ class Sheet:
     $school_id. `about`: what it shows and how to read it. `sources`: tables (schema.table) whose entries in
     the dictionary name the query's columns; the first that has a column of the name counts. `columns`: what
     is to be said of columns besides, by name. `figures`: what stands above the table. `breaks`: a column; on
-    paper a page begins where its value changes. `summary`: no row is about one person, so that the first ones
-    may be shown in logs.
+    paper a page begins where its value changes. `fills`: a column that takes the room that the others leave
+    on an upright page. `summary`: no row is about one person, so that the first ones may be shown in logs.
     """
 
     name: Words
@@ -148,6 +148,7 @@ class Sheet:
     charts: tuple[Chart, ...] = ()
     figures: tuple[Figure, ...] = ()
     breaks: str | None = None
+    fills: str | None = None
     summary: bool = False
 
 

@@ -35,6 +35,8 @@ MARGINS = {"left": 0.4, "right": 0.4, "top": 0.6, "bottom": 0.5}
 UPRIGHT, LENGTHWISE = 717, 1045
 #: What a page may be made smaller to, so that 11 points are 10 at least, whose font is a little wider, too.
 SMALLEST = 0.92
+#: The same where that keeps a class on its page: 8 points.
+SMALLEST_OF_CLASS = 0.73
 #: Points of a line of text, and how many lines the tallest row has.
 LINE_HEIGHT, MOST_LINES = 15.75, 25
 #: Points below a label, where the arrow of its filter is.
@@ -57,12 +59,13 @@ CELL = {"valign": "top", "bottom": 1, "bottom_color": "#D9D9D9"}
 @dataclass(frozen=True)
 class Paper:
     """How a table lies on A4: lengthwise or upright, on how many `pages` side by side; `width` in pixels and
-    `height` in points are what one page has room for."""
+    `height` in points are what one page has room for at `scale`."""
 
     lengthwise: bool
     pages: int
     width: float
     height: float
+    scale: float
 
 
 class Styles:
@@ -125,6 +128,13 @@ def widened(columns: Sequence[Shown]) -> list[Shown]:
     return [replace(column, width=column.width + more) for column in columns]
 
 
+def filled(columns: Sequence[Shown], name: str) -> list[Shown]:
+    """The columns with this one as wide as the others leave room on an upright page."""
+    others = sum(pixels(column.width) for column in columns if column.name != name)
+    width = max((UPRIGHT / SMALLEST - others - PADDING) // DIGIT, 1)
+    return [replace(column, width=width, wraps=True) if column.name == name else column for column in columns]
+
+
 def height_of(text: str, width: float) -> float:
     """Points that a text takes, wrapped to a width in characters, as far as a row can have them."""
     lines = 0
@@ -175,17 +185,23 @@ def paper_for(widths: Sequence[float], repeated: int = 0) -> Paper:
     across, down = (LENGTHWISE, UPRIGHT) if lengthwise else (UPRIGHT, LENGTHWISE)
     room = across / SMALLEST
     pages = 1 if whole <= room else math.ceil((whole - again) / max(room - again, room / 2))
-    smaller = min(1.0, across / whole) if pages == 1 else SMALLEST
+    # A program makes pages that lie side by side no smaller than it must, so the first has room for less.
+    smaller = min(1.0, across / whole) if pages == 1 else 1.0
     height = down * PIXEL - 72 * (MARGINS["top"] + MARGINS["bottom"] - MARGINS["left"] - MARGINS["right"])
-    return Paper(lengthwise, pages, across / smaller, height / smaller)
+    return Paper(lengthwise, pages, across / smaller, height / smaller, smaller)
 
 
-def set_page(worksheet: Worksheet, heading: str, paper: Paper) -> None:
-    """Set a worksheet up for printing on this paper, what it is above, and the number of the page below."""
+def set_page(worksheet: Worksheet, heading: str, paper: Paper, tallest: float = 0) -> None:
+    """Set a worksheet up for printing on this paper, what it is above, and the number of the page below.
+    `tallest`: points of the highest part that is to be on one page."""
     if paper.lengthwise:
         worksheet.set_landscape()
     worksheet.set_paper(A4)
-    worksheet.fit_to_pages(paper.pages, 0)
+    scale = paper.scale * paper.height / max(tallest, paper.height)
+    if paper.scale > scale >= SMALLEST_OF_CLASS:
+        worksheet.set_print_scale(int(100 * scale))
+    else:
+        worksheet.fit_to_pages(paper.pages, 0)
     worksheet.set_margins(**MARGINS)
     text, look = heading.replace("&", "&&"), f'&"{FONT},Regular"&10 '
     worksheet.set_header(f"&L{look}{text}&R{look}&A" if len(text) <= PAGE_HEADING else f"&R{look}&A")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby, islice, takewhile
+from itertools import chain, groupby, islice, pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from exports.styles import (
     LINE_HEIGHT,
     WIDEST,
     Styles,
+    filled,
     fitted,
     height_of,
     paper_for,
@@ -197,6 +198,8 @@ def _write_part(
     written."""
     if sheet.figures:
         columns = widened(columns)
+    if sheet.fills:
+        columns = filled(columns, sheet.fills)
     widths = [column.width for column in columns]
     for place, width in enumerate(widths):
         worksheet.set_column(place, place, width)
@@ -212,7 +215,7 @@ def _write_part(
     _set_up(book, worksheet, columns, (top, header, max(body.last, first)))
     if paper.pages > 1:
         worksheet.repeat_columns(0, repeated - 1)
-    set_page(worksheet, book.heading, paper)
+    set_page(worksheet, book.heading, paper, _tallest(body, used, height) if sheet.breaks else 0)
     if body.last < first:
         worksheet.write_string(first, 0, book.said(NO_ROWS), book.styles.of(italic=True))
         return 0
@@ -264,12 +267,13 @@ def _write_header(book: Book, worksheet: Worksheet, columns: Sequence[Shown], to
 
 @dataclass
 class Body:
-    """The rows of a table: the last one's number, their height in points, and before which of them a page
-    begins."""
+    """The rows of a table: the last one's number, their height in points, before which of them a page
+    begins, and how high the rows were above each of these."""
 
     last: int
     height: float = 0.0
     breaks: list[int] = field(default_factory=list)
+    heights: list[float] = field(default_factory=list)
 
 
 def _write_rows(
@@ -299,9 +303,17 @@ def _write_rows(
         if breaks_at is not None:
             if number > first and row[breaks_at] != before:
                 body.breaks.append(number)
+                body.heights.append(body.height)
             before = row[breaks_at]
         body.last, body.height = number, body.height + max(height, LINE_HEIGHT)
     return body
+
+
+def _tallest(body: Body, head: float, header: float) -> float:
+    """Points of the highest stretch between two page breaks. The head is on the first page, the header on
+    each."""
+    stretches = [below - above for above, below in pairwise([0.0, *body.heights, body.height])]
+    return header + max(stretches[0] + head, *stretches)
 
 
 def _put(book: Book, worksheet: Worksheet, column: Shown, style: Format) -> Put:

@@ -15,7 +15,7 @@ from exports.workbooks.terms import DISCRIMINATION, LEVELS, TIERS, in_words
 UNITS = {
     "percent": Words("%", "%"),
     "percentage points": Words(" percentage points", " 个百分点"),
-    "sd": Words(" standard deviations", " 个标准差"),
+    "sd": Words(" times the usual spread", " 倍通常差距"),
     "courses": Words("", " 门"),
 }
 
@@ -37,6 +37,14 @@ LATE = Definition(
 SCORE_RATE = Definition(
     Words("Score rate", "得分率"),
     Words("Points / full score, over the scored courses.", "得分合计 ÷ 满分合计，只计有分的课程。"),
+)
+SPREAD = Definition(
+    Words("Usual spread", "通常差距"),
+    Words(
+        "How far the means of the cohort's students usually are from the mean of the cohort (their standard "
+        "deviation): about two students in three are nearer than one spread.",
+        "本届学生的平均分与全届平均分通常相差多少（标准差）：约三分之二的学生相差不到 1 倍。",
+    ),
 )
 MEAN = Definition(
     Words("Mean, median, sd", "平均分、中位数、标准差"),
@@ -96,8 +104,10 @@ LEVEL_MEANINGS = (
         LEVELS["warning"],
         Words(
             "Warnings in at least two of attendance, behaviour (lateness, missing scores) and grades; or one "
-            "that is enough by itself, as chronic absence is.",
-            "考勤、行为（迟到、缺评）、成绩三方面中至少两方面有预警，或有一项单独即构成预警（如长期缺勤）。",
+            "that is enough by itself, as chronic absence is. Missing scores are of grades where they count as "
+            "zero points, since they lower the score rate as well.",
+            "考勤、行为（迟到、缺评）、成绩三方面中至少两方面有预警，或有一项单独即构成预警（如长期缺勤）。"
+            "缺评按 0 分计时会拉低得分率，归入成绩方面。",
         ),
     ),
     Definition(
@@ -106,6 +116,13 @@ LEVEL_MEANINGS = (
             "Something is beyond a limit, and no more than that: nobody has to be talked to yet.",
             "仅有个别指标超过界限，暂不需要谈话。",
         ),
+    ),
+)
+PROVISIONAL = Definition(
+    Words("Provisional", "暂定"),
+    Words(
+        "A reason rests on grades that are not published yet, and may still change with them.",
+        "该原因依据尚未发布的成绩，可能随成绩变化。",
     ),
 )
 MISSING = Definition(
@@ -196,7 +213,16 @@ def grade_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[D
 def warning_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Definition, ...]:
     """Of the workbook of early warning: what a level is, and what raises it."""
     tiers = tier_definitions(con, school_id)
-    return (*LEVEL_MEANINGS, *_warnings(con, school_id), PRESENT, LATE, SCORE_RATE, *tiers)
+    return (
+        *LEVEL_MEANINGS,
+        PROVISIONAL,
+        *_warnings(con, school_id),
+        SPREAD,
+        PRESENT,
+        LATE,
+        SCORE_RATE,
+        *tiers,
+    )
 
 
 def tier_definitions(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Definition, ...]:

@@ -167,6 +167,62 @@ RULES = Sheet(
     ),
 )
 
+#: What the sheet is called on which everybody is.
+VALUES = Words("Values", "各项指标")
+BY_CLASS = f"""
+    ORDER BY
+        shown.semester_name, cohort_name, admin_class_name, admin_class_id,
+        list_position({list(LEVELS)}, level), reason_count DESC, attendance_rate, score_rate, student_id
+"""
+LEVEL_COLORS = (
+    Highlight(("level",), RED, equal="at_risk"),
+    Highlight(("level",), AMBER, equal="warning"),
+    Highlight(("level",), GREEN, equal="none"),
+    Highlight(("level",), GREY, equal="unknown"),
+)
+# A drop is a change downwards: on all sheets one sign has one direction.
+INDICATOR_VALUES = (
+    "attendance_rate",
+    "-nullif(attendance_drop, 0) AS attendance_change",
+    "lateness_rate",
+    "score_rate",
+    "-nullif(score_drop, 0) AS score_change",
+    "failed_courses",
+    "missing_rate",
+)
+EVERYBODY = Sheet(
+    name=VALUES,
+    about=Words(
+        "One row a student, class by class: the level, and the seven values that it is made of. Of changes, "
+        "only falls are shown; that in the cohort counts usual spreads. Provisional: a reason rests on "
+        "grades that are not published yet.",
+        "每名学生一行，按班级排列：等级及据以判断的七项指标。变化只列下降；届内变化以通常差距的倍数计。"
+        "暂定：有原因依据尚未发布的成绩。",
+    ),
+    query=f"""
+        WITH {SHOWN}
+        SELECT
+            shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
+            level, CASE WHEN is_provisional THEN '✓' END AS is_provisional, {", ".join(INDICATOR_VALUES)}
+        FROM marts.early_warning
+        JOIN shown USING (school_id, semester_id)
+        {STILL_THERE}
+        {BY_CLASS}
+    """,
+    sources=("marts.early_warning",),
+    columns={
+        "level": Column(words=LEVELS),
+        "is_provisional": Column(Words("Provisional", "暂定")),
+        "attendance_change": Column(
+            Words("Attendance change (pp)", "出勤率变化（百分点）"), unit="", signed=True
+        ),
+        "score_change": Column(
+            Words("Change in cohort (spreads)", "届内变化（差距倍数）"), unit="", signed=True
+        ),
+    },
+    highlights=LEVEL_COLORS,
+)
+
 
 def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Language) -> tuple[Workbook, ...]:
     """The workbook of early warning of a school."""
@@ -188,6 +244,7 @@ def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Lang
             sheets=(
                 overview,
                 students(language),
+                EVERYBODY,
                 CLASSES,
                 RULES,
                 attendance_and_grades(labels.band_labels(con, school_id)),
@@ -199,56 +256,38 @@ def early_warning(con: duckdb.DuckDBPyConnection, school_id: int, language: Lang
 
 
 def students(language: Language) -> Sheet:
-    """One row a student, with the reasons in the language."""
+    """The students to look at, with the reasons in the language: a page a class."""
     reasons = f"reasons_{language}"
-    # A drop is a change downwards: on all sheets one sign has one direction.
-    indicators = (
-        "attendance_rate",
-        "-nullif(attendance_drop, 0) AS attendance_change",
-        "lateness_rate",
-        "score_rate",
-        "-nullif(score_drop, 0) AS score_change",
-        "failed_courses",
-        "missing_rate",
-    )
     return Sheet(
         name=Words("Students", "学生"),
         about=Words(
-            "One row a student, class by class: those at risk first, then those with a warning, the most "
-            "reasons first. Talk to these; who is to be watched can wait. A reason names the value and the "
-            "limit that it is beyond. Of changes, only falls are told.",
-            "每名学生一行，按班级排列：高风险在前，其次预警，原因多者在前。这两级需要谈话，“关注”尚不需要。"
-            "原因中写明数值及所超过的界限。变化只列下降。",
+            "The students to look at, a page a class: those at risk first, then those with a warning, the "
+            "most reasons first. Talk to these; who is to be watched can wait. A reason names the value and "
+            "its limit; provisional: some grades are not published yet. Who is not here is well; the sheet "
+            f"{VALUES.en} has everybody.",
+            "需要关注的学生，每班一页：高风险在前，其次预警，原因多者在前。这两级需要谈话，“关注”尚不需要。"
+            "原因中写明数值及界限；“暂定”表示部分成绩尚未发布。未列出的学生情况正常；"
+            f"全部学生见“{VALUES.zh}”。",
         ),
         query=f"""
             WITH {SHOWN}
             SELECT
                 shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
-                level, {reasons}, {", ".join(indicators)}
+                level, {reasons}
             FROM marts.early_warning
             JOIN shown USING (school_id, semester_id)
             {STILL_THERE}
-            ORDER BY
-                shown.semester_name, cohort_name, admin_class_name, admin_class_id,
-                list_position({list(LEVELS)}, level), reason_count DESC,
-                attendance_rate, score_rate, student_id
+            WHERE level <> 'none'
+            {BY_CLASS}
         """,
         sources=("marts.early_warning",),
         columns={
             "level": Column(words=LEVELS),
-            reasons: Column(Words("Reasons", "预警原因"), width=36),
-            "attendance_change": Column(
-                Words("Attendance change (pp)", "出勤率变化（百分点）"), unit="", signed=True
-            ),
-            "score_change": Column(Words("Score change (sd)", "成绩变化（标准差）"), unit="", signed=True),
+            reasons: Column(Words("Reasons", "预警原因")),
         },
         breaks="admin_class_name",
-        highlights=(
-            Highlight(("level",), RED, equal="at_risk"),
-            Highlight(("level",), AMBER, equal="warning"),
-            Highlight(("level",), GREEN, equal="none"),
-            Highlight(("level",), GREY, equal="unknown"),
-        ),
+        fills=reasons,
+        highlights=LEVEL_COLORS,
     )
 
 

@@ -45,7 +45,7 @@ INDICATORS = {
     "attendance_drop": Words("Attendance drop, points", "出勤率下降（百分点）"),
     "lateness_rate": Words("Lateness rate, %", "迟到率（%）"),
     "score_rate": Words("Score rate, %", "得分率（%）"),
-    "score_drop": Words("Score drop, sd", "标准分下降（标准差）"),
+    "score_drop": Words("Fall against the cohort, usual spreads", "届内成绩下滑（通常差距的倍数）"),
     "failed_courses": Words("Failed courses", "不及格课程数"),
     "missing_rate": Words("Missing scores, %", "缺评率（%）"),
 }

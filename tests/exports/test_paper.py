@@ -76,3 +76,41 @@ def test_figures_stand_above_the_table_and_a_chart_on_the_same_page(tmp_path: Pa
     # A chart for which the page has no room begins the next one.
     long = write(tmp_path, many, for_paper=True, charts=(chart,))
     assert [each.id for each in long.row_breaks.brk] == [long.max_row]
+
+
+def test_a_class_is_on_one_page_in_letters_of_8_points(tmp_path: Path) -> None:
+    """A class that a page holds in letters of 8 points is made so small, and a larger one begins a page."""
+    scales = {}
+    for size in (4, 50, 56, 80):
+        query = PUPILS.replace("n // 4", f"n // {size}").replace("range(10)", f"range({2 * size})")
+        sheet = write(tmp_path, query, for_paper=True, breaks="class")
+        assert [each.id for each in sheet.row_breaks.brk] == [sheet.max_row - size]
+        scales[size] = sheet.page_setup.scale
+        # A program heeds either the scale or the number of pages.
+        assert bool(sheet.sheet_properties.pageSetUpPr.fitToPage) == (scales[size] is None)
+    assert scales[4] is None and scales[80] is None
+    assert 100 > scales[50] > scales[56] >= 100 * 8 / FONT_SIZE - 1
+    # Lines of 15.75 points, and what is above them: what the page has room for, of 763 points.
+    assert 56 * 15.75 * scales[56] / 100 < 763
+
+
+def test_what_is_said_above_pages_side_by_side_is_on_the_first(tmp_path: Path) -> None:
+    """A program makes such pages no smaller than it must, so the text may be as wide as one at full size."""
+    columns = ", ".join(f"{place} * 1000 + n AS column_{place}" for place in range(20))
+    query = f"SELECT 'Pupil ' || n AS pupil, {columns} FROM range(3) t (n)"
+    sheet = write(tmp_path, query, for_paper=True)
+    assert pages(sheet) == 2
+    [said] = [each for each in sheet.merged_cells.ranges if sheet.cell(each.min_row, 1).value == ANY.en]
+    widths = [
+        DIGIT * dimension.width
+        for dimension in sheet.column_dimensions.values()
+        for place in range(dimension.min, dimension.max + 1)
+        if place <= said.max_col
+    ]
+    assert sum(widths) <= LENGTHWISE
+
+
+def test_a_column_fills_the_rest_of_an_upright_page(tmp_path: Path) -> None:
+    query = PUPILS.replace("NULL::VARCHAR", "if(n > 0, repeat('reason ', 20), '')")
+    sheet = write(tmp_path, query, for_paper=True, fills="remark")
+    assert sheet.page_setup.orientation != "landscape" and pages(sheet) == 1 and points(sheet) >= 10

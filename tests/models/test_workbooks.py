@@ -17,8 +17,9 @@ from exports.export import Options, export
 from exports.ready import READY
 from exports.sheets import Language
 from exports.workbook import NO_ROWS
+from exports.workbooks.definitions import SPREAD
 from exports.workbooks.queries import SHOWN, rows, spread, spread_names
-from exports.workbooks.terms import LEVELS
+from exports.workbooks.terms import INDICATORS, LEVELS
 from loading.tables import ENDPOINTS, TABLES
 from warehouse.publish.compiled_models import read_project
 from warehouse.publish.dictionary import record_dictionary
@@ -164,3 +165,15 @@ def test_a_matrix_has_a_column_for_each_key_and_value() -> None:
             ("a", 10, 20, None, "x", None, None),
             ("b", None, 30, None, None, "z", None),
         ]
+
+
+def test_reasons_are_in_a_teachers_words(published: Path) -> None:
+    """Neither the rules nor the terms of early warning speak of deviations, but where the term is defined."""
+    with closing(duckdb.connect(str(published), read_only=True)) as con:
+        told = con.execute("SELECT reason_en, reason_zh FROM seeds.early_warning_rules").fetchall()
+        [book] = READY["early_warning"](con, SCHOOL, "en")
+    named = [column.label for sheet in book.sheets for column in sheet.columns.values() if column.label]
+    meanings = [term.meaning for term in book.definitions if term.term != SPREAD.term]
+    said = [text for row in told for text in row]
+    said += [text for words in (*named, *meanings, *INDICATORS.values()) for text in (words.en, words.zh)]
+    assert said and not [text for text in said if re.search(r"\bsd\b|deviation|标准差|标准分", text)]

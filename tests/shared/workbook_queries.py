@@ -269,15 +269,20 @@ LEVELS = _LEVELS.format(semesters="semesters", groups="not_over,", who="NOT has_
 LEVELS_OF_CLASSES = _LEVELS.format(
     semesters="current", groups="cohort_name, admin_class_name,", who=_STILL_THERE
 )
-WARNINGS = (
-    """
+_STUDENTS = """
     SELECT
-        current.semester_name, cohort_name, admin_class_name, student_number, student_name, level,
-        reasons_en, attendance_rate, -nullif(attendance_drop, 0), lateness_rate,
-        score_rate, -nullif(score_drop, 0), failed_courses, missing_rate
+        current.semester_name, cohort_name, admin_class_name, student_number, student_name, level, {columns}
     FROM marts.early_warning JOIN current USING (school_id, semester_id)
     WHERE
 """
+WARNINGS = _STUDENTS.format(columns="reasons_en") + _STILL_THERE + "AND level <> 'none'"
+VALUES = (
+    _STUDENTS.format(
+        columns="""
+            if(is_provisional, '✓', NULL), attendance_rate, -nullif(attendance_drop, 0), lateness_rate,
+            score_rate, -nullif(score_drop, 0), failed_courses, missing_rate
+        """
+    )
     + _STILL_THERE
 )
 

@@ -156,6 +156,7 @@ CHECKS: Mapping[str, Mapping[str, tuple[Check, ...]]] = {
     "early_warning": {
         "Overview": (rows_of(queries.LEVELS),),
         "Students": (rows_of(queries.WARNINGS),),
+        "Values": (rows_of(queries.VALUES),),
         "Classes": (rows_of(queries.LEVELS_OF_CLASSES),),
         "Rules": (rows_of(queries.RULES),),
         "Attendance and grades": (
