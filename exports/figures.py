@@ -3,7 +3,7 @@ of grades."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -15,6 +15,11 @@ from exports.workbooks.queries import SHOWN, STILL_THERE, rate
 from exports.workbooks.terms import same
 
 WEEK = timedelta(days=7)
+
+#: Kind (school, cohort or class) and key of a group; of the school the key is empty.
+Group = tuple[str, str]
+WHOLE: Group = ("school", "")
+Counts = Mapping[str, Any]
 
 PRESENT = Words("Present on the last school day", "最近上课日出勤率")
 AT_RISK = Words("Students at risk", "高风险学生")
@@ -56,40 +61,71 @@ DAYS = f"""
         ON dim_date.school_id = $school_id AND dim_date.semester_id = before.semester_id
         AND dim_date.week = last.week AND dim_date.weekday = last.weekday
 """
-ATTENDED = f"""
-    SELECT
-        {rate("sum(present)", "sum(recorded)")}::DOUBLE AS rate, count(*) AS students,
-        count_if(NOT is_absent_day) AS attended
-    FROM marts.attendance_student_day
-    WHERE school_id = $school_id AND date = DATE '{{day}}' AND recorded > 0
-"""
-#: Whose attendance up to a day is in a tier that means a warning or more.
-LOW = """
-    SELECT count(*) AS low FROM (
-        SELECT student_id FROM marts.attendance_student_day
-        WHERE school_id = $school_id AND date <= DATE '{day}' AND semester_id = (
-            SELECT max(semester_id) FROM marts.attendance_student_day
-            WHERE school_id = $school_id AND date = DATE '{day}'
-        )
-        GROUP BY student_id
-        HAVING 100 * sum(present) <= sum(recorded) * (
-            SELECT max(upper_percent) FROM staging.stg_attendance_tiers
-            WHERE school_id = $school_id AND level IN ('at_risk', 'warning')
-        ) AND sum(recorded) > 0
+#: Each student's cohort and administrative class, semester by semester.
+PLACED = """
+    placed AS (
+        SELECT school_id, semester_id, student_id, cohort_id, admin_class_id
+        FROM marts.early_warning WHERE school_id = $school_id
     )
+"""
+#: The group of a row, and the groups that rows are counted in: the school, each cohort, each class.
+GROUP = """
+    CASE WHEN grouping(admin_class_id) = 0 THEN 'class' WHEN grouping(cohort_id) = 0 THEN 'cohort'
+        ELSE 'school' END AS kind,
+    coalesce(admin_class_id, cohort_id)::VARCHAR AS key
+"""
+BY_GROUP = "GROUP BY GROUPING SETS ((), (cohort_id), (admin_class_id))"
+ATTENDED = f"""
+    WITH {PLACED}
+    SELECT
+        {GROUP}, {rate("sum(present)", "sum(recorded)")}::DOUBLE AS rate, count(*) AS students,
+        count_if(NOT is_absent_day) AS attended
+    FROM marts.attendance_student_day LEFT JOIN placed USING (school_id, semester_id, student_id)
+    WHERE school_id = $school_id AND date = DATE '{{day}}' AND recorded > 0
+    {BY_GROUP}
 """
 LEVELS = f"""
     WITH {SHOWN}
     SELECT
-        count(*) AS students, count(*) FILTER (level = 'at_risk') AS at_risk,
+        {GROUP}, count(*) AS students, count(*) FILTER (level = 'at_risk') AS at_risk,
         count(*) FILTER (level = 'warning') AS warning
     FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
+    {BY_GROUP}
 """
-ROLLS = """
-    SELECT count_if(state = 'unrecorded') AS not_taken, count(*) AS due
-    FROM marts.attendance_class_session
-    WHERE school_id = $school_id AND state IN ('recorded', 'unrecorded')
-        AND date BETWEEN DATE '{day}' - 6 AND DATE '{day}'
+#: Rolls of the seven days up to a day that were to be taken, and the groups with a member in the class on the
+#: day: a roll counts for each of these.
+DUE = f"""
+    {PLACED},
+    sessions AS (
+        SELECT *
+        FROM marts.attendance_class_session
+        WHERE school_id = $school_id AND state IN ('recorded', 'unrecorded')
+            AND date BETWEEN DATE '{{day}}' - 6 AND DATE '{{day}}'
+    ),
+    placed_sessions AS (
+        SELECT DISTINCT course_class_id, date, lesson, state, cohort_id, admin_class_id
+        FROM sessions
+        JOIN core.bridge_class_student AS members USING (school_id, course_class_id)
+        JOIN placed
+            ON placed.school_id = sessions.school_id
+            AND placed.semester_id = sessions.semester_id
+            AND placed.student_id = members.student_id
+        WHERE coalesce(members.joined_on <= sessions.date, true)
+            AND coalesce(members.left_on > sessions.date, true)
+    )
+"""
+ROLLS = f"""
+    WITH {DUE},
+    grouped AS (
+        SELECT 'school' AS kind, NULL AS key, course_class_id, date, lesson, state FROM sessions
+        UNION ALL
+        SELECT DISTINCT 'cohort', cohort_id::VARCHAR, course_class_id, date, lesson, state
+        FROM placed_sessions
+        UNION ALL
+        SELECT DISTINCT 'class', admin_class_id::VARCHAR, course_class_id, date, lesson, state
+        FROM placed_sessions
+    )
+    SELECT kind, key, count_if(state = 'unrecorded') AS not_taken, count(*) AS due FROM grouped GROUP BY ALL
 """
 
 #: Grades of the semester that is shown, and of the one before.
@@ -114,12 +150,30 @@ POINTS = Words(" pp", " 个百分点")
 
 def figures(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Figure, ...]:
     """The figures of a school; those without any data say so."""
-    days = next(iter(records(con, DAYS, {"school_id": school_id})), None)
-    return (
-        _present(con, school_id, days),
-        _at_risk(con, school_id, days),
-        _not_taken(con, school_id, days),
-    )
+    return figures_by_group(con, school_id)[WHOLE]
+
+
+def figures_by_group(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[Group, tuple[Figure, ...]]:
+    """The figures of a school, of each of its cohorts and of each of its administrative classes."""
+    days = last_days(con, school_id)
+    levels = _by_group(con, LEVELS, school_id)
+    compared = _compared(days) if days else ()
+    attended = [_of_day(con, ATTENDED, school_id, day) for day in compared]
+    rolls = [_of_day(con, ROLLS, school_id, day) for day in compared]
+    groups = {WHOLE: None} | dict.fromkeys(group for rows in (levels, *attended, *rolls) for group in rows)
+    return {
+        group: (
+            _present([rows.get(group) for rows in attended], days),
+            _at_risk(levels.get(group)),
+            _not_taken([rows.get(group) for rows in rolls]),
+        )
+        for group in groups
+    }
+
+
+def last_days(con: duckdb.DuckDBPyConnection, school_id: int) -> Mapping[str, Any] | None:
+    """The last school day, and that of the same week and weekday last term; None: no attendance is known."""
+    return next(iter(records(con, DAYS, {"school_id": school_id})), None)
 
 
 def grade_figures(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Figure, ...]:
@@ -141,46 +195,38 @@ def _of_grades(name: str, now: Mapping[str, Any], before: Mapping[str, Any]) -> 
     return Figure(name, label, same(f"{value:.1f}%"), told, (change,), float(value))
 
 
-def _present(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, Any] | None) -> Figure:
-    if days is None:
+def _present(by_day: Sequence[Counts | None], days: Mapping[str, Any] | None) -> Figure:
+    now, *others = by_day or [None]
+    if days is None or now is None or now["rate"] is None:
         return Figure("present", PRESENT, NOTHING, EMPTY, ())
-    now, *others = (_of_day(con, ATTENDED, school_id, day) for day in _compared(days))
     day = days["day"]
     told = Words(
         f"{day:%a %d %b %Y} · {now['attended']:,} of {now['students']:,} students",
         f"{day:%Y-%m-%d} · 出勤{now['attended']:,}人／有考勤{now['students']:,}人",
     )
-    changes = _changes(now["rate"], [other and other["rate"] for other in others], " pp", " 个百分点")
+    changes = _changes(
+        now["rate"], [other["rate"] if other else None for other in others], " pp", " 个百分点"
+    )
     value = f"{now['rate']:.1f}%"
     return Figure("present", PRESENT, Words(value, value), told, changes, now["rate"])
 
 
-def _at_risk(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, Any] | None) -> Figure:
-    [levels] = records(con, LEVELS, {"school_id": school_id})
-    if not levels["students"]:
+def _at_risk(levels: Counts | None) -> Figure:
+    """Early warnings of earlier days are not kept, so this figure has no change."""
+    if levels is None or not levels["students"]:
         return Figure("at_risk", AT_RISK, NOTHING, EMPTY, ())
     share = 100 * levels["at_risk"] / levels["students"]
     told = Words(
         f"{share:.1f}% of {levels['students']:,} · besides {levels['warning']:,} with a warning",
         f"占{levels['students']:,}人的{share:.1f}% · 另有预警{levels['warning']:,}人",
     )
-    changes: tuple[Change, ...] = ()
-    if days is not None:
-        now, *others = (_of_day(con, LOW, school_id, day) for day in _compared(days))
-        told = Words(
-            f"{told.en} · low attendance: {now['low']:,}, which the change is of",
-            f"{told.zh} · 出勤过低{now['low']:,}人（变化按此计算）",
-        )
-        changes = _changes(now["low"], [other and other["low"] for other in others], "", "人", less=True)
     value = f"{levels['at_risk']:,}"
-    return Figure("at_risk", AT_RISK, Words(value, f"{value}人"), told, changes, levels["at_risk"])
+    return Figure("at_risk", AT_RISK, Words(value, f"{value}人"), told, (), levels["at_risk"])
 
 
-def _not_taken(con: duckdb.DuckDBPyConnection, school_id: int, days: Mapping[str, Any] | None) -> Figure:
-    if days is None:
-        return Figure("rolls", NOT_TAKEN, NOTHING, EMPTY, ())
-    now, *others = (_of_day(con, ROLLS, school_id, day) for day in _compared(days))
-    if not now["due"]:
+def _not_taken(by_day: Sequence[Counts | None]) -> Figure:
+    now, *others = by_day or [None]
+    if now is None or not now["due"]:
         return Figure("rolls", NOT_TAKEN, NOTHING, EMPTY, ())
     share = 100 * now["not_taken"] / now["due"]
     told = Words(f"{share:.1f}% of {now['due']:,} lessons", f"占应点名{now['due']:,}课次的{share:.1f}%")
@@ -194,13 +240,21 @@ def _compared(days: Mapping[str, Any]) -> tuple[date, date, date | None]:
     return days["day"], days["day"] - WEEK, days["last_term"]
 
 
-def _of_day(con: duckdb.DuckDBPyConnection, query: str, school_id: int, day: date | None) -> Any:
-    """The only row of a query about a day; None: there is no such day."""
-    return None if day is None else records(con, query.format(day=day), {"school_id": school_id})[0]
+def _of_day(
+    con: duckdb.DuckDBPyConnection, query: str, school_id: int, day: date | None
+) -> dict[Group, Counts]:
+    """What a query says of a day, by group; nothing, if there is no such day."""
+    return {} if day is None else _by_group(con, query.format(day=day), school_id)
+
+
+def _by_group(con: duckdb.DuckDBPyConnection, query: str, school_id: int) -> dict[Group, Counts]:
+    """The rows of a query by group; who is in no class or cohort is in the groups above it."""
+    found = records(con, query, {"school_id": school_id})
+    return {(row["kind"], row["key"] or ""): row for row in found if row["kind"] == "school" or row["key"]}
 
 
 def _changes(
-    now: float | None, before: list[float | None], en: str, zh: str, *, less: bool = False
+    now: float | None, before: Sequence[float | None], en: str, zh: str, *, less: bool = False
 ) -> tuple[Change, ...]:
     """`less`: less is better. A rate is told with one digit behind the point, a count with none."""
     return tuple(

@@ -346,7 +346,7 @@ class ExportOptions(Section):
     language: Language = Field("zh", description="Language of labels, sheets and definitions")
     format: Format = Field("xlsx", description="Format of the files")
     workbooks: tuple[str, ...] = Field((BOARD, *READY), description="The board and workbooks to write")
-    board_names: bool = Field(True, description="Whether the board names the students to talk to")
+    board_names: bool = Field(True, description="Whether the board names students and teachers")
     tables: tuple[Annotated[str, StringConstraints(pattern=rf"^({'|'.join(SCHEMAS)})\..+$")], ...] = Field(
         (), description="Tables to write besides, as schema.table"
     )

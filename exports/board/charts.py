@@ -34,6 +34,9 @@ BANDS = Words("Percent of the full score", "占满分百分比")
 CHANGE = Words("Change in percentage points", "变化（百分点）")
 GROUP = Words("Group", "范围")
 
+#: Pixels of a class where each has a line, so that no label is left out.
+CLASS_HEIGHT, MOVED_HEIGHT = 22, 30
+
 #: The group that is picked, and that which it is compared with: a class with its cohort, a cohort with the
 #: school.
 OWN = "datum.kind == kind && datum.key == key"
@@ -85,7 +88,7 @@ def _spec(chart: alt.Chart | alt.LayerChart) -> dict[str, Any]:
     return spec
 
 
-def _base(height: int) -> alt.Chart:
+def _base(height: int | alt.Step) -> alt.Chart:
     drawn: alt.Chart = alt.Chart(alt.NamedData(name="rows"), height=height)
     return drawn
 
@@ -157,7 +160,7 @@ def _levels(language: Language) -> alt.Chart:
     words = {code: LEVELS[code].in_language(language) for code in ("at_risk", "warning")}
     scale = alt.Scale(domain=list(words.values()), range=[RISK, WARNING])
     drawn: alt.Chart = (
-        _base(250)
+        _base(alt.Step(CLASS_HEIGHT))
         .transform_filter(NEAR)
         .transform_calculate(
             word=f"datum.level == 'at_risk' ? '{words['at_risk']}' : '{words['warning']}'",
@@ -165,8 +168,13 @@ def _levels(language: Language) -> alt.Chart:
         )
         .mark_bar(stroke="white", strokeWidth=0.5, cursor="pointer")
         .encode(
-            x=alt.X("name:N", title=None, axis=alt.Axis(labelAngle=-40, labelLimit=110, labelOverlap=True)),
-            y=alt.Y("students:Q", title=STUDENTS.in_language(language), axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y(
+                "name:N",
+                title=None,
+                sort=alt.EncodingSortField("order", op="min"),
+                axis=alt.Axis(labelLimit=130, labelOverlap=False, domain=False, ticks=False),
+            ),
+            x=alt.X("students:Q", title=STUDENTS.in_language(language), axis=alt.Axis(tickMinStep=1)),
             color=alt.Color("word:N", title=None, scale=scale),
             order=alt.Order("place:Q"),
             opacity=alt.condition(PICKED, alt.value(1), alt.value(0.3)),
@@ -209,7 +217,7 @@ def _bands(language: Language, shown_are: str, whose: Mapping[str, Words]) -> al
 def _moved(language: Language) -> alt.LayerChart:
     """The ten classes whose attendance has moved most, those that fell first."""
     bars = (
-        _base(380)
+        _base(alt.Step(MOVED_HEIGHT))
         .transform_filter(NEAR)
         .transform_calculate(
             size="abs(datum.change)", sign="(datum.change > 0 ? '▲ +' : '▼ ') + format(datum.change, '.1f')"

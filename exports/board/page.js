@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { specs, groups: known, rows, words, age } = JSON.parse(document.getElementById("data").textContent);
+  const { specs, groups: known, rows, words, age, figures, flagged, most } = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const groups = new Map(known.map((group) => [group.key, group]));
   const cohorts = new Map(known.filter((group) => group.cohort).map((group) => [group.cohort, group.cohort_name]));
@@ -21,6 +21,9 @@
     const spec = structuredClone(specs[language()][name]);
     spec.datasets = { rows: unfolded(rows[name]) };
     spec.params.forEach((param) => { if (param.name in picked) param.value = picked[param.name]; });
+    spec.config.legend.columns = Math.max(1, Math.min(4, Math.floor(place.clientWidth / 110)));
+    // Each class has a line, in a school of many a narrower one.
+    if (name === "levels") spec.height.step = Math.max(13, Math.min(spec.height.step, 660 / new Set(rows[name].group).size));
     views.get(name)?.finalize();
     place.setAttribute("aria-label", place.dataset[language()]);
     const { view } = await vegaEmbed(place, spec, options);
@@ -42,6 +45,49 @@
     return Promise.all([...views.values()].map((view) => view.runAsync()));
   }
 
+  const element = (tag, name, ...children) => {
+    const made = document.createElement(tag);
+    made.className = name;
+    made.append(...children);
+    return made;
+  };
+  const said = (texts) => ["zh", "en"].map((code) => {
+    const span = element("span", code, texts[code]);
+    span.lang = code;
+    return span;
+  });
+
+  // A figure of what is picked; a group that nothing is known of has none.
+  function fill(article) {
+    const figure = figures[`${picked.kind} ${picked.key}`]?.[article.dataset.figure]
+      ?? { value: words.no_data, told: { zh: "", en: "" }, changes: [] };
+    article.querySelector(".value").replaceChildren(...said(figure.value));
+    article.querySelector(".told").replaceChildren(...said(figure.told));
+    article.querySelector(".changes").replaceChildren(...figure.changes.map((change) => element(
+      "p", `change ${{ true: "good", false: "bad" }[change.good] ?? ""}`,
+      ...said(change.since), " ", element("b", "", ...said(change.text)))));
+  }
+
+  // The first entries that are of what is picked. A part of an entry that is not is left out of it.
+  function narrow(list) {
+    const of = picked.kind === "class" ? "classes" : "cohorts";
+    const mine = (part) => picked.kind === "school" || part.dataset[of].split(" ").includes(picked.key);
+    const entries = [...list.querySelectorAll("li")].map((entry) => [
+      entry, entry.matches(".part") ? [entry] : [...entry.querySelectorAll(".part")]]);
+    let shown = 0, all = 0;
+    entries.forEach(([entry, parts]) => {
+      parts.forEach((part) => { part.hidden = !mine(part); });
+      const is_mine = parts.some(mine);
+      all += is_mine;
+      entry.hidden = !is_mine || shown >= most[list.id];
+      shown += !entry.hidden;
+    });
+    const total = list.id === "talks" ? flagged[`${picked.kind} ${picked.key}`] ?? 0 : all;
+    list.querySelector(".nothing").hidden = shown > 0;
+    list.querySelector(".shown").textContent = shown < total
+      ? words[list.id][language()].replace("{}", shown).replace("{}", total) : "";
+  }
+
   function tell() {
     const name = picked.kind === "class" ? groups.get(picked.key)?.name : cohorts.get(picked.key);
     document.getElementById("picked").textContent = name ? words.only[language()].replace("{}", name) : "";
@@ -49,14 +95,8 @@
     each("[data-pick]", (button) => button.setAttribute(
       "aria-pressed", String(button.dataset.pick === picked.kind && button.dataset.key === picked.key)));
     each("tr[data-key]", (row) => row.classList.toggle("picked", row.dataset.key === picked.key));
-    let shown = 0, all = 0;
-    each("#talks li", (item) => {
-      const mine = picked.kind === "school" || (picked.kind === "class" ? item.dataset.key : item.dataset.cohort) === picked.key;
-      item.hidden = !mine;
-      shown += mine; all += 1;
-    });
-    const of = document.getElementById("of-these");
-    if (of) of.textContent = shown < all ? words.of_these[language()].replace("{}", shown).replace("{}", all) : "";
+    each(".figure", fill);
+    each(".list", narrow);
     const days = Math.floor((Date.now() - Date.parse(age.as_of)) / 864e5), old = document.getElementById("old");
     old.hidden = !(days >= age.old_days);
     old.textContent = words.old[language()].replace("{}", days);
@@ -73,9 +113,13 @@
     tell();
     drawAll();
   });
-  // On paper a chart is as wide as the page, and so high that two pages hold all of them.
-  const heights = { weeks: 180, lessons: 190, levels: 175, bands: 290, moved: 190 };
-  addEventListener("beforeprint", () => views.forEach((view, name) => view.width(680).height(heights[name]).run()));
+  // On paper charts are as wide as a page or half of it. Of the others each class has a line.
+  const heights = { weeks: 190, lessons: 190, bands: 240 };
+  addEventListener("beforeprint", () => views.forEach((view, name) => {
+    view.width(name === "weeks" ? 670 : 315);
+    if (heights[name]) view.height(heights[name]);
+    view.run();
+  }));
   addEventListener("afterprint", drawAll);
   tell();
   drawAll().then(() => { root.dataset.drawn = "all"; });

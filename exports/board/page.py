@@ -16,20 +16,23 @@ from markupsafe import Markup
 
 from exports.board.bundle import bundle
 from exports.board.charts import specs
-from exports.board.rows import Rows, chart_rows
+from exports.board.rows import TALKS, TEACHERS, Rows, chart_rows
 from exports.board.words import (
     BAND,
     CHARTS,
     FAILED,
     LAST_DAY,
-    LOW,
+    LESSON,
     MOVED,
+    NO_TEACHER,
     ROLLS,
     SCRIPT,
     STUDENT,
+    TEACHER,
     TEXTS,
 )
-from exports.figures import figures
+from exports.figures import AT_RISK, NOT_TAKEN, WHOLE, Group, figures_by_group
+from exports.figures import PRESENT as PRESENT_NOW
 from exports.markdown import text
 from exports.sheets import Figure, Language, Words
 from exports.source import Origin
@@ -40,14 +43,19 @@ from exports.workbooks.terms import LEVELS, in_words, same
 HERE = Path(__file__).parent
 #: From so many days on the page says that it is old, by the reader's clock.
 OLD_DAYS = 2
-#: What each part of a page stands on.
-PARTS: Mapping[str, tuple[str, ...]] = {
-    "weeks": ("marts.attendance_group_week",),
-    "lessons": ("marts.attendance_heatmap",),
-    "levels": ("marts.early_warning",),
-    "bands": ("marts.grade_distribution_band",),
-    "moved": ("marts.attendance_student_semester",),
-}
+#: What each part of a page is called, and what it stands on.
+PARTS: Sequence[tuple[Words, tuple[str, ...]]] = (
+    (PRESENT_NOW, ("marts.attendance_student_day",)),
+    (AT_RISK, ("marts.early_warning",)),
+    (NOT_TAKEN, ("marts.attendance_class_session",)),
+    (CHARTS["weeks"][0], ("marts.attendance_group_week",)),
+    (CHARTS["lessons"][0], ("marts.attendance_heatmap",)),
+    (CHARTS["levels"][0], ("marts.early_warning",)),
+    (CHARTS["bands"][0], ("marts.grade_distribution_band",)),
+    (CHARTS["moved"][0], ("marts.attendance_student_semester",)),
+    (TEXTS["untaken"], ("marts.attendance_class_session",)),
+    (TEXTS["talks"], ("marts.early_warning",)),
+)
 
 
 def write_board(
@@ -63,10 +71,14 @@ def write_board(
     script of its charts; `names`: whether students are named. The rows by chart, and the figures as Markdown,
     in which no person is named."""
     drawn = chart_rows(con, origin.school)
-    talks = drawn.pop("talks")
-    told = figures(con, origin.school.id)
+    talks, untaken, flagged = (drawn.pop(name) for name in ("talks", "untaken", "flagged"))
+    by_group = figures_by_group(con, origin.school.id)
+    told = by_group[WHOLE]
+    classes = {group["key"]: group["name"] for group in drawn["groups"]}
+    cohorts = _cohorts(drawn["groups"])
+    known = {figure.name: figure.number is not None for figure in told}
     warnings = (*warning_definitions(con, origin.school.id),)
-    alarm = origin.alarm(FAILED, ((CHARTS[name][0], tables) for name, tables in PARTS.items()))
+    alarm = origin.alarm(FAILED, PARTS)
     content = {
         "name": origin.school.name,
         "title": titles(origin.school.name),
@@ -74,20 +86,26 @@ def write_board(
         "alarms": [alarm] if alarm else [],
         "figures": told,
         "charts": [chart(name, *CHARTS[name], drawn[name]) for name in CHARTS],
-        "cohorts": _cohorts(drawn["groups"]),
+        "cohorts": [{"key": key, "name": name} for key, name in cohorts.items()],
         "groups": drawn["groups"],
-        "talks": [_talk(number, row, names=names) for number, row in enumerate(talks, 1)],
+        "talks": [_talk(row, classes, cohorts, names=names) for row in talks],
+        "untaken": _untaken(untaken, cohorts, names=names),
+        "risk_known": known["at_risk"],
+        "rolls_known": known["rolls"],
         "terms": {
             "present": [PRESENT, LAST_DAY],
-            "at_risk": [*warnings, LOW],
+            "at_risk": warnings,
             "rolls": [ROLLS],
             "weeks": [PRESENT],
             "lessons": [PRESENT],
             "levels": warnings,
             "bands": [BAND],
             "moved": [MOVED, PRESENT],
+            "untaken": [ROLLS],
             "talks": warnings,
         },
+        "by_group": _said_by_group(by_group),
+        "flagged": {f"{row['kind']} {row['key'] or ''}": row["students"] for row in flagged},
     }
     render(origin, content, drawn, {code: specs(code) for code in LANGUAGES}, target, language, kept)
     return {name: len(drawn[name]) for name in CHARTS} | {"talks": len(talks)}, _preview(told, language)
@@ -121,10 +139,20 @@ def render(
         "groups": rows["groups"],
         "rows": {name: _columns(own) for name, own in rows.items() if name in drawn[language]},
         "words": {name: _both(words) for name, words in SCRIPT.items()} | {"title": content["title"]},
+        "figures": content.get("by_group", {}),
+        "flagged": content.get("flagged", {}),
+        "most": {"talks": TALKS, "untaken": TEACHERS},
         "age": {"as_of": f"{as_of:%Y-%m-%dT%H:%M}+08:00" if as_of else None, "old_days": OLD_DAYS},
     }
     page = _templates().get_template("page.html.j2")
-    given = {"figures": (), "schools": (), "columns": (), "talks": None, "semester": ""} | dict(content)
+    given = {
+        "figures": (),
+        "schools": (),
+        "columns": (),
+        "talks": None,
+        "untaken": None,
+        "semester": "",
+    } | dict(content)
     text = page.render(
         t=TEXTS,
         language=language,
@@ -173,18 +201,71 @@ def _alt(title: Words, hint: Words, rows: Rows) -> Words:
     )
 
 
-def _cohorts(groups: Rows) -> list[dict[str, str]]:
-    found = {group["cohort"]: group["cohort_name"] for group in groups if group["cohort"]}
-    return [{"key": key, "name": name or key} for key, name in found.items()]
+def _cohorts(groups: Rows) -> dict[str, str]:
+    """What cohorts are called, by key."""
+    return {group["cohort"]: group["cohort_name"] for group in groups if group["cohort"]}
 
 
-def _talk(number: int, row: Mapping[str, Any], *, names: bool) -> dict[str, Any]:
-    anonymous = Words(STUDENT.en.format(number), STUDENT.zh.format(number))
+def _talk(
+    row: Mapping[str, Any], classes: Mapping[str, str], cohorts: Mapping[str, str], *, names: bool
+) -> dict[str, Any]:
     return {
-        **{name: row[name] for name in ("key", "cohort", "class_name", "level")},
-        "name": same(row["name"]) if names else anonymous,
+        **{name: row[name] for name in ("key", "cohort", "level")},
+        "name": same(row["name"]) if names else _numbered(STUDENT, row["place"]),
+        "of": classes.get(row["key"]) or cohorts.get(row["cohort"], ""),
         "word": in_words(row["level"], LEVELS),
         "reasons": Words(row["reasons_en"] or "", row["reasons_zh"] or ""),
+    }
+
+
+def _untaken(found: Rows, cohorts: Mapping[str, str], *, names: bool) -> list[dict[str, Any]]:
+    """Who has to take rolls, the most first, with the classes and lessons."""
+    by_teacher: dict[str, list[Mapping[str, Any]]] = {}
+    for row in found:
+        by_teacher.setdefault(row["teacher_names"] or "", []).append(row)
+    most_first = sorted(by_teacher.items(), key=lambda item: -sum(len(row["lessons"]) for row in item[1]))
+    return [
+        {
+            "name": (same(teacher) if names else _numbered(TEACHER, number)) if teacher else NO_TEACHER,
+            "classes": [_untaken_class(row, cohorts) for row in own],
+        }
+        for number, (teacher, own) in enumerate(most_first, 1)
+    ]
+
+
+def _untaken_class(row: Mapping[str, Any], cohorts: Mapping[str, str]) -> dict[str, Any]:
+    own = [cohorts[key] for key in row["cohorts"] or () if key in cohorts]
+    name = " ".join([", ".join(own), row["name"]]).strip()
+    lessons = [(lesson["date"], lesson["lesson"]) for lesson in row["lessons"]]
+    return {
+        "classes": row["classes"] or (),
+        "cohorts": row["cohorts"] or (),
+        "words": Words(
+            f"{name}: {', '.join(LESSON.en.format(*lesson) for lesson in lessons)}",
+            f"{name}：{'、'.join(LESSON.zh.format(*lesson) for lesson in lessons)}",
+        ),
+    }
+
+
+def _numbered(words: Words, number: int) -> Words:
+    return Words(words.en.format(number), words.zh.format(number))
+
+
+def _said_by_group(by_group: Mapping[Group, Sequence[Figure]]) -> dict[str, Any]:
+    """The figures of each group, for the page's script: by kind and key, then by name."""
+    return {
+        " ".join(group): {
+            figure.name: {
+                "value": _both(figure.value),
+                "told": _both(figure.told),
+                "changes": [
+                    {"since": _both(change.since), "text": _both(change.text), "good": change.good}
+                    for change in figure.changes
+                ],
+            }
+            for figure in told
+        }
+        for group, told in by_group.items()
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 
+from exports.figures import BY_GROUP, DUE, GROUP, last_days
 from exports.source import School, records, told_apart
 from exports.workbooks.queries import BAND, SHOWN, STILL_THERE, rate
 from exports.workbooks.terms import WEEKDAYS, same
@@ -26,7 +27,8 @@ SOURCES = (
     "marts.early_warning",
     "marts.grade_distribution_band",
 )
-TALKS = 10
+#: So many students, and teachers, are shown at once.
+TALKS, TEACHERS = 10, 15
 
 #: Students of the semester with the groups that they are in.
 PLACED = f"""
@@ -120,16 +122,51 @@ MOVED = f"""
     SELECT *, round(recent - earlier, 2) AS change FROM recent
     WHERE change IS NOT NULL ORDER BY abs(change) DESC, key
 """
+#: The first of the school, of each cohort and of each class.
 TALK_TO = f"""
     WITH {SHOWN}
     SELECT
         coalesce(student_name, student_number, '') AS name, admin_class_id::VARCHAR AS key,
-        coalesce(admin_class_name, '') AS class_name, coalesce(cohort_id::VARCHAR, '') AS cohort,
-        coalesce(cohort_name, '') AS cohort_name, level, reasons_zh, reasons_en
+        coalesce(cohort_id::VARCHAR, '') AS cohort, level, reasons_zh, reasons_en,
+        row_number() OVER whole AS place
     FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
     WHERE level IN ('at_risk', 'warning')
-    ORDER BY level = 'warning', reason_count DESC, attendance_rate, score_rate, student_id
-    LIMIT {TALKS}
+    WINDOW
+        whole AS (ORDER BY level = 'warning', reason_count DESC, attendance_rate, score_rate, student_id),
+        of_cohort AS (
+            PARTITION BY cohort_id
+            ORDER BY level = 'warning', reason_count DESC, attendance_rate, score_rate, student_id
+        ),
+        of_class AS (
+            PARTITION BY admin_class_id
+            ORDER BY level = 'warning', reason_count DESC, attendance_rate, score_rate, student_id
+        )
+    QUALIFY least(place, row_number() OVER of_cohort, row_number() OVER of_class) <= {TALKS}
+    ORDER BY place
+"""
+#: How many students are at risk or have a warning, by group.
+FLAGGED = f"""
+    WITH {SHOWN}
+    SELECT {GROUP}, count(*) AS students
+    FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
+    WHERE level IN ('at_risk', 'warning')
+    {BY_GROUP}
+"""
+#: Rolls of the seven days up to a day that nobody took, the most first: a row a course class.
+UNTAKEN = f"""
+    WITH {DUE}
+    SELECT
+        teacher_names,
+        if(contains(class_name, course_name), class_name, concat_ws(' ', course_name, class_name)) AS name,
+        list_sort(list(DISTINCT cohort_id::VARCHAR) FILTER (cohort_id IS NOT NULL)) AS cohorts,
+        list(DISTINCT admin_class_id::VARCHAR) FILTER (admin_class_id IS NOT NULL) AS classes,
+        list_sort(list(DISTINCT struct_pack(
+            date := sessions.date, weekday := weekday, lesson := sessions.lesson
+        ))) AS lessons
+    FROM sessions LEFT JOIN placed_sessions USING (course_class_id, date, lesson)
+    WHERE sessions.state = 'unrecorded'
+    GROUP BY course_class_id, course_name, class_name, teacher_names
+    ORDER BY len(lessons) DESC, teacher_names, name, course_class_id
 """
 
 
@@ -169,6 +206,7 @@ def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, Rows
         for row in drawn(LESSONS)
         for day in [WEEKDAYS.get(row["weekday"], same(row["weekday"]))]
     ]
+    days = last_days(con, school.id)
     return {
         "groups": groups,
         "weeks": drawn(WEEKS),
@@ -177,4 +215,6 @@ def chart_rows(con: duckdb.DuckDBPyConnection, school: School) -> dict[str, Rows
         "bands": drawn(BANDS),
         "moved": drawn(MOVED),
         "talks": rows(con, TALK_TO, school.id),
+        "flagged": rows(con, FLAGGED, school.id),
+        "untaken": rows(con, UNTAKEN.format(day=days["day"]), school.id) if days else [],
     }

@@ -95,7 +95,7 @@ def of_many(bands: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _levels(con: duckdb.DuckDBPyConnection, school_id: int) -> list[dict[str, Any]]:
     """Of a hundred students; small numbers are left out."""
-    [counted] = rows(con, LEVELS, school_id)
+    [counted] = [row for row in rows(con, LEVELS, school_id) if row["kind"] == "school"]
     return [
         {"level": level, "students": round(100 * counted[level] / counted["students"], 1)}
         for level in ("at_risk", "warning")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from exports.figures import NOTHING
 from exports.sheets import Definition, Words
 
 TEXTS = {
@@ -10,7 +11,7 @@ TEXTS = {
     "published": Words("published", "发布于"),
     "figures": Words("Figures", "指标"),
     "defined": Words("Definition", "定义"),
-    "narrow": Words("Narrow the charts", "筛选图表"),
+    "narrow": Words("Narrow the page", "筛选"),
     "everything": Words("Everything", "全部"),
     "pick": Words("Class", "班级"),
     "nothing": Words("There is nothing to show yet.", "暂无可显示的数据。"),
@@ -20,6 +21,12 @@ TEXTS = {
         "Those at risk first, the most reasons first. A reason to look, not a verdict.",
         "高风险在前，原因多者在前。仅提示关注，不是结论。",
     ),
+    "untaken": Words("Rolls to take", "待补点名"),
+    "untaken_hint": Words(
+        "Lessons of the last 7 days without a roll, and who has to take it.",
+        "近7天未点名的课次，以及应点名的教师。",
+    ),
+    "all_taken": Words("All rolls of the last 7 days were taken.", "近7天的课次均已点名。"),
     "schools": Words("Schools", "各校"),
     "school": Words("School", "学校"),
     "footer": Words(
@@ -30,7 +37,12 @@ TEXTS = {
 #: Of the page's script.
 SCRIPT = {
     "only": Words("Narrowed to {}", "仅看 {}"),
-    "of_these": Words("{} of the {} are in this group.", "其中{}名（共{}名）属于该范围。"),
+    "talks": Words("Shown: {} of {} at risk or with a warning.", "显示{}名，高风险与预警共{}名。"),
+    "untaken": Words(
+        "Shown: {} of {} teachers. All are in the workbook of attendance.",
+        "显示{}名，共{}名教师，全部见考勤工作簿。",
+    ),
+    "no_data": NOTHING,
     "old": Words("These data are {} days old.", "数据已是{}天前的。"),
 }
 FAILED = Words(
@@ -40,6 +52,9 @@ FAILED = Words(
 )
 NOT_LOADED = Words("{}; could not be loaded since: {}", "{}；此后未能加载：{}")
 STUDENT = Words("Student {}", "学生{}")
+NO_TEACHER = Words("Teacher not known", "任课教师未知")
+TEACHER = Words("Teacher {}", "教师{}")
+LESSON = Words("{0:%a %d %b} lesson {1}", "{0.month}月{0.day}日第{1}节")
 
 #: Of each chart: title, and how to read it.
 CHARTS = {
@@ -58,7 +73,7 @@ CHARTS = {
     ),
     "levels": (
         Words("Warnings by class", "各班预警人数"),
-        Words("Click a class to narrow the other charts.", "点击班级可筛选其他图表。"),
+        Words("Click a class to narrow the page to it.", "点击班级可只看该班。"),
     ),
     "bands": (
         Words("Grades by subject", "各学科成绩分布"),
@@ -105,19 +120,12 @@ LAST_DAY = Definition(
         "最近一个有考勤人数达到上课日标准的日子；与一周前同一天及上学期同一教学周的同一天相比。",
     ),
 )
-LOW = Definition(
-    Words("Low attendance", "出勤过低"),
-    Words(
-        "Students whose attendance rate of the semester up to the day is in a tier that means a warning or "
-        "more. Early warnings of earlier days are not kept, so the change is of these.",
-        "截至当日，学期出勤率处于预警或高风险等级的学生。以往日期的预警不保存，因此变化按此人数计算。",
-    ),
-)
 ROLLS = Definition(
     Words("Roll not taken", "未点名"),
     Words(
-        "A lesson of a class with students, on a teaching day that is loaded, of which nobody has a record.",
-        "已加载的上课日中，有学生的班级应上而没有任何考勤记录的课次。",
+        "A lesson of a class with students, on a teaching day that is loaded, of which nobody has a record. "
+        "It counts for each class and cohort whose students are in the lesson.",
+        "已加载的上课日中，有学生的班级应上而没有任何考勤记录的课次。课程班的学生属于哪些行政班和届，就计入哪些。",
     ),
 )
 BAND = Definition(

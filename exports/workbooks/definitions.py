@@ -104,8 +104,8 @@ LEVEL_MEANINGS = (
         LEVELS["warning"],
         Words(
             "Warnings in at least two of attendance, behaviour (lateness, missing scores) and grades; or one "
-            "that is enough by itself, as chronic absence is. Missing scores are of grades where they count as "
-            "zero points, since they lower the score rate as well.",
+            "that is enough by itself, as chronic absence is. Missing scores are of grades where they count "
+            "as zero points, since they lower the score rate as well.",
             "考勤、行为（迟到、缺评）、成绩三方面中至少两方面有预警，或有一项单独即构成预警（如长期缺勤）。"
             "缺评按 0 分计时会拉低得分率，归入成绩方面。",
         ),

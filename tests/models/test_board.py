@@ -14,14 +14,17 @@ from browser import BROWSER, DRIVER, Page, browser
 from conftest import Build
 from test_workbooks import SCHOOL, publish_strictly
 
-from exports.board.rows import BANDS, LESSONS, MOVED, chart_rows, rows
+from exports.board.rows import BANDS, LESSONS, MOVED, TALKS, TEACHERS, chart_rows, rows
 from exports.export import Options, Written, export
-from exports.figures import figures
+from exports.figures import WHOLE, figures, figures_by_group
+from exports.sheets import Figure
 from exports.source import School
 
 HOSTILE = """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">'"&=1+1"""
 SCHOOLS = (SCHOOL, 2)
 NAMED, EMPTY = "九中", 9
+#: Classes of the second school, each of a cohort of its own, all called the same.
+MANY = 24
 #: How many shapes each chart has, and what one shows as text.
 DRAWN = """
     return [...document.querySelectorAll('.drawing')].map(
@@ -34,12 +37,24 @@ pytestmark = pytest.mark.skipif(not (DRIVER and BROWSER), reason="needs chromium
 
 @pytest.fixture(scope="module")
 def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two schools, and one without anything; names of the first are such as nobody should have."""
+    """A school of two classes, one of many, and one without anything; names of the first are such as nobody
+    should have."""
     file = publish_strictly(healthy, tmp_path_factory.mktemp("board"))
     with closing(duckdb.connect(str(file))) as con:
         con.execute("UPDATE core.dim_school SET school_name = ? WHERE school_id = ?", [HOSTILE, SCHOOL])
         for column in ("student_name", "admin_class_name", "reasons_zh"):
             con.execute(f"UPDATE marts.early_warning SET {column} = {column} || $1", [HOSTILE])
+        con.execute(
+            "UPDATE marts.early_warning SET admin_class_id = 502, cohort_id = 2, cohort_name = '2027' "
+            "WHERE school_id = $1 AND student_id = 2",
+            [SCHOOL],
+        )
+        con.execute(
+            "INSERT INTO marts.early_warning BY NAME SELECT * EXCLUDE (n) REPLACE (100 + n AS student_id, "
+            "600 + n AS admin_class_id, '1班' AS admin_class_name, n AS cohort_id, "
+            "(2000 + n)::VARCHAR AS cohort_name, 'warning' AS level) "
+            f"FROM marts.early_warning, range(1, {MANY + 1}) classes (n) WHERE school_id = 2"
+        )
         con.execute(
             "INSERT INTO core.dim_school BY NAME "
             "SELECT $1 AS school_id, $2 AS school_name, false AS is_deleted",
@@ -120,9 +135,132 @@ def test_a_class_narrows_the_other_charts_by_mouse_and_keyboard(
     page.shows("仅看")
 
 
+def test_tiles_and_lists_follow_a_class(window: Page, pages: dict[str, Path], published: Path) -> None:
+    with duckdb.connect(str(published), read_only=True) as con:
+        said = figures_by_group(con, SCHOOL)
+        drawn = chart_rows(con, School(SCHOOL, "S"))
+    groups = [group for group in said if group[0] == "class"]
+    assert len(groups) > 1 and len({said[group] for group in groups}) > 1
+    page = opened(window, pages[str(SCHOOL)])
+    assert _tiles(page) == _shown(said[WHOLE])
+    for kind, key in (*groups, ("cohort", drawn["groups"][0]["cohort"])):
+        page.run(f"document.querySelector(`[data-pick='{kind}'][data-key='{key}']`)?.click()")
+        if kind == "class":
+            page.run(
+                f"const s = document.querySelector('#pick'); s.value = '{key}';"
+                "s.dispatchEvent(new Event('change'))"
+            )
+        assert _tiles(page) == _shown(said[kind, key])
+        assert (
+            _seen(page, "talks")
+            == [name_of(row) for row in drawn["talks"] if key in (row["key"], row["cohort"])][:TALKS]
+        )
+        taught = [
+            row for row in drawn["untaken"] if key in (*(row["classes"] or ()), *(row["cohorts"] or ()))
+        ]
+        assert len(_seen(page, "untaken")) == min(len({row["teacher_names"] for row in taught}), TEACHERS)
+
+
+def name_of(row: dict[str, Any]) -> str:
+    """What the board calls a student."""
+    return str(row["name"])
+
+
+def _tiles(page: Page) -> list[list[str]]:
+    tiles: list[list[str]] = page.run(
+        "return [...document.querySelectorAll('.figure')].map(figure => "
+        "[...figure.querySelectorAll('.value, .told, .change')].map(one => one.innerText.trim()))"
+    )
+    return tiles
+
+
+def _shown(figures: tuple[Figure, ...]) -> list[list[str]]:
+    return [
+        [
+            figure.value.zh,
+            figure.told.zh,
+            *(f"{change.since.zh} {change.text.zh}" for change in figure.changes),
+        ]
+        for figure in figures
+    ]
+
+
+def _seen(page: Page, section: str) -> list[str]:
+    """The names that a list shows."""
+    names: list[str] = page.run(
+        f"return [...document.querySelectorAll('#{section} li')].filter(one => !one.hidden)"
+        ".map(one => one.querySelector('b').innerText.trim())"
+    )
+    return names
+
+
+def test_a_student_is_named_with_the_cohort_and_the_class(
+    window: Page, pages: dict[str, Path], published: Path
+) -> None:
+    """As the charts name classes: "1班" alone may be of any cohort."""
+    with duckdb.connect(str(published), read_only=True) as con:
+        drawn = chart_rows(con, School(SCHOOL, "S"))
+    names = {group["key"]: group["name"] for group in drawn["groups"]}
+    page = opened(window, pages[str(SCHOOL)])
+    of = page.run("return [...document.querySelectorAll('#talks .class')].map(one => one.textContent)")
+    assert of == [names[row["key"]] for row in drawn["talks"]]
+    assert all(group["cohort_name"] and group["cohort_name"] in group["name"] for group in drawn["groups"])
+
+
+def test_rolls_not_taken_name_who_has_to_take_them(published: Path, tmp_path: Path) -> None:
+    """As many lessons as the tile says, each with its teacher; without names if a setting says so."""
+    with duckdb.connect(str(published), read_only=True) as con:
+        drawn = chart_rows(con, School(SCHOOL, "S"))
+        [rolls] = [figure for figure in figures(con, SCHOOL) if figure.name == "rolls"]
+        by_group = figures_by_group(con, SCHOOL)
+    untaken = drawn["untaken"]
+    assert sum(len(row["lessons"]) for row in untaken) == rolls.number > 0
+    teachers = {row["teacher_names"] for row in untaken} - {None}
+    for names in (True, False):
+        [end] = export(published, ["board"], [SCHOOL], Options(tmp_path, names=names))
+        assert isinstance(end, Written)
+        page = end.path.read_text(encoding="utf-8")
+        assert all((teacher in page) == names for teacher in teachers)
+    of_classes = {group: told[2].number for group, told in by_group.items() if group[0] == "class"}
+    for (_, key), number in of_classes.items():
+        assert number == sum(len(row["lessons"]) for row in untaken if key in (row["classes"] or ()))
+
+
+def test_a_change_is_of_the_number_above_it(published: Path) -> None:
+    """Early warnings of earlier days are not kept, so there is no change of them."""
+    with duckdb.connect(str(published), read_only=True) as con:
+        for told in figures_by_group(con, SCHOOL).values():
+            assert {figure.name: bool(figure.changes) for figure in told}["at_risk"] is False
+
+
+def test_each_class_has_its_label_on_a_telephone(window: Page, pages: dict[str, Path]) -> None:
+    try:
+        for width in (320, 390, 1280):
+            window.resize(width)
+            page = opened(window, pages["2"])
+            names = page.run(
+                "return [...document.querySelector('#pick').options].slice(1).map(one => one.text)"
+            )
+            drawn = page.run(
+                "return [...document.querySelectorAll('#chart-levels .role-axis-label text')]"
+                ".filter(one => one.getBoundingClientRect().width && getComputedStyle(one).opacity > 0)"
+                ".map(one => one.textContent)"
+            )
+            assert len(names) == MANY and set(names) <= set(drawn)
+            assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+            # What is drawn is inside of its picture.
+            assert page.run(
+                "return [...document.querySelectorAll('.drawing svg text')].every(one => {"
+                "const svg = one.ownerSVGElement.getBoundingClientRect(), at = one.getBoundingClientRect();"
+                "return at.left >= svg.left - 1 && at.right <= svg.right + 1; })"
+            )
+    finally:
+        window.resize(0)
+
+
 def test_it_is_in_both_languages_and_two_pages_on_paper(window: Page, pages: dict[str, Path]) -> None:
     page = opened(window, pages["2"])
-    assert len(re.findall(rb"/Type\s*/Page\b", page.printed())) == 2
+    assert len(re.findall(rb"/Type\s*/Page\b", page.printed())) <= 2
     page.click("//button[@id='language']")
     page.shows("Students at risk", "Teaching week")
     assert page.run("return document.documentElement.lang") == "en"
@@ -132,7 +270,9 @@ def test_it_is_in_both_languages_and_two_pages_on_paper(window: Page, pages: dic
 
 def test_a_school_without_anything_says_so(window: Page, pages: dict[str, Path]) -> None:
     page = opened(window, pages[str(EMPTY)])
-    page.shows("暂无数据", "暂无可显示的数据。", "目前没有高风险或预警学生。")
+    page.shows("暂无数据", "暂无可显示的数据。")
+    shown = page.run("return document.body.innerText")
+    assert "目前没有" not in shown and "均已点名" not in shown, "nothing is known, which is not nobody"
 
 
 def test_all_schools_together_name_no_student(pages: dict[str, Path], published: Path) -> None:

@@ -76,6 +76,12 @@ class Page:
         wrapped = f"{awaited}.then(arguments[0], error => arguments[0]('failed: ' + error));"
         return self._send("/execute/async", {"script": wrapped, "args": []})
 
+    def resize(self, width: int) -> None:
+        """Make the window as wide as that of a telephone, or whatever; 0: as wide as it was."""
+        measures = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": 0 < width < 600}
+        command = "Emulation.setDeviceMetricsOverride" if width else "Emulation.clearDeviceMetricsOverride"
+        self._send("/goog/cdp/execute", {"cmd": command, "params": measures if width else {}})
+
     def printed(self) -> bytes:
         """The page as PDF, on A4."""
         paper = {"page": {"width": 21.0, "height": 29.7}, "background": True, "shrinkToFit": False}
