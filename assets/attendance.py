@@ -14,6 +14,7 @@ from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
 from assets.partitions import ATTENDANCE_WEEKS, asked_for
 from assets.resource_assets import (
     StepContext,
+    asking_runtime,
     asset_key,
     loaded_whole,
     raise_failed,
@@ -31,7 +32,7 @@ from loading.attendance.weeks import due_weeks, timeline_of
 from loading.commit import Loaded, fail_slice
 from loading.outage import connected
 from loading.partition_keys import weeks_by_school
-from loading.runtime import Cause, Runtime, cause_of, told
+from loading.runtime import Cause, Runtime, cause_of
 from loading.tables import TABLES, slice_of
 from warehouse.load.load_log import Standing, committed, standings
 from warehouse.load.log_writer import batched
@@ -65,7 +66,7 @@ def load_attendance(
     context: StepContext, keys: Sequence[str], assets: Collection[dg.AssetKey]
 ) -> Iterator[dg.AssetCheckResult]:
     """Load teaching weeks; both tables, since one answer holds the rows of both."""
-    runtime = told(context.resources.campus, context.log)
+    runtime = asking_runtime(context)
     cause = cause_of(context.run.run_id, context.run.tags)
     with batched(runtime.lake):
         loaded, halts = uvloop.run(_load_all(context, runtime, cause, keys))

@@ -15,7 +15,14 @@ import uvloop
 from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
 from assets.freshness import NIGHTLY
 from assets.partitions import DATASET_SEGMENTS, asked_for
-from assets.resource_assets import StepContext, loaded_whole, materialized, raise_failed, whole_spec
+from assets.resource_assets import (
+    StepContext,
+    asking_runtime,
+    loaded_whole,
+    materialized,
+    raise_failed,
+    whole_spec,
+)
 from campus.datasets.selection import SelectionError
 from campus.http.client import Client
 from campus.http.errors import Halt
@@ -27,7 +34,7 @@ from loading.datasets.loader import DatasetLoader, LastUpdate, LoadedSegment, la
 from loading.datasets.tables import ask_dataset, definitions_of
 from loading.outage import connected
 from loading.partition_keys import segment_key, segments_by_school
-from loading.runtime import Cause, Runtime, cause_of, told
+from loading.runtime import Cause, Runtime, cause_of
 from loading.tables import slice_of
 from warehouse.load.dataset_plans import Plan, read_plans
 from warehouse.load.load_log import Standing, committed, standings
@@ -73,7 +80,7 @@ def load_datasets(
     context: StepContext, keys: Sequence[str], _assets: Collection[dg.AssetKey]
 ) -> Iterator[dg.AssetCheckResult]:
     """Load segments of datasets."""
-    runtime = told(context.resources.campus, context.log)
+    runtime = asking_runtime(context)
     cause = cause_of(context.run.run_id, context.run.tags)
     with batched(runtime.lake):
         loaded, problems, halts = uvloop.run(_load_all(context, runtime, cause, keys))

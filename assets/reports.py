@@ -14,6 +14,7 @@ from assets.freshness import NIGHTLY
 from assets.partitions import REPORT_RESULTS, asked_for
 from assets.resource_assets import (
     StepContext,
+    asking_runtime,
     asset_key,
     described,
     loaded_whole,
@@ -35,7 +36,7 @@ from loading.outage import connected
 from loading.reports.loader import ReportLoader
 from loading.reports.plans import METADATA, in_lines, requests_of
 from loading.reports.tables import Result, results_of, selections_of
-from loading.runtime import Cause, Runtime, cause_of, told
+from loading.runtime import Cause, Runtime, cause_of
 from warehouse.load.load_log import committed
 from warehouse.load.log_writer import batched
 
@@ -80,7 +81,7 @@ def load_reports(
     context: StepContext, keys: Sequence[str], assets: Collection[dg.AssetKey]
 ) -> Iterator[dg.AssetCheckResult]:
     """Load results of reports; both tables, since one answer holds the rows of both."""
-    runtime = told(context.resources.campus, context.log)
+    runtime = asking_runtime(context)
     run = _Run(context, runtime)
     cause = cause_of(context.run.run_id, context.run.tags)
     with batched(runtime.lake):

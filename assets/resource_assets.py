@@ -82,7 +82,7 @@ def load_resources(
     assets: Collection[dg.AssetKey],
 ) -> Iterator[dg.AssetCheckResult]:
     """Load semesters of schools: those of `specs` that are among the assets."""
-    runtime = told(context.resources.campus, context.log)
+    runtime = asking_runtime(context)
     cause = cause_of(context.run.run_id, context.run.tags)
     selected = [spec for spec in specs if asset_key(spec.name) in assets]
     with batched(runtime.lake):
@@ -97,6 +97,16 @@ def load_resources(
         yield loaded_whole(asset, (one for one in loaded if one.spec.name == spec.name))
         yield no_drift(asset, [one for one in began if one.resource == spec.name])
     raise_failed(context, loaded, halts=halts)
+
+
+def asking_runtime(context: StepContext) -> Runtime:
+    """The runtime of a step that asks the platform, with somebody who listens.
+
+    Raises dagster.Failure where the settings name no platform; no further runs are started then."""
+    runtime: Runtime = context.resources.campus
+    if runtime.no_platform:
+        raise_failed(context, halts=[Halt(runtime.no_platform)])
+    return told(runtime, context.log)
 
 
 def raise_failed(

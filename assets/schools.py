@@ -20,7 +20,14 @@ from assets.partitions import (
     SCHOOL_SEMESTERS,
     V1_SEMESTERS,
 )
-from assets.resource_assets import asset_key, described, materialized, raise_failed, raw_asset
+from assets.resource_assets import (
+    asking_runtime,
+    asset_key,
+    described,
+    materialized,
+    raise_failed,
+    raw_asset,
+)
 from assets.run_retention import forget_old_runs
 from campus.http.events import Event
 from campus.registry import (
@@ -38,7 +45,7 @@ from loading.discovery.schools import discover
 from loading.names import names_of
 from loading.partition_keys import keys_by_school, partition_key, partitions_of
 from loading.reports import plans as report_plans
-from loading.runtime import cause_of, told
+from loading.runtime import cause_of
 from warehouse.load.dataset_plans import read_plans
 from warehouse.load.drift import in_lines
 from warehouse.load.log_writer import batched, write
@@ -64,7 +71,7 @@ def _asset_spec(spec: ResourceSpec, group: str) -> dg.AssetSpec:
 def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
     """Load the schools, their semesters and the metadata of their datasets and reports; add partitions for
     what is new, retire those of what is gone."""
-    runtime = told(context.resources.campus, context.log)
+    runtime = asking_runtime(context)
     cause = cause_of(context.run.run_id, context.run.tags)
     try:
         forget_old_runs(context.instance, runtime.keep_runs, context.run.run_id)

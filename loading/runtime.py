@@ -58,6 +58,8 @@ class Runtime:
     keep_personal: timedelta | None = None
     keep_history: timedelta | None = None
     listener: Listener | None = None
+    #: Why nothing can be asked of a platform: the settings name none; None: they do.
+    no_platform: str | None = None
 
     @property
     def scratch(self) -> Path:

@@ -122,7 +122,7 @@ def _wanted(settings: Settings) -> dict[str, Any]:
     return {
         "ready_for": state.hexdigest()[:24],
         "keeps_id_numbers": settings.keep_id_numbers,
-        "loaded_from": settings.origin if is_shared else None,
+        "loaded_from": settings.origin.words if is_shared else None,
     }
 
 

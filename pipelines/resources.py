@@ -1,7 +1,7 @@
 """The Dagster resource `campus`: the platform (or the embedded simulator) and the lake, from the settings."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 
@@ -20,10 +20,10 @@ from loading.writes.journal import file_leftover
 from pipelines.due import RANGE_END, SCHOOL_TAG, school_in, school_tags
 from pipelines.interrupted import PROCESS_TAG
 from pipelines.lake import lake_of, make_ready, note_id_numbers
-from pipelines.settings import Settings, needs_platform
+from pipelines.made_up import made_up_platform
+from pipelines.settings import Settings, needs_platform, no_platform
 from pipelines.shared.workers import shared_with_workers
 from pipelines.writers import writing
-from simulator.process import running
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard
 from warehouse.load.watermark import Incremental
@@ -35,7 +35,7 @@ ACCEPT_VANISHED = (
 )
 
 # No address leads there.
-NO_PLATFORM = "http://no-platform.invalid"
+NOWHERE = "http://no-platform.invalid"
 
 # Seconds for which a run that Dagster launches waits for a command that is alone in the home.
 RUN_PATIENCE = 3600.0
@@ -47,7 +47,7 @@ def open_platform(settings: Settings) -> Iterator[ClientConfig]:
     does. Raises SettingsError where no platform is named."""
     needs_platform(settings)
     if settings.embedded:
-        with running() as simulated:
+        with made_up_platform(settings.home) as simulated:
             yield _client(settings, simulated.base_url, simulated.client_id, simulated.client_secret)
     else:
         assert settings.base_url and settings.client_id and settings.client_secret
@@ -76,8 +76,9 @@ def open_runtime(
 
 def runtime_without_platform(settings: Settings) -> Runtime:
     """What the assets run with that ask the platform nothing: the models and the care for the lake."""
-    nobody = ClientConfig(NO_PLATFORM, client_id="", client_secret="")
-    return _runtime(settings, nobody, lake_of(settings), None, False)
+    nobody = ClientConfig(NOWHERE, client_id="", client_secret="")
+    runtime = _runtime(settings, nobody, lake_of(settings), None, False)
+    return replace(runtime, no_platform=no_platform(settings))
 
 
 def term_types(settings: Settings) -> tuple[str, ...]:
@@ -92,16 +93,19 @@ def build_of(settings: Settings) -> Build:
 
 
 def campus_resource(settings: Settings) -> dg.ResourceDefinition:
-    """The resource for runs that Dagster launches: each is a writer of the home while it has it."""
+    """The resource for runs that Dagster launches: each is a writer of the home while it has it. Without a
+    platform it serves what asks nothing of one; steps that do end in words."""
 
     @dg.resource(config_schema={"accept_vanished": dg.Field(bool, default_value=False)})
     @contextmanager
     def campus(context: dg.InitResourceContext) -> Iterator[Runtime]:
-        with (
-            _as_writer(context, settings),
-            open_runtime(settings, accept_vanished=context.resource_config["accept_vanished"]) as runtime,
-        ):
-            yield runtime
+        with ExitStack() as stack:
+            stack.enter_context(_as_writer(context, settings))
+            if settings.base_url is None:
+                yield runtime_without_platform(settings)
+                return
+            accept_vanished = context.resource_config["accept_vanished"]
+            yield stack.enter_context(open_runtime(settings, accept_vanished=accept_vanished))
 
     return campus
 

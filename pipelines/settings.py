@@ -19,6 +19,7 @@ from campus.selections import nearest
 from loading.reports.stems import sharing
 from pipelines.environment import PREFIX, STORE, Places, RefusedFile, mistakes, read_places, refuse_others
 from pipelines.options import Options, Section, is_loopback
+from pipelines.origin import Origin, plain_address, read_origin, write_origin
 from warehouse.published.audiences import FOLDER as AUDIENCES
 from warehouse.published.audiences import Audience
 from warehouse.published.shards import Published, Shards
@@ -28,6 +29,10 @@ SIMULATOR = "simulator"
 NO_PLATFORM = (
     "CAMPUS_BASE_URL is not set: name the platform (its credentials in CAMPUS_CLIENT_ID and "
     "CAMPUS_CLIENT_SECRET), or set CAMPUS_BASE_URL=simulator for made-up schools, as `campus demo` shows"
+)
+LOADED_FROM = (
+    "CAMPUS_BASE_URL is not set. CAMPUS_HOME {home} was loaded from {address}: set CAMPUS_BASE_URL to that "
+    "address, and CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET to what its platform issued"
 )
 # What pydantic says in words of Python.
 EXPECTED = {"tuple_type": "expected a list, such as [a, b]", "model_type": "expected keys with their values"}
@@ -208,9 +213,10 @@ class Settings(BaseSettings):
         return self.push_token.get_secret_value()
 
     @property
-    def origin(self) -> str:
-        """Where the rows come from that are loaded, in words."""
-        return "the simulator" if self.embedded else "a platform"
+    def origin(self) -> Origin:
+        """Where the rows come from that are loaded."""
+        address = self.base_url and not self.embedded and plain_address(self.base_url)
+        return Origin(self.embedded, address or None)
 
     @property
     def lake_root(self) -> str:
@@ -342,6 +348,7 @@ def load_settings() -> Settings:
     except ValidationError as error:
         told = [_line(problem, PREFIX) for problem in error.errors()]
         raise SettingsError([*told, *problems]) from error
+    settings = _as_home_was_loaded(settings)
     problems += [
         f"{name} is not set; CAMPUS_BASE_URL names a platform, which issues an id and a secret out of band"
         for name, value in (
@@ -451,8 +458,28 @@ def _directed_by_options(settings: Settings, options: Options, places: Places) -
 
 def needs_platform(settings: Settings) -> None:
     """Raises SettingsError where no platform is named, nor made-up schools."""
-    if settings.base_url is None:
-        raise SettingsError([NO_PLATFORM])
+    if problem := no_platform(settings):
+        raise SettingsError([problem])
+
+
+def no_platform(settings: Settings) -> str | None:
+    """What to say where no platform is named, nor made-up schools; None: one is."""
+    if settings.base_url is not None:
+        return None
+    origin = read_origin(settings.home)
+    if origin is None or origin.address is None:
+        return NO_PLATFORM
+    return LOADED_FROM.format(home=settings.home, address=origin.address)
+
+
+def _as_home_was_loaded(settings: Settings) -> Settings:
+    """The settings with the simulator where the home has made-up schools and nothing names a platform."""
+    if settings.base_url or settings.client_id or settings.client_secret:
+        return settings
+    origin = read_origin(settings.home)
+    if origin is None or not origin.is_made_up:
+        return settings
+    return settings.model_copy(update={"base_url": SIMULATOR})
 
 
 def needs_writes(settings: Settings) -> None:
@@ -486,19 +513,20 @@ def check_home(settings: Settings) -> None:
 
 
 def claim_home(settings: Settings) -> None:
-    """Remember in the home whether its schools are real or made up.
+    """Note in the home what it is loaded from.
 
-    Raises SettingsError where they would mix, as when CAMPUS_BASE_URL is forgotten once."""
-    remembered = settings.home / "loaded_from"
-    if remembered.exists() and remembered.read_text() != settings.origin:
+    Raises SettingsError where made-up and real schools would mix, as when CAMPUS_BASE_URL is forgotten
+    once."""
+    before, origin = read_origin(settings.home), settings.origin
+    if before and before.is_made_up != origin.is_made_up:
         raise SettingsError(
             [
-                f"CAMPUS_HOME {settings.home} holds data of {remembered.read_text()}, and CAMPUS_BASE_URL "
-                f"now means {settings.origin}: made-up and real schools do not mix. Name another CAMPUS_HOME"
+                f"CAMPUS_HOME {settings.home} holds data of {before.words}, and CAMPUS_BASE_URL now means "
+                f"{origin.words}: made-up and real schools do not mix. Name another CAMPUS_HOME"
             ]
         )
-    remembered.parent.mkdir(parents=True, exist_ok=True)
-    remembered.write_text(settings.origin)
+    if before is None or (origin.address and origin.address != before.address):
+        write_origin(settings.home, origin)
 
 
 def _load_options(settings: Settings) -> Options:

@@ -3,11 +3,8 @@
 Between them a teacher corrects grades that are published, since a first load has no changes to tell of."""
 
 import time
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
 
 import duckdb
 from pydantic import SecretStr
@@ -15,8 +12,9 @@ from pydantic import SecretStr
 from pipelines.cli.commands import run_build, run_load
 from pipelines.cli.display import console, errors, show
 from pipelines.cli.session import session
+from pipelines.made_up import correct_grades, made_up_platform, note_correction
 from pipelines.settings import SIMULATOR, Settings, claim_home
-from simulator.process import RunningSimulator, running
+from simulator.process import RunningSimulator
 from warehouse.published.reading import opened
 from warehouse.published.shards import size_of
 
@@ -29,12 +27,6 @@ class Result:
     query: str
 
 
-CORRECTED_GRADES = 5
-POINTS = 2
-
-#: What the demo's platform has besides, so that no mart is empty: grades of conduct and dormitories, and
-#: rooms that two classes want at once.
-PLATFORM: dict[str, Any] = {"other_grades": "beside", "double_booked": 20}
 LOADED = """
     SELECT
         resource,
@@ -116,7 +108,7 @@ def run_demo(settings: Settings) -> int:
     claim_home(settings.model_copy(update={"base_url": SIMULATOR}))
     console.print("Loading two made-up schools from the embedded simulator, as every night.\n")
     started = time.monotonic()
-    with running(**PLATFORM) as platform:
+    with made_up_platform(settings.home) as platform:
         address = {
             "base_url": platform.base_url,
             "client_id": platform.client_id,
@@ -124,6 +116,7 @@ def run_demo(settings: Settings) -> int:
         }
         with session(settings, "campus demo") as tags:
             status = two_nights(settings.model_copy(update=address), platform, tags)
+        note_correction(settings.home)
     if not settings.published.exists():
         return status
     with opened(settings.published) as connection:
@@ -149,33 +142,12 @@ def run_demo(settings: Settings) -> int:
 def two_nights(settings: Settings, platform: RunningSimulator, tags: Mapping[str, str] | None = None) -> int:
     """Load, correct grades on the platform, load the grades again, and publish. The exit status."""
     first = run_load(settings, tags=tags).status
-    corrected = _correct_grades(platform)
+    corrected = correct_grades(platform)
     console.print(
         f"\nThe second night: {corrected} published grades were corrected; loading the grades again.\n"
     )
     second = run_load(settings, selection='key:"raw/grades"', tags=tags).status
     return max(first, second, run_build(settings, tags))
-
-
-def _correct_grades(platform: RunningSimulator) -> int:
-    """A teacher gives a few students more points, too few to move anybody to another level or rank. How
-    many."""
-    school_id = platform.rows("schools", 0)[0]["key"]
-    scores = defaultdict[int, list[Decimal]](list)
-    published = []
-    for entry in platform.rows("grades", school_id):
-        if entry["row"]["source"] == "class" and entry["row"]["published_at"]:
-            scores[entry["row"]["source_id"]].append(Decimal(entry["row"]["real_score"]))
-            published.append(entry)
-    corrected = 0
-    for entry in published:
-        score = Decimal(entry["row"]["real_score"])
-        passed = [other for other in scores[entry["row"]["source_id"]] if score <= other <= score + POINTS]
-        if corrected < CORRECTED_GRADES and score % 10 < 10 - POINTS and len(passed) == 1:
-            more = str(score + POINTS)
-            platform.update("grades", entry["key"], score=more, real_score=more)
-            corrected += 1
-    return corrected
 
 
 def _show(connection: duckdb.DuckDBPyConnection, result: Result) -> None:

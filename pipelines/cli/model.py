@@ -57,7 +57,8 @@ def prepare(home: Path) -> None:
     if made_of.exists() and made_of.read_text() == raw_columns():
         return
     # Dagster takes seconds to import, and the models need none of it.
-    from pipelines.cli.demo import PLATFORM, two_nights
+    from pipelines.cli.demo import two_nights
+    from pipelines.made_up import PLATFORM
 
     console.print(f"Once, a minute or two: a small made-up school is loaded to {home}")
     shutil.rmtree(home, ignore_errors=True)

@@ -9,13 +9,14 @@ import dagster as dg
 import uvloop
 
 from assets.dagster_private import AssetJob
+from assets.resource_assets import asking_runtime
 from assets.run_retention import ENDED
 from campus.registry import BASE_DATA
 from loading.outage import connected
 from loading.pushes.drain import Drain, drain_due
 from loading.pushes.inbox import Inbox, inbox_path, opened
 from loading.pushes.names import resources_named
-from loading.runtime import Runtime, told
+from loading.runtime import Runtime
 from pipelines.due import schools_in
 from pipelines.export_automation import EXPORTS
 from pipelines.interrupted import UNFINISHED
@@ -46,7 +47,7 @@ def drain_job(settings: Settings, loads: Sequence[str]) -> dg.JobDefinition:
 
     @dg.op(name="drain_inbox", pool="platform", required_resource_keys={"campus"})
     def drain_inbox(context: dg.OpExecutionContext) -> None:
-        runtime = told(context.resources.campus, context.log)
+        runtime = asking_runtime(context)
         with opened(settings.home) as inbox:
             moved = uvloop.run(_drain(context, loads, runtime, inbox))
             inbox.prune(settings.options.pushes.keep_days)

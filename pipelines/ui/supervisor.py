@@ -14,7 +14,7 @@ from pipelines.district import programs
 from pipelines.options import is_loopback
 from pipelines.program import Program, stop
 from pipelines.resources import build_of
-from pipelines.settings import Settings
+from pipelines.settings import Settings, no_platform
 from pipelines.ui.addresses import is_wildcard
 from warehouse.publish.dbt_project import compiled
 
@@ -79,14 +79,16 @@ def _watch(running: list[Program]) -> int:
 
 def _say_ready(settings: Settings, host: str, port: int, *, allow_launch: bool) -> None:
     _say(f"The UI is on {_address(host, port)} (Ctrl-C stops it). Warnings are in {settings.home / FOLDER}.")
+    if settings.embedded:
+        _say("The schools are made-up: each run that loads starts the embedded simulator.")
+    elif problem := no_platform(settings):
+        _warn(f"runs that load fail. {problem}.")
     if not allow_launch:
         _say("It is read-only: --allow-launch lets it start runs.")
     if not is_loopback(host):
-        errors.print(
-            f"warning: it listens on {host} without a login. Whoever reaches the port sees everything"
-            f"{' and may start and delete runs' if allow_launch else ''}: see docs/operating.md.",
-            markup=False,
-            soft_wrap=True,
+        _warn(
+            f"it listens on {host} without a login. Whoever reaches the port sees everything"
+            f"{' and may start and delete runs' if allow_launch else ''}: see docs/operating.md."
         )
 
 
@@ -126,6 +128,10 @@ def _log(settings: Settings, name: str) -> Path:
     if log.exists() and log.stat().st_size > LOG_BYTES:
         log.replace(log.with_suffix(".log.1"))
     return log
+
+
+def _warn(words: str) -> None:
+    errors.print(f"warning: {words}", markup=False, soft_wrap=True)
 
 
 def _say(words: str) -> None:

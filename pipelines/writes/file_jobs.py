@@ -8,7 +8,7 @@ from pathlib import Path
 import dagster as dg
 import uvloop
 
-from loading.runtime import told
+from assets.resource_assets import asking_runtime
 from loading.writes.outcomes import counted, in_words
 from loading.writes.table_file import FileContent
 from pipelines.notices.notice import THEIR_WORDS
@@ -120,7 +120,7 @@ def _carried_out(
     file: FileContent | None,
     results: Path,
 ) -> Done:
-    runtime = told(context.resources.campus, context.log)
+    runtime = asking_runtime(context)
     source = str(file.path) if file else "the outbox"
     work = FILE_JOBS[kind].work(settings, config.school_id, file)
     if kind == SWIPES:

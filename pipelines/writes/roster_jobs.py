@@ -8,7 +8,8 @@ import uvloop
 from msgspec import structs
 
 from assets import markdown
-from loading.runtime import Runtime, told
+from assets.resource_assets import asking_runtime
+from loading.runtime import Runtime
 from loading.writes.outcomes import counted, in_words
 from loading.writes.roster.apply import Applied
 from loading.writes.roster.plan_file import digest, load_plan, plan_path
@@ -54,7 +55,7 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
     # A step's definition may not have the name of a job; in the run it has.
     @dg.op(name="plan_one_roster", pool="platform", required_resource_keys={"campus"})
     def plan(context: dg.OpExecutionContext, config: ArrivedFile) -> None:
-        runtime = told(context.resources.campus, context.log)
+        runtime = asking_runtime(context)
         about = Note(ROSTERS, config.school_id, config.file)
         try:
             with failures_told(context):
@@ -135,7 +136,7 @@ def _apply(
     by_itself: bool = False,
 ) -> None:
     """Carry out a plan, and tell what became of it. Raises dg.Failure where it did not come to its end."""
-    runtime = told(context.resources.campus, context.log)
+    runtime = asking_runtime(context)
 
     async def work() -> Applied:
         async with open_desk(settings, runtime, errand_of(context, name)) as desk:

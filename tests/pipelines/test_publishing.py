@@ -27,10 +27,11 @@ from campus.contracts.fields import fields
 from campus.registry import RESOURCES
 from loading.tables import TABLES
 from pipelines import automation
-from pipelines.cli.demo import CORRECTED_GRADES, PLATFORM, POINTS, RESULTS, Result, two_nights
+from pipelines.cli.demo import RESULTS, Result, two_nights
 from pipelines.definitions import build_definitions
 from pipelines.instance import open_instance
 from pipelines.launches import LAUNCHER_TAG
+from pipelines.made_up import CORRECTED_GRADES, PLATFORM, POINTS
 from warehouse.age import PROVEN
 from warehouse.files import STORAGE_VERSION
 from warehouse.load.load_log import now
