@@ -19,6 +19,15 @@ from pipelines.cli.ui import ui
 from pipelines.cli.writing.commands import COMMANDS
 from simulator.cli import simulator
 
+#: The commands as the help lists them.
+SECTIONS = {
+    "First steps": ("demo", "doctor", "sync", "status", "ui"),
+    "What was loaded": ("sql", "export", "extract", "thresholds", "quarantine", "build"),
+    "Operation": ("backup", "restore", "notify", "forget", "push-receiver", "district"),
+    "Writing to the platform": ("roster", "attendance", "swipes", "cards", "devices", "fields"),
+    "Development": ("simulator",),
+}
+
 
 class Edge(Group):
     """What no command handles by itself ends here, as a line for the person at the terminal."""
@@ -99,6 +108,7 @@ def _home() -> Path:
 
 @click.group(
     cls=Edge,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=example("demo", "sync --help"),
 )

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from pipelines.cli import rows
-from pipelines.cli.main import main
+from pipelines.cli.main import SECTIONS, main
 from pipelines.cli.rows import print_rows
 from pipelines.cli.sql import run_sql
 from warehouse.publish.dbt_project import PROJECT
@@ -87,6 +87,14 @@ def test_help_is_whole_and_has_an_example(command: list[str]) -> None:
     assert [table for table in tables if not list((PROJECT / "models").rglob(f"{table}.sql"))] == []
     listed = done.output.partition("\nCommands:")[2]
     assert "..." not in listed
+
+
+def test_each_command_is_in_one_section_of_the_help() -> None:
+    listed = [name for names in SECTIONS.values() for name in names]
+    assert sorted(listed) == sorted(main.commands)
+    shown = CliRunner().invoke(main, ["--help"]).output
+    assert all(f"\n{title}:\n" in shown for title in SECTIONS)
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_the_version_is_told() -> None:
