@@ -17,7 +17,7 @@ def tell_drift(runtime: Runtime, cause: Cause, sources: Iterable[Source]) -> lis
     began = record_drift(runtime.lake, set(sources), cause.sync_id, cause.started_at)
     for line in in_lines(began):
         if runtime.listener:
-            runtime.listener(Event("note", line))
+            runtime.listener(Event("drift", line))
     return began
 
 

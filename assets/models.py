@@ -14,6 +14,7 @@ from assets.dagster_private import CHECKS_OF_OTHER_ASSETS
 from assets.model_inputs import inputs_of
 from assets.shards import SHARDS, of_shard
 from assets.targets import Target
+from campus.http.events import Event
 from loading.attendance.weeks import AttendanceSettings
 from loading.runtime import Runtime
 from loading.tables import ENDPOINTS, TABLES
@@ -142,6 +143,7 @@ def _of_home(runtime: Runtime, build: Build, version: str) -> Target:
         note_unchanged=lambda: note_unchanged(runtime.home, standings),
         nothing_published=NOTHING_PUBLISHED,
         publish_audiences=audiences,
+        listener=runtime.listener,
     )
 
 
@@ -176,7 +178,10 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Ite
     )
     rebuilt, problems = False, list[str]()
     # Whether the semesters can be told apart shows as the models are made: nothing is told before.
-    for done in list(made) if closed else made:
+    total = len(project.models) + len(project.checks)
+    for number, done in enumerate(list(made) if closed else made, 1):
+        if target.listener:
+            target.listener(Event("progress", resource="models and checks", done=number, total=total))
         if isinstance(done, Built):
             rebuilt = rebuilt or done.changed
             if done.problem is None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from campus.http.events import Listener
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Table
 from warehouse.publish.dbt_project import Build
@@ -27,7 +28,8 @@ class Target:
     file in its place, and says where. `note_problem`: why it was not published, for who looks in the morning;
     empty: nothing is wrong. `note_unchanged`: what is published holds what the lake does.
     `nothing_published`: how a failure begins. `closed`: of semesters that have a file of their own.
-    `publish_audiences`: publishes the files of audiences; returns each problem, and if it failed."""
+    `publish_audiences`: publishes the files of audiences; returns each problem, and if it failed. `listener`:
+    is told how far the models are."""
 
     build: Build
     lake: Lake
@@ -38,4 +40,5 @@ class Target:
     note_unchanged: Callable[[], None]
     nothing_published: str
     publish_audiences: Callable[[], list[tuple[str, bool]]] = list
+    listener: Listener | None = None
     closed: Closed | None = None

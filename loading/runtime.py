@@ -99,5 +99,5 @@ def _log_event(log: logging.Logger, event: Event) -> None:
             log.info(f"read {event.resource} {event.slice}: {event.rows} rows")
     elif event.kind == "plan":
         log.info(event.message)
-    elif event.kind in ("note", "retry", "throttled"):
+    elif event.kind in ("drift", "note", "retry", "throttled"):
         log.warning(event.message)

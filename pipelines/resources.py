@@ -74,10 +74,10 @@ def open_runtime(
             note_id_numbers(runtime.lake, settings)
 
 
-def runtime_without_platform(settings: Settings) -> Runtime:
+def runtime_without_platform(settings: Settings, listener: Listener | None = None) -> Runtime:
     """What the assets run with that ask the platform nothing: the models and the care for the lake."""
     nobody = ClientConfig(NOWHERE, client_id="", client_secret="")
-    runtime = _runtime(settings, nobody, lake_of(settings), None, False)
+    runtime = _runtime(settings, nobody, lake_of(settings), listener, False)
     return replace(runtime, no_platform=no_platform(settings))
 
 

@@ -22,7 +22,7 @@ from pipelines.writers import living
 from pipelines.writes.plans import notes as roster_notes
 from warehouse.age import STALE, Age, age_of
 from warehouse.lake.log_tables import DRIFT
-from warehouse.load.drift import in_lines, latest
+from warehouse.load.drift import in_a_line, latest
 from warehouse.load.load_log import last_failures, now, quarantine_rows
 from warehouse.load.log_writer import standing_rows
 from warehouse.publish.shards.publication import problems_of
@@ -84,17 +84,17 @@ def status_of(settings: Settings) -> Status:
     schools = [
         _school(each, names.get(each, ""), standings[each], failed[each], waiting[each]) for each in ids
     ]
-    drift = in_lines(latest(lake)) if lake.holds(DRIFT) else []
+    drift = latest(lake) if lake.holds(DRIFT) else []
     writers = [f"{writer} writes in {settings.home} now." for writer in living(settings)]
     missed = _missed_by_pushes(settings)
-    notes = [*writers, *(f"New in what the platform sends: {line}." for line in drift), *missed]
+    notes = [*writers, *([f"{in_a_line(drift)}."] if drift else []), *missed]
     return Status(at, schools, notes, list(_to_do(settings, schools, at)))
 
 
 def ago(moment: datetime, at: datetime) -> str:
     """How long that is, in one number."""
     hours = max((at - moment).total_seconds(), 0.0) / 3600
-    return f"{hours / 24:.0f} d" if hours >= 48 else f"{hours:.0f} h" if hours >= 1 else "under 1 h"
+    return f"{hours / 24:.0f} d" if hours >= 48 else f"{hours:.0f} h" if hours >= 1 else "<1 h"
 
 
 def in_words(slices: Sequence[tuple[str, str]], reason: str) -> str:

@@ -12,10 +12,11 @@ import pyarrow as pa
 from assets.dagster_private import show_on_timeline
 from assets.models import PUBLISHED
 from assets.resource_assets import is_halted
+from campus.http.events import Event
 from loading.partition_keys import NO_SCHOOL, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH
-from pipelines.due import groups_of, night_tags
+from pipelines.due import SCHOOL_TAG, groups_of, night_tags
 from pipelines.launches import LAUNCHER_TAG
 from pipelines.nights.loads import LOADS
 from pipelines.nights.school_night import ASKED, SCHOOL_NIGHT, night_config
@@ -71,14 +72,20 @@ def load(
     config = night_config({}, selected)
     # Ctrl-C ends up here too, so that it loses nothing of what is committed.
     with batched(runtime.lake):
+        report = runtime.listener or _nobody
+        report(Event("step", DISCOVERY))
         found = _ended(DISCOVERY, _execute(definitions, instance, DISCOVERY, tags), instance)
+        if found.problem is None:
+            report(Event("step", DISCOVERY, done=1))
         yield found
         if found.halted:
             return
         loads = [load for load in LOADS if selected is None or selected & load.assets.keys]
         keys = (key for load in loads for key in load.keys(instance, schools))
-        for group in groups_of({school_of(key) for key in keys} - {NO_SCHOOL}, schools_per_run):
+        groups = groups_of({school_of(key) for key in keys} - {NO_SCHOOL}, schools_per_run)
+        for number, group in enumerate(groups, 1):
             of_night = tags | night_tags(runtime.lake, group)
+            report(Event("school", of_night[SCHOOL_TAG], done=number, total=len(groups)))
             result = _execute(definitions, instance, SCHOOL_NIGHT, of_night, config)
             yield from (ends := _ends_of_steps(result, instance))
             if any(end.halted for end in ends):
@@ -110,6 +117,10 @@ def build_shards(
 def new_sync_id() -> str:
     """A name for a sync that starts now, by the platform's clock."""
     return f"sync-{now():%Y%m%d-%H%M%S}"
+
+
+def _nobody(_event: Event) -> None:
+    """Listens where nobody does."""
 
 
 def _make_room() -> None:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-# The client reports retry, throttled and token; who reads with it reports note, plan and progress.
-EventKind = Literal["note", "plan", "progress", "retry", "throttled", "token"]
+# The client reports retry, throttled and token; who reads with it reports note, drift, plan and progress.
+# A sync reports school and step: `done` is the number of the school, or 1 once the step has ended.
+EventKind = Literal["drift", "note", "plan", "progress", "retry", "school", "step", "throttled", "token"]
 
 
 @dataclass(frozen=True, slots=True)

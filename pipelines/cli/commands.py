@@ -1,7 +1,7 @@
 """The commands that run Dagster's jobs. Apart from the CLI itself, since Dagster takes seconds to import."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,10 +9,12 @@ from assets.models import NOTHING_CHANGED, is_published, note_unchanged
 from assets.partition_renames import put_in_order
 from assets.partitions import SCHOOL_SEMESTERS
 from assets.shards import NONE_CHANGED
+from campus.http.events import Event, Listener
 from loading.partition_keys import school_of
 from loading.writes.journal import file_leftover
-from pipelines.cli.display import USAGE, complain, console, errors, progress
+from pipelines.cli.display import USAGE, complain, console, errors
 from pipelines.cli.notifying import tell
+from pipelines.cli.progress import progress
 from pipelines.cli.session import session
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
@@ -23,14 +25,22 @@ from pipelines.of_schools import alike, named
 from pipelines.publication import shards_to_build
 from pipelines.resources import attendance_settings, open_runtime, runtime_without_platform
 from pipelines.settings import Settings, claim_home, needs_platform
+from pipelines.status import Status
 from pipelines.storage_trouble import full_disk, is_full, no_room, store_in_words
 from pipelines.sync import JobEnd, SelectionError, build, build_shards, load, new_sync_id
 from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import DRIFT
+from warehouse.load.drift import Difference, in_a_line, latest
 from warehouse.load.load_log import holds_a_load, loads_of, now
 from warehouse.load.log_writer import standing_rows
 from warehouse.publish.shards.district import is_stale
 from warehouse.published.shards import PublicationBroken, Shards, manifest
 
+PUBLICATION = "publication"
+NEXT = (
+    "Nothing is to be done. Next: campus status (how each school stands), campus export --all (the board and "
+    "workbooks), campus ui (runs, schedule, backfills)."
+)
 #: What a sync says of the rows that it was sent. Most have not changed: they were loaded, and nothing was
 #: written.
 COUNTED = ("loaded", "new", "changed", "unchanged", "returned", "deleted", "vanished", "quarantined")
@@ -63,9 +73,17 @@ def run_sync(
             status = _sync(settings, schools, selection, tags, full=full, accept_vanished=accept_vanished)
         # Nobody writes in the home any more, so the status does not name this command.
         if status != USAGE:
-            show_status(instance, settings)
+            say_what_is_next(show_status(instance, settings), status)
             tell(settings)
     return status
+
+
+def say_what_is_next(status: Status, exit_status: int) -> None:
+    """Say what there is to do after a sync. One that has failed has said so."""
+    for line in status.to_do if not exit_status else ():
+        console.print(f"To do: {line}", markup=False, soft_wrap=True)
+    if not status.to_do and not exit_status:
+        console.print(NEXT, markup=False, soft_wrap=True)
 
 
 def _sync(
@@ -78,18 +96,26 @@ def _sync(
     accept_vanished: bool,
 ) -> int:
     lake = lake_of(settings)
-    loaded = run_load(
-        settings, schools, selection, tags, full=full, accept_vanished=accept_vanished, lake=lake
-    )
-    if loaded.status == USAGE:
-        return USAGE
-    built = 0
-    if loaded.full:
-        console.print("Nothing is built, since nothing can be written.")
-    elif not holds_a_load(lake):
-        console.print("Nothing has been loaded yet, so nothing is built.")
-    else:
-        built = run_build(settings, tags, lake)
+    with progress() as listener:
+        loaded = run_load(
+            settings,
+            schools,
+            selection,
+            tags,
+            full=full,
+            accept_vanished=accept_vanished,
+            lake=lake,
+            listener=listener,
+        )
+        if loaded.status == USAGE:
+            return USAGE
+        built = 0
+        if loaded.full:
+            console.print("Nothing is built, since nothing can be written.")
+        elif not holds_a_load(lake):
+            console.print("Nothing has been loaded yet, so nothing is built.")
+        else:
+            built = run_build(settings, tags, lake, listener)
     made_up = "The schools are made-up: CAMPUS_BASE_URL=simulator." if settings.embedded else ""
     if loaded.verdict:
         errors.print(f"{loaded.verdict} {made_up}".rstrip(), markup=False, soft_wrap=True)
@@ -107,15 +133,16 @@ def run_load(
     full: bool = False,
     accept_vanished: bool = False,
     lake: Lake | None = None,
+    listener: Listener,
 ) -> Loaded:
-    """Load and say how each run ended. `lake`: that of the settings, where it is open already."""
+    """Load and say how each run ended. `lake`: that of the settings, where it is open already; `listener`: is
+    told how far it is."""
     if schools:
         settings = settings.model_copy(update={"school_ids": schools})
     ends: list[JobEnd] = []
     sync_id, started_at = new_sync_id(), now()
     with (
         open_instance(settings) as instance,
-        progress() as listener,
         open_runtime(settings, listener, accept_vanished=accept_vanished, lake=lake) as runtime,
     ):
         loads = load_definitions(settings, runtime)
@@ -141,7 +168,7 @@ def run_load(
             return Loaded(USAGE)
         log = loads_of(runtime.lake, sync_id, started_at)
         if any(row["status"] != "failed" for row in log):
-            _summarize(log)
+            _summarize(log, latest(runtime.lake) if runtime.lake.holds(DRIFT) else [])
         if all(end.problem is None for end in ends):
             return Loaded(0)
         keys = instance.get_dynamic_partitions(SCHOOL_SEMESTERS.name or "")
@@ -157,9 +184,19 @@ def order_partitions(settings: Settings) -> None:
             console.print(words, markup=False, soft_wrap=True)
 
 
-def run_build(settings: Settings, tags: Mapping[str, str] | None = None, lake: Lake | None = None) -> int:
-    """Build and publish, unless nothing has changed. `lake`: that of the settings, where it is open already.
-    The exit status."""
+def run_build(
+    settings: Settings,
+    tags: Mapping[str, str] | None = None,
+    lake: Lake | None = None,
+    listener: Listener | None = None,
+) -> int:
+    """Build and publish, unless nothing has changed. `lake`: that of the settings, where it is open already;
+    `listener`: is told how far it is, else the terminal. The exit status."""
+    with nullcontext(listener) if listener else progress() as report:
+        return _build(settings, tags, lake, report)
+
+
+def _build(settings: Settings, tags: Mapping[str, str] | None, lake: Lake | None, listener: Listener) -> int:
     lake = lake or lake_of(settings)
     # Before it is asked whether anything has changed.
     file_leftover(settings.home, lake)
@@ -174,8 +211,12 @@ def run_build(settings: Settings, tags: Mapping[str, str] | None = None, lake: L
         note_unchanged(settings.home, standings)
         console.print(NOTHING_CHANGED, soft_wrap=True)
         return 0
+    listener(Event("step", PUBLICATION, total=1))
     with open_instance(settings) as instance:
-        end = build(build_definitions(settings, runtime_without_platform(settings)), instance, tags)
+        runtime = runtime_without_platform(settings, listener)
+        end = build(build_definitions(settings, runtime), instance, tags)
+    if end.problem is None:
+        listener(Event("step", PUBLICATION, done=1))
     end = _with_storage(end, settings)
     _report(end, [])
     if end.problem is None:
@@ -204,13 +245,16 @@ def _build_shards(settings: Settings, shards: Shards, lake: Lake, tags: Mapping[
     return int(any(end.problem for end in ends))
 
 
-def _summarize(log: Sequence[Mapping[str, Any]]) -> None:
-    """Say what a sync did to the lake in one line, and what to look at. `log`: its rows of the load log."""
+def _summarize(log: Sequence[Mapping[str, Any]], drift: Sequence[Difference]) -> None:
+    """Say what a sync did to the lake in one line, and what to look at. `log`: its rows of the load log;
+    `drift`: what it found new in what the platform sends."""
     counts = {name: sum(row[name] or 0 for row in log) for name in COUNTED}
     told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name == "loaded")
     console.print(f"{len(log)} slices: rows {told}", soft_wrap=True)
     warned = [row for row in log if row["status"] == "warning"]
     said = ((row["_school_id"], f"{row['resource']} {row['slice']}: {row['message']}") for row in warned)
+    if drift:
+        console.print(f"{in_a_line(drift)}.", soft_wrap=True, markup=False)
     for common, texts in alike(said):
         of = f"{named(texts)}: " if len(texts) > 1 else ""
         errors.print(f"warning: {of}{common}", markup=False, soft_wrap=True)
@@ -228,8 +272,8 @@ def _with_storage(end: JobEnd, settings: Settings) -> JobEnd:
 
 def _report(end: JobEnd, before: Sequence[JobEnd]) -> None:
     if end.problem is None:
-        console.print(f"{end.job}: done")
-    elif end.problem in (each.problem for each in before):
+        return
+    if end.problem in (each.problem for each in before):
         errors.print(f"{end.job}: failed for the same reason", markup=False)
     else:
         errors.print(f"{end.job}: {end.problem}", markup=False, soft_wrap=True)

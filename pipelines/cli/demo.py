@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from pipelines.cli.commands import run_build, run_load
 from pipelines.cli.display import console, errors, show
+from pipelines.cli.progress import progress
 from pipelines.cli.session import session
 from pipelines.made_up import correct_grades, made_up_platform, note_correction
 from pipelines.settings import SIMULATOR, Settings, claim_home
@@ -130,9 +131,9 @@ def run_demo(settings: Settings) -> int:
         "Next:\n"
         '  .venv/bin/campus sql "FROM marts.early_warning LIMIT 5"\n'
         '  .venv/bin/campus sql "SELECT * FROM quality.load_log" --format csv\n'
-        "  .venv/bin/campus export --all   the workbooks for teachers and heads, a file for each school\n"
-        "  .venv/bin/campus ui        the Dagster UI with this run in it\n"
-        "  .venv/bin/campus doctor    once CAMPUS_BASE_URL names your platform, see README.md\n"
+        "  .venv/bin/campus export --all    the board and workbooks, files for each school\n"
+        "  .venv/bin/campus ui              the Dagster UI with these runs in it\n"
+        "  .venv/bin/campus doctor          once CAMPUS_BASE_URL names your platform\n"
         "The schools are made-up, and so is everybody in them.",
         markup=False,
     )
@@ -141,13 +142,14 @@ def run_demo(settings: Settings) -> int:
 
 def two_nights(settings: Settings, platform: RunningSimulator, tags: Mapping[str, str] | None = None) -> int:
     """Load, correct grades on the platform, load the grades again, and publish. The exit status."""
-    first = run_load(settings, tags=tags).status
-    corrected = correct_grades(platform)
-    console.print(
-        f"\nThe second night: {corrected} published grades were corrected; loading the grades again.\n"
-    )
-    second = run_load(settings, selection='key:"raw/grades"', tags=tags).status
-    return max(first, second, run_build(settings, tags))
+    with progress() as listener:
+        first = run_load(settings, tags=tags, listener=listener).status
+        corrected = correct_grades(platform)
+        console.print(
+            f"\nThe second night: {corrected} published grades were corrected; loading the grades again.\n"
+        )
+        second = run_load(settings, selection='key:"raw/grades"', tags=tags, listener=listener).status
+        return max(first, second, run_build(settings, tags, listener=listener))
 
 
 def _show(connection: duckdb.DuckDBPyConnection, result: Result) -> None:

@@ -1,16 +1,13 @@
-"""What the terminal shows: progress while a sync runs, and tables with a title."""
+"""What the terminal shows: lines, and tables with a title."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
 from rich.measure import Measurement
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from campus.http.events import Event, Listener
 from pipelines.terminal import VisibleConsole
 
 #: The exit status of a wrong question, as the command line has it, and that of SIGINT, as a shell reports it.
@@ -18,44 +15,6 @@ USAGE, INTERRUPTED = 2, 130
 
 console = VisibleConsole(highlight=False)
 errors = VisibleConsole(stderr=True, highlight=False)
-
-
-@contextmanager
-def progress() -> Iterator[Listener]:
-    """A bar for each slice that is being read; on a plain stream one line when a slice is read."""
-    if not console.is_terminal:
-        yield _plain
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rows]:,} rows"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bars:
-        tasks: dict[tuple[str, str], TaskID] = {}
-
-        def listen(event: Event) -> None:
-            if event.kind != "progress":
-                _plain(event)
-                return
-            key = (event.resource, event.slice)
-            if key not in tasks:
-                tasks[key] = bars.add_task(f"{event.resource} {event.slice}", rows=0)
-            bars.update(tasks[key], completed=event.done, total=event.total, rows=event.rows)
-            if event.done >= event.total:
-                bars.remove_task(tasks.pop(key))
-
-        yield listen
-
-
-def _plain(event: Event) -> None:
-    if event.kind == "progress" and event.done >= event.total:
-        told = f"  read {event.resource} {event.slice}: {event.rows:,} rows"
-        console.print(told, markup=False, soft_wrap=True)
-    elif event.kind in ("note", "plan", "throttled"):
-        console.print(f"  {event.message}", markup=False, soft_wrap=True)
 
 
 def complain(problem: object) -> None:

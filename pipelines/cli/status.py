@@ -1,32 +1,60 @@
 """The command `campus status`."""
 
+from rich.table import Table
 from rich.text import Text
 
-from pipelines.cli.display import console, show
+from pipelines.cli.display import console
 from pipelines.settings import Settings
 from pipelines.status import Status, status_of
 from pipelines.status_text import AS_OF, COLUMNS, GROUPS, failure_lines, lines_of, rows_of, title_of
 
 ALARM = "bold red"
+#: The heads of the columns as a terminal of 80 columns has room for them.
+HEADS = {
+    "base data": "base\ndata",
+    "attendance": "atten-\ndance",
+    "datasets": "data-\nsets",
+    "reports": "re-\nports",
+    "failures": "fail-\nures",
+    "quarantine": "quaran-\ntine",
+}
+#: The columns whose cells stay in one line.
+ONE_LINE = ("school", AS_OF)
 
 
 def run_status(settings: Settings) -> int:
     """Show how each school stands and what there is to do. The exit status: 1 where there is something."""
     status = status_of(settings)
     if status.schools:
-        show(title_of(status), COLUMNS, _rows(status))
+        console.print(table_of(status))
     failures = len(failure_lines(status.schools))
     for number, line in enumerate(lines_of(status)):
         console.print(line, style=ALARM if number < failures else None, markup=False, soft_wrap=True)
     return int(bool(status.to_do))
 
 
-def _rows(status: Status) -> list[list[str | int | Text]]:
+def table_of(status: Status) -> Table:
+    """A row for each school, as wide as the terminal at most."""
+    table = Table(
+        title=title_of(status), title_justify="left", title_style="bold", box=None, padding=(0, 1, 0, 0)
+    )
+    for name in COLUMNS:
+        head = HEADS.get(name, name)
+        width = max(map(len, head.split("\n"))) if name in HEADS else None
+        table.add_column(head, overflow="fold", no_wrap=name in ONE_LINE, min_width=width)
+    for row in _rows(status):
+        table.add_row(*row)
+    return table
+
+
+def _rows(status: Status) -> list[list[Text]]:
     """In red where the last attempt failed; a terminal without colours has the column of failures."""
-    rows: list[list[str | int | Text]] = []
+    rows: list[list[Text]] = []
     for school, cells in zip(status.schools, rows_of(status), strict=True):
         failed = {AS_OF} if school.age.failed else set()
         failed |= {group for group in GROUPS if group in school.groups and school.groups[group].failed}
-        named = zip(COLUMNS, cells, strict=True)
-        rows.append([Text(str(cell), style=ALARM) if name in failed else cell for name, cell in named])
+        # The title says the year.
+        texts = (str(cell).removeprefix(f"{status.at:%Y}-") for cell in cells)
+        named = zip(COLUMNS, texts, strict=True)
+        rows.append([Text(text, style=ALARM if name in failed else "") for name, text in named])
     return rows

@@ -11,7 +11,10 @@ import dagster as dg
 
 from assets.dagster_private import tell_check
 from assets.resource_assets import is_halted
+from campus.http.events import Event
+from campus.registry import RESOURCES
 from loading.attendance.weeks import weeks_to_ask
+from loading.partition_keys import school_of
 from loading.runtime import FULL_TAG, Runtime
 from pipelines.due import schools_in
 from pipelines.nights.loads import ATTENDANCE, LOADS, Load
@@ -75,8 +78,13 @@ def _step(load: Load, priority: int) -> dg.OpDefinition:
         context.add_output_metadata({ASKED: len(keys)})
         if not keys:
             return
+        listener = context.resources.campus.listener
+        if listener:
+            listener(Event("step", load.job, total=_reads(keys, assets)))
         for found in load.step(context, keys, assets):
             tell_check(context, _evaluation(found))
+        if listener:
+            listener(Event("step", load.job, done=1))
 
     return step
 
@@ -103,6 +111,17 @@ def _keys(context: dg.OpExecutionContext, load: Load) -> Sequence[str]:
             # Only now, since the steps before have read which weeks there are.
             keys = weeks_to_ask(runtime.lake, runtime.attendance, keys, full=tags.get(FULL_TAG) == "true")
     return keys
+
+
+def _reads(keys: Sequence[str], assets: Collection[dg.AssetKey]) -> int:
+    """How many reads a load is expected to report: one a resource of a school or a semester, one a semester
+    of attendance, one a dataset or report."""
+    specs = [RESOURCES.get(asset.path[-1]) for asset in assets]
+    by_school = sum(spec is not None and spec.sliced_by == "school" for spec in specs)
+    by_semester = sum(spec is not None and spec.sliced_by == "semester" for spec in specs)
+    if by_school or by_semester:
+        return by_school * len({school_of(key) for key in keys}) + by_semester * len(keys)
+    return len({key.rpartition(":")[0] for key in keys})
 
 
 def _evaluation(found: dg.AssetCheckResult) -> dg.AssetCheckEvaluation:

@@ -50,10 +50,11 @@ def morning_definitions(settings: Settings) -> dg.Definitions:
     return dg.Definitions(assets=[status], jobs=[job], schedules=[schedule])
 
 
-def show_status(instance: dg.DagsterInstance, settings: Settings) -> None:
-    """Have the asset say how the warehouse stands now, without a run: for commands."""
-    made = dg.AssetMaterialization(STATUS, metadata=metadata_of(status_of(settings)))
-    instance.report_runless_asset_event(made)
+def show_status(instance: dg.DagsterInstance, settings: Settings) -> Status:
+    """Have the asset say how the warehouse stands now, without a run: for commands. Returns how it stands."""
+    status = status_of(settings)
+    instance.report_runless_asset_event(dg.AssetMaterialization(STATUS, metadata=metadata_of(status)))
+    return status
 
 
 def metadata_of(status: Status) -> dict[str, dg.MetadataValue]:

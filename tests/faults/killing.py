@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -146,5 +147,5 @@ def _stage(stacks: str, said: str) -> str:
 
 
 def _run(said: str) -> str:
-    done = [line.removesuffix(": done") for line in said.splitlines() if line.endswith(": done")]
+    done = re.findall(r"^(?:.*: )?(\w+): .* in [\d,]+ s$", said, re.MULTILINE)
     return f"after {done[-1]}" if done else ""

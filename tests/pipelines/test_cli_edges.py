@@ -14,8 +14,6 @@ from click.testing import CliRunner
 from command_line import campus
 from deltalake.exceptions import DeltaError
 
-from campus.http.events import Event
-from pipelines.cli.display import progress
 from pipelines.cli.main import main
 from simulator.starting import SimulatorError
 from warehouse.lake.delta import SchemaConflict
@@ -128,14 +126,3 @@ def test_what_no_command_handles_is_one_line(
     done = CliRunner().invoke(main, ["broken"])
     assert done.exit_code == status
     assert isinstance(done.exception, SystemExit)
-
-
-def test_what_planning_notes_and_how_far_a_load_is_are_said(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress() as listen:
-        listen(Event("note", "school 101, campus.yaml, datasets.tables: no dataset matches 'codez'"))
-        listen(Event("progress", resource="datasets.codes", slice="101", rows=1005, done=1, total=2))
-        listen(Event("progress", resource="datasets.codes", slice="101", rows=2005, done=2, total=2))
-    assert capsys.readouterr().out.splitlines() == [
-        "  school 101, campus.yaml, datasets.tables: no dataset matches 'codez'",
-        "  read datasets.codes 101: 2,005 rows",
-    ]

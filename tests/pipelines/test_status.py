@@ -4,18 +4,20 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 from assets.markdown import text
 from campus.registry import RESOURCES
 from loading.tables import TABLES, slice_of
-from pipelines.cli.status import run_status
+from pipelines.cli.status import run_status, table_of
 from pipelines.lake import lake_of
 from pipelines.notices.automation import metadata_of
 from pipelines.of_schools import named
 from pipelines.options import DatasetOptions, Options
 from pipelines.settings import Settings
-from pipelines.status import SchoolStatus, ago, status_of
-from pipelines.status_text import failure_lines
+from pipelines.status import SchoolStatus, Status, ago, status_of
+from pipelines.status_text import GROUPS, failure_lines
 from pipelines.writers import writing
 from warehouse.age import STALE, Age
 from warehouse.lake.delta import Lake
@@ -109,7 +111,7 @@ def test_nothing_to_do_is_said_and_ends_with_0(
 
 def test_ages_are_one_number() -> None:
     ages = [ago(AT - timedelta(hours=hours), AT) for hours in (0.5, 3.2, 47, 72)]
-    assert ages == ["under 1 h", "3 h", "47 h", "3 d"]
+    assert ages == ["<1 h", "3 h", "47 h", "3 d"]
 
 
 def test_what_twenty_schools_have_in_common_is_one_line_and_the_rest_one_line_a_school() -> None:
@@ -138,3 +140,20 @@ def test_datasets_that_are_not_wanted_any_more_are_nothing_to_do(settings: Setti
     assert len(status_of(settings).to_do) == 1
     without = Options(datasets=DatasetOptions(include=()))
     assert status_of(settings.model_copy(update={"options": without})).to_do == []
+
+
+def test_the_table_fits_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    age = Age(AT)
+    ages = dict.fromkeys(GROUPS, age)
+    names = {101: "启明实验学校", 100_234: "北京市海淀区第一实验中学国际部", 3: "A School With A Long Name"}
+    schools = [
+        SchoolStatus(
+            number, name, AT, age, ages, {"why": [("a", "b")]}, {"scores": 2, "assessment_items": 999}
+        )
+        for number, name in names.items()
+    ]
+    Console(width=80).print(table_of(Status(AT, schools, [], [])))
+    shown = capsys.readouterr().out
+    assert all(cell_len(line) <= 80 for line in shown.splitlines())
+    assert "03-02 07:00" in shown and shown.count("<1 h") == 15
+    assert "".join(shown.split()).count("…") == 0

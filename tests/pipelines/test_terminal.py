@@ -13,7 +13,7 @@ from rich.text import Text
 
 from campus.http.events import Event
 from loading.writes.outcomes import RowOutcome, write_outcomes
-from pipelines.cli import display, rows
+from pipelines.cli import display, progress, rows
 from pipelines.terminal import VisibleConsole, visible
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202egnp\u2066王"
@@ -30,9 +30,9 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     """A terminal in the place of the output, set by the test itself: pytest sets the output before each."""
     stream = Terminal()
     console = VisibleConsole(file=stream, width=200, highlight=False, no_color=True)
-    for module in (display, rows):
+    for module in (display, progress, rows):
         monkeypatch.setattr(module, "console", console)
-        monkeypatch.setattr(module, "errors", console)
+        monkeypatch.setattr(module, "errors", console, raising=False)
     monkeypatch.setattr("sys.stdout", stream)
     return stream
 
@@ -57,11 +57,16 @@ def test_messages_and_titles_do_not_either(monkeypatch: pytest.MonkeyPatch) -> N
     stream = terminal(monkeypatch)
     display.complain(EVIL)
     display.show(EVIL, ["a"], [[EVIL], [Text(EVIL)]])
-    display._plain(Event("note", EVIL))
+    shown = progress.Progress()
+    shown.listen(Event("throttled", EVIL))
+    shown.listen(Event("note", EVIL))
+    shown.listen(Event("note", f"school 101: {EVIL}"))
+    shown.close()
+    display.console.print(shown.now())
     printed = stream.getvalue()
     assert "\x07" not in printed and "\x9b" not in printed and "\u202e" not in printed
     assert "\x1b]" not in printed and "\x1b[2J" not in printed
-    assert printed.count("owned") >= 4
+    assert printed.count("owned") >= 6
 
 
 FORMULAS = ["=1+1", "+1", "-5", "@x", "\tx", "\rx", "＝1", "'x"]

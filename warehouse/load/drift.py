@@ -86,6 +86,16 @@ def in_lines(began: Iterable[Difference]) -> list[str]:
     ]
 
 
+def in_a_line(began: Collection[Difference]) -> str:
+    """How much is new, and where to look."""
+    tables, schools = {one.resource for one in began}, {one.school_id for one in began}
+    return (
+        f"New differences from the contract: {len(began):,}, in {_counted(len(tables), 'table')} of "
+        f"{_counted(len(schools), 'school')}. Nothing of it is lost; "
+        'campus sql "FROM quality.drift" lists all'
+    )
+
+
 def remember(lake: Lake) -> None:
     """Take what an earlier version noted as differences for known, so that it is no news. Before `ensure`."""
     if lake.holds(DRIFT) or not lake.holds(DIFFERENCES):
@@ -168,6 +178,10 @@ def _row(one: Difference, change: str, seen_at: datetime, sync_id: str | None, r
         "seen_at": seen_at,
         "sync_id": sync_id,
     }
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _some(words: Sequence[str]) -> str:

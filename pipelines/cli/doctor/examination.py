@@ -18,7 +18,7 @@ from pipelines.of_schools import alike, named
 from pipelines.resources import open_platform
 from pipelines.settings import Settings, SettingsError, check_home, needs_platform, plain_http
 from warehouse.lake.log_tables import DRIFT
-from warehouse.load.drift import in_lines, latest
+from warehouse.load.drift import Difference, in_a_line, latest
 
 # Tokens and Retry-After dates go by the clock; a skew below this harms nothing.
 SKEW_SECONDS = 60
@@ -75,10 +75,8 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     for finding in (*examine_inbox(settings), *examine_pushes(settings)):
         yield finding
     is_readable = all(finding is None or finding.good for finding in (store, lake))
-    for line in _drift(settings) if is_readable else []:
-        yield Finding(
-            None, f"New since the sync before the last one: {line}. It is kept in _extra; see quality.drift."
-        )
+    if is_readable and (drift := _drift(settings)):
+        yield Finding(None, f"{in_a_line(drift)}.")
     if settings.published.exists():
         yield Finding(True, f"The warehouse is published: {settings.published}.")
     else:
@@ -131,10 +129,10 @@ def needed_scopes(settings: Settings) -> list[tuple[str, ...]]:
     return [spec.scopes for spec in needed_resources(settings)]
 
 
-def _drift(settings: Settings) -> list[str]:
+def _drift(settings: Settings) -> list[Difference]:
     """What the last sync found new in what the platform sends."""
     lake = lake_without_check(settings)
-    return in_lines(latest(lake)) if lake.holds(DRIFT) else []
+    return latest(lake) if lake.holds(DRIFT) else []
 
 
 def _skew(seconds: float | None) -> Finding:

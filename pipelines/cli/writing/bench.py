@@ -14,7 +14,8 @@ from loading.writes.journal import Errand
 from loading.writes.outcomes import RowOutcome, counted, in_words
 from loading.writes.roster.plan_file import PlanError
 from loading.writes.table_file import TableError
-from pipelines.cli.display import INTERRUPTED, USAGE, complain, console, progress
+from pipelines.cli.display import INTERRUPTED, USAGE, complain, console
+from pipelines.cli.progress import progress
 from pipelines.cli.session import looking, session
 from pipelines.lake import lake_of
 from pipelines.launches import LAUNCHER_TAG
