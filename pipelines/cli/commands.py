@@ -1,7 +1,7 @@
 """The commands that run Dagster's jobs. Apart from the CLI itself, since Dagster takes seconds to import."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -133,17 +133,18 @@ def run_load(
     full: bool = False,
     accept_vanished: bool = False,
     lake: Lake | None = None,
-    listener: Listener,
+    listener: Listener | None = None,
 ) -> Loaded:
     """Load and say how each run ended. `lake`: that of the settings, where it is open already; `listener`: is
-    told how far it is."""
+    told how far it is, else the terminal."""
     if schools:
         settings = settings.model_copy(update={"school_ids": schools})
     ends: list[JobEnd] = []
     sync_id, started_at = new_sync_id(), now()
     with (
         open_instance(settings) as instance,
-        open_runtime(settings, listener, accept_vanished=accept_vanished, lake=lake) as runtime,
+        progress(listener) as report,
+        open_runtime(settings, report, accept_vanished=accept_vanished, lake=lake) as runtime,
     ):
         loads = load_definitions(settings, runtime)
         try:
@@ -192,7 +193,7 @@ def run_build(
 ) -> int:
     """Build and publish, unless nothing has changed. `lake`: that of the settings, where it is open already;
     `listener`: is told how far it is, else the terminal. The exit status."""
-    with nullcontext(listener) if listener else progress() as report:
+    with progress(listener) as report:
         return _build(settings, tags, lake, report)
 
 

@@ -175,8 +175,11 @@ class Progress:
 
 
 @contextmanager
-def progress() -> Iterator[Listener]:
-    """Say how far a sync is while the block lasts."""
+def progress(listener: Listener | None = None) -> Iterator[Listener]:
+    """Say how far a sync is while the block lasts. `listener`: somebody says it already."""
+    if listener is not None:
+        yield listener
+        return
     shown = Progress()
     try:
         if console.is_terminal:
