@@ -21,7 +21,7 @@ from exports.source import Origin, School, opened, origin, schools
 from exports.suppression import Exposed, refuse_exposed
 from exports.tables import table_names, table_workbook
 from exports.workbook import TooLarge, write_workbook
-from warehouse.files import put_in_place, workspace
+from warehouse.files import put_in_place, unusable, workspace
 from warehouse.published.reading import kept_beside, proven_by
 from warehouse.published.shards import Published
 
@@ -155,7 +155,8 @@ def _tried(what: str, whose: str, write: Callable[[], Written]) -> Iterator[Writ
 
 
 def _failed(what: str, whose: str, error: Exception) -> Failed:
-    return Failed(f"{what} of {whose}", str(error).partition("\n")[0])
+    words = unusable(error) if isinstance(error, OSError) else str(error)
+    return Failed(f"{what} of {whose}", words.partition("\n")[0])
 
 
 def _export(

@@ -26,7 +26,7 @@ from pipelines.lake_identity import NAME as LAKE_ID
 from pipelines.lake_identity import check_lake
 from pipelines.settings import Settings
 from pipelines.storage_trouble import full_disk, is_full
-from warehouse.files import UMASK, UNFINISHED, is_open, workspace
+from warehouse.files import SEE_PATH, UMASK, UNFINISHED, is_open, no_folder_above, workspace
 from warehouse.forgetting.forgotten import NAME as LIST
 from warehouse.forgetting.forgotten import Forgotten, change, merged, read_file
 from warehouse.lake.delta import relative_files
@@ -62,6 +62,22 @@ class Backup:
     linked: int
     bytes: int
     tables: int
+
+
+def check_folder(folder: Path, *, first: bool) -> None:
+    """See that backups go where they are meant to: an empty folder may be a disk that is not mounted, and one
+    that is not there a mistyped name. `first`: nothing is expected there.
+
+    Raises BackupError."""
+    if first:
+        if problem := no_folder_above(folder):
+            raise BackupError(problem)
+    elif not folder.exists():
+        raise BackupError(
+            f"{folder} is not there. {SEE_PATH}. For a first backup give --first: it makes the folder"
+        )
+    elif not backups(folder):
+        raise BackupError(f"{folder} holds no backup. {SEE_PATH}. For a first backup there give --first")
 
 
 def back_up(settings: Settings, folder: Path, keep: int) -> Backup:
@@ -118,6 +134,8 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
     check_lake(settings, lake_here)
     given = backup
     backup = next(iter(backups(backup)), backup).resolve()
+    if not backup.exists():
+        raise BackupError(f"{backup} is not there. {SEE_PATH}")
     if not (backup / LAKE).is_dir():
         raise BackupError(f"{backup} is no backup, and has none: name the folder that campus backup wrote to")
     home, there = settings.home, Path(os.environ.get("DAGSTER_HOME", settings.home / DAGSTER))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -17,6 +18,17 @@ UNFINISHED = ".campus-unfinished-"
 #: A DuckDB file that is made here opens with any DuckDB from this version on. An older one would make it an
 #: eighth larger, and the newest one, the default, is read by the newest alone.
 STORAGE_VERSION = "v1.2.0"
+#: Why a path cannot be used, by the number of the system's error.
+REASONS = {
+    errno.ENOENT: "a folder above it is not there, or takes no files",
+    errno.ENOTDIR: "a part of its path is a file",
+    errno.EISDIR: "it is a folder",
+    errno.EACCES: "its permissions do not allow it",
+    errno.EPERM: "its permissions do not allow it",
+    errno.EROFS: "its disk is mounted read-only",
+    errno.ENAMETOOLONG: "its name is too long",
+}
+SEE_PATH = "See that the path is right, and its disk mounted"
 
 
 def flush(path: Path) -> None:
@@ -76,3 +88,21 @@ def write_text(target: Path, text: str) -> None:
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
     unfinished.write_text(text, encoding="utf-8")
     put_in_place(unfinished, target)
+
+
+def unusable(error: OSError) -> str:
+    """What to say of a path that the system refuses; an error without one is in words already."""
+    if error.filename is None or error.errno is None:
+        return str(error)
+    path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error.filename
+    reason = REASONS.get(error.errno) or error.strerror
+    return f"{path} cannot be used: {reason}. {SEE_PATH}."
+
+
+def no_folder_above(path: Path) -> str | None:
+    """What to say of a file or folder whose own folder is not there: it may be on a disk that is not mounted.
+    None: it is there."""
+    folder = path.expanduser().absolute().parent
+    if folder.is_dir():
+        return None
+    return f"{path}: the folder {folder} is not there, and is not made. {SEE_PATH}."

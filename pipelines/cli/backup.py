@@ -12,15 +12,17 @@ from pipelines.cli.given import given
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
 
-@click.command(epilog=example("backup /srv/campus-backups --keep 14"))
+@click.command(epilog=example("backup /srv/campus-backups --first", "backup /srv/campus-backups --keep 14"))
 @click.argument("folder", type=FOLDER)
+@click.option("--first", is_flag=True, help="Expect no backup in FOLDER, and make it where it is not there.")
 @click.option("--keep", type=click.IntRange(1), default=7, show_default=True, help="Backups that stay.")
-def backup(folder: Path, keep: int) -> None:
+def backup(folder: Path, keep: int, *, first: bool) -> None:
     """Copy the home into a new folder below FOLDER: the lake, the published file, Dagster's runs, the inbox.
 
-    What the backup before has in the same state is linked to. Loads wait meanwhile."""
+    What the backup before has in the same state is linked to. Loads wait meanwhile. Without --first a FOLDER
+    without a backup is refused, since a disk that is not mounted looks so."""
     settings = given()
-    from pipelines.backup import BackupError, back_up
+    from pipelines.backup import BackupError, back_up, check_folder
     from pipelines.cli.session import session
     from pipelines.instance import POSTGRES_URL
     from pipelines.lake import lake_of
@@ -29,6 +31,10 @@ def backup(folder: Path, keep: int) -> None:
     lake = settings.lake_folder
     if not (settings.home if lake is None else lake).exists():
         _end(f"{settings.home} holds no warehouse: run campus sync, or see that CAMPUS_HOME is right")
+    try:
+        check_folder(folder, first=first)
+    except BackupError as error:
+        _end(str(error))
     with session(settings, "campus backup"):
         try:
             made = back_up(settings, folder, keep)

@@ -81,6 +81,7 @@ def _complained(error: Exception) -> int | None:
     from pipelines.storage_trouble import in_words
     from pipelines.writers import Busy
     from simulator.starting import SimulatorError
+    from warehouse.files import unusable
     from warehouse.lake.delta import SchemaConflict
     from warehouse.publish.dbt_project import ModelsBroken
 
@@ -92,7 +93,7 @@ def _complained(error: Exception) -> int | None:
     worded = (OSError, Busy, DeltaError, SchemaConflict, ModelsBroken, SimulatorError)
     if words is None and not isinstance(error, worded):
         return None
-    complain(words or str(error))
+    complain(words or (unusable(error) if isinstance(error, OSError) else error))
     return 1
 
 
@@ -226,7 +227,7 @@ def sql(query: str, style: str) -> None:
     "--to",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to write to, made if need be; default $CAMPUS_HOME/exports.",
+    help="Folder to write to, made where the folder above is there; default $CAMPUS_HOME/exports.",
 )
 @click.option("--school", "schools", type=int, multiple=True, help="Only this school; may be repeated.")
 def export(
@@ -243,6 +244,8 @@ def export(
     settings = given() if folder else given_to_write()
     from pipelines.cli.exporting import run_export
 
+    if folder is not None:
+        _check_place(folder)
     sys.exit(run_export(settings, names, format=format, folder=folder, schools=schools))
 
 
@@ -302,8 +305,18 @@ def extract(
     from exports.extracts.plan import Request
     from pipelines.cli.extracting import run_extract
 
+    if not dry_run:
+        _check_place(path)
     request = Request(schools, semesters, tables, hide_schools, settings.options.extracts.tables)
     sys.exit(run_extract(settings, request, path, key_name=key_name, replace=force, dry_run=dry_run))
+
+
+def _check_place(path: Path) -> None:
+    """Raises click.UsageError where the folder of a file or folder to be made is not there."""
+    from warehouse.files import no_folder_above
+
+    if problem := no_folder_above(path):
+        raise click.UsageError(problem)
 
 
 @main.group(cls=Group, epilog=example("quarantine list"))

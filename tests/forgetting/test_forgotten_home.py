@@ -139,7 +139,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -> It
         made.campus("sync")
         made.campus("export", "--all")
         _leave_traces(made, mine["row"]["item_id"])
-        made.campus("backup", str(made.backups))
+        made.campus("backup", "--first", str(made.backups))
         made.totals = totals(path)
         assert len({leak.partition(" ")[0] for leak in made.leaks()}) > 40
         yield made

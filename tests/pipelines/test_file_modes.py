@@ -49,7 +49,7 @@ def test_a_night_without_a_umask_leaves_nothing_to_others(tmp_path: Path, compil
 
         campus("sync")
         campus("export", "--all", "--to", str(tmp_path / "for people"))
-        campus("backup", str(tmp_path / "backups"))
+        campus("backup", "--first", str(tmp_path / "backups"))
     assert (home / "campus.duckdb").exists() and len(list(home.rglob("*"))) > 200
     assert open_to_others(home) == {}
     assert open_to_others(tmp_path / "for people") == {}

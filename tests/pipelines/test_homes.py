@@ -87,7 +87,7 @@ def homes(new_home: NewHome) -> Iterator[Homes]:
 def backup(homes: Homes, tmp_path: Path) -> Path:
     """A folder with one backup of the home."""
     folder = tmp_path / "backups"
-    done = homes.campus(homes.upgraded.home, "backup", folder)
+    done = homes.campus(homes.upgraded.home, "backup", "--first", folder)
     assert done.exit_code == 0, done.output
     return folder
 
@@ -193,7 +193,7 @@ def test_nobody_writes_while_a_home_is_copied(homes: Homes, tmp_path: Path) -> N
     loading = writing(homes.upgraded, "campus sync", alone=True, patience=0, tell=print)
     with loading, pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipelines.cli.session.PATIENCE", 0.0)
-        done = homes.campus(homes.upgraded.home, "backup", tmp_path / "backups")
+        done = homes.campus(homes.upgraded.home, "backup", "--first", tmp_path / "backups")
     assert done.exit_code == 1 and "is being written by campus sync" in done.stderr
     assert not (tmp_path / "backups").exists()
 
@@ -201,7 +201,7 @@ def test_nobody_writes_while_a_home_is_copied(homes: Homes, tmp_path: Path) -> N
 def test_what_cannot_be_backed_up_or_restored_says_what_to_do(
     homes: Homes, backup: Path, tmp_path: Path
 ) -> None:
-    inside = homes.campus(homes.upgraded.home, "backup", homes.upgraded.home / "backups")
+    inside = homes.campus(homes.upgraded.home, "backup", "--first", homes.upgraded.home / "backups")
     assert inside.exit_code == 1 and "inside of CAMPUS_HOME" in inside.stderr
     nothing = homes.campus(tmp_path / "nothing", "backup", tmp_path / "other")
     assert nothing.exit_code == 1 and "holds no warehouse" in nothing.stderr
