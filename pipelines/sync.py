@@ -19,7 +19,7 @@ from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH
 from pipelines.due import SCHOOL_TAG, groups_of, night_tags
 from pipelines.launches import LAUNCHER_TAG
 from pipelines.nights.loads import LOADS
-from pipelines.nights.school_night import ASKED, SCHOOL_NIGHT, night_config
+from pipelines.nights.school_night import ASKED, SCHOOL_NIGHT, STEPS, night_config
 from warehouse.lake.sql import close_idle
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import batched
@@ -172,10 +172,12 @@ def _ends_of_steps(result: dg.ExecuteInProcessResult, instance: dg.DagsterInstan
         for event in result.all_events
         if event.is_successful_output and event.step_output_data.metadata[ASKED].value
     }
-    jobs = [load.job for load in LOADS if load.job in asked or load.job in problems]
+    steps = [step for step in STEPS if step in asked or step in problems]
     # The steps after the one that was halted have asked for nothing.
-    halted = jobs[-1] if _was_halted(result, instance) else None
-    return [JobEnd(job, result.run_id, problems.get(job), halted=job == halted) for job in jobs]
+    halted = steps[-1] if _was_halted(result, instance) else None
+    return [
+        JobEnd(STEPS[step].job, result.run_id, problems.get(step), halted=step == halted) for step in steps
+    ]
 
 
 def _was_halted(result: dg.ExecuteInProcessResult, instance: dg.DagsterInstance) -> bool:

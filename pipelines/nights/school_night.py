@@ -20,6 +20,9 @@ from pipelines.due import schools_in
 from pipelines.nights.loads import ATTENDANCE, LOADS, Load
 
 SCHOOL_NIGHT = "school_night"
+#: The loads by their steps. The number is the order: no step needs another one's success, so that the UI
+#: draws no line between them, and sorts them by their names.
+STEPS = {f"{number}_{load.job}": load for number, load in enumerate(LOADS, 1)}
 #: In the metadata of a step: how many partitions it was to load.
 ASKED = "partitions"
 
@@ -27,13 +30,14 @@ ASKED = "partitions"
 def school_night() -> dg.JobDefinition:
     """The job that loads the schools that a run's tag names; without it all."""
     # Dagster takes steps that do not wait for each other by their priority.
-    steps = {load.job: _step(load, len(LOADS) - place) for place, load in enumerate(LOADS)}
+    steps = {name: _step(load, len(LOADS) - place) for place, (name, load) in enumerate(STEPS.items())}
 
     @dg.job(
         name=SCHOOL_NIGHT,
         executor_def=dg.in_process_executor,
-        description="All that a night loads of a school, in order: base data, the v1 generation, attendance, "
-        "datasets, reports. To load chosen partitions again, take the job of their assets.",
+        description="All that a night loads of a school. The steps run one after the other, in the order of "
+        "their numbers; one that fails holds no other up. To load chosen partitions again, take the job of "
+        "their assets.",
     )
     def job() -> None:
         for name, step in steps.items():
@@ -47,19 +51,19 @@ def night_config(
 ) -> dict[str, Any]:
     """The configuration of a run. `partitions`: by load, where not all of the schools are loaded (of
     attendance, all that is due); `assets`: only these."""
-    steps: dict[str, dict[str, Any]] = {load.job: {} for load in LOADS}
-    for job, keys in partitions.items():
-        steps[job]["partitions"] = list(keys)
-    if assets is not None:
-        for load in LOADS:
+    steps: dict[str, dict[str, Any]] = {name: {} for name in STEPS}
+    for name, load in STEPS.items():
+        if load.job in partitions:
+            steps[name]["partitions"] = list(partitions[load.job])
+        if assets is not None:
             chosen = sorted(load.assets.keys & set(assets))
-            steps[load.job]["assets"] = [key.to_user_string() for key in chosen]
-    return {"ops": {job: {"config": config} for job, config in steps.items()}}
+            steps[name]["assets"] = [key.to_user_string() for key in chosen]
+    return {"ops": {name: {"config": config} for name, config in steps.items()}}
 
 
 def _step(load: Load, priority: int) -> dg.OpDefinition:
     @dg.op(
-        # No definition may have the name of another one, be it a job's; in a run it has its load's own.
+        # No definition may have the name of another one, be it a job's; in a run it has its number.
         name=f"night_{load.job}",
         description=load.description,
         pool="platform",

@@ -11,7 +11,7 @@ from loading.runtime import SYNC_ID_TAG
 from pipelines.automation import SEAM, loads_after_discovery
 from pipelines.definitions import DISCOVERY
 from pipelines.due import SCHOOLS_TAG
-from pipelines.nights.school_night import SCHOOL_NIGHT
+from pipelines.nights.school_night import SCHOOL_NIGHT, STEPS
 from pipelines.settings import Settings
 
 #: Where the sensor stands that has looked once, before anything was discovered.
@@ -33,7 +33,8 @@ class Tick:
 
     def partitions(self, job: str) -> list[list[str]]:
         """Which partitions of a load each run is asked for."""
-        return [one.run_config["ops"][job]["config"]["partitions"] for one in self.requests]
+        [step] = [name for name, load in STEPS.items() if load.job == job]
+        return [one.run_config["ops"][step]["config"]["partitions"] for one in self.requests]
 
 
 def tick(settings: Settings, instance: dg.DagsterInstance, cursor: str | None = LOOKED) -> Tick:

@@ -21,7 +21,6 @@ from pipelines.cli.verdict import verdict
 from pipelines.definitions import DISCOVERY, build_definitions
 from pipelines.due import night_tags
 from pipelines.launches import LAUNCHER_TAG, own_tags
-from pipelines.nights.loads import BASE_DATA
 from pipelines.nights.school_night import night_config
 from pipelines.settings import Settings
 from pipelines.sync import JobEnd
@@ -73,7 +72,7 @@ def test_a_platform_that_goes_away_ends_the_night_of_a_school_with_one_step(alon
         alone.instance.add_dynamic_partitions(kind.name or "", keys)
     night = dg.RunRequest(run_config=night_config({}), tags=night_tags(alone.lake, [101]))
     ended = carry_out(alone, night)
-    assert [event.step_key for event in ended.all_events if event.is_step_failure] == [BASE_DATA]
+    assert [event.step_key for event in ended.all_events if event.is_step_failure] == ["1_base_data"]
     run = alone.instance.get_run_by_id(ended.run_id)
     assert run is not None and is_halted(run.tags)
     # Somebody who has it executed again, once the platform answers, gives it the same tags.
