@@ -16,6 +16,7 @@ from assets.resource_assets import (
     StepContext,
     asking_runtime,
     asset_key,
+    load_or_check,
     loaded_whole,
     raise_failed,
     raw_asset,
@@ -59,7 +60,7 @@ def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
 )
 def attendance(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
     """Load the weeks of the run."""
-    yield from load_attendance(context, context.partition_keys, context.selected_asset_keys)
+    yield from load_or_check(context, load_attendance)
 
 
 def load_attendance(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+from dagster._core.execution import context_creation_job, host_mode
 from dagster._core.launcher import CheckRunHealthResult as CheckRunHealthResult
 from dagster._core.launcher import WorkerStatus as WorkerStatus
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
@@ -47,6 +48,17 @@ def show_on_timeline(instance: dg.DagsterInstance, run_id: str) -> None:
     if run is not None and run.remote_job_origin is None:
         repository = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin(LOCATION), REPOSITORY)
         instance.run_storage.replace_job_origin(run, RemoteJobOrigin(repository, run.job_name))
+
+
+def print_warnings_only() -> None:
+    """Have the runs of this process print warnings and errors alone. Otherwise they print each of their
+    events, which the UI shows; a level in dagster.yaml would keep messages from the UI, too."""
+
+    def loggers(_instance: dg.DagsterInstance | None) -> list[tuple[dg.LoggerDefinition, dict[str, object]]]:
+        return [(dg.colored_console_logger, {"name": "dagster", "log_level": "WARNING"})]
+
+    for module in (context_creation_job, host_mode):
+        vars(module)["default_system_loggers"] = loggers
 
 
 @contextmanager

@@ -14,10 +14,11 @@ import uvloop
 
 from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
 from assets.freshness import NIGHTLY
-from assets.partitions import DATASET_SEGMENTS, asked_for
+from assets.partitions import DATASET_SEGMENTS, asked_for, read_as
 from assets.resource_assets import (
     StepContext,
     asking_runtime,
+    load_or_check,
     loaded_whole,
     materialized,
     raise_failed,
@@ -57,7 +58,9 @@ class Job:
         dg.AssetSpec(
             RECORDS,
             deps=[dg.AssetKey(["raw", DATASETS.name])],
-            description="Records of the platform's datasets, segment by segment of their ids.",
+            description=read_as(
+                "Records of the platform's datasets, segment by segment of their ids.", DATASET_SEGMENTS
+            ),
             group_name="datasets",
             kinds={"deltalake"},
             skippable=True,
@@ -73,7 +76,7 @@ class Job:
 )
 def dataset_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
     """Load the segments of the run."""
-    yield from load_datasets(context, context.partition_keys, context.selected_asset_keys)
+    yield from load_or_check(context, load_datasets)
 
 
 def load_datasets(

@@ -21,7 +21,7 @@ from loading.tables import ENDPOINTS, TABLES
 from warehouse.lake.delta import Lake
 from warehouse.load.log_writer import standing_rows
 from warehouse.publish.audiences import audiences_are_published, publish_audiences
-from warehouse.publish.build import build_models, carried_by, models_version, project_of
+from warehouse.publish.build import build_models, carried_by, models_version, of_another_version, project_of
 from warehouse.publish.compiled_models import Check, Model, read_project
 from warehouse.publish.dbt_project import Build, alone
 from warehouse.publish.fill import (
@@ -34,12 +34,13 @@ from warehouse.publish.fill import (
     differences,
 )
 from warehouse.publish.frozen import MixedSemesters
-from warehouse.publish.model_runner import Built, Checked
+from warehouse.publish.model_runner import Built, Checked, check
 from warehouse.publish.publish import FILE, kept_open, prove, publish
 from warehouse.publish.thresholds import ThresholdsWrong
 from warehouse.published.audiences import Audience
 from warehouse.published.problem import note_audiences, note_problem
-from warehouse.published.shards import Shards
+from warehouse.published.reading import opened
+from warehouse.published.shards import Published, Shards
 
 PUBLISHED = dg.AssetKey(["campus_duckdb"])
 NOTHING_PUBLISHED = "nothing was published, and campus.duckdb is the last good one"
@@ -76,6 +77,9 @@ def model_assets(manifest: Path, build: Build, shards: Shards | None = None) -> 
     def warehouse(
         context: dg.AssetExecutionContext,
     ) -> Iterator[dg.AssetCheckResult]:
+        if not context.selected_asset_keys:
+            yield from _check_published(context, project.checks, shards or build.home / FILE)
+            return
         if context.selected_asset_keys != warehouse.keys:
             raise dg.Failure(
                 "The models are built and published together: materialize all of them.", allow_retries=False
@@ -90,6 +94,20 @@ def model_assets(manifest: Path, build: Build, shards: Shards | None = None) -> 
                 yield from _build_and_publish(context, _of_home(runtime, mine, version))
 
     return warehouse
+
+
+def quality_sources(manifest: Path) -> list[dg.AssetSpec]:
+    """What the warehouse itself writes about its loads, and models read. `manifest`: compiled."""
+    return [
+        dg.AssetSpec(
+            _key(name),
+            group_name="quality",
+            description=f"{description}. Loads and builds write it; it is no asset to materialize.",
+            kinds={"deltalake"},
+        )
+        for name, description in read_project(manifest).sources.items()
+        if name.startswith("quality.")
+    ]
 
 
 def is_published(
@@ -111,6 +129,20 @@ def note_unchanged(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:
     build, and the data are as old as these standings, of just before, say."""
     note_problem(home, "")
     prove(home, standings)
+
+
+def _check_published(
+    context: dg.AssetExecutionContext, checks: Sequence[Check], published: Published
+) -> Iterator[dg.AssetCheckResult]:
+    """Run the checks that a person has chosen by themselves, on what is published. Raises dg.Failure."""
+    if not published.exists():
+        raise dg.Failure(f"{published} is not there yet: publish it first", allow_retries=False)
+    if problem := of_another_version(published):
+        raise dg.Failure(problem, allow_retries=False)
+    with opened(published) as con:
+        for one in checks:
+            if dg.AssetCheckKey(_key(one.of), one.name) in context.selected_asset_check_keys:
+                yield from _tell_checked(context, check(con, replace(one, keeps=None)))
 
 
 def _of_home(runtime: Runtime, build: Build, version: str) -> Target:

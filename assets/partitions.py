@@ -14,6 +14,17 @@ V1_SEMESTERS = dg.DynamicPartitionsDefinition(name=partition_keys.V1_SEMESTERS)
 ATTENDANCE_WEEKS = dg.DynamicPartitionsDefinition(name=partition_keys.ATTENDANCE_WEEKS)
 DATASET_SEGMENTS = dg.DynamicPartitionsDefinition(name=partition_keys.DATASET_SEGMENTS)
 REPORT_RESULTS = dg.DynamicPartitionsDefinition(name=partition_keys.REPORT_RESULTS)
+#: How a person reads the keys of each: Dagster shows keys alone.
+HOW_TO_READ = {
+    SCHOOL_SEMESTERS: "`101:20` is semester 20 of school 101.",
+    V1_SEMESTERS: "`101:20` is semester 20 of school 101, by the id that v1 has for it.",
+    ATTENDANCE_WEEKS: "`101:20:w05` is week 5 of semester 20, by v1's id, of school 101.",
+    DATASET_SEGMENTS: "`101:course_scores:0003` is the fourth segment of ids of the dataset course_scores of "
+    "school 101.",
+    REPORT_RESULTS: "`101:student_summary:501` is query 501 of the report student_summary of school 101; a "
+    "part behind it is one combination of the matrix.",
+}
+NAMES = "The latest materialization of raw/schools lists the names of schools and semesters."
 #: How the keys of each are written.
 PARTITIONS = {
     definition: PATTERNS[definition.name or ""]
@@ -21,6 +32,12 @@ PARTITIONS = {
 }
 
 Asked = TypeVar("Asked")
+
+
+def read_as(description: str, partitions: dg.PartitionsDefinition) -> str:
+    """The description of an asset, with how to read the keys of its partitions."""
+    assert isinstance(partitions, dg.DynamicPartitionsDefinition)
+    return f"{description.rstrip('.')}.\n\nPartitions: {HOW_TO_READ[partitions]} {NAMES}"
 
 
 def asked_for(keys: Iterable[str], read: Callable[[Iterable[str]], Asked]) -> Asked:

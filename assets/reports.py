@@ -11,12 +11,13 @@ import uvloop
 
 from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
 from assets.freshness import NIGHTLY
-from assets.partitions import REPORT_RESULTS, asked_for
+from assets.partitions import REPORT_RESULTS, asked_for, read_as
 from assets.resource_assets import (
     StepContext,
     asking_runtime,
     asset_key,
     described,
+    load_or_check,
     loaded_whole,
     materialized,
     raise_failed,
@@ -53,7 +54,9 @@ RESULTS_AT_A_TIME = 4
         dg.AssetSpec(
             RECORDS,
             deps=[asset_key(spec.name) for spec in METADATA],
-            description="Results of the reports that settings name, each as it is today.",
+            description=read_as(
+                "Results of the reports that settings name, each as it is today.", REPORT_RESULTS
+            ),
             group_name="reports",
             kinds={"deltalake"},
             skippable=True,
@@ -74,7 +77,7 @@ RESULTS_AT_A_TIME = 4
 )
 def report_records(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
     """Load the results of the run."""
-    yield from load_reports(context, context.partition_keys, context.selected_asset_keys)
+    yield from load_or_check(context, load_reports)
 
 
 def load_reports(

@@ -7,13 +7,14 @@ is noted while the others go on. What loaded is recorded partition by partition 
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import dagster as dg
 import uvloop
 
-from assets.drift_checks import no_drift, no_drift_spec, sources_of, tell_drift
+from assets.drift_checks import NO_DRIFT, no_drift, no_drift_spec, sources_of, tell_drift
 from assets.freshness import NIGHTLY
-from assets.partitions import asked_for
+from assets.partitions import asked_for, read_as
 from campus.contracts.fields import fields
 from campus.http.errors import Halt
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
@@ -27,10 +28,14 @@ from loading.runtime import Cause, Runtime, cause_of, told
 from loading.slice_loader import Loader
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
+from warehouse.lake.log_tables import DRIFT
+from warehouse.load.drift import latest
 from warehouse.load.load_log import committed
-from warehouse.load.log_writer import batched
+from warehouse.load.log_writer import batched, standing_rows
 
 LOADED_WHOLE = "loaded_whole"
+#: Slices that a check names which was executed by itself.
+MOST_TOLD = 50
 # On a run that ended as nothing more could be read of the platform.
 HALTED_TAG = "campus/halted"
 
@@ -57,12 +62,14 @@ def resource_assets(
     specs: Sequence[ResourceSpec],
     partitions: dg.PartitionsDefinition,
     load_step: LoadStep,
+    after: Mapping[str, Sequence[str]] | None = None,
 ) -> dg.AssetsDefinition:
-    """The assets of some resources, loaded together by `load_step` for any schools and semesters."""
+    """The assets of some resources, loaded together by `load_step` for any schools and semesters. `after`: by
+    resource, those that are read before it."""
 
     @dg.multi_asset(
         name=name,
-        specs=[_asset_spec(spec, group, partitions) for spec in specs],
+        specs=[_asset_spec(spec, group, partitions, (after or {}).get(spec.name, ())) for spec in specs],
         check_specs=[check(asset_key(spec.name)) for spec in specs for check in (whole_spec, no_drift_spec)],
         can_subset=True,
         backfill_policy=dg.BackfillPolicy.single_run(),
@@ -70,9 +77,49 @@ def resource_assets(
         pool="platform",
     )
     def load(context: dg.AssetExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        yield from load_step(context, context.partition_keys, context.selected_asset_keys)
+        yield from load_or_check(context, load_step)
 
     return load
+
+
+def load_or_check(context: dg.AssetExecutionContext, load_step: LoadStep) -> Iterator[dg.AssetCheckResult]:
+    """Load the partitions of a run. A run of checks alone has none: it says what the last loads found."""
+    if context.selected_asset_keys:
+        yield from load_step(context, context.partition_keys, context.selected_asset_keys)
+        return
+    lake = context.resources.campus.lake
+    stand, drift = standing_rows(lake), latest(lake) if lake.holds(DRIFT) else []
+    for check in sorted(context.selected_asset_check_keys):
+        asset = check.asset_key
+        if check.name == NO_DRIFT:
+            yield no_drift(asset, [one for one in drift if _is_of(one.resource, asset)])
+        else:
+            yield _as_it_stands(asset, (row for row in stand if _is_of(row["resource"], asset)))
+
+
+def _is_of(resource: str, asset: dg.AssetKey) -> bool:
+    """Whether a table of the lake is of an asset: one of raw, or all datasets, or all results of reports."""
+    folder, name = asset.path
+    return resource == name if folder == "raw" else resource.startswith(f"{folder}.")
+
+
+def _as_it_stands(asset: dg.AssetKey, rows: Iterable[Mapping[str, Any]]) -> dg.AssetCheckResult:
+    """The check `loaded_whole` by the last attempt of each slice. rows: its standings."""
+    slices = list(rows)
+    troubled = {
+        f"{row['resource']} {row['slice']}": row["status"]
+        for row in slices
+        if row["status"] in ("failed", "warning") and not row["retired"]
+    }
+    failed = not slices or "failed" in troubled.values()
+    return dg.AssetCheckResult(
+        asset_key=asset,
+        check_name=LOADED_WHOLE,
+        passed=bool(slices) and not troubled,
+        severity=dg.AssetCheckSeverity.ERROR if failed else dg.AssetCheckSeverity.WARN,
+        description=None if slices else "Nothing of it was loaded yet.",
+        metadata={"slices": len(slices), **dict(list(troubled.items())[:MOST_TOLD])},
+    )
 
 
 def load_resources(
@@ -127,10 +174,14 @@ def raise_failed(
         raise dg.Failure(description="\n".join(lines), allow_retries=False)
 
 
-def _asset_spec(spec: ResourceSpec, group: str, partitions: dg.PartitionsDefinition) -> dg.AssetSpec:
+def _asset_spec(
+    spec: ResourceSpec, group: str, partitions: dg.PartitionsDefinition, after: Sequence[str]
+) -> dg.AssetSpec:
     semesters = V1_SEMESTERS if spec.is_v1 else SEMESTERS
     first = SCHOOLS if spec.lists_semesters else semesters
-    return raw_asset(spec, group, [asset_key(spec.embedded_in or spec.child_of or first.name)], partitions)
+    parent = spec.embedded_in or spec.child_of
+    names = [*after, parent] if parent else after or [first.name]
+    return raw_asset(spec, group, [asset_key(name) for name in dict.fromkeys(names)], partitions)
 
 
 def raw_asset(
@@ -144,7 +195,9 @@ def raw_asset(
     return dg.AssetSpec(
         asset_key(spec.name),
         deps=deps,
-        description=TABLES[spec.name].comment,
+        description=read_as(TABLES[spec.name].comment, partitions)
+        if partitions
+        else TABLES[spec.name].comment,
         group_name=group,
         kinds={"deltalake"},
         skippable=True,
@@ -259,7 +312,8 @@ def whole_spec(asset: dg.AssetKey) -> dg.AssetCheckSpec:
     return dg.AssetCheckSpec(
         LOADED_WHOLE,
         asset=asset,
-        description="Every slice of the run loaded, nothing failed and nothing is in quarantine.",
+        description="Every slice of the run loaded, nothing failed and nothing is in quarantine. Executed by "
+        "itself it loads nothing, and goes by the last load of each slice.",
     )
 
 

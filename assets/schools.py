@@ -8,7 +8,6 @@ import dagster as dg
 import uvloop
 from sqlalchemy.exc import SQLAlchemyError
 
-from assets import base_data
 from assets.drift_checks import sources_of, tell_drift
 from assets.partition_names import partitions_in_words
 from assets.partition_renames import put_in_order
@@ -54,17 +53,13 @@ from warehouse.load.log_writer import batched, write
 PARTITIONED = {spec.name for spec in (*BASE_DATA, *V1_DATA, *ATTENDANCE)}
 
 
-def _asset_spec(spec: ResourceSpec, group: str) -> dg.AssetSpec:
-    return raw_asset(spec, group, [asset_key(SCHOOLS.name)] if spec is not SCHOOLS else [])
+def _asset_spec(spec: ResourceSpec) -> dg.AssetSpec:
+    return raw_asset(spec, "discovery", [asset_key(SCHOOLS.name)] if spec is not SCHOOLS else [])
 
 
 @dg.multi_asset(
     name="discover",
-    specs=[
-        _asset_spec(SCHOOLS, base_data.GROUP),
-        *(_asset_spec(spec, "datasets") for spec in DATASET_METADATA),
-        *(_asset_spec(spec, "reports") for spec in report_plans.METADATA),
-    ],
+    specs=[_asset_spec(spec) for spec in (SCHOOLS, *DATASET_METADATA, *report_plans.METADATA)],
     required_resource_keys={"campus"},
     pool="platform",
 )

@@ -1,10 +1,13 @@
 """All that Dagster knows of the project."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import dagster as dg
 
-from assets.dagster_private import AssetJob
+from assets.dagster_private import AssetJob, print_warnings_only
 from assets.maintenance import lake_maintenance
-from assets.models import model_assets
+from assets.models import model_assets, quality_sources
 from assets.schools import discovery
 from assets.shards import district_asset
 from loading.runtime import Runtime
@@ -61,7 +64,23 @@ def build_definitions(settings: Settings, runtime: Runtime | None = None) -> dg.
     writes = writes_definitions(settings)
     loads = load_definitions(settings, runtime)
     of_workers = _of_workers() if settings.broker_url else dg.Definitions()
-    return dg.Definitions.merge(loads, publication, exports, pushes, morning, writes, of_workers)
+    merged = dg.Definitions.merge(loads, publication, exports, pushes, morning, writes, of_workers)
+    return _owned(merged, settings.options.ui.owners)
+
+
+def _owned(merged: dg.Definitions, owners: Sequence[str]) -> dg.Definitions:
+    """The same definitions, whose assets say who looks after them."""
+    # Dagster's type has kinds of assets that we have none of.
+    ours: Any = merged.assets
+    assets = dg.map_asset_specs(lambda spec: spec.replace_attributes(owners=owners), ours)
+    return dg.Definitions(
+        assets=assets,
+        schedules=merged.schedules,
+        sensors=merged.sensors,
+        jobs=merged.jobs,
+        resources=merged.resources,
+        executor=merged.executor,
+    )
 
 
 def _of_workers() -> dg.Definitions:
@@ -75,7 +94,8 @@ def _of_workers() -> dg.Definitions:
 def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:
     """What builds and publishes, and the job that does: all schools, or a shard of them in each run."""
     build, shards = build_of(settings), settings.shards
-    models = model_assets(compiled(build), build, shards)
+    manifest = compiled(build)
+    models, sources = model_assets(manifest, build, shards), quality_sources(manifest)
     # The step runs the checks of what it makes anew; to plan all of them would cost seconds.
     made, upkeep = (
         dg.AssetSelection.assets(models).without_checks(),
@@ -89,7 +109,10 @@ def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:
             tags=FOR_BUILDS,
         )
         sensor = publish_after_loads(settings, DISCOVERY, publish)
-        return dg.Definitions(assets=[models, lake_maintenance], jobs=[publish], sensors=[sensor]), publish
+        of_home = dg.Definitions(
+            assets=[models, *sources, lake_maintenance], jobs=[publish], sensors=[sensor]
+        )
+        return of_home, publish
     publish = dg.define_asset_job(
         PUBLISH,
         made,
@@ -105,7 +128,7 @@ def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:
     )
     sensor = shards_after_loads(settings, DISCOVERY, publish, district)
     of_shards = dg.Definitions(
-        assets=[models, of_all, lake_maintenance], jobs=[publish, district], sensors=[sensor]
+        assets=[models, *sources, of_all, lake_maintenance], jobs=[publish, district], sensors=[sensor]
     )
     return of_shards, publish
 
@@ -113,4 +136,5 @@ def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:
 @dg.definitions
 def defs() -> dg.Definitions:
     """What `dagster dev` and `dg` load."""
+    print_warnings_only()
     return build_definitions(load_settings())

@@ -34,6 +34,7 @@ from warehouse.privacy import CLASSES
 from warehouse.stores import is_remote
 
 #: A host's name or IPv4 address.
+OWNER = re.compile(r"team:[\w-]+|[^@\s]+@[\w-]+(\.[\w-]+)+")
 HOST_NAME = re.compile(r"[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
 
 
@@ -430,6 +431,21 @@ class UiOptions(Section):
     hosts: tuple[str, ...] = Field(
         (), description="Names besides localhost under which browsers reach the UI, as behind a reverse proxy"
     )
+
+    owners: tuple[str, ...] = Field(
+        ("team:campus",),
+        description="Who looks after the assets, as the UI shows: addresses of mail or team:NAME",
+    )
+
+    @field_validator("owners")
+    @classmethod
+    def _mail_or_team(cls, owners: tuple[str, ...]) -> tuple[str, ...]:
+        for owner in owners:
+            if not OWNER.fullmatch(owner):
+                raise ValueError(
+                    f"expected addresses such as data@school.example, or team:data, not {owner!r}"
+                )
+        return owners
 
     @field_validator("hosts")
     @classmethod

@@ -81,6 +81,33 @@ def test_a_webserver_gets_our_definitions() -> None:
     assert hasattr(DagsterWebserver, "build_graphql_validation_rules"), "see pipelines/ui/webserver.py"
 
 
+def test_runs_print_warnings_and_errors_alone() -> None:
+    code = """
+import dagster as dg
+from assets.dagster_private import print_warnings_only
+
+@dg.op
+def step(context):
+    context.log.info("good news")
+    context.log.warning("bad news")
+    raise dg.Failure("worse news")
+
+@dg.job(executor_def=dg.in_process_executor)
+def job():
+    step()
+
+print_warnings_only()
+with dg.DagsterInstance.ephemeral() as instance:
+    done = job.execute_in_process(instance=instance, raise_on_error=False)
+    kept = [record.message for record in instance.all_logs(done.run_id)]
+    print("kept", any("good news" in message for message in kept))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "bad news" in done.stderr and "worse news" in done.stderr
+    assert "good news" not in done.stderr and "STEP_START" not in done.stderr, LOOK
+    assert done.stdout.split() == ["kept", "True"], "the UI has what is not printed"
+
+
 def test_no_process_imports_dbt() -> None:
     code = "import sys, pipelines.definitions, pipelines.cli.commands; print('dbt' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

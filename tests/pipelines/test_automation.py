@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import datetime
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import dagster as dg
@@ -12,9 +13,11 @@ from deltalake import write_deltalake
 from night_ticks import Tick, cause_of_tick, tick
 from world import World, publications
 
+from assets.base_data import ORDER
 from assets.datasets import RECORDS
 from assets.drift_checks import NO_DRIFT
 from assets.models import PUBLISHED
+from assets.partitions import HOW_TO_READ, PARTITIONS
 from assets.reports import RECORDS as REPORT_RECORDS
 from assets.resource_assets import LOADED_WHOLE, asset_key
 from campus.registry import ATTENDANCE as ATTENDANCE_RESOURCES
@@ -60,16 +63,67 @@ def test_the_definitions_that_dagster_loads_are_whole(definitions: dg.Definition
 
 def test_each_asset_has_a_group_and_a_description(definitions: dg.Definitions) -> None:
     graph = definitions.resolve_asset_graph()
-    nodes = {key: graph.get(key) for key in graph.materializable_asset_keys}
+    nodes = {key: graph.get(key) for key in graph.get_all_asset_keys()}
     metadata = (*DATASET_METADATA, *REPORT_METADATA)
     resources = (SCHOOLS, *BASE_RESOURCES, *V1_DATA, *ATTENDANCE_RESOURCES, *metadata)
     assert {asset_key(spec.name) for spec in resources} | {RECORDS, PUBLISHED} <= nodes.keys()
     groups = {"base_data", "v1", "attendance", "datasets", "staging", "core", "marts", "seeds", "published"}
-    assert {node.group_name for node in nodes.values()} >= groups
+    assert {node.group_name for node in nodes.values()} >= groups | {"discovery", "quality"}
+    assert "default" not in {node.group_name for node in nodes.values()}
+    assert [key for key, node in nodes.items() if list(node.owners) != ["team:campus"]] == []
     assert [key for key, node in nodes.items() if not node.description] == []
     # How a model is made stands beside what it is.
     assert [key for key, node in nodes.items() if "```" in node.description] == []
     assert "```sql" in nodes[dg.AssetKey(["core", "dim_student"])].metadata["sql"].value
+
+
+def test_a_group_is_materialized_without_assets_of_others(definitions: dg.Definitions) -> None:
+    """Dagster warns where a step makes assets that were not chosen."""
+    graph = definitions.resolve_asset_graph()
+    loaded = [key for key in graph.materializable_asset_keys if key.path[0] in ("raw", "datasets", "reports")]
+    assert len(loaded) > 30
+    for key in loaded:
+        together = graph.get(key).execution_set_asset_keys
+        assert {graph.get(each).group_name for each in together} == {graph.get(key).group_name}
+
+
+def test_base_data_is_drawn_in_the_recommended_order(definitions: dg.Definitions) -> None:
+    graph = definitions.resolve_asset_graph()
+    assert [name for names in ORDER for name in names] == [spec.name for spec in BASE_RESOURCES]
+    for before, names in pairwise(ORDER):
+        for name in names:
+            assert {asset_key(each) for each in before} <= graph.get(asset_key(name)).parent_keys, name
+
+
+def test_keys_of_partitions_are_explained(definitions: dg.Definitions) -> None:
+    graph = definitions.resolve_asset_graph()
+    loaded = [graph.get(key) for key in graph.get_all_asset_keys() if graph.get(key).is_partitioned]
+    assert len(loaded) > 20
+    assert [node.key for node in loaded if "Partitions: `101:" not in (node.description or "")] == []
+    assert set(HOW_TO_READ) == set(PARTITIONS)
+
+
+def test_a_check_by_itself_goes_by_the_last_load(make_world: Callable[..., World]) -> None:
+    """A run of a check has no partitions, and failed for that."""
+    world = make_world(students=4)
+    assert world.load(select='key:"raw/terms"').problems == []
+    before = world.lake.version(TABLES["terms"])
+    definitions = build_definitions(world.settings)
+    for name, passed in (("terms", True), ("scores", False)):
+        asset = asset_key(name)
+        check = dg.AssetSelection.checks(
+            *(dg.AssetCheckKey(asset, each) for each in (LOADED_WHOLE, NO_DRIFT))
+        )
+        job = dg.define_asset_job("one_check", check)
+        done = (
+            dg.Definitions.merge(definitions, dg.Definitions(jobs=[job]))
+            .resolve_job_def("one_check")
+            .execute_in_process(instance=world.instance)
+        )
+        found = {each.check_name: each for each in done.get_asset_check_evaluations()}
+        assert done.success and found.keys() == {LOADED_WHOLE, NO_DRIFT}
+        assert found[LOADED_WHOLE].passed is passed
+    assert world.lake.version(TABLES["terms"]) == before
 
 
 def test_what_each_night_makes_has_a_freshness_policy_and_nothing_else(definitions: dg.Definitions) -> None:

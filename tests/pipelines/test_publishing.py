@@ -372,6 +372,22 @@ def test_a_sync_beside_an_analyst_and_faults_shows_no_half_and_no_secret(
     assert [name for name, content in told.items() if any(secret in content for secret in secrets)] == []
 
 
+def test_a_check_of_a_model_by_itself_reads_what_is_published(published: World) -> None:
+    """A run of checks alone chooses no model, and failed as not all were chosen."""
+    key = dg.AssetCheckKey(dg.AssetKey(["raw", "grades"]), "raw_grades_fit_measure")
+    job = dg.define_asset_job("one_check", dg.AssetSelection.checks(key))
+    before = published.settings.published.stat().st_mtime_ns
+    definitions = build_definitions(published.settings)
+    done = (
+        dg.Definitions.merge(definitions, dg.Definitions(jobs=[job]))
+        .resolve_job_def("one_check")
+        .execute_in_process(instance=published.instance)
+    )
+    [found] = done.get_asset_check_evaluations()
+    assert done.success and found.passed and found.check_name == key.name
+    assert published.settings.published.stat().st_mtime_ns == before
+
+
 def test_a_failing_check_publishes_nothing_and_says_which(published: World) -> None:
     before = published.settings.published.read_bytes()
     names = "SELECT DISTINCT name FROM raw.teachers WHERE _deleted_at IS NULL"

@@ -282,9 +282,6 @@ def from_dialog(operator: Operator, path: str, key: str) -> None:
     for _ in range(TRIES):
         page.open(f"{operator.url}{path}")
         page.click("//button[contains(., 'Materialize')]")
-        if path.endswith("asset-groups/reports"):
-            # Discovery makes assets of several groups at once.
-            page.click("//button[normalize-space(.)='Confirm']")
         if lists(page, f"{dialog}//*[contains(text(), 'Select a partition')]", key):
             break
     page.click(listed(key))

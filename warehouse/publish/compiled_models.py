@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -94,10 +94,11 @@ class Check:
 
 @dataclass(frozen=True)
 class Project:
-    """`models` come after all that they read."""
+    """`models` come after all that they read. `sources`: tables that no model makes, and what they are."""
 
     models: tuple[Model, ...]
     checks: tuple[Check, ...]
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_project(manifest: Path) -> Project:
@@ -121,6 +122,7 @@ def read_project(manifest: Path) -> Project:
     return Project(
         tuple(models[name] for name in TopologicalSorter(graph).static_order()),
         tuple(sorted(checks, key=lambda check: check.name)),
+        {names[key]: source["description"] for key, source in said["sources"].items()},
     )
 
 
