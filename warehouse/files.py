@@ -18,6 +18,9 @@ UNFINISHED = ".campus-unfinished-"
 #: A DuckDB file that is made here opens with any DuckDB from this version on. An older one would make it an
 #: eighth larger, and the newest one, the default, is read by the newest alone.
 STORAGE_VERSION = "v1.2.0"
+#: For connections of DuckDB. It takes a process without a script, such as a run of Dagster, for a person at a
+#: prompt, and would draw a bar into the log.
+NO_PROGRESS_BAR = "SET enable_progress_bar = false"
 #: Why a path cannot be used, by the number of the system's error.
 REASONS = {
     errno.ENOENT: "a folder above it is not there, or takes no files",

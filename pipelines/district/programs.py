@@ -12,7 +12,9 @@ QUEUES = (LOAD, BUILD)
 
 def daemon(log_level: str = "info") -> list[str]:
     """What starts nights, fills the queue and sees to runs whose worker is gone. There is one."""
-    return [_program("dagster-daemon"), "run", *DEFINITIONS, "--log-level", log_level]
+    # Code servers warn each minute that the daemon has left them for a new one.
+    quiet = ("--code-server-log-level", "error")
+    return [_program("dagster-daemon"), "run", *DEFINITIONS, "--log-level", log_level, *quiet]
 
 
 def webserver(host: str, port: int, allow_launch: bool) -> list[str]:

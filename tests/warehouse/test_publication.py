@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import signal
 import stat
+import subprocess
+import sys
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -193,3 +195,18 @@ def test_killed_while_building_and_publishing(lake: Lake, tmp_path: Path) -> Non
             assert ask(file, "SELECT count(*) FROM raw.marks") == [(100,)]
     publish(build(lake, tmp_path), tmp_path)
     assert len(generations(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("what", ["connect(scratch=home)", "opened(home / 'any.duckdb')"])
+def test_duckdb_draws_no_bar_into_a_log(what: str, tmp_path: Path) -> None:
+    """It does in a process without a script, as Dagster's runs are."""
+    duckdb.connect(str(tmp_path / "any.duckdb")).close()
+    code = (
+        "from contextlib import nullcontext; from pathlib import Path; "
+        "from warehouse.lake.sql import connect; from warehouse.published.reading import opened; "
+        f"home = Path({str(tmp_path)!r}); found = {what}; "
+        "con = found.__enter__(); "
+        "print(con.execute(\"SELECT current_setting('enable_progress_bar')\").fetchall())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[(False,)]"

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warehouse.files import STORAGE_VERSION
+from warehouse.files import NO_PROGRESS_BAR, STORAGE_VERSION
 from warehouse.identifiers import listed, literal, quoted
 
 #: Enough to compare slices of any size, by ranges of keys; what goes beyond is spilled to disk.
@@ -25,7 +25,7 @@ def connect(
     database: str | Path = ":memory:", *, memory_mb: int = MEMORY_MB, scratch: Path
 ) -> duckdb.DuckDBPyConnection:
     """A connection of two threads that spills to `scratch` beyond its memory, and fetches no extension."""
-    return duckdb.connect(
+    con = duckdb.connect(
         str(database),
         config={
             "memory_limit": f"{memory_mb}MB",
@@ -35,6 +35,8 @@ def connect(
             "storage_compatibility_version": STORAGE_VERSION,
         },
     )
+    con.execute(NO_PROGRESS_BAR)
+    return con
 
 
 #: Engines in memory with which nobody works at present. To start one takes as long as a commit.

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from warehouse.age import PROVEN
+from warehouse.files import NO_PROGRESS_BAR
 from warehouse.published.manifest import Manifest, schools_to_read
 from warehouse.published.shards import Published, Shards, fetched, manifest
 from warehouse.published.union import show_as_one
@@ -32,6 +33,7 @@ def opened(published: Published, config: Config | None = None) -> Iterator[duckd
     Raises duckdb.Error, FileNotFoundError, PublicationBroken."""
     if isinstance(published, Path):
         with closing(duckdb.connect(str(published), read_only=True, config=dict(config or {}))) as con:
+            con.execute(NO_PROGRESS_BAR)
             yield con
         return
     with opened_shards(published, config) as (con, _):
@@ -53,6 +55,7 @@ def _attached(shards: Shards, config: Config | None) -> tuple[duckdb.DuckDBPyCon
     for attempt in range(1, ATTEMPTS + 1):
         found, files = _files(shards)
         con = duckdb.connect(config=dict(config or {}))
+        con.execute(NO_PROGRESS_BAR)
         try:
             show_as_one(con, found, files)
         except duckdb.IOException:
