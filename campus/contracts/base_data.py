@@ -314,7 +314,7 @@ class CourseClass(Contract):
     students: Annotated[
         People | None,
         doc(
-            "Students, where the platform sends them; see class_members",
+            "Students, where the platform sends them; null where it does not say; see class_members",
             privacy="mixed",
             expected=False,
             label_zh="学生",

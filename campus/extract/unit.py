@@ -13,6 +13,8 @@ from campus.http.client import Client
 from campus.http.events import Tally
 from campus.registry import ResourceSpec
 
+EXPAND = "expand"
+
 
 async def read_unit(client: Client, spec: ResourceSpec, where: Where, unit: Unit, tally: Tally) -> Gathered:
     """The rows of one unit, those that its list hides among them, as the lake can take them.
@@ -21,7 +23,18 @@ async def read_unit(client: Client, spec: ResourceSpec, where: Where, unit: Unit
     read_list = partial(_read_rows, client, spec, where.school_id, tally=tally)
     asked, gathered = await read_wished(client, spec, unit, read_list)
     await add_hidden(client, spec, where, asked, gathered, tally, read_list)
+    _forget_unexpanded(gathered, spec, asked)
     return apply_row_rules(gathered, spec, unit)
+
+
+def _forget_unexpanded(gathered: Gathered, spec: ResourceSpec, asked: Unit) -> None:
+    """Make empty lists null, in place, that the request did not ask to expand: a platform may send them so
+    beside any number of rows."""
+    expanded = asked.params.get(EXPAND, "").split(",")
+    for name in spec.expandable:
+        if name not in expanded:
+            for row in gathered.rows:
+                setattr(row, name, getattr(row, name) or None)
 
 
 async def _read_rows(

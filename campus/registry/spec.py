@@ -42,10 +42,11 @@ class ResourceSpec:
     resource whose answer the rows come inside; `embedded_as`: the field that has them there, where later
     requests name their ids. `counts`: the number in a row that says that others come inside the answer.
     `one_or_list`: what is single may come as a list of one. `shown_alone`: a list that rows may lack in the
-    collection and have where they are asked for alone, by their id below the path. `resolved`: columns that
-    the first of other fields fills which a row has. `fields_from`: the resource that tells which fields a
-    school adds. `tracks_changes`: what changes in its fields is logged; `keeps_past`: its rows are kept as
-    they were before each change. `lists_semesters`: its rows are the semesters that others are asked by.
+    collection and have where they are asked for alone, by their id below the path. `expandable`: lists whose
+    content `expand` asks for; one that is empty in another answer is not known. `resolved`: columns that the
+    first of other fields fills which a row has. `fields_from`: the resource that tells which fields a school
+    adds. `tracks_changes`: what changes in its fields is logged; `keeps_past`: its rows are kept as they were
+    before each change. `lists_semesters`: its rows are the semesters that others are asked by.
     `updated_since`: the parameter that asks only for rows whose `updated_at` is so late or later.
     `moves_with`: the resources of which something moves where one of its rows does; of a semester that is
     over they are read before it, and tell what of it has to be asked for. `seldom_changes`: a night may leave
@@ -78,6 +79,7 @@ class ResourceSpec:
     counts: str | None = None
     one_or_list: bool = False
     shown_alone: str | None = None
+    expandable: tuple[str, ...] = ()
     tracks_changes: bool = False
     keeps_past: bool = False
     resolved: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)

@@ -73,6 +73,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         contracts.AdminClass,
         ("admin_class.read",),
         wished={"expand": "students,teachers"},
+        expandable=("students", "teachers"),
         # The values of its status are not shown: words of structures, numbers of users.
         archived=tuple(("status", value) for value in ("archived", "disabled", "2", "4")),
         id_filter="id_in",
@@ -85,6 +86,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         asked="by_semester",
         sliced_by="semester",
         wished={"expand": "teachers,admin_class_ids,grades"},
+        expandable=("teachers", "students", "admin_class_ids", "grades"),
         with_trashed=True,
         id_filter="id_in",
         updated_since=UPDATED_SINCE,

@@ -441,6 +441,29 @@ def test_a_refusal_that_is_not_about_pages_stays_one() -> None:
     assert platform.unwelcome == set()
 
 
+def test_an_empty_list_that_was_not_asked_for_is_not_known() -> None:
+    lists: dict[str, Any] = {"teachers": [], "students": [], "grades": [], "admin_class_ids": []}
+
+    def answer(path: str, params: Params) -> Any:
+        if "grades" in params.get("expand", ""):
+            return Refused("status 422.")
+        return [{"id": 1, **lists}, {"id": 2, **lists, "students": [5]}]
+
+    rows, _ = load(Platform(answer), "classes", Where(101, 1))
+    shown = [[row[name] for name in lists] for row in rows]
+    # `teachers` and `admin_class_ids` are asked for, `grades` is refused, `students` nobody asks for.
+    person = dict.fromkeys([field.name for field in people()]) | {"id": 5}
+    assert shown == [[[], None, None, []], [[], [person], None, []]]
+
+    empty = Platform(lambda *_: [{"id": 1, "students": [], "teachers": []}])
+    rows, _ = load(empty, "admin_classes", Where(101))
+    assert [(row["students"], row["teachers"]) for row in rows] == [([], [])]
+
+
+def people() -> pa.StructType:
+    return batch_schema(RESOURCES["classes"].contract).field("students").type.value_type
+
+
 def test_a_relation_that_is_refused_is_left_out_and_the_others_are_asked_for() -> None:
     def answer(path: str, params: Params) -> Any:
         return Refused("status 422.") if "grades" in params.get("expand", "") else [{"id": 1}]

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from campus.contracts.fields import column_names
+from campus.contracts.fields import column_names, fields
 from campus.extract.modes import MODES
 from campus.registry import (
     ATTENDANCE,
@@ -87,6 +87,14 @@ def test_resources_come_in_the_recommended_order() -> None:
 
 def test_deleted_rows_are_asked_for_just_where_the_parameter_is_listed() -> None:
     assert {name for name, spec in RESOURCES.items() if spec.with_trashed} == WITH_TRASHED
+
+
+def test_lists_of_other_rows_are_expandable() -> None:
+    for spec in BASE_DATA:
+        lists = {each.name for each in fields(spec.contract) if each.nested is not None}
+        # The tags of an item are its own.
+        assert lists - {"tags"} <= set(spec.expandable)
+        assert set(spec.wished.get("expand", "").split(",")) - {""} <= set(spec.expandable)
 
 
 @pytest.mark.parametrize("name", RESOURCES)
