@@ -7,12 +7,14 @@ from typing import Any
 from loading.attendance.weeks import AttendanceSettings
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
+from loading.freshness import freshness_rows
 from loading.pushes.misses import miss_rows
 from loading.reports.tables import result_tables
 from loading.semesters import calendar_rows
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Table
+from warehouse.load.log_writer import standing_rows
 
 
 def inputs_of(
@@ -26,4 +28,5 @@ def inputs_of(
         "defined": [*planned_tables(lake), *result_tables(lake)],
         "calendars": calendar_rows(lake, settings.semester_pairs, settings.weeks_begin),
         "push_misses": list(misses),
+        "freshness": freshness_rows(standing_rows(lake, schools)),
     }

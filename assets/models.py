@@ -121,7 +121,7 @@ def is_published(
             return False
         tables, more = inputs_of(lake, settings, home)
         changed = differences(lake, tables, contents_of(carried), home / "build" / "spill", **more)
-        return changed <= {OF_EVERY_SYNC} and not days_have_moved(lake, days_of(carried))
+        return changed <= OF_EVERY_SYNC and not days_have_moved(lake, days_of(carried))
 
 
 def note_unchanged(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:
@@ -227,7 +227,7 @@ def _build_and_publish(context: dg.AssetExecutionContext, target: Target) -> Ite
     target.note_problem("; ".join(problems))
     if problems:
         raise dg.Failure(f"{target.nothing_published}: {'; '.join(problems)}", allow_retries=False)
-    if target.carried and not rebuilt and changed <= {OF_EVERY_SYNC}:
+    if target.carried and not rebuilt and changed <= OF_EVERY_SYNC:
         build.file.unlink()
         target.note_unchanged()
         context.log.info(NOTHING_CHANGED)

@@ -176,7 +176,7 @@ def _is_due(
     elif frozen is not None:
         return True
     changed = differences(lake, tables, published.contents, home / "build" / shard.name / "spill", **more)
-    return not changed <= {OF_EVERY_SYNC} or days_have_moved(lake, published.days)
+    return not changed <= OF_EVERY_SYNC or days_have_moved(lake, published.days)
 
 
 def _note_unchanged(

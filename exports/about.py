@@ -26,6 +26,11 @@ FAILED = Words(
     "was none. Sheets concerned: {parts}.",
     "{at}未能加载：{of}。本文件显示此前加载的数据；从未加载过的，没有数据。涉及工作表：{parts}。",
 )
+IN_PART = Words("Read in part", "部分读取")
+SINCE = Words(
+    "Since {at} only what had changed was read of: {of}. A change without a date may be missing.",
+    "自{at}起仅读取有变更的部分：{of}。平台未标记时间的变更可能尚未包含。",
+)
 PUBLISHED = Words("Published", "发布时间")
 GENERATION = Words("Generation", "文件版本")
 FILTERS = Words("Left out", "未包含")
@@ -126,6 +131,9 @@ def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words
             yield term, Words(*[f"{moment:%Y-%m-%d %H:%M}"] * 2)
     if alarm := origin.alarm(FAILED, ((sheet.name, sheet.sources) for sheet in workbook.sheets)):
         yield NOT_LOADED, alarm
+    if in_part := origin.loads.in_part(table for sheet in workbook.sheets for table in sheet.sources):
+        since, of = in_part
+        yield IN_PART, Words(SINCE.en.format(at=since, of=of.en), SINCE.zh.format(at=since, of=of.zh))
     yield GENERATION, Words(origin.generation, origin.generation)
     yield FILTERS, workbook.filters or NOTHING
     if cut:

@@ -15,7 +15,7 @@ import duckdb
 from exports.columns import english
 from exports.sheets import Words
 from exports.workbooks.queries import SHOWN
-from warehouse.age import Age, age_of
+from warehouse.age import Age, age_of, read_in_part
 from warehouse.published import reading
 from warehouse.published.shards import Published
 
@@ -25,8 +25,9 @@ MEMORY_MB = 256
 #: How the slices of a school stood when the file was filled.
 AS_FILLED = """
     SELECT
-        resource, slice, last.status, last.finished_at, last.requests,
-        max(started_at) FILTER (complete AND status IN ('ok', 'warning')) AS complete_at
+        _school_id, resource, slice, last.status, last.finished_at, last.requests,
+        max(started_at) FILTER (complete AND status IN ('ok', 'warning')) AS complete_at,
+        max(started_at) FILTER (complete AND "whole" AND status IN ('ok', 'warning')) AS whole_at
     FROM (
         SELECT *, max_by(load_log, finished_at) OVER (PARTITION BY resource, slice) AS last
         FROM quality.load_log WHERE _school_id = $school_id
@@ -35,7 +36,7 @@ AS_FILLED = """
 """
 #: The same when a later night had found that the lake is as the file has it.
 AS_PROVEN = """
-    SELECT resource, slice, status, finished_at, requests, complete_at
+    SELECT _school_id, resource, slice, status, finished_at, requests, complete_at, whole_at
     FROM read_parquet($proven) WHERE generation = $generation AND _school_id = $school_id
 """
 #: The ids, in either interface, of semesters that no sheet shows.
@@ -81,12 +82,25 @@ class Loads:
 
     def age(self, tables: Iterable[str]) -> Age:
         """The age of what is made of these tables; where they are not known, of all."""
-        wanted = frozenset[str]().union(*(self.made_of.get(table, ()) for table in tables))
-        return age_of(row for row in self.standings if not wanted or row["resource"] in wanted)
+        return age_of(self._below(tables))
+
+    def in_part(self, tables: Iterable[str]) -> tuple[date, Words] | None:
+        """Since when the last loads have read only parts of what these tables are made of, and the resources;
+        None: they read all of it, or nothing is known of whole loads."""
+        found = read_in_part(self._below(tables))
+        whole = [row["whole_at"] for row in found if row["whole_at"]]
+        return (min(whole).date(), self._named({row["resource"] for row in found})) if whole else None
 
     def failed(self, age: Age) -> Words:
         """What is older than its last attempt, for people."""
-        labels = [self.labels.get(name) or Words(english(name), name) for name in sorted(age.failed)]
+        return self._named(age.failed)
+
+    def _below(self, tables: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+        wanted = frozenset[str]().union(*(self.made_of.get(table, ()) for table in tables))
+        return (row for row in self.standings if not wanted or row["resource"] in wanted)
+
+    def _named(self, resources: Iterable[str]) -> Words:
+        labels = [self.labels.get(name) or Words(english(name), name) for name in sorted(resources)]
         return Words(", ".join(label.en for label in labels), "、".join(label.zh for label in labels))
 
 

@@ -20,7 +20,7 @@ from pipelines.lake import lake_of
 from pipelines.settings import Settings
 from pipelines.writers import living
 from pipelines.writes.plans import notes as roster_notes
-from warehouse.age import STALE, Age, age_of
+from warehouse.age import STALE, Age, age_of, read_in_part
 from warehouse.lake.log_tables import DRIFT
 from warehouse.load.drift import in_a_line, latest
 from warehouse.load.load_log import last_failures, now, quarantine_rows
@@ -87,7 +87,8 @@ def status_of(settings: Settings) -> Status:
     drift = latest(lake) if lake.holds(DRIFT) else []
     writers = [f"{writer} writes in {settings.home} now." for writer in living(settings)]
     missed = _missed_by_pushes(settings)
-    notes = [*writers, *([f"{in_a_line(drift)}."] if drift else []), *missed]
+    news = [f"{in_a_line(drift)}."] if drift else []
+    notes = [*writers, *news, *missed, *_read_in_part(rows)]
     return Status(at, schools, notes, list(_to_do(settings, schools, at)))
 
 
@@ -142,6 +143,19 @@ def _is_wanted(resource: str, settings: Settings) -> bool:
     """Whether the settings ask for a table at all. That datasets could not be read is no news any more where
     none are wanted: nothing is asked of them, so that no load ever takes it back."""
     return bool(settings.options.datasets.include) or _group(resource) != "datasets"
+
+
+def _read_in_part(standings: Sequence[Row]) -> list[str]:
+    """How many slices may be older than the last load, as it did not read all of them."""
+    found = [row for row in read_in_part(standings) if row["complete_at"] is not None]
+    if not found:
+        return []
+    since = min((row["whole_at"] for row in found if row["whole_at"]), default=None)
+    oldest = f"; the oldest was last read whole on {since:%Y-%m-%d}" if since else ""
+    return [
+        f"Read in part by the last load: {len(found)} of {len(standings)} slices{oldest}. "
+        f"quality.freshness says what of them may be old."
+    ]
 
 
 def _missed_by_pushes(settings: Settings) -> list[str]:

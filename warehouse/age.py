@@ -28,6 +28,31 @@ class Age:
     failed: Mapping[str, datetime] = field(default_factory=dict)
 
 
+def read_in_part(standings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The slices of which the last load of their resource and school did not read all.
+
+    `standings`: as `warehouse.load.log_writer.standing_rows` has them."""
+    rows = [row for row in standings if row["status"] != RETIRED]
+    latest = latest_loads(rows)
+    return [
+        row
+        for row in rows
+        if row["complete_at"] is None
+        or row["whole_at"] is None
+        or row["whole_at"] < latest[row["_school_id"], row["resource"]]
+    ]
+
+
+def latest_loads(standings: Iterable[Mapping[str, Any]]) -> dict[tuple[int, str], datetime]:
+    """By school and resource, when the last load began that missed nothing of a slice."""
+    latest: dict[tuple[int, str], datetime] = {}
+    for row in standings:
+        if row["complete_at"] is not None:
+            where = row["_school_id"], row["resource"]
+            latest[where] = max(row["complete_at"], latest.get(where, row["complete_at"]))
+    return latest
+
+
 def age_of(standings: Iterable[Mapping[str, Any]]) -> Age:
     """The age of what stands on these slices, each as `warehouse.load.log_writer.standing_rows` has it.
 

@@ -23,6 +23,10 @@ Asked = Literal[
 ]
 Slicing = Literal["school", "semester", "week", "report"]
 V1_PREFIX = "/api/v1/"
+# What a question for rows that were updated since cannot show, whatever they are.
+UNDATED = (
+    "changes that move no updated_at, and deletions in a night in which a row with an older updated_at came"
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class ResourceSpec:
     `updated_since`: the parameter that asks only for rows whose `updated_at` is so late or later.
     `moves_with`: the resources of which something moves where one of its rows does; of a semester that is
     over they are read before it, and tell what of it has to be asked for. `seldom_changes`: a night may leave
-    it as it was where none of what it is asked with has changed."""
+    it as it was where none of what it is asked with has changed. `unseen`: what a reading in part cannot see,
+    in words."""
 
     name: str
     path: str
@@ -88,6 +93,7 @@ class ResourceSpec:
     updated_since: str | None = None
     moves_with: tuple[str, ...] = ()
     seldom_changes: bool = False
+    unseen: str = ""
 
     @property
     def is_v1(self) -> bool:

@@ -10,6 +10,13 @@ OF_USERS = ("user.read", "reflection.read_basic", "reflection.read_all")
 OF_CLASSES = ("class.read", "klass.read", "user.read")
 OF_STUDENTS = (*OF_CLASSES, "student.read_basic", "student.read_all")
 
+# What nights leave unseen that do not ask for all.
+SELDOM = "transcripts that changed while the row of no student did"
+LATE = (
+    "marks that were set, changed or deleted later after their lesson than attendance.window_days, but for "
+    "students who joined or left a class; lessons that a new schedule moved back in time"
+)
+
 STUDENT_ID = {"student_id": ("rid", "id")}
 
 V1_SEMESTERS = ResourceSpec(
@@ -107,6 +114,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         unit_column="student_id",
         counts="total_credit",
         seldom_changes=True,
+        unseen=SELDOM,
     ),
     ResourceSpec(
         "transcript_semesters",
@@ -121,6 +129,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         embedded_in="transcripts",
         counts="total_credit",
         seldom_changes=True,
+        unseen=SELDOM,
     ),
     ResourceSpec(
         "transcript_courses",
@@ -138,6 +147,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         unit_column="student_id",
         embedded_in="transcripts",
         seldom_changes=True,
+        unseen=SELDOM,
     ),
     ResourceSpec(
         "v1_classes",
@@ -197,6 +207,7 @@ ATTENDANCE: tuple[ResourceSpec, ...] = (
         paged=False,
         child_of="v1_class_students",
         unit_column="class_id",
+        unseen=LATE,
     ),
     ResourceSpec(
         "attendance_records",
@@ -210,5 +221,6 @@ ATTENDANCE: tuple[ResourceSpec, ...] = (
         unit_column="class_id",
         embedded_in="attendance_sessions",
         keeps_past=True,
+        unseen=LATE,
     ),
 )

@@ -3,7 +3,7 @@
 from campus.contracts import base_data as contracts
 from campus.contracts import datasets as contracts_datasets
 from campus.contracts import reports as contracts_reports
-from campus.registry.spec import ResourceSpec
+from campus.registry.spec import UNDATED, ResourceSpec
 
 # Named for all that belongs to a class; sample tokens have the other one too.
 CLASSES = ("class.read", "klass.read")
@@ -90,6 +90,8 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         with_trashed=True,
         id_filter="id_in",
         updated_since=UPDATED_SINCE,
+        unseen="lists of teachers, students, grades, structures and administrative classes that changed "
+        f"while no member did; {UNDATED}",
     ),
     ResourceSpec(
         "class_members",
@@ -107,6 +109,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         child_of="classes",
         unit_column="class_id",
         keeps_past=True,
+        unseen=UNDATED,
     ),
     ResourceSpec(
         "assessments",
@@ -150,6 +153,8 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         tracks_changes=True,
         keeps_past=True,
         moves_with=("assessments", "assessment_items", "grades"),
+        unseen="changes that move no grade, item or member: remarks, scores that do not count, and scores of "
+        "students without a grade",
     ),
     ResourceSpec(
         "grades",
@@ -164,6 +169,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         tracks_changes=True,
         keeps_past=True,
         updated_since=UPDATED_SINCE,
+        unseen=f"ranks, names and codes that the platform computed anew; {UNDATED}",
     ),
 )
 

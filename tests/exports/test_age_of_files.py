@@ -29,18 +29,20 @@ def published(tmp_path: Path) -> Path:
     return file
 
 
-def log(file: Path, resource: str, at: str, status: str, slice: str = "101") -> None:
+def log(file: Path, resource: str, at: str, status: str, slice: str = "101", *, whole: bool = True) -> None:
     """Add an attempt to the file's load log."""
     with duckdb.connect(str(file)) as con:
         con.execute(
             "INSERT INTO quality.load_log BY NAME SELECT 101 AS _school_id, $1 AS resource, $4 AS slice, "
             "$2::TIMESTAMP AS started_at, $2::TIMESTAMP AS finished_at, $3 AS status, "
-            "$3 <> 'failed' AS complete, 1 AS requests",
-            [resource, at, status, slice],
+            "$3 <> 'failed' AS complete, $5 AS whole, 1 AS requests",
+            [resource, at, status, slice, whole],
         )
 
 
-def standing(good: datetime, tried: datetime | None = None) -> Mapping[str, Any]:
+def standing(
+    good: datetime, tried: datetime | None = None, whole: datetime | None = None
+) -> Mapping[str, Any]:
     return {
         "_school_id": 101,
         "resource": "students",
@@ -48,6 +50,7 @@ def standing(good: datetime, tried: datetime | None = None) -> Mapping[str, Any]
         "status": "failed" if tried else "ok",
         "finished_at": tried or good,
         "complete_at": good,
+        "whole_at": whole or good,
         "requests": None if tried else 1,
     }
 
@@ -73,6 +76,19 @@ def test_a_day_of_failures_leaves_the_date_and_is_told_in_red(published: Path) -
     assert str(told["Not up to date"].value).startswith("Could not be loaded at 2026-03-02 15:00: Students.")
     assert "Sheets concerned: Marks." in str(told["Not up to date"].value)
     assert told["Not up to date"].font.color.rgb == "FFC00000"
+
+
+def test_what_was_read_in_part_is_said_where_it_concerns_the_file(published: Path) -> None:
+    log(published, "devices", "2026-03-04 02:00", "ok", whole=False)
+    assert "Read in part" not in said(of(published))
+    log(published, "students", "2026-03-02 02:00", "ok", whole=False)
+    words = str(said(of(published))["Read in part"].value)
+    assert words.startswith("Since 2026-03-01 only what had changed was read of: Students.")
+    # A later night that changed nothing has read as little; one that read all has seen all.
+    prove(published.parent, [standing(NIGHT, whole=datetime(2026, 3, 2, 2))])
+    assert "Since 2026-03-02 only" in str(said(of(published))["Read in part"].value)
+    prove(published.parent, [standing(NIGHT)])
+    assert "Read in part" not in said(of(published))
 
 
 def test_what_a_table_does_not_stand_on_makes_it_no_older(published: Path) -> None:

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from assets.markdown import text
 from campus.registry import RESOURCES
+from loading.freshness import freshness_rows
 from loading.tables import TABLES, slice_of
 from pipelines.cli.status import run_status, table_of
 from pipelines.lake import lake_of
@@ -24,6 +25,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOGS
 from warehouse.lake.tables import Slice
 from warehouse.load.load_log import now, record_failure, record_load, stay_in_quarantine
+from warehouse.load.log_writer import standing_rows
 
 AT = datetime(2026, 3, 2, 7, 0)
 
@@ -35,9 +37,9 @@ def settings(tmp_path: Path) -> Settings:
     return settings
 
 
-def loaded(lake: Lake, resource: str, slice: Slice, hours_ago: float) -> None:
+def loaded(lake: Lake, resource: str, slice: Slice, hours_ago: float, *, whole: bool = True) -> None:
     began = now() - timedelta(hours=hours_ago)
-    counts = {"status": "ok", "message": "", "complete": True, "whole": True, "received": 1, "loaded": 1}
+    counts = {"status": "ok", "message": "", "complete": True, "whole": whole, "received": 1, "loaded": 1}
     cause = {"sync_id": "night", "run_id": "r", "started_at": began, "finished_at": began}
     record_load(lake, TABLES[resource], slice, {**cause, **counts})
 
@@ -107,6 +109,34 @@ def test_nothing_to_do_is_said_and_ends_with_0(
     told = capsys.readouterr().out
     assert "Nothing is to be done." in told and "it was down" not in told
     assert f"{writer} writes in" in told
+
+
+def test_what_was_read_in_part_is_counted_in_one_line(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake, whole = lake_of(settings), now() - timedelta(hours=100)
+    # What one step of a night reads began at one moment.
+    monkeypatch.setattr("test_status.now", lambda: whole + timedelta(hours=100))
+    grades, members = (RESOURCES[name] for name in ("grades", "class_members"))
+    loaded(lake, "students", Slice.of(_school_id=101), 2)
+    for spec in (grades, members):
+        for semester in (19, 20):
+            loaded(lake, spec.name, slice_of(spec, 101, semester), 100)
+    assert not [note for note in status_of(settings).notes if "in part" in note]
+    loaded(lake, "grades", slice_of(grades, 101, 20), 2, whole=False)
+    # A slice that nobody asked for since may be older than the others of its table.
+    loaded(lake, "class_members", slice_of(members, 101, 20), 2)
+    notes = status_of(settings).notes
+    assert notes == [
+        f"Read in part by the last load: 3 of 5 slices; the oldest was last read whole on {whole:%Y-%m-%d}. "
+        f"quality.freshness says what of them may be old."
+    ]
+    rows = {(row["resource"], row["slice"]): row["unseen"] for row in freshness_rows(standing_rows(lake))}
+    assert rows["students", "101"] is None and rows["class_members", "101:20"] is None
+    assert str(rows["grades", "101:20"]).startswith("ranks, names and codes")
+    assert (
+        rows["grades", "101:19"] == rows["class_members", "101:19"] == "every change: it was not read since"
+    )
 
 
 def test_ages_are_one_number() -> None:

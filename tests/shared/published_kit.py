@@ -39,7 +39,7 @@ def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str]
         )
         con.execute(
             "CREATE TABLE quality.load_log AS SELECT *, finished_at AS started_at, 'ok' AS status, "
-            "true AS complete, 1 AS requests FROM (VALUES "
+            "true AS complete, true AS whole, 1 AS requests FROM (VALUES "
             "(101, 'students', '101', TIMESTAMP '2026-03-01 01:30:00'), "
             "(102, 'students', '102', TIMESTAMP '2026-02-28 01:00:00')) "
             "loads (_school_id, resource, slice, finished_at)"

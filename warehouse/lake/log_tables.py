@@ -405,6 +405,34 @@ PUSH_MISSES = Log(
     ),
 )
 
+#: Made with each published file, of the standings.
+FRESHNESS = Log(
+    name="freshness",
+    comment="How old each slice may be, one row a slice: a night reads some in part, and some not at all",
+    label_zh="数据时效",
+    columns=(
+        *_WHERE,
+        Column(
+            "as_of",
+            TIMESTAMP,
+            "Start of the last load that missed nothing of what it asked for; null: none did",
+            label_zh="数据截至",
+        ),
+        Column(
+            "whole_as_of",
+            TIMESTAMP,
+            "Start of the last load that read all of the slice; null: none did",
+            label_zh="全量读取截至",
+        ),
+        Column(
+            "unseen",
+            pa.string(),
+            "What may be as old as whole_as_of; null: the last load read all of the slice",
+            label_zh="可能未更新的内容",
+        ),
+    ),
+)
+
 WRITES = Log(
     name="writes",
     comment="What this warehouse wrote to the platform: one row a write, with what was answered; append-only",
@@ -451,7 +479,7 @@ WRITES = Log(
 )
 
 #: What no table of the lake holds as it is published.
-MADE = (SEMESTER_CALENDARS, SLICES, PUSH_MISSES)
+MADE = (SEMESTER_CALENDARS, SLICES, PUSH_MISSES, FRESHNESS)
 
 #: Every published table of the lake beside the platform's own.
 LOGS = (LOAD_LOG, QUARANTINE, DIFFERENCES, DRIFT, RECONCILIATION, CHANGES, PAST_ROWS, WRITES)

@@ -25,7 +25,15 @@ from warehouse.published.problem import problem_of_audiences
 
 #: The tables of `quality` for audiences: none has a row of the platform, a value of it, or what was written
 #: there. Who must see the others reads campus.duckdb, or has all of it.
-SHARED = ("publication", "dictionary", "check_results", "load_log", "reconciliation", "semester_calendars")
+SHARED = (
+    "publication",
+    "dictionary",
+    "check_results",
+    "load_log",
+    "freshness",
+    "reconciliation",
+    "semester_calendars",
+)
 #: Every file of an audience has these, whatever its schemas: what it is, and what it means.
 ALWAYS = ("publication", "dictionary")
 #: A class of columns that may hold what any other class has.

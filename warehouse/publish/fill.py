@@ -26,6 +26,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import (
     DIFFERENCES,
     DRIFT,
+    FRESHNESS,
     LOAD_LOG,
     LOGS,
     MONTH,
@@ -75,8 +76,8 @@ RECENT = timedelta(days=40)
 #: Commits that change no row.
 MAINTENANCE = {"OPTIMIZE", "VACUUM START", "VACUUM END"}
 SEMESTERS_SCHEMA = pa.schema([("school_id", pa.int64()), ("semester_id", pa.int64())])
-#: What each sync adds to, whatever it found: alone no reason to publish.
-OF_EVERY_SYNC = f"quality.{LOAD_LOG.name}"
+#: What each sync changes, whatever it found: alone no reason to publish.
+OF_EVERY_SYNC = frozenset(f"quality.{log.name}" for log in (LOAD_LOG, FRESHNESS))
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,13 @@ def build_raw(
     defined: Sequence[Table] = (),
     calendars: Sequence[Mapping[str, Any]] = (),
     push_misses: Sequence[Mapping[str, Any]] = (),
+    freshness: Sequence[Mapping[str, Any]] = (),
     carried: Path | None = None,
 ) -> set[str]:
     """Make a new DuckDB file at `path` with the schemas `raw`, `datasets`, `reports` and `quality`; one that
     is there is replaced. `defined` are the definitions of all datasets and reports, the newest first;
-    `calendars` and `push_misses` the rows of those tables of `quality`. `carried`: a file to go on from, of
-    which all stays that the lake still holds so.
+    `calendars`, `push_misses` and `freshness` the rows of those tables of `quality`. `carried`: a file to go
+    on from, of which all stays that the lake still holds so.
 
     Returns the tables (`schema.table`) whose content is not that of `carried`. All are read as of one moment
     at the start; one without rows has its columns all the same. A crash leaves a file that nobody reads and
@@ -114,7 +116,7 @@ def build_raw(
         old.unlink(missing_ok=True)
     if carried is not None:
         shutil.copyfile(carried, path)
-    sources = _sources(lake, tables, defined, calendars, push_misses)
+    sources = _sources(lake, tables, defined, calendars, push_misses, freshness)
     with closing(connect(path, memory_mb=memory_mb, scratch=path.parent / "spill")) as con:
         # A table has no order, and to keep the files' one would leave it to one thread: twice the time.
         con.execute("SET preserve_insertion_order = false")
@@ -166,13 +168,14 @@ def differences(
     defined: Sequence[Table] = (),
     calendars: Sequence[Mapping[str, Any]] = (),
     push_misses: Sequence[Mapping[str, Any]] = (),
+    freshness: Sequence[Mapping[str, Any]] = (),
 ) -> set[str]:
     """What `build_raw` would return that went on from a file with the contents of `before` (`contents_of`),
     without making one."""
     contents = {}
     with closing(connect(scratch=scratch)) as con:
         con.execute("CREATE SCHEMA quality")
-        for source in _sources(lake, tables, defined, calendars, push_misses):
+        for source in _sources(lake, tables, defined, calendars, push_misses, freshness):
             if source.content is None:
                 source.make(con)
             contents[source.name] = source.content or _named_by_rows(con, source.name)
@@ -212,8 +215,13 @@ def _sources(
     defined: Sequence[Table],
     calendars: Sequence[Mapping[str, Any]],
     push_misses: Sequence[Mapping[str, Any]],
+    freshness: Sequence[Mapping[str, Any]],
 ) -> list[_Source]:
-    given = [_of_rows(SEMESTER_CALENDARS, calendars), _of_rows(PUSH_MISSES, push_misses)]
+    given = [
+        _of_rows(SEMESTER_CALENDARS, calendars),
+        _of_rows(PUSH_MISSES, push_misses),
+        _of_rows(FRESHNESS, freshness),
+    ]
     return [*_of_lake(lake, tables), *_of_definitions(lake, defined), *given]
 
 
