@@ -1,10 +1,12 @@
 """Attendance: sessions and records, whose partitions are the teaching weeks of semesters.
 
 A night or a sync reads what is due: weeks that were never loaded, and of the others the sessions of the
-trailing window. Weeks that a person asks for, and all weeks of a full load, are read whole.
+trailing window. Of students who joined or left a class it reads the semester again. Weeks that a person asks
+for, and all weeks of a full load, are read whole.
 """
 
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 
 import dagster as dg
@@ -24,10 +26,13 @@ from assets.resource_assets import (
     whole_spec,
 )
 from campus.attendance.calendar import Calendar
+from campus.attendance.routes import is_whole_cheaper
+from campus.attendance.semester import Semester
 from campus.http.client import Client
 from campus.http.errors import Halt
 from campus.registry import ATTENDANCE, RESOURCES, ResourceSpec
 from loading.attendance.loader import SemesterLoader
+from loading.attendance.membership_changes import MembershipChanges, membership_changes
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import due_weeks, timeline_of
 from loading.commit import Loaded, fail_slice
@@ -135,23 +140,64 @@ class _School:
                 slice = slice_of(spec, self._school_id, semester_id, week)
                 yield Loaded(spec, slice, "skipped", "already loaded by this sync"), {}
         asked = [week for week in asked if week not in skipped]
-        if calendar is None or not asked:
+        if calendar is None:
+            return
+        changes = self._changes(semester_id, weeks)
+        if not asked and not changes.weeks:
             return
         if not self._knows_classes(semester_id):
             for week in asked:
                 for one in self._not_asked(semester_id, week):
                     yield one, {}
             return
-        loader = SemesterLoader(
-            self._runtime,
-            self._client,
-            self._cause,
-            read_semester(self._runtime.lake, self._school_id, self._timeline, semester_id),
-            {week: self._since(semester_id, week) for week in asked},
+        async for loaded in self._load(calendar, asked, changes):
+            yield loaded
+
+    async def _load(
+        self, calendar: Calendar, asked: Sequence[int], changes: MembershipChanges
+    ) -> AsyncIterator[tuple[Loaded, Mapping[str, str | int]]]:
+        """Load the weeks that are due, and then what changes of members have made doubtful in others; or all
+        of these weeks whole."""
+        semester = self._read(calendar)
+        due = self._loader(
+            semester,
+            {week: self._since(calendar.semester_id, week) for week in asked},
             trailing=self._is_trailing(calendar, asked),
         )
-        async for one in loader.load():
-            yield one, loader.described(one)
+        if changes.weeks:
+            every = self._loader(semester, dict.fromkeys(sorted({*asked, *changes.weeks})))
+            following = self._loader(semester, dict.fromkeys(changes.weeks)).following(changes).requests
+            if is_whole_cheaper(due.requests, following, every.requests):
+                due, changes = every, MembershipChanges()
+        failed: set[int | None] = set()
+        async for one in due.load():
+            if one.status == "failed":
+                failed.add(one.slice.week)
+            yield one, due.described(one)
+        # A week whose late marks could not be read is not settled by what is read of a few students.
+        weeks = [week for week in changes.weeks if week not in failed]
+        if weeks:
+            # Read anew, since the weeks that were due have just been committed.
+            loader = self._loader(self._read(calendar), dict.fromkeys(weeks))
+            async for one in loader.follow(changes):
+                yield one, loader.described(one)
+
+    def _read(self, calendar: Calendar) -> Semester:
+        return read_semester(self._runtime.lake, self._school_id, self._timeline, calendar.semester_id)
+
+    def _loader(
+        self, semester: Semester, since: Mapping[int, date | None], *, trailing: bool = False
+    ) -> SemesterLoader:
+        return SemesterLoader(self._runtime, self._client, self._cause, semester, since, trailing=trailing)
+
+    def _changes(self, semester_id: int, weeks: Collection[int]) -> MembershipChanges:
+        """The changes of members that a night follows in these weeks. Weeks that a person chooses are read
+        whole."""
+        if not self._cause.only_due:
+            return MembershipChanges()
+        lake, timeline = self._runtime.lake, self._timeline
+        found = membership_changes(lake, self._school_id, timeline, semester_id, self._due)
+        return replace(found, weeks=tuple(week for week in found.weeks if week in weeks))
 
     def _since(self, semester_id: int, week: int) -> date | None:
         return self._due[semester_id, week] if self._cause.only_due else None

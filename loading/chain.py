@@ -3,7 +3,7 @@
 What one is asked with is read back from the lake, where those before it were just committed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow.compute as pc
@@ -17,7 +17,7 @@ from campus.registry import RESOURCES, ResourceSpec
 from loading.commit import Loaded
 from loading.custom_fields import with_fields_of
 from loading.forgotten import forgotten_ids
-from loading.moved import semesters_over
+from loading.moved import CLASSES, MEMBERS, semesters_over
 from loading.runtime import Runtime
 from loading.slice_loader import Loader
 from loading.tables import TABLES, slice_of, values
@@ -100,6 +100,13 @@ async def _load_chain(
         for one in results:
             loaded[one.spec.name] = one
             yield one
+        if spec is MEMBERS and _all_loaded(loaded, CLASSES, MEMBERS):
+            for one in await loader.load_outdated_classes(where):
+                yield one
+
+
+def _all_loaded(loaded: Mapping[str, Loaded], *specs: ResourceSpec) -> bool:
+    return all(spec.name in loaded and loaded[spec.name].status != "failed" for spec in specs)
 
 
 def with_known(loader: Loader, spec: ResourceSpec, where: Where) -> Where:

@@ -1,10 +1,13 @@
 """What need not be asked for, since nothing that it goes with has moved.
 
 Scores have no date of their last change and no list but that of their item, so that all of them are asked for
-item by item. Where nothing of an assessment has moved, neither itself nor an item nor a grade, its scores are
-taken for unmoved: a score that changes has the platform compute its grade anew. What moves no grade, such as
-a remark, shows when all is read, every `incremental.whole_days`; of the current semester every night, unless
-`incremental.current_scores` says otherwise.
+item by item. Where nothing of an assessment has moved, neither itself nor an item nor a grade nor a member of
+its class, its scores are taken for unmoved: a score that changes has the platform compute its grade anew.
+What moves no grade, such as a remark, shows when all is read, every `incremental.whole_days`; of the current
+semester every night, unless `incremental.current_scores` says otherwise.
+
+The row of a class lists its members and teachers, who change without a new date of the row. So the rows of
+classes whose members have moved are asked for by their ids.
 
 Transcripts come student by student and have no date either. They are what school terms leave behind, so that
 a night may leave them for `incremental.transcript_days`."""
@@ -24,6 +27,7 @@ from warehouse.load.load_log import Standing
 from warehouse.load.watermark import is_due_whole, is_older
 
 ASSESSMENTS, ITEMS, GRADES = (RESOURCES[name] for name in ("assessments", "assessment_items", "grades"))
+CLASSES, MEMBERS = RESOURCES["classes"], RESOURCES["class_members"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,23 @@ def moved_items(runtime: Runtime, cause: Cause, where: Where, standing: Standing
     return Moved(tuple(sorted(concerned.intersection(where.parents))), tuple(sorted(concerned)))
 
 
+@dataclass(frozen=True)
+class OutdatedClasses:
+    """The classes whose rows have to be read again. `are_most`: to read all of them takes fewer requests."""
+
+    ids: tuple[int, ...]
+    are_most: bool
+
+
+def outdated_classes(lake: Lake, where: Where, standing: Standing | None) -> OutdatedClasses:
+    """The classes of a semester whose members have moved since their rows were known to agree with them.
+    `standing`: of the classes."""
+    since = (standing or Standing()).agrees_as_of
+    alive = {row["id"] for row in _rows(lake, CLASSES, where, "id", DELETED_AT) if row[DELETED_AT] is None}
+    moved = alive & _classes_moved(lake, where, since)
+    return OutdatedClasses(tuple(sorted(moved)), 2 * len(moved) > len(alive))
+
+
 def may_rest(
     runtime: Runtime, cause: Cause, spec: ResourceSpec, where: Where, standing: Standing | None
 ) -> bool:
@@ -91,6 +112,10 @@ def _moved_assessments(runtime: Runtime, where: Where, since: datetime) -> tuple
         if row[SYNCED_AT] > since
     }
     graded = set[int]()
+    classes = _classes_moved(lake, where, since)
+    moved |= {
+        row["id"] for row in _rows(lake, ASSESSMENTS, where, "id", "class_id") if row["class_id"] in classes
+    }
     for row in _rows(lake, GRADES, where, "source_id", "updated_at", SYNCED_AT, DELETED_AT):
         if row[DELETED_AT] is None:
             graded.add(row["source_id"])
@@ -99,6 +124,12 @@ def _moved_assessments(runtime: Runtime, where: Where, since: datetime) -> tuple
         if row[SYNCED_AT] > since or updated_at >= since - runtime.incremental.overlap:
             moved.add(row["source_id"])
     return moved, graded
+
+
+def _classes_moved(lake: Lake, where: Where, since: datetime) -> set[int]:
+    """The classes that somebody joined or left, or whose members changed otherwise."""
+    rows = _rows(lake, MEMBERS, where, "class_id", SYNCED_AT)
+    return {row["class_id"] for row in rows if row[SYNCED_AT] > since}
 
 
 def _rows(lake: Lake, spec: ResourceSpec, where: Where, *columns: str) -> list[dict[str, Any]]:

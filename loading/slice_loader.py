@@ -13,10 +13,11 @@ import pyarrow as pa
 from campus.decoding.nested import SPLITTERS, family
 from campus.extract.batches import Account, Collector
 from campus.extract.modes import MODES, parents_of, unit_in_words
+from campus.extract.named_rows import read_by_ids
 from campus.extract.requests import Where
 from campus.extract.slice import read, read_together
 from campus.http.client import Client
-from campus.http.errors import CampusError, Forbidden, Halt, NotFound
+from campus.http.errors import CampusError, Forbidden, Halt, NotFound, Refused
 from campus.http.events import Tally
 from campus.registry import RESOURCES, ResourceSpec
 from loading.changes import read_changes, since_of, spool_table
@@ -30,7 +31,7 @@ from loading.commit import (
     reading_of,
 )
 from loading.forgotten import forgotten_ids, rewrite_of
-from loading.moved import may_rest, moved_items
+from loading.moved import CLASSES, may_rest, moved_items, outdated_classes
 from loading.runtime import Cause, Runtime
 from loading.spools import Target, open_target
 from loading.tables import TABLES, slice_of, values
@@ -88,10 +89,12 @@ class Loader:
         *,
         again: bool,
         asked: Mapping[ResourceSpec, Asked] | None = None,
+        follows: bool = False,
         tally: Tally | None = None,
     ) -> list[Loaded]:
         """The same for slices of resources that a function of their own reads together. `asked`: what it asks
-        for, where that is not the whole of a slice; `tally`: of the requests that it took to come here."""
+        for, where that is not the whole of a slice; `follows`: as `Reading` has it; `tally`: of the requests
+        that it took to come here."""
         if not again and all(self._is_done(spec, slice) for spec, slice in slices.items()):
             return [
                 Loaded(spec, slice, "skipped", "already loaded by this sync")
@@ -129,6 +132,7 @@ class Loader:
                         collectors[spec].account,
                         guard_of(self.runtime, spec),
                         asked=(asked or {}).get(spec),
+                        follows=follows,
                     )
                     for spec, slice in slices.items()
                 ]
@@ -148,6 +152,29 @@ class Loader:
         where = replace(where, parents=moved.asked, filled=where.filled.intersection(moved.asked))
         asked = {spec: Asked(spec.unit_column or "", moved.concerned, suffices=True)}
         return await self.load_by(partial(self.read, where=where), {spec: slice}, again=again, asked=asked)
+
+    async def load_outdated_classes(self, where: Where) -> list[Loaded]:
+        """Read the rows of the classes again whose members have moved, see `loading.moved`."""
+        slice, lake = _slice(CLASSES, where), self.runtime.lake
+        # The run itself may have read all of them meanwhile.
+        standing = standings(lake, slice.school_id).get(CLASSES.name, {}).get(str(slice))
+        found = outdated_classes(lake, where, standing)
+        if not found.ids:
+            return []
+        if found.are_most:
+            whole = partial(self.read, where=where)
+            return await self.load_by(whole, {CLASSES: slice}, again=True, follows=True)
+        by_ids = replace(where, filled=frozenset(found.ids))
+
+        async def reading(collectors: Mapping[ResourceSpec, Collector]) -> None:
+            try:
+                await read_by_ids(self._client, CLASSES, by_ids, found.ids, collectors[CLASSES])
+            except Refused:
+                # The list of all has them too.
+                await read(self._client, CLASSES, where, collectors[CLASSES])
+
+        asked = {CLASSES: Asked("id", found.ids, suffices=True)}
+        return await self.load_by(reading, {CLASSES: slice}, again=True, asked=asked, follows=True)
 
     def may_rest(self, spec: ResourceSpec, where: Where) -> bool:
         """Whether a slice of what seldom changes need not be asked for now, see `loading.moved`."""
@@ -264,12 +291,14 @@ class Loader:
         *,
         retires: bool = False,
         asked: Asked | None = None,
+        follows: bool = False,
     ) -> Loaded:
         reading = replace(
             reading_of(self.cause, slice, target.spool, account),
             keep=self._kept(spec, slice, account),
             retires=retires,
             asked=asked,
+            follows=follows,
             failures=failures(unit_in_words(spec), account.failed),
         )
         return commit_slice(

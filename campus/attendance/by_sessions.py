@@ -5,7 +5,7 @@ which sessions there were besides, and whether both routes agree.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -36,6 +36,11 @@ class Witnessed:
 
     students: set[int] = field(default_factory=set)
     records: dict[Session, list[AttendanceRecord]] = field(default_factory=lambda: defaultdict(list))
+
+    def of_classes(self, class_ids: Collection[int]) -> "Witnessed":
+        """The same of some classes alone."""
+        own = {session: found for session, found in self.records.items() if session.class_id in class_ids}
+        return Witnessed(self.students, defaultdict(list, own))
 
 
 async def ask_witnesses(

@@ -50,6 +50,18 @@ class Following:
         return bool(self.students.account.failed or self.sessions.account.failed)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A reading of some students alone, beside rows of others that stay as they are held.
+
+    `statuses`: of the held records of others, how many of each session have which status. `classes`: those of
+    which records of the students are held."""
+
+    students: frozenset[int]
+    statuses: Mapping[Session, Counter[str | None]]
+    classes: frozenset[int]
+
+
 @dataclass
 class _Read:
     """What is known of the sessions while their records come: how many of them have which status, the rows of
@@ -69,10 +81,15 @@ async def read_by_students(
     weeks: Mapping[int, Week],
     following: Following,
     compared: Iterable[Session] = (),
-) -> None:
+    part: Part | None = None,
+) -> frozenset[int] | None:
     """Read the records of all students and sort those of `weeks` into their collectors. `compared`: sessions
-    that are asked for by the other route too."""
+    that are asked for by the other route too. `part`: only these students are read.
+
+    Returns the classes whose sessions have rows: those in which records of the part's students were held or
+    came; None: all of them."""
     read = _Read(ours={session: [] for session in compared})
+    students = semester.members.keys() if part is None else part.students
 
     async def read_student(unit: Unit) -> UnitResult:
         student_id = int(unit.ids[0])
@@ -89,25 +106,32 @@ async def read_by_students(
             session = session_of(record)
             if session in read.ours:
                 read.ours[session].append(record)
-        for number, part in _by_week(semester, found, weeks):
-            _take(read, weeks[number], part)
+        for number, own in _by_week(semester, found, weeks):
+            _take(read, weeks[number], own)
 
-    units = [Unit(OF_STUDENT, ids=(student,), may_be_absent=True) for student in semester.students]
+    asked = [student for student in semester.students if student in students]
+    units = [Unit(OF_STUDENT, ids=(student,), may_be_absent=True) for student in asked]
     await read_all(client, units, read_student, [following.students])
     failed = following.students.account.failed.keys()
     semester = semester.knowing(read.statuses)
-    silent = semester.members.keys() - read.answered - failed
+    silent = students - read.answered - failed
     sessions = {one for number in weeks for one in semester.asked(number)} | read.statuses.keys()
     first = semester.attended(silent, sessions) | read.ours.keys()
-    await _read_sessions(client, semester, weeks, read, first, following.sessions)
+    await _read_sessions(client, semester, weeks, read, first, following.sessions, part)
     # Whom no list has is in the other sessions of his class as well.
     more = {one for one in sessions if one.class_id in read.with_unlisted} - first
-    await _read_sessions(client, semester, weeks, read, more, following.sessions)
+    await _read_sessions(client, semester, weeks, read, more, following.sessions, part)
     _compare(semester, weeks, read)
+    classes = None
+    if part is not None:
+        classes = part.classes | {session.class_id for session in read.statuses}
+        for session, statuses in part.statuses.items():
+            read.statuses[session].update(statuses)
     for number, week in weeks.items():
-        _add_sessions(semester, number, week, read, whole=not following.any_failed)
+        _add_sessions(semester, number, week, read, classes, whole=not following.any_failed)
         week.sessions.flush()
         week.records.flush()
+    return classes
 
 
 def _take(read: _Read, week: Week, found: Gathered) -> None:
@@ -161,6 +185,7 @@ async def _read_sessions(
     read: _Read,
     sessions: set[Session],
     following: Collector,
+    part: Part | None,
 ) -> None:
     """Ask for some sessions: take the records of those who did not answer for themselves, and the statistics,
     and for the sample what the session has of those who did."""
@@ -182,9 +207,15 @@ async def _read_sessions(
                 )
             if session in read.ours:
                 read.theirs[session] = [one for one in found.rows if one.student_id in read.answered]
-            if any(one.student_id not in semester.members for one in found.rows if one.student_id):
+            if part is None and any(
+                one.student_id not in semester.members for one in found.rows if one.student_id
+            ):
                 read.with_unlisted.add(session.class_id)
-            others = [i for i, one in enumerate(found.rows) if one.student_id not in read.answered]
+            others = [
+                i
+                for i, one in enumerate(found.rows)
+                if one.student_id not in read.answered and (part is None or one.student_id in part.students)
+            ]
             keep_only(found, others)
             following.account.received += len(found.rows)
             _take(read, weeks[semester.calendar.week_of(session.day)], found)
@@ -209,14 +240,25 @@ def _compare(semester: Semester, weeks: Mapping[int, Week], read: _Read) -> None
             weeks[number].of_records.append(both_routes(ours, theirs))
 
 
-def _add_sessions(semester: Semester, number: int, week: Week, read: _Read, *, whole: bool) -> None:
-    """Add a row for each session of a week. Statistics that an earlier reading was sent stay while they agree
-    with the records. `whole`: no records are missing, and so perhaps a session's only ones."""
+def _add_sessions(
+    semester: Semester,
+    number: int,
+    week: Week,
+    read: _Read,
+    classes: frozenset[int] | None,
+    *,
+    whole: bool,
+) -> None:
+    """Add a row for each session of a week, of these classes or of all. Statistics that an earlier reading
+    was sent stay while they agree with the records. `whole`: no records are missing, and so perhaps a
+    session's only ones."""
     known = semester.known.get(number, {})
     scheduled = semester.scheduled(number)
     shown = {one for one in read.statuses if semester.calendar.week_of(one.day) == number}
     agreement = Agreement()
     for session in sorted(scheduled | shown | (set() if whole else known.keys())):
+        if classes is not None and session.class_id not in classes:
+            continue
         statuses = read.statuses.get(session, Counter())
         held, own = known.get(session), read.asked.get(session)
         if own is None:

@@ -29,3 +29,11 @@ def choose(students: int, sessions: int, *, window_only: bool) -> Choice:
     if sessions <= students:
         return Choice("sessions", sessions, f"{by_sessions} against {students:,} by students")
     return Choice("students", students, f"{students:,} requests by students against {sessions:,} by sessions")
+
+
+def is_whole_cheaper(due: int, following: int, whole: int) -> bool:
+    """Whether to read all weeks whole rather than what is due and what changes of members have made doubtful.
+
+    Each is a number of requests. What is due by itself is read by sessions, with their statistics, also where
+    a school is so small that to read it whole takes fewer requests."""
+    return following >= whole or due < whole <= due + following

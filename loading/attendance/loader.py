@@ -1,13 +1,17 @@
 """Attendance of one semester into the lake, week by week, by the route that costs fewer requests."""
 
 import asyncio
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from campus.attendance.by_sessions import Witnessed, ask_witnesses, read_by_sessions
-from campus.attendance.by_students import Following, read_by_students
+from campus.attendance.by_students import Following, Part, read_by_students
 from campus.attendance.calendar import Session
 from campus.attendance.checks import Check, sample
 from campus.attendance.routes import Choice, choose
@@ -19,6 +23,7 @@ from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Event
 from campus.registry import ResourceSpec
+from loading.attendance.membership_changes import MembershipChanges
 from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of
 from loading.partition_keys import partition_key
 from loading.runtime import Cause, Runtime
@@ -81,32 +86,81 @@ class SemesterLoader:
 
     async def load(self) -> AsyncIterator[Loaded]:
         """Read the weeks and commit each of them; a failure is an outcome."""
+        if not self._since:
+            return
         self._tell()
         reading = self._by_students if self.plan.choice.route == "students" else self._by_sessions
         async for one in reading():
             yield one
         self._tell_refusals()
 
+    def following(self, changes: MembershipChanges) -> Choice:
+        """How to read again what changes of members have made doubtful, in the loader's weeks."""
+        semester, students = self._semester, changes.students
+        sessions = {one for number in self._since for one in semester.asked(number)}
+        own = {one for one in sessions if one.class_id in changes.classes}
+        by_classes = len(own) + len(semester.of_classes(changes.classes).witnesses(own))
+        unasked = students - semester.askable
+        by_students = len(students - unasked) + len(semester.attended(unasked, sessions))
+        why = f"as {len(students):,} students joined or left {len(changes.classes):,} classes"
+        if by_classes < by_students:
+            return Choice("sessions", by_classes, f"{by_classes:,} requests by sessions, {why}")
+        return Choice("students", by_students, f"{by_students:,} requests by students, {why}")
+
+    async def follow(self, changes: MembershipChanges) -> AsyncIterator[Loaded]:
+        """Read that again; other rows stay."""
+        self.plan = Plan(self.following(changes), (), ())
+        self._tell()
+        if self.plan.choice.route == "students":
+            reading = self._by_students(self._part(changes.students))
+        else:
+            reading = self._follow_classes(changes.classes)
+        async for one in reading:
+            yield one
+
+    async def _follow_classes(self, class_ids: frozenset[int]) -> AsyncIterator[Loaded]:
+        """Read classes by their sessions, with a few students who show whether there were others."""
+        semester = self._semester.of_classes(class_ids)
+        witnesses = semester.witnesses({one for number in self._since for one in semester.asked(number)})
+        following = self._follower("students beside the classes")
+        witnessed = await ask_witnesses(self._client, self._semester, witnesses, following)
+        witnessed = witnessed.of_classes(class_ids)
+        asked = Asked("class_id", tuple(sorted(class_ids)), suffices=True)
+        reading = self._by_classes(semester.knowing(witnessed.records), witnessed, asked, following.account)
+        async for one in reading:
+            yield one
+
+    def _part(self, students: frozenset[int]) -> Part:
+        """What is held beside some students."""
+        columns = ["student_id", "class_id", "checked_at", "lesson", "status"]
+        semester = Slice.of(
+            _school_id=self._semester.school_id, _semester_id=self._semester.calendar.semester_id
+        )
+        held = self._runtime.lake.read(TABLES[RECORDS.name], semester, columns)
+        is_theirs = pc.is_in(held["student_id"], value_set=pa.array(sorted(students), pa.int64()))
+        others = held.filter(pc.invert(is_theirs)).group_by(columns[1:]).aggregate([([], "count_all")])
+        statuses: dict[Session, Counter[str | None]] = defaultdict(Counter)
+        for row in others.to_pylist():
+            session = Session(row["class_id"], row["checked_at"], row["lesson"])
+            if None not in session and self._semester.calendar.week_of(session.day) in self._since:
+                statuses[session][row["status"]] = row["count_all"]
+        classes = pc.unique(held.filter(is_theirs)["class_id"]).to_pylist()
+        return Part(students, statuses, frozenset(one for one in classes if one is not None))
+
     async def load_classes(self, sessions: Collection[Session]) -> AsyncIterator[Loaded]:
         """Read the classes of some sessions again in the loader's weeks, and these sessions whether or not a
         schedule has them; the rows of other classes stay."""
         classes = tuple(sorted({one.class_id for one in sessions}))
-        semester = self._semester.of_classes(classes)
-        asked = Witnessed(records={one: [] for one in sessions})
-        for number in self._since:
-            with self._open(number) as one:
-                try:
-                    await read_by_sessions(self._client, semester, number, one.week, asked)
-                except (CampusError, *STORAGE_ERRORS) as error:
-                    loaded = self._failed(number, str(error))
-                else:
-                    failed = one.week.records.account.failed
-                    kept = (Kept("class_id", tuple(failed)),) if failed else ()
-                    loaded = await asyncio.to_thread(
-                        self._commit, one, kept, failures("class", failed), None, Asked("class_id", classes)
-                    )
-            for each in loaded:
-                yield each
+        witnessed = Witnessed(records={one: [] for one in sessions})
+        async for one in self._by_classes(
+            self._semester.of_classes(classes), witnessed, Asked("class_id", classes)
+        ):
+            yield one
+
+    @property
+    def requests(self) -> int:
+        """How many requests the weeks are planned to take."""
+        return self.plan.choice.requests if self._since else 0
 
     def described(self, one: Loaded) -> dict[str, str | int]:
         """What is worth knowing of a loaded week beside its counts. Its requests are those of its own
@@ -175,7 +229,34 @@ class SemesterLoader:
             for each in loaded:
                 yield each
 
-    async def _by_students(self) -> AsyncIterator[Loaded]:
+    async def _by_classes(
+        self, semester: Semester, witnessed: Witnessed, asked: Asked, beside: Account | None = None
+    ) -> AsyncIterator[Loaded]:
+        """Read the classes of a narrowed semester session by session; the rows of other classes stay.
+        `beside`: of what was asked for besides."""
+        beside = beside or Account()
+        unheard = failures("student", beside.failed)
+        part = dict.fromkeys(DAY_OF, asked)
+        for number in self._since:
+            with self._open(number) as one:
+                # The first week answers for what was asked for all of them.
+                one.week.records.account.tally, one.week.records.account.drift = beside.tally, beside.drift
+                beside = Account()
+                try:
+                    await read_by_sessions(self._client, semester, number, one.week, witnessed)
+                except (CampusError, *STORAGE_ERRORS) as error:
+                    loaded = self._failed(number, str(error))
+                else:
+                    failed = one.week.records.account.failed
+                    kept = (Kept("class_id", tuple(failed)),) if failed else ()
+                    words = failures("class", failed) + unheard
+                    loaded = await asyncio.to_thread(
+                        self._commit, one, kept, words, None, part, follows=asked.suffices
+                    )
+            for each in loaded:
+                yield each
+
+    async def _by_students(self, part: Part | None = None) -> AsyncIterator[Loaded]:
         following = Following(self._follower("by students"), self._follower("sessions besides"))
         students, sessions = following.students.account, following.sessions.account
         sessions.tally = students.tally
@@ -183,7 +264,9 @@ class SemesterLoader:
             opened = {number: stack.enter_context(self._open(number)) for number in self._since}
             weeks = {number: one.week for number, one in opened.items()}
             try:
-                await read_by_students(self._client, self._semester, weeks, following, self.plan.compared)
+                classes = await read_by_students(
+                    self._client, self._semester, weeks, following, self.plan.compared, part
+                )
             except (CampusError, *STORAGE_ERRORS) as error:
                 for number in opened:
                     for each in self._failed(number, str(error)):
@@ -196,8 +279,16 @@ class SemesterLoader:
             failed = {"student_id": students.failed, "class_id": sessions.failed}
             kept = tuple(Kept(column, tuple(ids)) for column, ids in failed.items() if ids)
             words = failures("student", students.failed) + failures("class", sessions.failed)
+            asked = None
+            if part is not None:
+                asked = {
+                    RECORDS: Asked("student_id", tuple(sorted(part.students)), suffices=True),
+                    SESSIONS: Asked("class_id", tuple(sorted(classes or ())), suffices=True),
+                }
             for one in opened.values():
-                for each in await asyncio.to_thread(self._commit, one, kept, words, None):
+                for each in await asyncio.to_thread(
+                    self._commit, one, kept, words, None, asked, follows=part is not None
+                ):
                     yield each
 
     @contextmanager
@@ -233,7 +324,9 @@ class SemesterLoader:
         kept: tuple[Kept, ...],
         words: tuple[str, ...],
         since: date | None,
-        asked: Asked | None = None,
+        asked: Mapping[ResourceSpec, Asked] | None = None,
+        *,
+        follows: bool = False,
     ) -> list[Loaded]:
         loaded = []
         for spec, target in one.targets.items():
@@ -242,7 +335,8 @@ class SemesterLoader:
                 reading_of(self._cause, slice, target.spool, account),
                 keep=tuple(each for each in kept if each.column in table.row_schema.names),
                 since=Since(DAY_OF[spec], since) if since else None,
-                asked=asked,
+                asked=(asked or {}).get(spec),
+                follows=follows,
                 platform_day=self._semester.today,
                 failures=words,
                 measures=tuple(Measure(c.name, c.expected, c.actual) for c in one.checks(spec)),

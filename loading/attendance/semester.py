@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
@@ -51,6 +51,40 @@ def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: i
     return found.knowing(beyond | _in_session(classes, times, timeline))
 
 
+def moved_members(
+    lake: Lake, school_id: int, timeline: Timeline, semester_id: int, since: datetime
+) -> dict[tuple[int, int], datetime]:
+    """Who joined or left which class of a semester, or changed as its member: by class and student, when that
+    was found. `since`: only what was found later. The forgotten are left out: nobody can ask for them.
+
+    Rows of v1 move with all that they say of a student. So one that v3 knows to be as it was is left out."""
+    here = _Here(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
+    if not any(here.moved(name, since) for name in ("v1_class_students", "class_members")):
+        return {}
+    columns = ["_synced_at", "_deleted_at"]
+    enrolled = here.rows("v1_class_students", ["class_id", "student_id", "usin", *columns], alive=False)
+    users = here.rows("v1_users", ["id", "usin", "role"])
+    classes, students = _v1_classes(here), _v1_students(here, enrolled, users)
+    found: dict[tuple[int, int], datetime] = {}
+    members: set[tuple[int, int]] = set()
+    former: set[tuple[int, int]] = set()
+    for row in here.rows("class_members", ["class_id", "reflection_id", *columns], alive=False):
+        if row["class_id"] not in classes or row["reflection_id"] not in students:
+            # Of a teacher, or of a class that v1 does not have.
+            continue
+        pair = classes[row["class_id"]], students[row["reflection_id"]]
+        (members if row["_deleted_at"] is None else former).add(pair)
+        if row["_synced_at"] > since:
+            found[pair] = max(row["_synced_at"], found.get(pair, datetime.min))
+    for row in enrolled:
+        pair = row["class_id"], row["student_id"]
+        agrees = pair in members if row["_deleted_at"] is None else pair in former - members
+        if row["_synced_at"] > since and not agrees:
+            found[pair] = max(row["_synced_at"], found.get(pair, datetime.min))
+    forgotten = forgotten_ids(lake, school_id)
+    return {pair: moment for pair, moment in found.items() if pair[1] not in forgotten}
+
+
 class _Here:
     """The lake, as far as one semester of one school goes. `in_v3`: its id there; None: it has none."""
 
@@ -65,6 +99,11 @@ class _Here:
             return []
         slice = slice_of(spec, self._school_id, semester_id)
         return list(self._lake.read(TABLES[name], slice, columns, alive=alive).to_pylist())
+
+    def moved(self, name: str, since: datetime) -> bool:
+        """Whether any row of a resource has changed, come or gone."""
+        rows = self.rows(name, ["_synced_at"], alive=False)
+        return any(row["_synced_at"] > since for row in rows)
 
     def sessions(self, calendar: Calendar) -> dict[int, dict[Session, AttendanceSession]]:
         """The sessions by the week that they count as. Where the dates of the semester have moved, that is

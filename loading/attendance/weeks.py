@@ -1,6 +1,6 @@
 """Which teaching weeks a school has, which day it is there, and which weeks of attendance are due."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
@@ -8,7 +8,6 @@ from campus.attendance.calendar import Calendar, WeekCondition, platform_day
 from campus.attendance.week_days import MONDAY, weekday_of
 from campus.attendance.week_rules import WeeksBegin
 from campus.registry import ATTENDANCE, RESOURCES
-from loading.partition_keys import keys_by_school, week_key
 from loading.semesters import Semesters, ToldPairs, day_1_of, read_semesters, weeks_of
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
@@ -114,19 +113,6 @@ def due_weeks(
         if since < timeline.calendars[semester_id].beginning_of(week + 1):
             due[semester_id, week] = since
     return due
-
-
-def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], *, full: bool) -> list[str]:
-    """The partition keys among `keys` that a night asks for: those of due weeks; `full`: of all that have
-    begun."""
-    asked: list[str] = []
-    for school_id, own in keys_by_school(keys).items():
-        timeline = timeline_of(lake, school_id, settings)
-        due = due_weeks(lake, school_id, timeline, settings)
-        weeks = [*due, *timeline.begun] if full else due
-        wanted = {week_key(school_id, *each) for each in weeks}
-        asked += [key for key in own if key in wanted]
-    return asked
 
 
 def _days_of_today(lake: Lake, school_id: int, semester_id: int) -> list[int]:

@@ -13,7 +13,7 @@ from assets.dagster_private import tell_check
 from assets.resource_assets import is_halted
 from campus.http.events import Event
 from campus.registry import RESOURCES
-from loading.attendance.weeks import weeks_to_ask
+from loading.attendance.membership_changes import weeks_to_ask
 from loading.partition_keys import school_of
 from loading.runtime import FULL_TAG, Runtime
 from pipelines.due import schools_in

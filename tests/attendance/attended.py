@@ -12,7 +12,7 @@ import httpx
 import pyarrow as pa
 
 from campus.attendance.by_sessions import ask_witnesses, read_by_sessions
-from campus.attendance.by_students import Following, read_by_students
+from campus.attendance.by_students import Following, Part, read_by_students
 from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
 from campus.attendance.checks import Check
 from campus.attendance.rows import RECORDS, SESSIONS
@@ -138,14 +138,18 @@ class School:
         return list(semester.calendar.weeks_until(semester.today))
 
     def by_students(
-        self, semester: Semester, weeks: Iterable[int] | None = None, compared: Iterable[Session] = ()
+        self,
+        semester: Semester,
+        weeks: Iterable[int] | None = None,
+        compared: Iterable[Session] = (),
+        part: Part | None = None,
     ) -> Found:
         """Read weeks (all that have begun) by students."""
 
         async def use(client: Client) -> Found:
             reading = _Reading(weeks or self.weeks(semester))
             following = Following(*(Collector(RECORDS) for _ in range(2)))
-            await read_by_students(client, semester, reading.weeks, following, compared)
+            await read_by_students(client, semester, reading.weeks, following, compared, part)
             found = reading.found()
             for follower in (following.students, following.sessions):
                 found.requests += follower.account.tally.requests

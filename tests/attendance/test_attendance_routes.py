@@ -10,9 +10,11 @@ import httpx
 import pytest
 from attended import SCHOOL, TODAY, Found, School
 
+from campus.attendance.by_students import Part
 from campus.attendance.calendar import Meeting, Session
 from campus.attendance.refusals import Refusals
 from campus.attendance.requests import ask_student
+from campus.attendance.routes import is_whole_cheaper
 from campus.attendance.semester import Semester
 from campus.decoding.page import Drift
 from campus.http.events import Tally
@@ -373,6 +375,41 @@ def test_what_is_marked_late_is_there_when_it_is_read_again() -> None:
     assert after.sessions.keys() == before.sessions.keys()
     late = [after.records[key] for key in after.records.keys() - before.records.keys()]
     assert all(row["created_date"] > TODAY >= row["checked_at"] for row in late)
+
+
+def test_a_part_leaves_the_rows_of_others_and_of_other_classes_alone(
+    school: School, semester: Semester, by_sessions: Found
+) -> None:
+    """Sessions of the part's classes add up to the records of all, whoever of them was asked for."""
+    students = frozenset(semester.students[:2])
+    held = [row for row in by_sessions.records.values() if row["student_id"] not in students]
+    statuses: dict[Session, Counter[str | None]] = {}
+    for row in held:
+        session = Session(row["class_id"], row["checked_at"], row["lesson"])
+        statuses.setdefault(session, Counter())[row["status"]] += 1
+    found = school.by_students(semester, part=Part(students, statuses, frozenset()))
+    own = {key for key, row in by_sessions.records.items() if row["student_id"] in students}
+    assert found.records.keys() == own
+    classes = {by_sessions.records[key]["class_id"] for key in own}
+    assert {session.class_id for session in found.sessions} == classes
+    assert found.sessions.keys() == {one for one in by_sessions.sessions if one.class_id in classes}
+    assert found.requests == len(students)
+
+
+@pytest.mark.parametrize(
+    ("due", "following", "whole", "is_whole"),
+    [
+        (0, 3, 100, False),
+        (0, 100, 100, True),
+        (60, 30, 100, False),
+        (60, 40, 100, True),
+        # So small a school that its window takes more requests than all of it.
+        (60, 20, 30, False),
+        (60, 30, 30, True),
+    ],
+)
+def test_no_more_is_asked_than_a_whole_reading(due: int, following: int, whole: int, is_whole: bool) -> None:
+    assert is_whole_cheaper(due, following, whole) is is_whole
 
 
 def test_only_sessions_from_a_day_on_are_asked_for(school: School, semester: Semester) -> None:

@@ -314,6 +314,11 @@ STANDINGS = Log(
         Column("retired", pa.bool_(), "Whether the slice was emptied since, as what it was of is gone"),
         Column("state", pa.string(), "Name of what the last whole load read, and of the files it left"),
         Column("requests", pa.int64(), "HTTP requests of the last attempt; null: it failed, or is not known"),
+        Column(
+            "followed_at",
+            TIMESTAMP,
+            "Start of the last load that read again what changes of other tables had made doubtful",
+        ),
     ),
     slice_columns=("_school_id",),
 )

@@ -331,6 +331,7 @@ def _entry(reading: Reading, outcome: Outcome) -> dict[str, Any]:
         # What was asked for may be proven; of the slice it is a part.
         "complete": reading.complete and (reading.asked is None or reading.asked.suffices),
         "whole": reading.whole,
+        "followed": reading.follows,
         "server_total": reading.server_total,
         "slice_version": outcome.version,
         "state": outcome.state,

@@ -42,11 +42,18 @@ BAD_ROW = ("key", "reason", "raw")
 class Standing:
     """How far a slice can be relied on. `complete_at`: start of the last load that provably missed nothing;
     `quarantined`: rows of it are in quarantine; `whole_at`: start of the last such load that read all of it,
-    and not only what changed."""
+    and not only what changed. `followed_at`: start of the last load that read again what changes of other
+    tables had made doubtful."""
 
     complete_at: datetime | None = None
     quarantined: bool = False
     whole_at: datetime | None = None
+    followed_at: datetime | None = None
+
+    @property
+    def agrees_as_of(self) -> datetime:
+        """Changes of other tables that were found later may make rows of the slice doubtful."""
+        return max(filter(None, (self.whole_at, self.followed_at)), default=datetime.min)
 
 
 def now() -> datetime:
@@ -144,15 +151,15 @@ def unreadable_fields(lake: Lake, table: Table, school_id: int) -> set[str]:
 def standings(lake: Lake, school_id: int) -> dict[str, dict[str, Standing]]:
     """How far each slice of a school that was ever loaded can be relied on, by table and slice (as text)."""
     complete = {
-        (row["resource"], row["slice"]): (row["complete_at"], row["whole_at"])
+        (row["resource"], row["slice"]): (row["complete_at"], row["whole_at"], row.get("followed_at"))
         for row in standing_rows(lake, [school_id])
         if row["complete_at"] is not None
     }
     bad = _in_quarantine(lake, [school_id])
     found: dict[str, dict[str, Standing]] = defaultdict(dict)
     for table, slice in complete.keys() | bad:
-        complete_at, whole_at = complete.get((table, slice), (None, None))
-        found[table][slice] = Standing(complete_at, (table, slice) in bad, whole_at)
+        complete_at, whole_at, followed_at = complete.get((table, slice), (None, None, None))
+        found[table][slice] = Standing(complete_at, (table, slice) in bad, whole_at, followed_at)
     return found
 
 

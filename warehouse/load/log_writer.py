@@ -153,7 +153,13 @@ def _standing(before: Row | None, load: Row) -> Row:
     told = ("resource", "_school_id", "slice", "sync_id", "status", "finished_at")
     after = {name: load[name] for name in told}
     after["requests"] = load.get("requests")
-    known = before or {"complete_at": None, "whole_at": None, "retired": False, "state": None}
+    known = before or {
+        "complete_at": None,
+        "whole_at": None,
+        "retired": False,
+        "state": None,
+        "followed_at": None,
+    }
     if not load.get("complete") or load["status"] not in _BELIEVED:
         return {**known, **after}
     retired = load["status"] == RETIRED
@@ -163,6 +169,7 @@ def _standing(before: Row | None, load: Row) -> Row:
         "whole_at": load["started_at"] if load.get("whole") else known["whole_at"],
         "state": load.get("state") if load.get("whole") else known["state"],
         "retired": retired,
+        "followed_at": load["started_at"] if load.get("followed") else known.get("followed_at"),
     }
 
 

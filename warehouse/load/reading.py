@@ -89,6 +89,7 @@ class Reading:
     `run_id` the attempt, `started_at` the platform's wall clock.
     `platform_day`: the platform's own date, where what was asked for depends on it.
     `content`: of the spool, where a night may read the same again.
+    `follows`: it reads again all that changes of other tables, known when it began, had made doubtful.
     `retires`: the slice is gone from the platform, and nothing was asked for.
     `server_total`: what the platform counts of the list that was asked for; `alive_total`: the rows alive of
     the whole slice, where it was asked for their number.
@@ -106,6 +107,7 @@ class Reading:
     incremental: bool = False
     retires: bool = False
     distinct: bool = False
+    follows: bool = False
     content: Content | None = None
     quarantined: tuple[BadRow, ...] = ()
     server_total: int | None = None
