@@ -90,7 +90,7 @@ async def _load_all(
 ) -> tuple[list[Loaded], list[Halt]]:
     loaded: list[Loaded] = []
     halts: list[Halt] = []
-    asked = asked_for(keys, weeks_by_school)
+    asked = asked_for(runtime.lake, keys, weeks_by_school)
     done = committed(runtime.lake, cause.sync_id, asked)
     async with connected(runtime, [spec.scopes for spec in ATTENDANCE]) as client:
         for school_id, semesters in asked.items():

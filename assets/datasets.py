@@ -137,7 +137,7 @@ def _jobs(
     """The segments to load, and in words why some cannot be asked for."""
     jobs: deque[Job] = deque()
     problems: list[str] = []
-    asked = asked_for(keys, segments_by_school)
+    asked = asked_for(runtime.lake, keys, segments_by_school)
     done = committed(runtime.lake, cause.sync_id, asked)
     commits = asyncio.Lock()
     for school_id, tables in asked.items():

@@ -7,7 +7,9 @@ from typing import TypeVar
 import dagster as dg
 
 from loading import partition_keys
-from loading.partition_keys import PATTERNS, UnknownPartition
+from loading.partition_keys import PATTERNS, UnknownPartition, school_of
+from warehouse.lake.delta import Lake
+from warehouse.load.load_log import schools_loaded
 
 SCHOOL_SEMESTERS = dg.DynamicPartitionsDefinition(name=partition_keys.SCHOOL_SEMESTERS)
 V1_SEMESTERS = dg.DynamicPartitionsDefinition(name=partition_keys.V1_SEMESTERS)
@@ -31,6 +33,9 @@ PARTITIONS = {
     for definition in (SCHOOL_SEMESTERS, V1_SEMESTERS, ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS)
 }
 
+#: A message that lists more schools than this is read by nobody.
+MOST_SCHOOLS = 20
+
 Asked = TypeVar("Asked")
 
 
@@ -40,11 +45,23 @@ def read_as(description: str, partitions: dg.PartitionsDefinition) -> str:
     return f"{description.rstrip('.')}.\n\nPartitions: {HOW_TO_READ[partitions]} {NAMES}"
 
 
-def asked_for(keys: Iterable[str], read: Callable[[Iterable[str]], Asked]) -> Asked:
+def asked_for(lake: Lake, keys: Iterable[str], read: Callable[[Iterable[str]], Asked]) -> Asked:
     """What the partition keys of a run ask for, as `read` reads them.
 
-    Raises dagster.Failure for a key that discovery has not written."""
+    Raises dagster.Failure for a key that discovery has not written: an earlier version did, or a person."""
+    keys = list(keys)
+    schools = schools_loaded(lake)
+    unknown = [key for key in keys if school_of(key) not in schools]
     try:
-        return read(keys)
+        asked = read(keys)
     except UnknownPartition as error:
         raise dg.Failure(str(error), allow_retries=False) from None
+    if unknown:
+        there_are = ", ".join(map(str, sorted(schools)[:MOST_SCHOOLS])) or "none yet"
+        raise dg.Failure(
+            f"the partition {unknown[0]!r} is of a school that the discovery has not found; it has found "
+            f"{there_are}. Nothing was asked for. Choose another partition; the job discovery deletes this "
+            f"one.",
+            allow_retries=False,
+        )
+    return asked

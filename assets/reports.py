@@ -114,7 +114,7 @@ class _Run:
         """Load the results of these partitions, report by report."""
         due: dict[tuple[int, str], list[Result]] = defaultdict(list)
         runtime = self._runtime
-        asked = asked_for(keys, results_of)
+        asked = asked_for(runtime.lake, keys, results_of)
         done = committed(runtime.lake, cause.sync_id, {result.school_id for result in asked})
         async with connected(runtime, [REPORT_FIELDS.scopes]) as client:
             loader = ReportLoader(runtime, client, cause, done)

@@ -228,7 +228,7 @@ async def _load_all(
     """The outcome of each slice, and why schools, or all of them, were read no further."""
     loaded: list[Loaded] = []
     halts: list[Halt] = []
-    asked = asked_for(keys, semesters_by_school)
+    asked = asked_for(runtime.lake, keys, semesters_by_school)
     done = committed(runtime.lake, cause.sync_id, asked)
     scopes = [spec.scopes for spec in selected if spec.scopes]
     async with connected(runtime, scopes) as client:

@@ -136,11 +136,12 @@ def _before_and_after(
     known: Known, found: Found
 ) -> Iterator[tuple[dg.DynamicPartitionsDefinition, dict[int, list[str]], dict[int, list[str]]]]:
     """The partitions of each kind by school: those that there are, and those that were found."""
-    yield SCHOOL_SEMESTERS, known.semesters, _semester_keys(found.semesters)
-    yield V1_SEMESTERS, known.v1_semesters, _semester_keys(found.v1_semesters)
-    yield ATTENDANCE_WEEKS, known.weeks, found.weeks
-    yield DATASET_SEGMENTS, known.segments, found.segments
-    yield REPORT_RESULTS, known.results, found.results
+    none: dict[int, list[str]] = {school_id: [] for school_id in found.ghosts}
+    yield SCHOOL_SEMESTERS, known.semesters, none | _semester_keys(found.semesters)
+    yield V1_SEMESTERS, known.v1_semesters, none | _semester_keys(found.v1_semesters)
+    yield ATTENDANCE_WEEKS, known.weeks, none | found.weeks
+    yield DATASET_SEGMENTS, known.segments, none | found.segments
+    yield REPORT_RESULTS, known.results, none | found.results
 
 
 def _retires(known: Known, found: Found) -> bool:

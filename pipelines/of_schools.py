@@ -25,3 +25,14 @@ def named(school_ids: Collection[int], everyone: Collection[int] = ()) -> str:
     if set(school_ids) == set(everyone):
         return f"all {len(school_ids)} schools"
     return f"{len(school_ids)} schools ({', '.join(map(str, school_ids))})"
+
+
+def no_such(school_ids: Iterable[int], known: Collection[int]) -> str | None:
+    """Say which of these schools are not among the known ones; None: all are."""
+    unknown = [each for each in school_ids if each not in known]
+    if not unknown:
+        return None
+    return (
+        f"there is no school {', '.join(map(str, unknown))} here; there are "
+        f"{', '.join(map(str, sorted(known))) or 'none yet'}"
+    )

@@ -56,6 +56,11 @@ class SchoolStatus:
     failures: Mapping[str, Sequence[tuple[str, str]]]
     quarantined: Mapping[str, int]
 
+    @property
+    def is_unheard_of(self) -> bool:
+        """Whether nothing was ever loaded of it, not even its name: its id may be mistyped."""
+        return self.last_good is None and not self.name
+
     def is_stale(self, at: datetime) -> bool:
         """Whether a night has passed without a load."""
         return self.last_good is None or at - self.last_good > STALE
@@ -196,6 +201,13 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
         )
     if not schools:
         yield "Nothing has been loaded yet: run campus sync."
+    ghosts = [each.school_id for each in schools if each.is_unheard_of and not settings.school_ids]
+    if ghosts:
+        yield (
+            f"School {', '.join(map(str, ghosts))} was never loaded. Was it a mistyped --school? The next "
+            f"campus sync takes it out where the platform does not list it."
+        )
+    schools = [each for each in schools if each.school_id not in ghosts]
     stale = [each.school_id for each in schools if each.is_stale(at)]
     if stale:
         yield (

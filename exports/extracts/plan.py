@@ -94,6 +94,12 @@ def plan(con: duckdb.DuckDBPyConnection, request: Request) -> list[Table]:
         catalog.setdefault(table, []).append((name, type_, privacy, description or ""))
     allowed = [name for name in catalog if name.partition(".")[0] in SCHEMAS or name in request.declared]
     _check(request, catalog, allowed)
+    there = {row[0] for row in con.execute("SELECT school_id FROM core.dim_school").fetchall()}
+    if unknown := [each for each in request.schools if each not in there]:
+        raise ExtractRefused(
+            f"there is no school {', '.join(map(str, unknown))} in the published file; there are "
+            f"{', '.join(map(str, sorted(there))) or 'none'}"
+        )
     planned = [
         Table(name, tuple(_columns(catalog[name], request, request.declared.get(name, {}))))
         for name in request.tables or allowed

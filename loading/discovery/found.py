@@ -23,6 +23,8 @@ class Found:
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     halts: list[Halt] = field(default_factory=list)
+    #: Schools that were never loaded and that the platform does not list.
+    ghosts: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,12 @@ class Known:
     weeks: dict[int, list[str]]
     segments: dict[int, list[str]]
     results: dict[int, list[str]]
+
+    @property
+    def schools(self) -> set[int]:
+        """The schools that have a partition of any kind."""
+        kinds = (self.semesters, self.v1_semesters, self.weeks, self.segments, self.results)
+        return {school_id for kind in kinds for school_id in kind}
 
     def semesters_of(self, school_id: int) -> list[int]:
         """The semesters that v3 was asked for."""

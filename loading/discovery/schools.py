@@ -4,25 +4,25 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from campus.decoding.page import batch_schema
-from campus.extract.batches import Collector
 from campus.extract.requests import Where
-from campus.extract.slice import read
 from campus.http.client import Client
-from campus.http.errors import CampusError, Halt
+from campus.http.errors import Halt
 from campus.registry import DATASETS, REPORT_QUERIES, SCHOOLS, SEMESTERS, V1_SEMESTERS
 from loading.commit import Loaded, in_words
 from loading.datasets.plans import plan_datasets
 from loading.discovery.found import Found, Known
+from loading.discovery.listing import Listing, list_schools, not_listed, unknown_schools
 from loading.discovery.semesters import plan_weeks, see_weeks, take_semesters
 from loading.outage import connected
+from loading.partition_keys import NO_SCHOOL
 from loading.reports.plans import plan_reports
 from loading.runtime import Cause, Runtime
 from loading.slice_loader import Loader
-from loading.tables import TABLES, slice_of, values
+from loading.tables import TABLES, slice_of
 from warehouse.forgetting.forgotten import read as read_forgotten
 from warehouse.load.dataset_plans import read_plans
-from warehouse.load.load_log import committed
+from warehouse.load.load_log import committed, schools_loaded
+from warehouse.load.log_writer import forget_failures, standing_rows
 
 
 async def discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
@@ -36,13 +36,22 @@ async def discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
         scopes.append(REPORT_QUERIES.scopes)
     async with connected(runtime, scopes) as client:
         loader = Loader(runtime, client, cause, committed(runtime.lake, cause.sync_id))
-        listed = await _list_schools(client, runtime, found)
+        listing = await list_schools(client, runtime)
+        _note_trouble(listing, runtime, found)
+        _take_out_ghosts(runtime, known, listing, found)
         names = {plan.dataset: plan.table for plan in read_plans(runtime.lake)}
-        for school_id in _without_forgotten(runtime, runtime.school_ids or values(listed, "id"), found):
+        wanted = _without_forgotten(runtime, runtime.school_ids or listing.ids, found)
+        try:
+            unknown = await unknown_schools(client, runtime, listing, wanted)
+        except Halt as halt:
+            found.halts.append(halt)
+            unknown = []
+        found.problems += [not_listed(unknown, listing)] if unknown else []
+        for school_id in (each for each in wanted if each not in unknown):
             if client.health.down:
                 break
             try:
-                await _discover_all(loader, client, cause, school_id, listed, known, names, found)
+                await _discover_all(loader, client, cause, school_id, listing.rows, known, names, found)
             except Halt as halt:
                 found.halts.append(halt)
     failed = [one for one in found.loaded if one.status == "failed" and not _is_left_to_its_load(one)]
@@ -91,27 +100,35 @@ async def _discover_all(
     found.problems += planned.problems
 
 
-async def _list_schools(client: Client, runtime: Runtime, found: Found) -> pa.Table:
-    """The rows of the schools list. That it cannot be read is a problem only where the settings name no
-    schools."""
-    batches: list[pa.RecordBatch] = []
-    collector = Collector(SCHOOLS, "", batches.append)
-    header = runtime.school_ids[0] if runtime.school_ids else None
-    try:
-        await read(client, SCHOOLS, Where(header), collector)
-    except Halt as halt:
-        # One school's refusal is told where the school itself is looked at.
-        found.halts += [halt] if halt.school_id is None else []
-    except CampusError as error:
-        if not runtime.school_ids:
-            found.problems.append(f"the list of schools cannot be read: {error} Or set CAMPUS_SCHOOL_IDS.")
-    else:
-        if not collector.account.received and not runtime.school_ids:
-            found.problems.append(
-                "the platform lists no schools. Ask its operator, or set CAMPUS_SCHOOL_IDS."
-            )
-    found.problems += [f"a row of the schools list: {bad.reason}" for bad in collector.account.bad]
-    return pa.Table.from_batches(batches, batch_schema(SCHOOLS.contract))
+def _note_trouble(listing: Listing, runtime: Runtime, found: Found) -> None:
+    """Note what is wrong with the list of schools, which is not needed where the settings name schools."""
+    found.halts += [listing.halt] if listing.halt else []
+    found.problems += [f"a row of the schools list: {reason}" for reason in listing.bad]
+    if runtime.school_ids or listing.halt:
+        return
+    if listing.problem:
+        found.problems.append(
+            f"the list of schools cannot be read: {listing.problem} Or set CAMPUS_SCHOOL_IDS."
+        )
+    elif not listing.rows.num_rows and not listing.bad:
+        found.problems.append("the platform lists no schools. Ask its operator, or set CAMPUS_SCHOOL_IDS.")
+
+
+def _take_out_ghosts(runtime: Runtime, known: Known, listing: Listing, found: Found) -> None:
+    """Take out the failures and partitions of schools that were never loaded, that the platform does not list
+    and that nobody asks for any more: somebody had mistyped an id."""
+    if not listing.ids:
+        return
+    tried = {row["_school_id"] for row in standing_rows(runtime.lake)}
+    expected = {NO_SCHOOL, *listing.ids, *(runtime.school_ids or ()), *schools_loaded(runtime.lake)}
+    found.ghosts = sorted((tried | known.schools) - expected)
+    if found.ghosts:
+        forget_failures(runtime.lake, found.ghosts)
+        found.notes += [
+            f"school {each} was never loaded, and the platform does not list it: what failed of it, and its "
+            f"partitions, are taken out"
+            for each in found.ghosts
+        ]
 
 
 async def _load_school(loader: Loader, school_id: int, listed: pa.Table, found: Found) -> None:

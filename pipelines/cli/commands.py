@@ -5,11 +5,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+import uvloop
+
 from assets.models import NOTHING_CHANGED, is_published, note_unchanged
 from assets.partition_renames import put_in_order
 from assets.partitions import SCHOOL_SEMESTERS
 from assets.shards import NONE_CHANGED
 from campus.http.events import Event, Listener
+from loading.discovery.listing import mistyped_schools
 from loading.partition_keys import school_of
 from loading.writes.journal import file_leftover
 from pipelines.cli.display import USAGE, complain, console, errors
@@ -146,6 +149,9 @@ def run_load(
         progress(listener) as report,
         open_runtime(settings, report, accept_vanished=accept_vanished, lake=lake) as runtime,
     ):
+        if schools and (problem := uvloop.run(mistyped_schools(runtime, schools))):
+            complain(f"{problem} Nothing was loaded.")
+            return Loaded(USAGE)
         loads = load_definitions(settings, runtime)
         try:
             for end in load(
@@ -153,7 +159,7 @@ def run_load(
                 loads,
                 instance,
                 sync_id,
-                schools=schools,
+                schools=settings.school_ids or (),
                 selection=selection,
                 full=full,
                 schools_per_run=settings.options.runs.schools_per_run,

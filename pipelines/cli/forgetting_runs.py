@@ -7,6 +7,7 @@ from pipelines.cli.forgetting import is_confirmed
 from pipelines.cli.session import session
 from pipelines.forgetting.account import Account
 from pipelines.forgetting.home import (
+    SCRAPS,
     NobodyThere,
     Request,
     allow_school,
@@ -60,11 +61,19 @@ def run_forget_school(settings: Settings, school_id: int, *, dry_run: bool, conf
             complain(problem)
             return 1
         make_ready(lake_of(settings), settings)
+        if dry_run or not confirmed:
+            account = forget_whole_school(settings, school_id, tags, _tell, apply=False)
+            of_school = [each for each in account.stores if each.name != SCRAPS]
+            if not any(each.rows or each.removed or each.files for each in of_school):
+                complain(
+                    f"this home has nothing of school {school_id}; nothing was changed. With --yes the id is "
+                    f"put on the list, so that no load brings it"
+                )
+                return 1
         if not (dry_run or confirmed or is_confirmed(words, str(school_id))):
             return 1
-        account = forget_whole_school(settings, school_id, tags, _tell, apply=not dry_run)
-    if not dry_run and not account.stores:
-        complain(f"this home has nothing of school {school_id}")
+        if not dry_run:
+            account = forget_whole_school(settings, school_id, tags, _tell, apply=True)
     return _report(settings, account)
 
 

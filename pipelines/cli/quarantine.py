@@ -17,9 +17,11 @@ from pipelines.cli.display import USAGE, complain, console, errors
 from pipelines.cli.rows import print_rows
 from pipelines.cli.session import session
 from pipelines.lake import lake_of
+from pipelines.of_schools import no_such
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, claim_home, needs_platform
-from warehouse.load.load_log import now, quarantine_rows
+from warehouse.lake.delta import Lake
+from warehouse.load.load_log import now, quarantine_rows, schools_loaded
 from warehouse.load.log_writer import batched
 
 Row = dict[str, Any]
@@ -31,8 +33,9 @@ def run_list(
     settings: Settings, schools: Sequence[int], resources: Sequence[str], style: str, *, personal: bool
 ) -> int:
     """Show what waits in quarantine. `personal`: with all that the platform sent. The exit status."""
-    rows = quarantine_rows(lake_of(settings), schools, resources)
-    if not rows and (unknown := _unknown(resources)):
+    lake = lake_of(settings)
+    rows = quarantine_rows(lake, schools, resources)
+    if not rows and (unknown := _unknown(lake, schools, resources)):
         complain(unknown)
         return USAGE
     shown = [
@@ -70,9 +73,11 @@ def _replay(
     with open_runtime(settings) as runtime:
         slices = by_slice(quarantine_rows(runtime.lake, schools, resources))
         if not slices:
-            unknown = _unknown(resources)
-            console.print(unknown or "Nothing waits in quarantine.", markup=False)
-            return USAGE if unknown else 0
+            if unknown := _unknown(runtime.lake, schools, resources):
+                complain(unknown)
+                return USAGE
+            console.print("Nothing waits in quarantine.")
+            return 0
         with batched(runtime.lake):
             status, ends = asyncio.run(_replay_all(runtime, slices))
     waited, left = sum(end.before for end in ends), sum(end.left for end in ends)
@@ -127,9 +132,10 @@ def without_personal(resource: str, raw: str) -> str:
     return json.dumps(shown, ensure_ascii=False)
 
 
-def _unknown(resources: Sequence[str]) -> str:
-    """What of the names is no resource, in words; empty: all are, or are a dataset's or report's table."""
+def _unknown(lake: Lake, schools: Sequence[int], resources: Sequence[str]) -> str | None:
+    """What of the names is no school or resource, in words; None: all are, or are a dataset's or report's
+    table."""
     for name in resources:
         if name not in RESOURCES and "." not in name:
             return f"there is no resource {name!r}{nearest(name, RESOURCES)}"
-    return ""
+    return no_such(schools, schools_loaded(lake))

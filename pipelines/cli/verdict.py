@@ -28,7 +28,10 @@ def verdict(
     why = " ".join(problems[-1 if halted else 0].split())
     why = why if len(why) <= LONGEST_WHY else f"{why[: LONGEST_WHY - 1]}…"
     counted = _counted(
-        len(log) - len(failed), failed, {*schools, *(row["_school_id"] for row in log)}, halted
+        [row for row in log if row["status"] != "failed"],
+        failed,
+        {*schools, *(row["_school_id"] for row in log)},
+        halted,
     )
     age = _age_of_all(standings, schools) if halted else _age_of(failed, standings)
     what_to_do = WHEN_IT_ANSWERS if halted else ONCE_MENDED
@@ -37,13 +40,14 @@ def verdict(
     return " ".join(filter(None, [f"FAILED: {counted}. {why.rstrip('.')}.", age, what_to_do]))
 
 
-def _counted(loaded: int, failed: Sequence[Row], schools: Collection[int], halted: bool) -> str:
-    """How much of how much was loaded."""
+def _counted(good: Sequence[Row], failed: Sequence[Row], schools: Collection[int], halted: bool) -> str:
+    """How much of how much was loaded. A school of which nothing was tried is not loaded."""
+    loaded = len(good)
     if halted and loaded:
         return f"stopped after {loaded:,} slices of {len(schools)} schools"
     if not schools:
         return "no school is known yet"
-    whole = set() if halted else set(schools) - {row["_school_id"] for row in failed}
+    whole = set() if halted else {row["_school_id"] for row in good} - {row["_school_id"] for row in failed}
     slices = f", {loaded:,} of {loaded + len(failed):,} slices" if loaded else ""
     lacking = sorted(set(schools) - whole) if len(schools) > 2 and loaded else []
     without = f", but for {named(lacking)}" if lacking else ""

@@ -94,6 +94,10 @@ COPIES = (
 SEVERAL = "several"
 
 
+#: The store that has files of everybody, so that it speaks of no school.
+SCRAPS = "unfinished files and copies"
+
+
 class NobodyThere(Exception):
     """The home has nothing about this id."""
 
@@ -198,7 +202,7 @@ def forget_whole_school(
         _purge(job)
     for path in (*_inboxes(settings.home), outbox_path(settings.home), journal_path(settings.home)):
         job.note(Store(path.name, removed=forget_school_in(path, school_id, apply=apply)))
-    job.note(Store("unfinished files and copies", files=delete_scraps(settings.home, apply=apply)))
+    job.note(Store(SCRAPS, files=delete_scraps(settings.home, apply=apply)))
     job.note(Store("exports", files=delete_exports(settings.home, school_id, apply=apply)))
     job.note(Store("plans", files=delete_plans_of_school(settings.home, school_id, apply=apply)))
     with open_instance(settings) as instance:
@@ -316,7 +320,7 @@ def _inboxes(home: Path) -> list[Path]:
 
 def _in_files(job: Job, school_id: int, search: Search) -> None:
     home, apply = job.settings.home, job.apply
-    job.note(Store("unfinished files and copies", files=delete_scraps(home, apply=apply)))
+    job.note(Store(SCRAPS, files=delete_scraps(home, apply=apply)))
     job.note(Store("plans", files=delete_plans(home, search, apply=apply)))
     folder = job.settings.options.writes.inbox.folder
     if folder is not None:

@@ -17,6 +17,7 @@ from assets.partitions import ATTENDANCE_WEEKS, PARTITIONS, SCHOOL_SEMESTERS
 from assets.resource_assets import HALTED_TAG, is_halted
 from loading.outage import KNOWN_FOR, NOTE, known_since
 from loading.partition_keys import week_key
+from loading.tables import TABLES
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import DISCOVERY, build_definitions
 from pipelines.due import night_tags
@@ -25,6 +26,8 @@ from pipelines.nights.school_night import night_config
 from pipelines.settings import Settings
 from pipelines.sync import JobEnd
 from simulator.process import RunningSimulator
+from warehouse.lake.tables import Slice
+from warehouse.load.load_log import now, record_load
 
 SCHOOLS = tuple(range(101, 121))
 #: Nothing listens on the discard port.
@@ -70,6 +73,8 @@ def test_a_platform_that_goes_away_ends_the_night_of_a_school_with_one_step(alon
     for kind in PARTITIONS:
         keys = [week_key(101, 20, 1)] if kind is ATTENDANCE_WEEKS else ["101:20"]
         alone.instance.add_dynamic_partitions(kind.name or "", keys)
+    entry = {"sync_id": "before", "started_at": now(), "status": "ok", "complete": True}
+    record_load(alone.lake, TABLES["semesters"], Slice.of(_school_id=101), entry)
     night = dg.RunRequest(run_config=night_config({}), tags=night_tags(alone.lake, [101]))
     ended = carry_out(alone, night)
     assert [event.step_key for event in ended.all_events if event.is_step_failure] == ["1_base_data"]
@@ -88,12 +93,12 @@ def test_no_load_is_asked_for_after_the_discovery_of_a_command(tmp_path: Path) -
 
 
 def test_a_note_that_is_old_or_of_another_platform_says_nothing(alone: World) -> None:
-    note, now = alone.home / "note.json", time.time()
+    note, at = alone.home / "note.json", time.time()
     for told, known in (
-        ({"address": NOBODY, "since": now - 50, "seen_at": now - 20}, now - 50),
-        ({"address": NOBODY, "since": now - 50, "seen_at": now - KNOWN_FOR - 1}, None),
-        ({"address": "http://other", "since": now - 50, "seen_at": now - 20}, None),
-        ({"address": NOBODY, "since": now, "seen_at": now + 3600}, None),
+        ({"address": NOBODY, "since": at - 50, "seen_at": at - 20}, at - 50),
+        ({"address": NOBODY, "since": at - 50, "seen_at": at - KNOWN_FOR - 1}, None),
+        ({"address": "http://other", "since": at - 50, "seen_at": at - 20}, None),
+        ({"address": NOBODY, "since": at, "seen_at": at + 3600}, None),
     ):
         note.write_text(json.dumps(told))
         assert known_since(note, NOBODY) == known

@@ -126,7 +126,7 @@ def test_what_waits_is_listed_without_what_tells_about_a_person(
     [row] = json.loads(capsys.readouterr().out)
     assert (row["school"], row["resource"], row["key"]) == (101, "scores", None)
     assert "`id`" in row["reason"] and row["first_seen"] and json.loads(row["raw"])["id"] == "nobody"
-    assert run_list(odd.settings, (102,), ("scores",), "table", personal=False) == 0
+    assert run_list(odd.settings, (101,), ("students",), "table", personal=False) == 0
     assert "Nothing waits" in capsys.readouterr().out
     assert run_list(odd.settings, (), ("scors",), "table", personal=False) == 2
     assert "did you mean scores?" in capsys.readouterr().err

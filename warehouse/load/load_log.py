@@ -217,6 +217,11 @@ def holds_a_load(lake: Lake) -> bool:
     )
 
 
+def schools_loaded(lake: Lake) -> set[int]:
+    """The schools of which a slice was ever loaded whole."""
+    return {row["_school_id"] for row in standing_rows(lake) if row["complete_at"] or row["retired"]}
+
+
 def resources_loaded(lake: Lake) -> set[str]:
     """The tables of which a slice was ever loaded, or should have been."""
     return {row["resource"] for row in standing_rows(lake)}

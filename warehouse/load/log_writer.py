@@ -117,6 +117,14 @@ def standing_rows(lake: Lake, schools: Collection[int] | None = None) -> list[Ro
     return settled(held, loads)
 
 
+def forget_failures(lake: Lake, schools: Collection[int]) -> None:
+    """Take schools that were never loaded out of the standings and findings. The load log still says what was
+    tried."""
+    for log in (STANDINGS, *FINDINGS):
+        if lake.holds(log):
+            until_committed(partial(_delete, lake, log, schools))
+
+
 def known_states(lake: Lake, school_id: int) -> dict[tuple[str, str], str]:
     """The states of a school's slices, by table and slice (as text). A batch reads them once: where they
     are outdated the slice's files have changed, which is seen."""
@@ -252,6 +260,10 @@ def _held(lake: Lake, opened: DeltaTable, schools: Collection[int] | None) -> li
 
 def _overwrite(opened: DeltaTable, rows: pa.Table, schools: Iterable[int]) -> None:
     write_deltalake(opened, rows, mode="overwrite", predicate=of_schools(schools))
+
+
+def _delete(lake: Lake, log: Log, schools: Collection[int]) -> None:
+    lake.open(log).delete(of_schools(schools))
 
 
 def _tidy(lake: Lake) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from campus.http.client import Client
 from campus.http.errors import Halt
+from loading.discovery.listing import MOST_IDS
 from pipelines.cli.display import console
 from pipelines.cli.doctor.files import examine_files
 from pipelines.cli.doctor.findings import Finding
@@ -89,7 +90,14 @@ async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator
     try:
         listed = await list_schools(client, settings.school_ids)
         yield listed.finding
-        schools = schools or tuple(row["id"] for row in listed.rows)
+        ids = [row["id"] for row in listed.rows]
+        if ids and (unlisted := [each for each in schools if each not in ids]):
+            yield Finding(
+                None,
+                f"CAMPUS_SCHOOL_IDS names {', '.join(map(str, unlisted))}, and the platform lists "
+                f"{', '.join(map(str, ids[:MOST_IDS]))}: mend it where the id is mistyped.",
+            )
+        schools = schools or tuple(ids)
     except Halt as halt:
         yield Finding(False, str(halt))
     found: list[tuple[int, Finding]] = []

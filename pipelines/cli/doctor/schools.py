@@ -8,7 +8,7 @@ from campus.extract.hidden_rows import HIDDEN
 from campus.extract.requests import Where
 from campus.extract.slice import read
 from campus.http.client import Client
-from campus.http.errors import CampusError
+from campus.http.errors import CampusError, Halt
 from campus.http.messages import permission_advice
 from campus.registry import (
     BASE_DATA,
@@ -42,9 +42,16 @@ def needed_resources(settings: Settings) -> list[ResourceSpec]:
 
 async def list_schools(client: Client, school_ids: tuple[int, ...] | None) -> Probed:
     """The schools that the platform lists; none where it shows no list and the settings name them."""
-    asked = await ask(client, SCHOOLS, school_ids[0] if school_ids else None, SCHOOLS.path)
-    if asked.finding.good or not school_ids:
-        return asked
+    # A platform may want a school in the header, and refuses one that it does not have.
+    for header in dict.fromkeys([*(school_ids or ())[:1], None]):
+        try:
+            asked = await ask(client, SCHOOLS, header, SCHOOLS.path)
+        except Halt as halt:
+            if halt.school_id is None:
+                raise
+            asked = Probed(Finding(False, str(halt)), [])
+        if asked.finding.good or not school_ids:
+            return asked
     # Named schools can be read without the list; only their names will be missing.
     return Probed(
         Finding(None, f"{asked.finding.text} The schools that CAMPUS_SCHOOL_IDS names do not need it."), []

@@ -19,10 +19,12 @@ from pipelines.cli.progress import progress
 from pipelines.cli.session import looking, session
 from pipelines.lake import lake_of
 from pipelines.launches import LAUNCHER_TAG
+from pipelines.of_schools import no_such
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_school, needs_writes
 from pipelines.writes.bench import Done, Work, carried_out, unread
 from pipelines.writes.plans import Note, begin, end, forget
+from warehouse.load.load_log import schools_loaded
 
 #: Rows that are named.
 SHOWN = 20
@@ -143,4 +145,9 @@ def the_school(settings: Settings, school: int | None) -> int:
         there_are = ", ".join(map(str, known)) or "none known yet"
         raise SettingsError([f"name the school with --school; there are {there_are}"])
     needs_school(settings, school)
+    loaded = schools_loaded(lake_of(settings))
+    if loaded and (unknown := no_such([school], loaded)):
+        raise SettingsError(
+            [f"{unknown}: mend --school, or load it first with campus sync --school {school}"]
+        )
     return school

@@ -1,0 +1,124 @@
+"""The platform's list of schools, and the schools that somebody names though the platform has none such."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from campus.decoding.page import batch_schema
+from campus.extract.batches import Collector
+from campus.extract.requests import Where
+from campus.extract.slice import read
+from campus.http.client import Client
+from campus.http.errors import CampusError, Forbidden, Halt, NotFound, Refused, Unauthorized
+from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS
+from loading.outage import connected
+from loading.runtime import Runtime
+from loading.tables import values
+from warehouse.load.load_log import schools_loaded
+
+#: A message that lists more schools than this is read by nobody.
+MOST_IDS = 20
+
+
+@dataclass
+class Listing:
+    """The answer to GET /api/v1/schools."""
+
+    #: The rows; none where the list cannot be read.
+    rows: pa.Table
+    #: Why the list cannot be read; None: it can.
+    problem: str | None = None
+    #: Why nothing at all can be read of the platform.
+    halt: Halt | None = None
+    #: Why rows of the list cannot be read.
+    bad: list[str] = field(default_factory=list)
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of the schools."""
+        return [int(each) for each in values(self.rows, "id")]
+
+
+async def list_schools(client: Client, runtime: Runtime) -> Listing:
+    """Read the list of schools. A platform may want a school in the header, and refuses one that it does not
+    have: the list is asked for in the name of a loaded school, of a named one, and of none."""
+    named = runtime.school_ids or ()
+    loaded = sorted(schools_loaded(runtime.lake)) if named else []
+    headers = dict.fromkeys([*loaded[:1], *named[:1], None])
+    listing = Listing(pa.Table.from_batches([], batch_schema(SCHOOLS.contract)))
+    for header in headers:
+        batches: list[pa.RecordBatch] = []
+        collector = Collector(SCHOOLS, "", batches.append)
+        try:
+            await read(client, SCHOOLS, Where(header), collector)
+        except Halt as halt:
+            if halt.school_id is None:
+                listing.halt = halt
+                return listing
+            listing.problem = str(halt)
+        except CampusError as error:
+            listing.problem = str(error)
+        else:
+            rows = pa.Table.from_batches(batches, batch_schema(SCHOOLS.contract))
+            return Listing(rows, bad=[bad.reason for bad in collector.account.bad])
+    return listing
+
+
+async def unknown_schools(
+    client: Client, runtime: Runtime, listing: Listing, school_ids: Iterable[int]
+) -> list[int]:
+    """The schools that the platform does not have: it lists others, was never loaded by them, and answers
+    nothing of them. Without a list nobody can tell.
+
+    Raises Halt where nothing more can be read of the platform."""
+    known = {*listing.ids, *schools_loaded(runtime.lake)}
+    doubtful = [each for each in school_ids if each not in known] if listing.ids else []
+    return [each for each in doubtful if not await _has_semesters(client, each)]
+
+
+async def mistyped_schools(runtime: Runtime, school_ids: Collection[int]) -> str | None:
+    """Say which of the schools the platform does not have; None: it has all, or nobody can tell. Nothing is
+    written."""
+    if set(school_ids) <= schools_loaded(runtime.lake):
+        return None
+    scopes = [SCHOOLS.scopes, SEMESTERS.scopes, V1_SEMESTERS.scopes]
+    async with connected(runtime, scopes) as client:
+        listing = await list_schools(client, runtime)
+        try:
+            unknown = await unknown_schools(client, runtime, listing, school_ids)
+        except Halt:
+            # The load says so.
+            return None
+    return not_listed(unknown, listing) if unknown else None
+
+
+def not_listed(unknown: Collection[int], listing: Listing) -> str:
+    """That the platform does not have these schools, and which it has."""
+    ids = listing.ids
+    more = f" and {len(ids) - MOST_IDS} more" if len(ids) > MOST_IDS else ""
+    return (
+        f"there is no school {', '.join(map(str, unknown))}: the platform lists "
+        f"{', '.join(map(str, ids[:MOST_IDS]))}{more}. Mend --school or CAMPUS_SCHOOL_IDS, or ask who issued "
+        f"the credentials to open that school to them."
+    )
+
+
+async def _has_semesters(client: Client, school_id: int) -> bool:
+    """Whether the platform answers for a school that it does not list. A failure that says nothing of the
+    school counts as an answer: the load tells of it."""
+    for spec in (SEMESTERS, V1_SEMESTERS):
+        collector = Collector(spec)
+        try:
+            await read(client, spec, Where(school_id), collector)
+        except Halt as halt:
+            if halt.school_id is None:
+                raise
+        except (Forbidden, NotFound, Refused, Unauthorized):
+            continue
+        except CampusError:
+            return True
+        else:
+            if collector.account.received:
+                return True
+    return False
