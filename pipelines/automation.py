@@ -14,10 +14,9 @@ from assets.dagster_private import AssetJob
 from assets.models import NOTHING_CHANGED, is_published, note_unchanged
 from assets.partitions import SCHOOL_SEMESTERS, V1_SEMESTERS
 from assets.resource_assets import is_halted
-from loading.partition_keys import NO_SCHOOL, keys_by_school, partition_key, school_of
+from loading.partition_keys import NO_SCHOOL, keys_by_school, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, cause_of
-from loading.tables import TABLES
-from pipelines.due import due_keys, groups_of, night_tags
+from pipelines.due import current_keys, due_keys, groups_of, night_tags
 from pipelines.interrupted import UNFINISHED, close_gone_runs
 from pipelines.lake import lake_of
 from pipelines.launches import is_of_a_command
@@ -302,20 +301,6 @@ def is_being_asked_for(instance: dg.DagsterInstance, discovery: str) -> bool:
         return False
     [record] = instance.get_run_records(dg.RunsFilter(run_ids=[last.run_id]))
     return time.time() - (record.end_time or 0) < ASKED_WITHIN
-
-
-def current_keys(lake: Lake, table: str) -> set[str]:
-    """The partition of each school's current semester; the latest one where none is marked. `table`:
-    semesters or v1_semesters; schools of which it shows none have the other's."""
-    tables = [each for each in ("semesters", "v1_semesters") if each != table] + [table]
-    columns = ["_school_id", "id", "start_at", "is_current"]
-    latest: dict[int, int] = {}
-    for each in tables:
-        rows = lake.read(TABLES[each], columns=columns).to_pylist()
-        # The last of a school's semesters in this order stays in the dictionary.
-        rows.sort(key=lambda row: (bool(row["is_current"]), row["start_at"] or datetime.min))
-        latest |= {row["_school_id"]: row["id"] for row in rows}
-    return {partition_key(school_id, semester_id) for school_id, semester_id in latest.items()}
 
 
 def _lacking(file: Path, loads: Mapping[str, datetime]) -> dict[str, datetime]:

@@ -1,9 +1,11 @@
 """Which partitions a load is asked for, and in which runs."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from datetime import datetime
 
 from loading.names import school_names
-from loading.partition_keys import NO_SCHOOL, school_of
+from loading.partition_keys import NO_SCHOOL, partition_key, school_of
+from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 
 RANGE_START = "dagster/asset_partition_range_start"
@@ -14,8 +16,10 @@ PARTITION_TAGS = (RANGE_START, "dagster/partition")
 
 # On a run: the school that it loads, by id and name.
 SCHOOL_TAG = "campus/school"
-# On a run of a night: the ids of all schools that it loads.
+# On a run of a night: the ids of all schools that it loads. On a discovery: those that a command names.
 SCHOOLS_TAG = "campus/schools"
+# On the runs of a command that loads some assets only: the selection.
+SELECTED_TAG = "campus/selected"
 
 
 def school_tags(lake: Lake, first: int, last: int | None = None) -> dict[str, str]:
@@ -52,6 +56,20 @@ def due_keys(keys: Sequence[str], current: Set[str], loaded: Set[str]) -> list[s
     """The partitions that a night loads, but for the one that loads all, since older semesters change seldom:
     each school's current semester and whatever was never loaded."""
     return [key for key in keys if key in current or key not in loaded]
+
+
+def current_keys(lake: Lake, table: str) -> set[str]:
+    """The partition of each school's current semester; the latest one where none is marked. `table`:
+    semesters or v1_semesters; schools of which it shows none have the other's."""
+    tables = [each for each in ("semesters", "v1_semesters") if each != table] + [table]
+    columns = ["_school_id", "id", "start_at", "is_current"]
+    latest: dict[int, int] = {}
+    for each in tables:
+        rows = lake.read(TABLES[each], columns=columns).to_pylist()
+        # The last of a school's semesters in this order stays in the dictionary.
+        rows.sort(key=lambda row: (bool(row["is_current"]), row["start_at"] or datetime.min))
+        latest |= {row["_school_id"]: row["id"] for row in rows}
+    return {partition_key(school_id, semester_id) for school_id, semester_id in latest.items()}
 
 
 def groups_of(schools: Iterable[int], size: int) -> list[list[int]]:

@@ -2,12 +2,13 @@
 platform, and no child is named."""
 
 import math
+import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from campus.registry import ATTENDANCE, BASE_DATA, REPORT_METADATA, SCHOOLS, V1_DATA
 from loading.names import school_names
@@ -17,10 +18,14 @@ from loading.writes.outbox import opened as outbox_opened
 from loading.writes.outbox import outbox_path
 from pipelines.forgetting.account import UNPROVEN, unproven
 from pipelines.lake import lake_of
+from pipelines.of_schools import named
 from pipelines.settings import Settings
+from pipelines.storage_trouble import in_words as storage_in_words
+from pipelines.storage_trouble import no_room
 from pipelines.writers import living
 from pipelines.writes.plans import notes as roster_notes
 from warehouse.age import STALE, Age, age_of, read_in_part
+from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT
 from warehouse.load.drift import in_a_line, latest
 from warehouse.load.load_log import last_failures, now, quarantine_rows
@@ -28,6 +33,9 @@ from warehouse.load.log_writer import standing_rows
 from warehouse.publish.shards.publication import problems_of
 from warehouse.published.problem import last_problem, problem_of_audiences
 from warehouse.published.shards import manifest
+
+if TYPE_CHECKING:
+    from pipelines.nights.failed_runs import FailedRun
 
 Row = Mapping[str, Any]
 
@@ -94,7 +102,8 @@ def status_of(settings: Settings) -> Status:
     missed = _missed_by_pushes(settings)
     news = [f"{in_a_line(drift)}."] if drift else []
     notes = [*writers, *news, *missed, *_read_in_part(rows)]
-    return Status(at, schools, notes, list(_to_do(settings, schools, at)))
+    of_nights = list(_of_nights(settings, lake, schools, rows, at))
+    return Status(at, schools, notes, [*_to_do(settings, schools, at), *of_nights])
 
 
 def ago(moment: datetime, at: datetime) -> str:
@@ -183,6 +192,74 @@ def _swipes_waiting(home: Path) -> Iterable[str]:
                     f"Swipes of school {school_id} wait to be sent, {count:,}: "
                     f"campus swipes send --school {school_id}."
                 )
+
+
+def _of_nights(
+    settings: Settings, lake: Lake, schools: Sequence[SchoolStatus], standings: Sequence[Row], at: datetime
+) -> Iterable[str]:
+    """What the load log cannot say: runs that failed, and slices that were due and that nobody tried."""
+    if full := no_room(settings.home):
+        yield full
+    if not _has_runs(settings):
+        return
+    # Dagster takes seconds to import, which a home without runs need not wait for.
+    from pipelines.instance import open_instance
+    from pipelines.nights.failed_runs import MENDED_BY, failed_runs
+    from pipelines.nights.overdue import overdue
+
+    try:
+        with open_instance(settings) as instance:
+            failed = failed_runs(instance, [reason for each in schools for reason in each.failures])
+            missing = overdue(settings, lake, instance, standings)
+    except Exception as error:
+        words = storage_in_words(error, settings.home)
+        if words is None:
+            raise
+        yield f"Which runs have failed is not known: {words}"
+        return
+    silent = bool(settings.base_url) and (settings.home / NOTE).exists()
+    runs: dict[tuple[str, str], list[FailedRun]] = defaultdict(list)
+    for run in failed:
+        if not (run.is_halted and silent) and not (run.job == "publish" and last_problem(settings.home)):
+            runs[run.job, run.why].append(run)
+    for (job, why), alike in runs.items():
+        ids = sorted({school_id for run in alike for school_id in run.schools})
+        of = f" of school {', '.join(map(str, ids))}" if ids else ""
+        count = f"{len(alike)} runs of {job}" if len(alike) > 1 else f"The run {job}"
+        yield (
+            f"{count}{of} failed, last at {max(run.at for run in alike):%m-%d %H:%M}: {why.rstrip('.')}. "
+            f"Then {MENDED_BY[job]}."
+        )
+    stale = {each.school_id for each in schools if each.is_stale(at)}
+    for night, places in _by_night(missing, stale).items():
+        yield (
+            f"Due in the night of {night:%Y-%m-%d %H:%M} and not loaded: {'; '.join(places)}. What "
+            f"was loaded before stays. See that the daemon and its workers run; campus sync loads them."
+        )
+
+
+def _by_night(
+    missing: Mapping[int, tuple[datetime, Sequence[tuple[str, str]]]], stale: Collection[int]
+) -> dict[datetime, list[str]]:
+    """What nights have left out of schools that are not stale as a whole, in words."""
+    nights: dict[datetime, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for school_id, (night, places) in missing.items():
+        if school_id not in stale:
+            tables = list(dict.fromkeys(resource for resource, _ in places))
+            more = len(tables) - MOST_SLICES
+            some = ", ".join(tables[:MOST_SLICES]) + (f" and {more} more" if more > 0 else "")
+            slices = "1 slice" if len(places) == 1 else f"{len(places)} slices"
+            nights[night][f"{slices} of {some}"].append(school_id)
+    return {
+        night: [f"{named(schools)}: {words}" for words, schools in alike.items()]
+        for night, alike in nights.items()
+    }
+
+
+def _has_runs(settings: Settings) -> bool:
+    """Whether Dagster was ever set up here: to open its records would do so."""
+    home = Path(os.environ.get("DAGSTER_HOME") or settings.home / "dagster")
+    return (home / "dagster.yaml").exists()
 
 
 def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) -> Iterable[str]:

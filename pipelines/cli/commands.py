@@ -21,6 +21,7 @@ from pipelines.cli.progress import progress
 from pipelines.cli.session import session
 from pipelines.cli.verdict import verdict
 from pipelines.definitions import build_definitions, load_definitions
+from pipelines.due import SCHOOLS_TAG, SELECTED_TAG
 from pipelines.instance import open_instance
 from pipelines.lake import lake_of
 from pipelines.notices.automation import show_status
@@ -144,6 +145,10 @@ def run_load(
         settings = settings.model_copy(update={"school_ids": schools})
     ends: list[JobEnd] = []
     sync_id, started_at = new_sync_id(), now()
+    # What was not asked for is not missed, see pipelines.nights.overdue.
+    limits = ({SCHOOLS_TAG: ",".join(map(str, schools))} if schools else {}) | (
+        {SELECTED_TAG: selection} if selection else {}
+    )
     with (
         open_instance(settings) as instance,
         progress(listener) as report,
@@ -163,7 +168,7 @@ def run_load(
                 selection=selection,
                 full=full,
                 schools_per_run=settings.options.runs.schools_per_run,
-                tags=tags,
+                tags={**(tags or {}), **limits},
             ):
                 end = _with_storage(end, settings)
                 _report(end, ends)
