@@ -51,6 +51,9 @@ _FULL_WIDTH = {0xFF10 + digit: 0x30 + digit for digit in range(10)} | {0xFF38: 0
 # Digits in other spellings: full width, or escaped in JSON.
 _OTHER_DIGITS = re.compile(rb"\xef\xbc(?:[\x90-\x99]\xef\xbc){16}|\\u(?:003|[fF][fF]1)[0-9]")
 
+# A letter that is escaped in JSON: its last digits are no part of a number behind it.
+_ESCAPED = re.compile(rb"\\u[0-9A-Fa-f]{4}")
+
 # ISO 7064, MOD 11-2. The digits are the bytes of their letters.
 _WEIGHTS = tuple(2**place % 11 for place in range(17, 0, -1))
 _OF_ZEROS = sum(_WEIGHTS) * ord("0")
@@ -99,8 +102,10 @@ def without_identity_numbers(text: str) -> str:
 def may_hold_identity_number(text: bytes) -> bool:
     """Whether a JSON text holds an identity number of 18 characters; or digits that are escaped or in full
     width, which may be one."""
-    if any(_is_valid(found[0]) for part in _digit_runs(text) for found in _IN_BYTES.finditer(part)):
-        return True
+    for part in _digit_runs(text):
+        plain = _ESCAPED.sub(b" ", part) if b"\\u" in part else part
+        if any(_is_valid(found[0]) for found in _IN_BYTES.finditer(plain)):
+            return True
     return (b"\\" in text or b"\xef" in text) and _OTHER_DIGITS.search(text) is not None
 
 

@@ -261,6 +261,16 @@ def test_a_clean_page_is_handed_on_as_it_is() -> None:
     assert Drift(KIND, "amount") not in records.drift
 
 
+@pytest.mark.parametrize("letters", ["证", "号", "且", "㐀", "a且㐀"])
+@pytest.mark.parametrize("padding", [0, 100_000])
+def test_escaped_letter_hides_no_number(letters: str, padding: int) -> None:
+    """JSON in ASCII: \\u8bc1 ends with a digit, which is no part of the number behind it."""
+    body = json.dumps([{"id": 1, "name": f"{letters}{NUMBER}", "usin": "x" * padding}])
+    assert may_hold_identity_number(body.encode())
+    page = decode_page(body.encode(), RESOURCES["students"].contract)
+    assert page.rows[0].name == letters + MARK  # type: ignore[attr-defined]
+
+
 def test_repeated_name_hides_nothing() -> None:
     """Of members with one name the walk sees the last, and the others would stay in the text."""
     for hidden in ('{"id_card":"110101900307123"}', '{"password":"geheim"}', f'"{NUMBER}"'):
