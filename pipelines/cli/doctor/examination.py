@@ -10,6 +10,7 @@ from loading.discovery.listing import MOST_IDS
 from pipelines.cli.display import console
 from pipelines.cli.doctor.files import examine_files
 from pipelines.cli.doctor.findings import Finding
+from pipelines.cli.doctor.identity import examine_past
 from pipelines.cli.doctor.pushes import examine_pushes
 from pipelines.cli.doctor.schools import examine_school, list_schools, needed_resources
 from pipelines.cli.doctor.services import examine_lake, examine_services, examine_store
@@ -76,6 +77,9 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
     for finding in (*examine_inbox(settings), *examine_pushes(settings)):
         yield finding
     is_readable = all(finding is None or finding.good for finding in (store, lake))
+    past = examine_past(settings, lake_without_check(settings)) if is_readable else None
+    if past is not None:
+        yield past
     if is_readable and (drift := _drift(settings)):
         yield Finding(None, f"{in_a_line(drift)}.")
     if settings.published.exists():
