@@ -17,7 +17,7 @@ from assets.resource_assets import is_halted
 from loading.partition_keys import NO_SCHOOL, keys_by_school, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, cause_of
 from pipelines.due import current_keys, due_keys, groups_of, night_tags
-from pipelines.interrupted import UNFINISHED, close_gone_runs
+from pipelines.interrupted import NEVER_STARTED_TAG, UNFINISHED, close_gone_runs
 from pipelines.lake import lake_of
 from pipelines.launches import is_of_a_command
 from pipelines.nights.loads import LOADS, Load
@@ -135,6 +135,7 @@ def last_discovery(instance: dg.DagsterInstance, discovery: str) -> dg.DagsterRu
             run
             for run in ended
             if not is_of_a_command(run.tags)
+            and not run.tags.get(NEVER_STARTED_TAG)
             and run.tags.get(WILL_RETRY_TAG) != "true"
             and run.run_id not in undecided
         ),
@@ -247,8 +248,8 @@ def loads_to_publish(
     """The loads that have ended, or why this is no moment to publish any. `publications`: the jobs that
     do."""
     instance = context.instance
-    for job in close_gone_runs(instance, settings):
-        context.log.warning(f"{job}: a run whose process is gone was closed.")
+    for words in close_gone_runs(instance, settings):
+        context.log.warning(words)
     for job in publications:
         if instance.get_run_records(dg.RunsFilter(job_name=job, statuses=UNFINISHED), limit=1):
             return dg.SkipReason("A publication is under way.")

@@ -1,6 +1,7 @@
 """Runs that have not ended by themselves: cancelled at the terminal, or left by a process that is gone."""
 
 import time
+from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
@@ -21,6 +22,15 @@ UNFINISHED = [
 #: Seconds between two looks.
 SURE_AFTER = 2.0
 GONE = "The process of this run is gone: it was killed, or the machine went down. What it committed is kept."
+GONE_CLOSED = "{job}: a run whose process is gone was closed."
+#: On a run that never started: nothing follows it, as does a discovery that has failed by itself.
+NEVER_STARTED_TAG = "campus/never_started"
+#: How long a launch may take between making a run and queueing it.
+LAUNCHED_WITHIN = timedelta(minutes=2)
+NEVER_STARTED = (
+    "This run never started: its launch was cut off, as by a database that went away. It has loaded "
+    "nothing. Launch it again."
+)
 INTERRUPTED = "Interrupted at the terminal. What it committed is kept."
 
 
@@ -37,8 +47,8 @@ def runs_under_way(instance: dg.DagsterInstance) -> str:
 
 
 def close_gone_runs(instance: dg.DagsterInstance, settings: Settings) -> list[str]:
-    """Report the runs as failed that seem to go on though their process is gone: they would hold up others
-    and the publication. The names of their jobs."""
+    """Report the runs as failed whose process is gone, and those that never started: they would hold up
+    others and the publication. What was closed, a sentence each."""
     closed = []
     suspects = _without_process(instance, settings)
     if suspects:
@@ -48,8 +58,23 @@ def close_gone_runs(instance: dg.DagsterInstance, settings: Settings) -> list[st
         if run.run_id in {suspect.run_id for suspect in suspects}:
             instance.report_run_failed(run, GONE)
             show_on_timeline(instance, run.run_id)
-            closed.append(run.job_name)
-    return closed + _close_silent_starts(instance)
+            closed.append(GONE_CLOSED.format(job=run.job_name))
+    return closed + _close_silent_starts(instance) + _close_never_started(instance, settings)
+
+
+def _close_never_started(instance: dg.DagsterInstance, settings: Settings) -> list[str]:
+    """Report the runs as failed that were made and never got into the queue: who launched them was cut off in
+    between, as by a database that went away."""
+    closed = []
+    before = datetime.now(UTC) - LAUNCHED_WITHIN
+    made = dg.RunsFilter(statuses=[dg.DagsterRunStatus.NOT_STARTED], created_before=before)
+    alive = {writer.name for writer in living(settings)}
+    for run in instance.get_runs(made):
+        if run.tags.get(PROCESS_TAG) not in alive:
+            instance.add_run_tags(run.run_id, {NEVER_STARTED_TAG: "true"})
+            instance.report_run_failed(run, NEVER_STARTED)
+            closed.append(f"{run.job_name}: a run that never started was closed; launch it again.")
+    return closed
 
 
 def _close_silent_starts(instance: dg.DagsterInstance) -> list[str]:
@@ -61,7 +86,7 @@ def _close_silent_starts(instance: dg.DagsterInstance) -> list[str]:
             health = instance.run_launcher.check_run_worker_health(run)
             if health.status == WorkerStatus.FAILED:
                 instance.report_run_failed(run, health.msg)
-                closed.append(run.job_name)
+                closed.append(GONE_CLOSED.format(job=run.job_name))
     return closed
 
 

@@ -8,7 +8,7 @@ import dagster as dg
 
 from assets.resource_assets import HALTED_TAG
 from pipelines.district.queues import AGAIN_TAG, BUILD, PLATFORM_TAG, QUEUE_TAG, TASK_TAG
-from pipelines.interrupted import PROCESS_TAG
+from pipelines.interrupted import NEVER_STARTED_TAG, PROCESS_TAG
 
 LAUNCHER_TAG = "campus/launched_by"
 #: How the tag begins where a command has launched the run. Nothing follows such a run by itself: the command
@@ -17,7 +17,14 @@ COMMAND = "campus "
 #: On a run that reads a file for the platform: the file needs no other run.
 FINAL_TAG = "campus/final"
 #: What is true of one run alone, and what another try of it says instead.
-OF_ONE_RUN = {PROCESS_TAG: "", HALTED_TAG: "", FINAL_TAG: "", TASK_TAG: "", AGAIN_TAG: "false"}
+OF_ONE_RUN = {
+    PROCESS_TAG: "",
+    HALTED_TAG: "",
+    FINAL_TAG: "",
+    TASK_TAG: "",
+    NEVER_STARTED_TAG: "",
+    AGAIN_TAG: "false",
+}
 A_PERSON = "a person in the UI"
 #: Digits of the greatest id that a storage has.
 LONGEST_ID = 18

@@ -203,6 +203,7 @@ def _of_nights(
     if not _has_runs(settings):
         return
     # Dagster takes seconds to import, which a home without runs need not wait for.
+    from pipelines.district.pauses import pausing_workers
     from pipelines.instance import open_instance
     from pipelines.nights.failed_runs import MENDED_BY, failed_runs
     from pipelines.nights.overdue import overdue
@@ -211,12 +212,15 @@ def _of_nights(
         with open_instance(settings) as instance:
             failed = failed_runs(instance, [reason for each in schools for reason in each.failures])
             missing = overdue(settings, lake, instance, standings)
+        pausing = pausing_workers(settings)
     except Exception as error:
         words = storage_in_words(error, settings.home)
         if words is None:
             raise
         yield f"Which runs have failed is not known: {words}"
         return
+    for worker, why in pausing.items():
+        yield f"The worker {worker} takes no runs: {why.rstrip('.')}."
     silent = bool(settings.base_url) and (settings.home / NOTE).exists()
     runs: dict[tuple[str, str], list[FailedRun]] = defaultdict(list)
     for run in failed:

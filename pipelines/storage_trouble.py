@@ -39,7 +39,12 @@ MAKE_ROOM = f"Make room there, then run the same command again: {KEPT}"
 
 def no_room(home: Path) -> str | None:
     """What to say where a home's disk has no room for a run; None: it has."""
-    return full_disk(home) if _free(home) < LEAST else None
+    return None if has_room(home) else full_disk(home)
+
+
+def has_room(folder: Path) -> bool:
+    """Whether the disk of a folder has room for a run."""
+    return _free(folder) >= LEAST
 
 
 def full_disk(home: Path) -> str:

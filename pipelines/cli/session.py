@@ -35,8 +35,8 @@ def session(settings: Settings, command: str, *, alone: bool = True) -> Iterator
         open_instance(settings) as instance,
         terminated_as_interrupted(),
     ):
-        for job in close_gone_runs(instance, settings):
-            _tell(f"{job}: a run whose process is gone was closed.")
+        for words in close_gone_runs(instance, settings):
+            _tell(words)
         try:
             yield {
                 PROCESS_TAG: writer.name,

@@ -28,7 +28,7 @@ from loading.tables import TABLES, slice_of
 from pipelines.automation import EVERY_SEMESTER_TAG, is_being_asked_for, runs_under_way
 from pipelines.definitions import DISCOVERY
 from pipelines.due import SELECTED_TAG, current_keys, schools_in
-from pipelines.interrupted import PROCESS_TAG
+from pipelines.interrupted import NEVER_STARTED_TAG, PROCESS_TAG
 from pipelines.launches import is_of_a_command
 from pipelines.resources import attendance_settings, wanted_reports
 from pipelines.settings import Settings
@@ -111,7 +111,12 @@ def ended_nights(settings: Settings, instance: dg.DagsterInstance) -> list[Night
         at = record.create_timestamp.astimezone(PLATFORM_ZONE).replace(tzinfo=None)
         # Another try has the cause of the first one, and does not load again what that has loaded.
         began.setdefault(cause, at)
-        if SELECTED_TAG in run.tags or cause in under_way or run.tags.get(PROCESS_TAG) in alive:
+        if (
+            SELECTED_TAG in run.tags
+            or run.tags.get(NEVER_STARTED_TAG)
+            or cause in under_way
+            or run.tags.get(PROCESS_TAG) in alive
+        ):
             continue
         by_command = is_of_a_command(run.tags)
         every = by_command or run.tags.get(EVERY_SEMESTER_TAG) == "true"

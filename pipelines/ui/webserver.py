@@ -2,11 +2,16 @@
 
 import sys
 from collections.abc import Collection
+from contextlib import closing
+from typing import Any
 
 import click
 import uvicorn
 from dagster_webserver.webserver import DagsterWebserver
 from graphql import ASTValidationRule, GraphQLError, OperationDefinitionNode, OperationType
+from sqlalchemy import event
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import Pool
 from starlette.types import ASGIApp
 
 from assets.dagster_private import open_workspace
@@ -42,6 +47,20 @@ class ReadOnlyWebserver(DagsterWebserver):  # type: ignore[type-arg]
         return [*super().build_graphql_validation_rules(), NoMutations]
 
 
+def check_connections() -> None:
+    """Try each connection of a pool before it is used. After a restart of the database, the first statement
+    on each old connection fails otherwise, and a launch ends between making a run and queueing it."""
+
+    @event.listens_for(Pool, "checkout")
+    def try_it(connection: Any, _record: Any, _proxy: Any) -> None:
+        try:
+            with closing(connection.cursor()) as cursor:
+                cursor.execute("SELECT 1")
+        except Exception as error:
+            # The pool takes a new connection instead; where there is none, that error is raised.
+            raise DisconnectionError from error
+
+
 def serve(settings: Settings, host: str, port: int, *, allow_launch: bool) -> None:
     """Serve the UI until the process is asked to end.
 
@@ -51,6 +70,7 @@ def serve(settings: Settings, host: str, port: int, *, allow_launch: bool) -> No
         open_instance(settings) as instance,
         open_workspace(instance, read_only=not allow_launch) as workspace,
     ):
+        check_connections()
         instance.optimize_for_webserver(STATEMENT_TIMEOUT, POOL_RECYCLE, POOL_OVERFLOW)
         kind = DagsterWebserver if allow_launch else ReadOnlyWebserver
         app: ASGIApp = kind(workspace, live_data_poll_rate=POLL).create_asgi_app()

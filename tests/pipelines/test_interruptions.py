@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ import pytest
 import uvloop
 from command_line import campus
 
+from pipelines.automation import last_discovery
 from pipelines.cli.session import session, terminated_as_interrupted
-from pipelines.definitions import PUBLISH
+from pipelines.definitions import DISCOVERY, PUBLISH
 from pipelines.due import SCHOOL_TAG, school_tags
 from pipelines.instance import open_instance
-from pipelines.interrupted import PROCESS_TAG, close_gone_runs
+from pipelines.interrupted import GONE_CLOSED, PROCESS_TAG, close_gone_runs
 from pipelines.lake import lake_of
 from pipelines.launches import LAUNCHER_TAG
+from pipelines.nights.failed_runs import failed_runs
 from pipelines.settings import Settings
 from pipelines.writers import Busy, living, writing
 
@@ -127,12 +130,34 @@ def test_a_run_whose_process_is_gone_is_closed_and_no_other(
         elsewhere = run_of(instance, {})
         assert close_gone_runs(instance, settings) == []
         ended(holder)
-        assert close_gone_runs(instance, settings) == [PUBLISH]
+        assert close_gone_runs(instance, settings) == [GONE_CLOSED.format(job=PUBLISH)]
         statuses = {run.run_id: run.status for run in instance.get_runs()}
         assert statuses == {
             killed.run_id: dg.DagsterRunStatus.FAILURE,
             elsewhere.run_id: dg.DagsterRunStatus.STARTED,
         }
+
+
+def test_a_run_that_never_started_is_closed_and_the_reason_told(
+    settings: Settings, holder: "subprocess.Popen[str]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dg.job(name=DISCOVERY)
+    def job() -> None: ...
+
+    with open_instance(settings) as instance:
+        of_a_process = instance.create_run_for_job(job, tags={PROCESS_TAG: name_of(holder)})
+        cut_off = instance.create_run_for_job(job)
+        assert close_gone_runs(instance, settings) == [], "it may be about to be queued"
+        monkeypatch.setattr("pipelines.interrupted.LAUNCHED_WITHIN", timedelta(seconds=-5))
+        assert close_gone_runs(instance, settings) == [
+            "discovery: a run that never started was closed; launch it again."
+        ]
+        statuses = {run.run_id: run.status for run in instance.get_runs()}
+        assert statuses[cut_off.run_id] is dg.DagsterRunStatus.FAILURE
+        assert statuses[of_a_process.run_id] is dg.DagsterRunStatus.NOT_STARTED
+        [failed] = failed_runs(instance)
+        assert failed.why.startswith("This run never started: its launch was cut off")
+        assert last_discovery(instance, DISCOVERY) is None, "no loads follow it, and no publication waits"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -24,7 +24,7 @@ from dagster._scheduler.scheduler import launch_scheduled_runs
 from pipelines.cli.session import looking
 from pipelines.district.queues import TASK_TAG
 from pipelines.instance import CONFIG
-from pipelines.interrupted import PROCESS_TAG, close_gone_runs
+from pipelines.interrupted import GONE_CLOSED, PROCESS_TAG, close_gone_runs
 from pipelines.launches import A_PERSON, LAUNCHER_TAG, NamedLaunches, is_of_a_command, launcher_of, own_tags
 from pipelines.settings import Settings
 
@@ -159,7 +159,7 @@ def test_another_try_of_a_command_has_a_process_of_its_own(tmp_path: Path) -> No
         elsewhere = instance.create_run_for_job(night, tags={PROCESS_TAG: "other-1.json"}, status=under_way)
         watched = gone.tags | {TASK_TAG: "a task"}
         by_a_worker = instance.create_run_for_job(night, tags=watched, status=under_way)
-        assert close_gone_runs(instance, Settings(home=tmp_path)) == ["night"]
+        assert close_gone_runs(instance, Settings(home=tmp_path)) == [GONE_CLOSED.format(job="night")]
         ends = {run.run_id: run.status for run in instance.get_runs()}
     going_on = dict.fromkeys([tried.run_id, elsewhere.run_id, by_a_worker.run_id], under_way)
     assert ends == going_on | {gone.run_id: dg.DagsterRunStatus.FAILURE}

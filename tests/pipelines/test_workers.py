@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import dagster as dg
 import pytest
 from broker import broker, connections, lose, lose_connections, waiting
+from disks import BALLAST, fill, small_disk
 from held_job import held_job
 from postgres import Postgres, postgres
 from sqlalchemy import Engine, create_engine, text
@@ -22,10 +23,12 @@ from pipelines.automation import WILL_RETRY_TAG
 from pipelines.district import launcher as launching
 from pipelines.district import programs
 from pipelines.district.heartbeats import Heartbeats, Watch
+from pipelines.district.pauses import Pauses
 from pipelines.district.queues import BUILD, QUEUE_TAG
 from pipelines.district.starting import runs_without_a_worker
 from pipelines.instance import POSTGRES_URL, open_instance
 from pipelines.settings import load_settings
+from pipelines.status import status_of
 
 PATIENCE = 90.0
 CAMPUS = Path(sys.executable).parent / "campus"
@@ -227,6 +230,47 @@ def test_a_run_that_postgres_cuts_off_in_a_statement_is_tried_again(district: Di
     # Which Dagster decides, and writes down, only then.
     district.wait(lambda: WILL_RETRY_TAG in district.run(run_id).tags, "it is decided what comes next")
     assert district.run(run_id).tags[WILL_RETRY_TAG] == "true"
+
+
+def test_a_worker_whose_disk_is_full_leaves_runs_to_others(
+    district: District, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with small_disk(district.folder / "disk", megabytes=100) as disk:
+        monkeypatch.setenv("CAMPUS_HOME", str(disk / "home"))
+        (disk / "home").mkdir()
+        fill(disk)
+        waits = district.launch()
+        worker = district.start_worker()
+        pauses = Pauses(district.server.url)
+        district.wait(pauses.all, "the worker says that it takes nothing")
+        [(name, why)] = pauses.all().items()
+        assert name.startswith("worker1@") and why.startswith(f"The disk of {disk}/home is full, 0 MB")
+        told = status_of(load_settings()).to_do
+        assert any(line.startswith(f"The worker {name} takes no runs: The disk of ") for line in told)
+        assert waiting(district.address, "load") == 1 and not district.begun(waits)
+        monkeypatch.setenv("CAMPUS_HOME", str(district.folder))
+        district.start_worker()
+        district.wait(lambda: district.begun(waits), "a worker with room begins it")
+        follows = district.launch()
+        time.sleep(1)
+        assert waiting(district.address, "load") == 1 and worker.poll() is None
+        (disk / BALLAST).unlink()
+        district.wait(lambda: district.begun(follows), "the first one has room again")
+        district.wait(lambda: pauses.all() == {}, "and says so")
+
+
+def test_a_worker_whose_runs_fail_at_once_takes_no_more_for_a_while(district: District) -> None:
+    (district.folder / "fail").touch()
+    runs = [district.launch() for _ in range(5)]
+    district.start_worker()
+    pauses = Pauses(district.server.url)
+    district.wait(pauses.all, "the worker pauses")
+    [why] = pauses.all().values()
+    assert why.startswith("3 runs in a row failed within 20 seconds")
+    district.wait(lambda: waiting(district.address, "load") == 2, "the others wait for a worker that can")
+    assert [district.status(run) for run in runs].count(dg.DagsterRunStatus.FAILURE) == 3
+    log = (district.folder / "worker1.log").read_text()
+    assert "Takes no runs: 3 runs in a row failed" in log
 
 
 def _done(engine: Engine, statement: str) -> object:

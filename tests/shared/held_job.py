@@ -9,10 +9,12 @@ import dagster as dg
 
 @dg.op(config_schema={"folder": str})
 def held(context: dg.OpExecutionContext) -> None:
-    """Write the process's id into the folder, then wait for the file `go`."""
+    """Write the process's id into the folder, then wait for the file `go`; with the file `fail`, fail."""
     folder = Path(context.op_config["folder"])
     with (folder / f"{context.run_id}.begun").open("a") as begun:
         begun.write(f"{os.getpid()}\n")
+    if (folder / "fail").exists():
+        raise RuntimeError("as the test asks")
     while not (folder / "go").exists():
         time.sleep(0.1)
 
