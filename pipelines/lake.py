@@ -11,7 +11,6 @@ import obstore
 from obstore.exceptions import AlreadyExistsError
 
 from loading.tables import TABLES
-from pipelines.lake_identity import check_lake, postgres_url
 from pipelines.settings import Settings, SettingsError
 from warehouse.files import write_text
 from warehouse.forgetting import forgotten
@@ -32,11 +31,18 @@ def lake_of(settings: Settings) -> Lake:
     """The lake that the settings name. Nothing is made yet.
 
     Raises SettingsError where the lake is another than the district's."""
-    lake, url = lake_without_check(settings), postgres_url(settings)
+    lake, url = lake_without_check(settings), settings.postgres_address
     if url is not None and (url, lake.root) not in _COMPARED:
-        check_lake(settings, lake)
+        _check(lake, settings, claim=False)
         _COMPARED.add((url, lake.root))
     return lake
+
+
+def _check(lake: Lake, settings: Settings, *, claim: bool) -> None:
+    # What talks to Postgres takes a second to import, and a home without a district needs none of it.
+    from pipelines.lake_identity import check_lake
+
+    check_lake(settings, lake, claim=claim)
 
 
 def lake_without_check(settings: Settings) -> Lake:
@@ -55,7 +61,8 @@ def make_ready(lake: Lake, settings: Settings) -> None:
     once.
 
     Raises SettingsError where the lake is another one's, or its store cannot hold one; SchemaConflict."""
-    check_lake(settings, lake, claim=True)
+    if settings.postgres_address is not None:
+        _check(lake, settings, claim=True)
     _drop_old_copies(lake, settings)
     noted, wanted = _noted(lake), _wanted(settings)
     whose = noted.get("loaded_from")

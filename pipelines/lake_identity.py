@@ -3,7 +3,6 @@
 A copy of a lake has the id of the original. So Postgres also has the root of the lake, as CAMPUS_LAKE names
 it on every machine."""
 
-import os
 import socket
 import uuid
 from collections.abc import Iterator
@@ -60,7 +59,7 @@ def check_lake(settings: Settings, lake: Lake, *, claim: bool = False) -> None:
 
     claim: whether this lake becomes that of a district that has none yet. Raises SettingsError where they are
     two lakes, and SQLAlchemyError or OSError where Postgres or the lake's store is away."""
-    url = postgres_url(settings)
+    url = settings.postgres_address
     if url is None:
         return
     with _transaction(url) as connection:
@@ -84,7 +83,7 @@ def use_lake(settings: Settings, lake: Lake) -> DistrictLake | None:
     """Make the lake of these settings that of the district, under a new id: its copies keep the old id.
 
     Returns the lake of before; None: there was none. Raises SettingsError where there is no Postgres."""
-    url = postgres_url(settings)
+    url = settings.postgres_address
     if url is None:
         raise SettingsError([f"{POSTGRES_URL} is not set: only a district notes which lake it has"])
     with _transaction(url) as connection:
@@ -94,12 +93,6 @@ def use_lake(settings: Settings, lake: Lake) -> DistrictLake | None:
         # Before the commit: where the lake's store is away, Postgres stays as it was.
         obstore.put(lake.objects, NAME, id.encode())
     return before
-
-
-def postgres_url(settings: Settings) -> str | None:
-    """The Postgres that the settings name; None: the home keeps its runs itself."""
-    secret = settings.postgres_url
-    return os.environ.get(POSTGRES_URL) if secret is None else secret.get_secret_value()
 
 
 def _difference(settings: Settings, lake: Lake, id: str | None, district: DistrictLake) -> str | None:

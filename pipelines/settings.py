@@ -219,6 +219,12 @@ class Settings(BaseSettings):
         return Origin(self.embedded, address or None)
 
     @property
+    def postgres_address(self) -> str | None:
+        """The Postgres that Dagster's runs are in; None: the home keeps them itself."""
+        secret = self.postgres_url
+        return os.environ.get("DAGSTER_POSTGRES_URL") if secret is None else secret.get_secret_value()
+
+    @property
     def lake_root(self) -> str:
         """Where the lake's tables are: a folder, or a prefix in an object store."""
         return self.lake or str(self.home / "lake")

@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from pipelines.cli.doctor.findings import Finding
 from pipelines.district.services import PATIENCE, services
 from pipelines.lake import lake_without_check
-from pipelines.lake_identity import check_lake, postgres_url
+from pipelines.lake_identity import check_lake
 from pipelines.settings import Settings, SettingsError
 from pipelines.storage_trouble import store_trouble
 from warehouse.stores import is_remote, store_of
@@ -26,7 +26,7 @@ def examine_services(settings: Settings) -> Iterator[Finding]:
 def examine_lake(settings: Settings) -> Finding | None:
     """Whether the lake is that of the district; None: there is no district, or Postgres or the lake's store
     does not answer."""
-    if postgres_url(settings) is None:
+    if settings.postgres_address is None:
         return None
     lake = lake_without_check(settings)
     try:
