@@ -23,6 +23,7 @@ from pipelines.writes.rosters import (
     Planned,
     Roster,
     apply_roster,
+    begun_note,
     plan_roster,
     put_roster_away,
     reason_to_wait,
@@ -72,6 +73,8 @@ def planning_job(settings: Settings) -> dg.JobDefinition:
         reason = reason_to_wait(planned.plan, settings)
         # Until it is carried out to its end it waits, whoever is to do that.
         note = note_of(config.school_id, planned.plan, planned.path, waits=True)
+        # The newest roster counts: its plan has what an earlier one left open.
+        forget(settings.home, begun_note(planned.plan, planned.path))
         if note:
             leave_note(settings.home, note)
         else:

@@ -556,7 +556,7 @@ def test_a_plan_that_could_not_be_carried_out_to_its_end_waits(town: World, tmp_
     finally:
         town.platform.set_faults()
     [to_do] = waiting(settings)
-    assert "The plan of the roster r25.csv of school 101 waits (1 to create)" in to_do
+    assert "Writing the roster r25.csv of school 101 did not come to its end (1 unconfirmed)" in to_do
     plan = Path(to_do.split()[-1]).stem
     job = build_definitions(settings).resolve_job_def(APPLY_ROSTER)
     config = {"ops": {APPLY_ROSTER: {"config": {"plan": plan}}}}
