@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+from dagster._core.errors import DagsterUserCodeProcessError
 from dagster._core.execution import context_creation_job, host_mode
 from dagster._core.launcher import CheckRunHealthResult as CheckRunHealthResult
 from dagster._core.launcher import WorkerStatus as WorkerStatus
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 from dagster._core.storage.event_log import SqliteEventLogStorage as SqliteEventLogStorage
+from dagster_shared.error import SerializableErrorInfo
 
 if TYPE_CHECKING:
     from dagster._core.workspace.context import WorkspaceProcessContext
@@ -32,6 +34,16 @@ CHECKS_OF_OTHER_ASSETS: dict[str, Any] = {"allow_arbitrary_check_specs": True}
 #: What `dagster dev -m pipelines.definitions` and workspace.yaml call our code, and what Dagster calls the
 #: repository that it makes of it.
 LOCATION, REPOSITORY = "pipelines.definitions", "__repository__"
+
+
+class FailureInWords(DagsterUserCodeProcessError, dg.Failure):
+    """A failure of a step that Dagster shows by its words alone. A stack trace helps nobody who mends a
+    setting or a platform."""
+
+    def __init__(self, words: str) -> None:
+        shown = SerializableErrorInfo(words, [], "Failure")
+        super().__init__(words, user_code_process_error_infos=[shown])  # type: ignore[no-untyped-call]
+        self.allow_retries = False
 
 
 def tell_check(context: dg.OpExecutionContext, found: dg.AssetCheckEvaluation) -> None:

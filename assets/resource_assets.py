@@ -12,6 +12,7 @@ from typing import Any
 import dagster as dg
 import uvloop
 
+from assets.dagster_private import FailureInWords
 from assets.drift_checks import NO_DRIFT, no_drift, no_drift_spec, sources_of, tell_drift
 from assets.freshness import NIGHTLY
 from assets.partitions import asked_for, read_as
@@ -171,7 +172,7 @@ def raise_failed(
         context.instance.add_run_tags(context.run.run_id, {HALTED_TAG: "true"})
     if halts or problems or failed:
         lines = dict.fromkeys([*map(str, halts), *problems, *words])
-        raise dg.Failure(description="\n".join(lines), allow_retries=False)
+        raise FailureInWords("\n".join(lines))
 
 
 def _asset_spec(

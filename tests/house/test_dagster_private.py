@@ -81,6 +81,24 @@ def test_a_webserver_gets_our_definitions() -> None:
     assert hasattr(DagsterWebserver, "build_graphql_validation_rules"), "see pipelines/ui/webserver.py"
 
 
+def test_a_failure_in_words_has_no_stack_trace() -> None:
+    @dg.op
+    def step() -> None:
+        raise _holder().FailureInWords("set CAMPUS_BASE_URL")
+
+    @dg.job
+    def job() -> None:
+        step()
+
+    with dg.DagsterInstance.ephemeral() as instance:
+        done = job.execute_in_process(instance=instance, raise_on_error=False)
+    [failed] = [event for event in done.all_events if event.is_step_failure]
+    data = failed.step_failure_data
+    assert data.user_failure_data and data.user_failure_data.description == "set CAMPUS_BASE_URL"
+    assert data.error and data.error.message == "set CAMPUS_BASE_URL" and data.error.stack == [], LOOK
+    assert data.error.cause is None, LOOK
+
+
 def test_runs_print_warnings_and_errors_alone() -> None:
     code = """
 import dagster as dg
