@@ -35,7 +35,9 @@ MARGINS = {"left": 0.4, "right": 0.4, "top": 0.6, "bottom": 0.5}
 UPRIGHT, LENGTHWISE = 717, 1045
 #: What a page may be made smaller to, so that 11 points are 10 at least, whose font is a little wider, too.
 SMALLEST = 0.92
-#: The same where that keeps a class on its page: 8 points.
+#: By how much the font of another program may be wider: a digit has 9 pixels there.
+WIDER_FONT = 1.15
+#: What a page may be made smaller to where that keeps a class on its page: 8 points.
 SMALLEST_OF_CLASS = 0.73
 #: Points of a line of text, and how many lines the tallest row has.
 LINE_HEIGHT, MOST_LINES = 15.75, 25
@@ -185,8 +187,8 @@ def paper_for(widths: Sequence[float], repeated: int = 0) -> Paper:
     across, down = (LENGTHWISE, UPRIGHT) if lengthwise else (UPRIGHT, LENGTHWISE)
     room = across / SMALLEST
     pages = 1 if whole <= room else math.ceil((whole - again) / max(room - again, room / 2))
-    # A program makes pages that lie side by side no smaller than it must, so the first has room for less.
-    smaller = min(1.0, across / whole) if pages == 1 else 1.0
+    # A program makes pages side by side no smaller than it must, so the first may have room for less.
+    smaller = min(1.0, across / whole) if pages == 1 else WIDER_FONT
     height = down * PIXEL - 72 * (MARGINS["top"] + MARGINS["bottom"] - MARGINS["left"] - MARGINS["right"])
     return Paper(lengthwise, pages, across / smaller, height / smaller, smaller)
 
@@ -197,8 +199,8 @@ def set_page(worksheet: Worksheet, heading: str, paper: Paper, tallest: float = 
     if paper.lengthwise:
         worksheet.set_landscape()
     worksheet.set_paper(A4)
-    scale = paper.scale * paper.height / max(tallest, paper.height)
-    if paper.scale > scale >= SMALLEST_OF_CLASS:
+    scale = paper.scale * paper.height / tallest if tallest > paper.height and paper.pages == 1 else 1.0
+    if SMALLEST_OF_CLASS <= scale < 1:
         worksheet.set_print_scale(int(100 * scale))
     else:
         worksheet.fit_to_pages(paper.pages, 0)

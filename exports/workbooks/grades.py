@@ -27,6 +27,34 @@ from exports.workbooks.terms import (
 )
 
 RANK = Words("Rank", "名次")
+NO_RANK = Words("Why no rank", "无名次原因")
+#: Why a class or a student has no rank.
+NO_RANKS = {
+    "only class": Words("Only class", "只有一个班"),
+    "few grades": Words("Too few grades", "成绩过少"),
+    "chance": Words("May be chance", "差异不显著"),
+    "left": Words("Has left", "已离校"),
+    "no mean": Words("No grades", "无成绩"),
+    "few courses": Words("Too few courses", "课程过少"),
+    "no class": Words("No class", "无班级"),
+    "no cohort": Words("No cohort", "无届别"),
+}
+#: The rank of a class and of how many, or why there is none, as marts.grade_class_against_cohort has it.
+RANK_OF_CLASS = """CASE
+    WHEN rank IS NOT NULL THEN rank || ' / ' || cohort_classes
+    WHEN cohort_classes = 1 THEN 'only class'
+    WHEN is_distinguishable IS NULL THEN 'few grades'
+    ELSE 'chance'
+END"""
+#: By the rules of marts.grade_student_semester.
+NO_RANK_OF_STUDENT = """CASE
+    WHEN rank_in_class IS NOT NULL AND rank_in_cohort IS NOT NULL THEN NULL
+    WHEN has_left THEN 'left'
+    WHEN weighted_mean IS NULL THEN 'no mean'
+    WHEN rank_in_cohort IS NOT NULL THEN 'no class'
+    WHEN cohort_id IS NULL THEN 'no cohort'
+    ELSE 'few courses'
+END"""
 SD = Words("SD", "标准差")
 OF = Words("of", "参评人数")
 
@@ -76,18 +104,18 @@ CLASSES = Sheet(
     name=Words("Classes", "班级对比"),
     about=Words(
         "Each course class beside the other classes of its cohort in the same course, course by course, the "
-        "best class first. A rank is given where the difference is more than chance explains. Where a course "
-        "has only one class, there is nothing to compare.",
+        "best class first. The rank is given where the difference is more than chance explains, as 1 / 3 of "
+        "three classes; else the last column says why there is none.",
         "各课程班与同届同一课程的其他班对比，按课程排列，平均分高者在前。差异超出偶然波动的班级才列名次；"
-        "只有一个班的课程不作对比。",
+        "例如三个班中第一名写作 1 / 3；没有名次的写明原因。",
     ),
     query=f"""
         WITH {SHOWN}
         SELECT
             shown.semester_name, cohort_name, course_name, class_name, teacher_names,
             class_scored, class_mean, class_sd, class_pass_rate,
-            cohort_classes, cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
-            difference, effect_size, rank
+            cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
+            difference, effect_size, {RANK_OF_CLASS} AS rank
         FROM marts.grade_class_against_cohort
         JOIN shown USING (school_id, semester_id)
         ORDER BY shown.semester_name, cohort_name, course_name, class_mean DESC NULLS LAST, course_class_id
@@ -103,7 +131,6 @@ CLASSES = Sheet(
         ),
         **under(
             Words("Cohort in the course", "同届该课程"),
-            cohort_classes=Column(Words("Classes", "班级数")),
             cohort_scored=Column(Words("Grades", "成绩数")),
             cohort_mean=Column(Words("Mean", "平均分")),
             cohort_sd=Column(SD, unit=""),
@@ -113,7 +140,7 @@ CLASSES = Sheet(
             Words("Class against the others", "与其他班对比"),
             difference=Column(Words("Difference", "平均分差"), unit="", signed=True),
             effect_size=Column(Words("Effect size", "效应量"), unit="", signed=True),
-            rank=Column(RANK),
+            rank=Column(RANK, words=NO_RANKS),
         ),
     },
     scales=(more_is_better(["difference"]),),
@@ -122,18 +149,21 @@ STUDENTS = Sheet(
     name=Words("Students", "学生"),
     about=Words(
         "One row a student, class by class, the best first. Ties share a rank. Ranks are among the students "
-        "who stayed to the end of the semester, or until now; a tick: has left before. Credits are earned "
-        "once the grade is published.",
+        "who stayed to the end of the semester, or until now; a tick: has left before. Provisional: courses "
+        "failed by a grade that is not published yet; while there are unpublished grades, mean, GPA and "
+        "ranks are provisional, too. Credits are earned once the grade is published.",
         "每名学生一行，按班级排列，成绩高者在前；并列者名次相同。名次只在学期结束时（或目前）仍在校的学生中排列；"
-        "打勾表示此前已离校。成绩发布后才计入已获学分。",
+        "打勾表示此前已离校。“其中暂定”：按尚未发布的成绩为不及格的课程；有未发布的成绩时，平均分、绩点和名次也是暂定的。"
+        "成绩发布后才计入已获学分。",
     ),
     query=f"""
         WITH {SHOWN}
         SELECT
             shown.semester_name, cohort_name, admin_class_name, student_number, student_name,
             CASE WHEN has_left THEN '✓' END AS has_left, weighted_mean, gpa,
-            counted_courses, passed_courses, failed_courses, undecided_courses,
-            credits, gained_credits, rank_in_class, class_size, rank_in_cohort, cohort_size
+            counted_courses, passed_courses, failed_courses, pending_failed_courses, undecided_courses,
+            pending_courses, credits, gained_credits, rank_in_class, class_size, rank_in_cohort, cohort_size,
+            {NO_RANK_OF_STUDENT} AS no_rank
         FROM marts.grade_student_semester
         JOIN shown USING (school_id, semester_id)
         ORDER BY
@@ -147,7 +177,9 @@ STUDENTS = Sheet(
             counted_courses=Column(Words("Counted", "计入统计")),
             passed_courses=Column(Words("Passed", "及格")),
             failed_courses=Column(Words("Failed", "不及格")),
+            pending_failed_courses=Column(Words("Provisional", "其中暂定")),
             undecided_courses=Column(Words("Undecided", "未定")),
+            pending_courses=Column(Words("Unpublished", "未发布")),
         ),
         **under(
             Words("Credits", "学分"),
@@ -164,6 +196,7 @@ STUDENTS = Sheet(
             rank_in_cohort=Column(RANK),
             cohort_size=Column(OF),
         ),
+        "no_rank": Column(NO_RANK, words=NO_RANKS),
     },
     scales=(more_is_better(["weighted_mean"]), redder_up_to(3, ["failed_courses"])),
     breaks="admin_class_name",

@@ -227,15 +227,24 @@ CLASSES = """
     SELECT
         current.semester_name, cohort_name, course_name, class_name, teacher_names,
         class_scored, class_mean, class_sd, class_pass_rate,
-        cohort_classes, cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
-        class_mean - others_mean, effect_size, rank
+        cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
+        class_mean - others_mean, effect_size,
+        CASE
+            WHEN is_distinguishable THEN concat(rank, ' / ', cohort_classes)
+            WHEN class_scored = cohort_scored THEN 'only class'
+            WHEN is_distinguishable IS NULL THEN 'few grades' ELSE 'chance' END
     FROM marts.grade_class_against_cohort JOIN current USING (school_id, semester_id)
 """
 STUDENTS = """
     SELECT
         current.semester_name, cohort_name, admin_class_name, student_number, student_name,
         if(has_left, '✓', NULL), weighted_mean, gpa, counted_courses, passed_courses, failed_courses,
-        undecided_courses, credits, gained_credits, rank_in_class, class_size, rank_in_cohort, cohort_size
+        pending_failed_courses, undecided_courses, pending_courses, credits, gained_credits, rank_in_class,
+        class_size, rank_in_cohort, cohort_size,
+        CASE
+            WHEN has_left THEN 'left' WHEN weighted_mean IS NULL THEN 'no mean'
+            WHEN admin_class_id IS NULL AND rank_in_cohort > 0 THEN 'no class'
+            WHEN rank_in_cohort IS NULL THEN 'few courses' END
     FROM marts.grade_student_semester JOIN current USING (school_id, semester_id)
 """
 ITEMS = """

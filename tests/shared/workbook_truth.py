@@ -19,9 +19,10 @@ import workbook_queries as queries
 from spreadsheets import Tab, read_book
 
 from exports.export import Options, Written, export
+from exports.workbooks.grades import NO_RANKS
 from exports.workbooks.terms import DISCRIMINATION, GROUP_TYPES, INDICATORS, LEVELS, STATES, TIERS
 
-CODES = (TIERS, LEVELS, STATES, DISCRIMINATION, GROUP_TYPES, INDICATORS)
+CODES = (TIERS, LEVELS, STATES, DISCRIMINATION, GROUP_TYPES, INDICATORS, NO_RANKS)
 WORDS = {code: words.en for codes in CODES for code, words in codes.items()}
 
 Row = tuple[Any, ...]
