@@ -1,6 +1,6 @@
 """The file as the models find it, made from plain rows: a dict a row, columns left out are null."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from campus.attendance.week_days import MONDAY
 from campus.attendance.week_rules import decide
+from campus.registry import ATTENDANCE, RESOURCES, V1_DATA, ResourceSpec
 from loading.semesters import COLUMNS, rows_of_calendar, semesters_of
 from loading.tables import TABLES
 from warehouse.lake.log_tables import LOGS, MADE
@@ -18,13 +19,15 @@ from warehouse.publish.fill import CONTENTS
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
 
 Rows = Sequence[Mapping[str, Any]]
+V1 = (*V1_DATA, *ATTENDANCE)
 
 
 def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
     """Makes a DuckDB file with all tables of `raw` and `quality`, empty but for `rows` (table -> rows).
 
     Text is cast to the column's type, so that lists, structs and exact decimals are written the way DuckDB
-    prints them. `_school_id` is 1 and `_synced_at` one fixed time where a row does not say otherwise."""
+    prints them. `_school_id` is 1 and `_synced_at` one fixed time where a row does not say otherwise. All is
+    loaded whole, unless `rows` has the load log."""
     with duckdb.connect(str(path)) as connection:
         # One commit: a commit an inserted row takes longer than the row.
         connection.begin()
@@ -44,7 +47,9 @@ def create_raw(path: Path, rows: Mapping[str, Rows]) -> None:
             name, notes = f"quality.{log.name}", comments(log.columns)
             create_table(connection, name, "from no_rows", log.comment, notes)
         _insert_calendars(connection)
-        for log in ("changes", "past_rows", "slices", "stated_counts", "quarantine"):
+        if "load_log" not in rows:
+            _insert_loads(connection)
+        for log in ("load_log", "changes", "past_rows", "slices", "stated_counts", "quarantine"):
             for row in rows.get(log, ()):
                 _insert(connection, f"quality.{log}", {"_school_id": 1, "slice": "1:20", **row})
         connection.commit()
@@ -61,6 +66,39 @@ def _insert_calendars(connection: duckdb.DuckDBPyConnection) -> None:
         mine = ([row for row in rows if row["_school_id"] == school_id] for rows in (v1, v3))
         for row in rows_of_calendar(semesters_of(school_id, *mine, {}), decide("auto", []), MONDAY):
             _insert(connection, "quality.semester_calendars", row)
+
+
+def _insert_loads(connection: duckdb.DuckDBPyConnection) -> None:
+    """Every slice of every resource, as a first sync without a failure leaves them."""
+    calendars = connection.sql("from quality.semester_calendars").to_arrow_table().to_pylist()
+    for load in loads(calendars):
+        _insert(connection, "quality.load_log", load)
+
+
+def loads(calendars: Rows, without: Collection[str] = ()) -> list[Mapping[str, Any]]:
+    """The load log of a sync of some semesters that loaded all whole but some resources, which failed."""
+    slices = {
+        (name, ":".join(map(str, parts)))
+        for calendar in calendars
+        for name, spec in RESOURCES.items()
+        if (parts := _slice(spec, calendar))
+    }
+    return [
+        {"resource": name, "_school_id": int(slice.split(":")[0]), "slice": slice, "requests": 1}
+        | dict.fromkeys(("started_at", "finished_at"), "2026-03-01 01:00:00")
+        | {"status": "failed", "complete": False}
+        | ({} if name in without else {"status": "ok", "complete": True, "whole": True, "received": 0})
+        for name, slice in sorted(slices)
+    ]
+
+
+def _slice(spec: ResourceSpec, calendar: Mapping[str, Any]) -> list[Any]:
+    """The parts of a slice of a resource in a semester; none: v1 does not know it."""
+    if spec.sliced_by not in ("semester", "week"):
+        return [calendar["_school_id"]]
+    semester = calendar["v1_semester_id"] if spec in V1 else calendar["semester_id"]
+    week = [1] if spec.sliced_by == "week" else []
+    return [calendar["_school_id"], semester, *week] if semester is not None else []
 
 
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, row: Mapping[str, Any]) -> None:

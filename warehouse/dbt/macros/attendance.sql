@@ -100,6 +100,6 @@
             coalesce(nullif(course_classes.teacher_ids, []), teaching_classes.teacher_ids) as teacher_ids,
             coalesce(course_classes.teacher_names, teaching_classes.teacher_names) as teacher_names
         from {{ ref('dim_teaching_class') }} as teaching_classes
-        left join {{ ref('dim_course_class') }} as course_classes using (school_id, course_class_id)
+        full join {{ ref('dim_course_class') }} as course_classes using (school_id, course_class_id)
     )
 {%- endmacro %}

@@ -11,6 +11,11 @@
     }) }}
 {%- endmacro %}
 
+{#- The resources without which a level is not known for sure. -#}
+{% macro warning_inputs() -%}
+    {{ return(['attendance_records', 'class_members', 'grades', 'scores', 'students']) }}
+{%- endmacro %}
+
 {#- Whether a value is beyond a limit of the CTE or table `rules`; null: there is no limit. -#}
 {% macro is_beyond(value, limit) -%}
     case rules.worse

@@ -82,3 +82,8 @@
         ({{ always | join(', ') }})
     )
 {%- endmacro %}
+
+{#- Credits gained of a transcript's courses; null where there are published ones and none of them says what was gained. -#}
+{% macro gained_credits() -%}
+    if(count(gained_credit) > 0 or count(*) filter (where is_published) = 0, coalesce(sum(gained_credit), 0), null)
+{%- endmacro %}

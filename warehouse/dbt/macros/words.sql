@@ -38,7 +38,8 @@
             '70 to 80': ('70% to 80%', '70%至80%'),
             '60 to 70': ('60% to 70%', '60%至70%'),
             'below 60': ('below 60%', '60%以下'),
-            'unscored': ('No score', '无成绩')
+            'unscored': ('No score', '无成绩'),
+            'unknown': ('Not known', '无数据')
         },
         'group': {
             'all': ('All', '全部'),

@@ -6,8 +6,10 @@
 --   what attendance was loaded by: as campus.yaml says, else as the platform's current_week shows. Teaching
 --   weeks: macros/calendar.sql. A semester is over when its last day is before that of the last load of
 --   attendance (core.last_load); where none was loaded, before the first day of the current one.
---   The school's name is here, too, since whoever asks for a semester asks for its school.
--- Source: raw.semesters, raw.v1_semesters, raw.terms, raw.schools, core.last_load, quality.semester_calendars.
+--   The school's name is here, too, since whoever asks for a semester asks for its school, and so are the resources of
+--   which nothing was ever loaded of the semester (core.never_loaded): numbers that are made of them are null.
+-- Source: raw.semesters, raw.v1_semesters, raw.terms, raw.schools, core.last_load, core.never_loaded,
+--   quality.semester_calendars.
 with v3_semesters as (
     select * from {{ ref('stg_semesters') }}
 ),
@@ -30,6 +32,12 @@ calendars as (
 
 schools as (
     select * from {{ ref('stg_schools') }}
+),
+
+never_loaded as (
+    select school_id, semester_id, list(resource order by resource) as resources
+    from {{ ref('never_loaded') }}
+    group by school_id, semester_id
 ),
 
 semesters as (
@@ -92,6 +100,7 @@ select
     semesters.is_current,
     loads.loaded_on,
     coalesce(weeks.last_day < coalesce(loads.loaded_on, weeks.current_since), false) as is_over,
+    coalesce(never_loaded.resources, []) as never_loaded,
     semesters.outer_id,
     semesters.is_deleted,
     semesters.deleted_at
@@ -103,6 +112,9 @@ left join schools
     on schools.school_id = semesters.school_id
 left join loads
     on loads.school_id = semesters.school_id
+left join never_loaded
+    on never_loaded.school_id = semesters.school_id
+    and never_loaded.semester_id = semesters.semester_id
 left join terms as academic_year
     on academic_year.school_id = semesters.school_id
     and academic_year.term_id = semesters.academic_year_id

@@ -13,6 +13,7 @@
 --     only where nobody stands on one that is. last_scored_at: the creation of the last score
 --     that was given, since a publication moves updated_at.
 --   published_at: the item's, else the first of its scores'.
+--   Counts are null where no scores were ever loaded of the semester, those of members also without memberships.
 -- Source: core.dim_assessment_item, core.fct_item_score, core.bridge_class_student.
 with scores as (
     select * from {{ ref('fct_item_score') }}
@@ -151,22 +152,24 @@ select
     counted.full_score,
     counted.evaluator_id,
     counted.known_on,
-    coalesce(counted.given_scores > 0, false) as is_begun,
-    counted.expected,
-    counted.scored,
-    counted.zeros,
-    counted.invalid,
-    counted.expected - counted.scored - counted.invalid as missing,
-    coalesce(counted.given_valid_scores, 0) - counted.scored as others_scored,
-    coalesce(counted.valid_scores, 0) as valid_scores,
-    coalesce(counted.raw_scores, 0) as raw_scores,
+    {{ if_loaded(['scores'], 'coalesce(counted.given_scores > 0, false)') }} as is_begun,
+    {%- for count in ('expected', 'scored', 'zeros', 'invalid') %}
+    {{ if_loaded(['scores'], if_members_loaded('counted.' ~ count)) }} as {{ count }},
+    {%- endfor %}
+    {{ if_loaded(['scores'], if_members_loaded('counted.expected - counted.scored - counted.invalid')) }} as missing,
+    {{ if_loaded(['scores'], if_members_loaded('coalesce(counted.given_valid_scores, 0) - counted.scored')) }} as others_scored,
+    {{ if_loaded(['scores'], 'coalesce(counted.valid_scores, 0)') }} as valid_scores,
+    {{ if_loaded(['scores'], 'coalesce(counted.raw_scores, 0)') }} as raw_scores,
     counted.score_source,
     counted.score_rule,
     counted.rule_shown_by,
-    coalesce(counted.most_parts, 0) as most_parts,
+    {{ if_loaded(['scores'], 'coalesce(counted.most_parts, 0)') }} as most_parts,
     counted.score_sum,
     counted.first_scored_at,
     counted.last_scored_at,
     counted.published_at,
     counted.last_changed_at
 from counted
+left join {{ ref('dim_semester') }} as semesters
+    on semesters.school_id = counted.school_id
+    and semesters.semester_id = counted.semester_id

@@ -15,7 +15,7 @@
 --   Counts are of core.fct_attendance: present + absent = recorded. By the words that the platform marks with they
 --   are in marked_ columns, beside which its own counts can be held: these are in platform_ columns, null where nobody recorded the session: its 0 percent there is no rate.
 --   members is who belonged to the class on the day (is_expected of bridge_class_student), null where no
---   membership of the semester is known; unrecorded_members are those beyond the records, where there are any.
+--   membership of the semester is known, or none was ever loaded of v3, whose alone have days; unrecorded_members are those beyond the records, where there are any.
 --   Thresholds: seeds.attendance_thresholds.
 -- Source: raw.attendance_sessions, raw.attendance_records, raw.class_members, raw.v1_class_students.
 with sessions as (
@@ -241,9 +241,12 @@ select
             then 'moved'
         else weighed.state
     end as state,
-    weighed.members,
+    {{ if_loaded(['class_members', 'students'], 'weighed.members') }} as members,
     coalesce(weighed.records, 0) as records,
-    case when weighed.records > 0 then greatest(weighed.members - weighed.records, 0) end as unrecorded_members,
+    case
+        when weighed.records > 0
+            then {{ if_loaded(['class_members', 'students'], 'greatest(weighed.members - weighed.records, 0)') }}
+    end as unrecorded_members,
     coalesce(weighed.recorded, 0) as recorded,
     coalesce(weighed.present, 0) as present,
     coalesce(weighed.absent, 0) as absent,
@@ -262,3 +265,6 @@ select
     case when weighed.is_recorded then weighed.platform_late end as platform_late,
     case when weighed.is_recorded then weighed.platform_absent end as platform_absent
 from weighed
+left join semesters
+    on semesters.school_id = weighed.school_id
+    and semesters.semester_id = weighed.semester_id

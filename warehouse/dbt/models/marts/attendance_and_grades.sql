@@ -4,6 +4,8 @@
 --   percent_of_tier = 100 * students / students of the tier: read along a tier, it is how its students do.
 --   Rates come from sums. correlation: Pearson's, of the attendance rate and the score rate over the students
 --   of the semester who have both; null below three of them, or where either is the same for all.
+--   Where no attendance was ever loaded of the semester, tier is unknown and counts of attendance are null; likewise
+--   band and counts of grades without grades. percent_of_tier is null in either case.
 -- Source: marts.attendance_student_semester, marts.grade_student_semester.
 with attendance as (
     select * from {{ ref('attendance_student_semester') }}
@@ -87,22 +89,22 @@ select
     totals.semester_id,
     {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
-    totals.tier,
-    {{ in_words('tier', 'totals.tier') }},
-    totals.band,
-    {{ in_words('band', 'totals.band') }},
+    coalesce({{ if_loaded(['attendance_records'], 'totals.tier') }}, 'unknown') as tier,
+    {{ in_words('tier', 'tier') }},
+    coalesce({{ if_loaded(['grades'], 'totals.band') }}, 'unknown') as band,
+    {{ in_words('band', 'band') }},
     'all' as population,
     totals.students,
     totals.students_of_tier,
-    {{ rate('totals.students', 'totals.students_of_tier') }} as percent_of_tier,
-    totals.recorded,
-    totals.present,
+    {{ if_loaded(['attendance_records', 'grades'], rate('totals.students', 'totals.students_of_tier')) }} as percent_of_tier,
+    {{ if_loaded(['attendance_records'], 'totals.recorded') }} as recorded,
+    {{ if_loaded(['attendance_records'], 'totals.present') }} as present,
     {{ rate('totals.present', 'totals.recorded') }} as attendance_rate,
     totals.score_sum,
     totals.full_score_sum,
     {{ percent('totals.score_sum', 'totals.full_score_sum', places=2) }} as score_rate,
-    totals.counted_courses,
-    totals.failed_courses,
+    {{ if_loaded(['grades'], 'totals.counted_courses') }} as counted_courses,
+    {{ if_loaded(['grades'], 'totals.failed_courses') }} as failed_courses,
     correlations.correlation
 from totals
 left join correlations

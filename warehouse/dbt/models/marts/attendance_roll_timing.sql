@@ -7,6 +7,7 @@
 --   beginning to the first mark, of rolls begun on their day; 0 before it.
 --   late_: marks of students who came late, made on the day of the lesson, and the minutes from its beginning to the
 --   mark. They tell when somebody came where cards are swiped; where a teacher marks, when the teacher did.
+--   Null where no lesson has a time.
 -- Source: marts.attendance_class_session, core.fct_attendance and dimensions.
 with sessions as (
     select *
@@ -59,6 +60,7 @@ timed as (
             else date_diff('minute', sessions.date + sessions.start_time, sessions.first_marked_at)
         end as minutes,
         cast(sessions.first_marked_at as date) > sessions.date as is_another_day,
+        sessions.start_time is not null as has_time,
         lateness.late_minutes
     from sessions
     left join lateness using (school_id, course_class_id, date, lesson)
@@ -86,6 +88,7 @@ sums as (
         semester_id,
         teacher_id,
         count(*) as due_sessions,
+        bool_or(has_time) as has_times,
         {%- for roll in ('in_time', 'same_day', 'later', 'untimed', 'not_taken') %}
         count(*) filter (where roll = '{{ roll }}') as rolls_{{ roll }},
         {%- endfor %}
@@ -113,8 +116,8 @@ select
     {{ rate('sums.rolls_in_time', '(sums.rolls_in_time + sums.rolls_same_day + sums.rolls_later)') }} as in_time_rate,
     sums.median_minutes,
     sums.p90_minutes,
-    coalesce(cast(len(sums.late_minutes) as bigint), 0) as late_marks,
-    coalesce(cast(list_sum(sums.late_minutes) as bigint), 0) as late_minutes,
+    case when sums.has_times then coalesce(cast(len(sums.late_minutes) as bigint), 0) end as late_marks,
+    case when sums.has_times then coalesce(cast(list_sum(sums.late_minutes) as bigint), 0) end as late_minutes,
     cast(list_aggregate(sums.late_minutes, 'quantile_disc', 0.5) as bigint) as median_late_minutes
 from sums
 left join semesters

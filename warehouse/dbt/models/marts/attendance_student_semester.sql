@@ -12,7 +12,8 @@
 --   Streaks are absent days in a row, over the days on which the student was recorded, or lessons in a row over the
 --   recorded ones; the current one ends on the last of them. Those of unexcused are without leave, which ends one. Long
 --   ones, of at least long_streak days or lessons (seeds.attendance_thresholds), are counted. Trend: the last trend_weeks (seeds.attendance_thresholds) teaching weeks, up to the
---   school's last recorded one, against the weeks before.
+--   school's last recorded one, against the weeks before; null where the semester's weeks are not known. expected and
+--   unrecorded are null where memberships were never loaded, has_left where it is not known who left.
 -- Source: marts.attendance_student_day, core.fct_class_session, core.bridge_class_student.
 {%- set streaks = {
     'absence_streak': ('day_marks', true),
@@ -89,6 +90,7 @@ sums as (
         {{ attendance_sums() }},
         count(*) filter (where recorded > 0) as days_recorded,
         count(*) filter (where is_absent_day) as days_absent,
+        any_value(last_week_before) as last_week_before,
         cast(sum(recorded) filter (where week > last_week_before) as bigint) as recent_recorded,
         cast(sum(present) filter (where week > last_week_before) as bigint) as recent_present,
         cast(sum(recorded) filter (where week <= last_week_before) as bigint) as earlier_recorded,
@@ -189,15 +191,15 @@ select
     known.student_id,
     students.student_number,
     students.student_name,
-    leavers.student_id is not null as has_left,
+    {{ has_left() }} as has_left,
     student_classes.admin_class_id,
     admin_classes.admin_class_name,
     student_classes.is_inferred as admin_class_is_inferred,
     students.cohort_id,
     students.cohort_name,
     {{ attendance_columns('known') }},
-    known.expected,
-    known.unrecorded,
+    {{ if_loaded(['class_members', 'students'], 'known.expected') }} as expected,
+    {{ if_loaded(['class_members', 'students'], 'known.unrecorded') }} as unrecorded,
     {{ rate('known.present', 'known.recorded') }} as attendance_rate,
     {{ rate('known.late', 'known.present') }} as lateness_rate,
     coalesce(tiers.tier, 'unrecorded') as tier,
@@ -212,10 +214,9 @@ select
     known.{{ name }}s[-1] as current_{{ name }},
     cast(len(list_filter(known.{{ name }}s, lambda length: length >= thresholds.long_streak)) as bigint) as long_{{ name }}s,
     {%- endfor %}
-    coalesce(known.recent_recorded, 0) as recent_recorded,
-    coalesce(known.recent_present, 0) as recent_present,
-    coalesce(known.earlier_recorded, 0) as earlier_recorded,
-    coalesce(known.earlier_present, 0) as earlier_present,
+    {%- for part in ('recent_recorded', 'recent_present', 'earlier_recorded', 'earlier_present') %}
+    case when known.last_week_before is not null or known.recorded = 0 then coalesce(known.{{ part }}, 0) end as {{ part }},
+    {%- endfor %}
     {{ rate('known.recent_present', 'known.recent_recorded') }} as recent_attendance_rate,
     {{ rate('known.earlier_present', 'known.earlier_recorded') }} as earlier_attendance_rate,
     cast(recent_attendance_rate - earlier_attendance_rate as decimal(9, 2)) as attendance_rate_change

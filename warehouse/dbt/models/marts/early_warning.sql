@@ -3,7 +3,10 @@
 --   at_risk: one indicator is at_risk. warning: two are at least a warning that are of different areas (attendance,
 --     behaviour, grades), as those of one area tell the same thing twice; or one is whose rule suffices, as chronic
 --     absence does. watch: something is beyond a limit, and no more than that. none: nothing is beyond a limit of what
---     is known, which is indicators_known; unknown: nothing is.
+--     is known, which is indicators_known; unknown: nothing is, or not all inputs were ever loaded of the semester
+--     (inputs_loaded: attendance, memberships, scores, grades and students), so that watch and none cannot be told
+--     apart from the rest. at_risk and warning stay: they are the level at least. How many reasons there are, and
+--     whether one is provisional, is not known then.
 --   Who is at_risk or has a warning is to be talked to; watch is none of it.
 --   Reasons name each indicator beyond a limit in the seed's words, the gravest first, and of alike ones in the order of
 --   the columns. is_provisional: one of the reasons is made of pending grades. has_left: before the last day of the semester, or by now (core.semester_leaver).
@@ -94,28 +97,31 @@ select
     everybody.student_id,
     students.student_number,
     students.student_name,
-    leavers.student_id is not null as has_left,
+    {{ has_left() }} as has_left,
     student_classes.admin_class_id,
     admin_classes.admin_class_name,
     student_classes.is_inferred as admin_class_is_inferred,
     students.cohort_id,
     students.cohort_name,
+    not coalesce(list_has_any(semesters.never_loaded, {{ warning_inputs() }}), false) as inputs_loaded,
     case
         when coalesce(levels.indicators_known, 0) = 0 then 'unknown'
         when levels.is_grave then 'at_risk'
         when levels.is_enough or levels.warning_areas >= 2 then 'warning'
+        when not inputs_loaded then 'unknown'
         when levels.reason_count > 0 then 'watch'
         else 'none'
     end as level,
     {{ in_words('level', 'level') }},
-    coalesce(levels.reason_count, 0) as reason_count,
-    coalesce(levels.warning_areas, 0) as warning_areas,
+    case when inputs_loaded then coalesce(levels.reason_count, 0) end as reason_count,
+    case when inputs_loaded then coalesce(levels.warning_areas, 0) end as warning_areas,
     levels.reasons_en,
     levels.reasons_zh,
-    coalesce(levels.is_provisional, false) as is_provisional,
+    case when inputs_loaded or levels.is_provisional then coalesce(levels.is_provisional, false) end as is_provisional,
     coalesce(levels.indicators_known, 0) as indicators_known,
-    everybody.has_attendance,
-    everybody.has_grades,
+    {{ if_loaded(['attendance_records'], 'if(everybody.has_attendance, true, ' ~ if_members_loaded('false') ~ ')') }}
+        as has_attendance,
+    {{ if_loaded(['grades'], 'everybody.has_grades') }} as has_grades,
     case when levels.is_tier_told then everybody.tier else 'unknown' end as attendance_tier,
     {{ in_words('tier', 'attendance_tier', 'attendance_tier') }},
     everybody.is_chronic,

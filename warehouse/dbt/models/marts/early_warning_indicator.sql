@@ -13,7 +13,8 @@
 --   rank_from_worst: min-rank among the cohort_students of the same semester of whom the indicator is told, those
 --     who have left among themselves; null without a cohort. Among the worst p percent: fewer than p percent of the
 --     other cohort_students are as bad or worse, 100 * (as bad or worse - 1) < p * (students - 1). So nobody is who is
---     alone or without a cohort, and nobody of a cohort of which half have the same value.
+--     alone or without a cohort, and nobody of a cohort of which half have the same value. Where students were never
+--     loaded their cohorts are not known: is_among_worst is null, and so is a level that hangs on it.
 --   attendance_drop: earlier less recent attendance rate (marts.attendance_student_semester), 0 where it rose.
 --   score_drop: the z score of the weighted mean within the cohort (marts.grade_student_semester) in the
 --     student's last semester with one, less that of now; 0 where it rose.
@@ -110,7 +111,8 @@ ruled as (
     select
         valued.*,
         students.cohort_id,
-        leavers.student_id is not null as has_left,
+        {{ has_left() }} as has_left,
+        coalesce(list_contains(semesters.never_loaded, 'students'), false) as lacks_cohorts,
         rules.* exclude (school_id, indicator)
             replace (
                 if(valued.indicator = 'missing_rate' and valued.lowers_score_rate, 'grades', rules.area) as area
@@ -129,6 +131,9 @@ ruled as (
         on leavers.school_id = valued.school_id
         and leavers.semester_id = valued.semester_id
         and leavers.student_id = valued.student_id
+    left join semesters
+        on semesters.school_id = valued.school_id
+        and semesters.semester_id = valued.semester_id
     where valued.value is not null
 ),
 
@@ -151,14 +156,18 @@ ranked as (
 judged as (
     select
         rules.*,
-        rules.cohort_percent is null
-            or coalesce(
-                100 * (rules.as_bad_or_worse - 1) < rules.cohort_percent * (rules.cohort_students - 1), false
-            ) as is_among_worst,
+        case
+            when rules.cohort_percent is null then true
+            when not rules.lacks_cohorts
+                then coalesce(
+                    100 * (rules.as_bad_or_worse - 1) < rules.cohort_percent * (rules.cohort_students - 1), false
+                )
+        end as is_among_worst,
         case
             when not rules.is_told then null
             when {{ is_beyond('rules.value', 'rules.at_risk') }} then 'at_risk'
             when {{ is_beyond('rules.value', 'rules.warning') }} and is_among_worst then 'warning'
+            when {{ is_beyond('rules.value', 'rules.warning') }} and is_among_worst is null then null
             when {{ is_beyond('rules.value', 'rules.watch') }} then 'watch'
             else 'none'
         end as level,

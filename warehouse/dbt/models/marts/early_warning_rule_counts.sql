@@ -3,7 +3,8 @@
 -- Rules: of the students who have not left and of whom the indicator is told (marts.early_warning_indicator): beyond is
 --   those beyond the limit, among_worst those of them whom the rule's cohort_percent leaves, which is what a warning
 --   raises. level: what a limit in force raises; null: not in force. deciding: of a limit in force, students at risk or
---   with a warning (marts.early_warning) who would not be without this indicator. in_force: the limit raises a level now.
+--   with a warning (marts.early_warning) who would not be without this indicator; null where an input of the levels
+--   was never loaded. in_force: the limit raises a level now.
 -- Source: marts.early_warning_indicator, staging.stg_early_warning_rules.
 with indicators as (
     select * from {{ ref('early_warning_indicator') }} where is_told and not has_left
@@ -126,7 +127,10 @@ select
     {{ rate('counted.beyond', 'counted.students') }} as beyond_percent,
     counted.among_worst,
     {{ rate('counted.among_worst', 'counted.students') }} as among_worst_percent,
-    case when counted.level in ('at_risk', 'warning') then coalesce(deciding.deciding, 0) end as deciding
+    case
+        when counted.level in ('at_risk', 'warning')
+            then {{ if_loaded(warning_inputs(), 'coalesce(deciding.deciding, 0)') }}
+    end as deciding
 from counted
 inner join rules
     on rules.school_id = counted.school_id

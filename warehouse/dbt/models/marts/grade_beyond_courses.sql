@@ -72,7 +72,7 @@ select
     compared.student_id,
     compared.student_number,
     compared.student_name,
-    leavers.student_id is not null as has_left,
+    {{ has_left() }} as has_left,
     compared.cohort_id,
     compared.cohort_name,
     compared.source,
@@ -88,6 +88,9 @@ select
     compared.cohort_students,
     {{ percent('compared.cohort_score_sum', 'compared.cohort_full_score_sum', places=2) }} as cohort_score_rate
 from compared
+left join students
+    on students.school_id = compared.school_id
+    and students.student_id = compared.student_id
 left join semesters
     on semesters.school_id = compared.school_id
     and semesters.semester_id = compared.semester_id

@@ -4,7 +4,7 @@
 --   followed: everything is provisional while pending_courses > 0, but for gained_credits, which has none.
 --   pending_failed_courses: of the failed ones, those whose verdict is provisional. begun_percent = 100 * full score of
 --   the items that somebody has a score of / full score of all items (core.fct_assessment_item), over the counted
---   courses: how much of what the grades will be made of has begun.
+--   courses: how much of what the grades will be made of has begun; null where no scores were ever loaded.
 --   score_rate = 100 * points / full score over the scored courses.
 --   weighted_mean = mean of the courses' percentages, gpa = mean of their grade points; both weighted by the credit
 --     of the course, failed or not (core.fct_grade: credit), else by weight_without_credit (seeds.grade_thresholds),
@@ -128,7 +128,7 @@ rates as (
         student_classes.is_inferred as admin_class_is_inferred,
         {{ percent('score_sum', 'full_score_sum') }} as score_rate,
         {{ ratio('weighted_percent_sum', 'weight_sum') }} as weighted_mean,
-        leavers.student_id is not null as has_left,
+        {{ has_left() }} as has_left,
         quantile_disc(if(has_left, null, nullif(sums.scored_courses, 0)), 0.5) over (
             partition by sums.school_id, sums.semester_id, students.cohort_id
         ) as usual_courses,
@@ -149,6 +149,9 @@ rates as (
         on leavers.school_id = sums.school_id
         and leavers.semester_id = sums.semester_id
         and leavers.student_id = sums.student_id
+    left join semesters
+        on semesters.school_id = sums.school_id
+        and semesters.semester_id = sums.semester_id
     left join thresholds
         on thresholds.school_id = sums.school_id
 ),
@@ -207,7 +210,7 @@ select
     ranked.failed_courses,
     ranked.pending_failed_courses,
     ranked.undecided_courses,
-    {{ percent('ranked.begun_points', 'ranked.item_points', places=2) }} as begun_percent,
+    {{ if_loaded(['scores'], percent('ranked.begun_points', 'ranked.item_points', places=2)) }} as begun_percent,
     ranked.score_sum,
     ranked.full_score_sum,
     ranked.score_rate,

@@ -10,6 +10,7 @@
 --   differ as well, so that it is a reason to look, and no verdict.
 --   double_scored: items of a student that the teacher and others scored with rows of their own (core.fct_score);
 --   mean_spread = mean of the greatest less the least of them, as a percentage of the full score.
+--   Counts of grades, or of scores, are null where none were ever loaded of the semester.
 -- Source: core.fct_grade, core.fct_item_score, core.fct_score, core.bridge_class_teacher.
 with semesters as (
     select * from {{ ref('dim_semester') }}
@@ -156,20 +157,20 @@ select
     behaviour.teacher_id,
     teachers.staff_number,
     teachers.teacher_name,
-    coalesce(behaviour.suggested, 0) as suggested,
-    coalesce(behaviour.given, 0) as given,
-    coalesce(behaviour.overridden, 0) as overridden,
+    {{ if_loaded(['grades'], 'coalesce(behaviour.suggested, 0)') }} as suggested,
+    {{ if_loaded(['grades'], 'coalesce(behaviour.given, 0)') }} as given,
+    {{ if_loaded(['grades'], 'coalesce(behaviour.overridden, 0)') }} as overridden,
     {{ rate('behaviour.overridden', 'behaviour.suggested') }} as override_rate,
-    coalesce(behaviour.raised, 0) as raised,
-    coalesce(behaviour.lowered, 0) as lowered,
+    {{ if_loaded(['grades'], 'coalesce(behaviour.raised, 0)') }} as raised,
+    {{ if_loaded(['grades'], 'coalesce(behaviour.lowered, 0)') }} as lowered,
     {{ percent('behaviour.changed_points', 'behaviour.changed_full_points', places=2) }} as override_change,
-    coalesce(behaviour.scores, 0) as scores,
+    {{ if_loaded(['scores'], 'coalesce(behaviour.scores, 0)') }} as scores,
     {{ percent('behaviour.points', 'behaviour.full_points', places=2) }} as score_rate,
-    coalesce(behaviour.shared_scores, 0) as shared_scores,
+    {{ if_loaded(['scores'], 'coalesce(behaviour.shared_scores, 0)') }} as shared_scores,
     {{ percent('behaviour.shared_points', 'behaviour.shared_full_points', places=2) }} as shared_score_rate,
     {{ percent('behaviour.others_points', 'behaviour.others_full_points', places=2) }} as others_score_rate,
     cast(shared_score_rate - others_score_rate as decimal(9, 2)) as leniency,
-    coalesce(behaviour.double_scored, 0) as double_scored,
+    {{ if_loaded(['scores'], 'coalesce(behaviour.double_scored, 0)') }} as double_scored,
     {{ ratio('behaviour.spreads', 'behaviour.double_scored', places=2) }} as mean_spread
 from behaviour
 left join semesters

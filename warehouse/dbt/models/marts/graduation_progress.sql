@@ -44,10 +44,10 @@ sums as (
         count(distinct semester_id) as semesters,
         count(*) as courses,
         count(*) filter (where not is_published) as waiting_courses,
-        count(*) filter (where is_published and credit > 0 and coalesce(gained_credit, 0) = 0) as uncredited_courses,
-        coalesce(sum(credit), 0) as credits_attempted,
-        coalesce(sum(credit) filter (where is_published), 0) as credits_published,
-        coalesce(sum(gained_credit), 0) as credits_earned
+        count(*) filter (where is_published and credit > 0 and gained_credit = 0) as uncredited_courses,
+        sum(credit) as credits_attempted,
+        if(count(credit) > 0, coalesce(sum(credit) filter (where is_published), 0), null) as credits_published,
+        {{ gained_credits() }} as credits_earned
     from courses
     group by school_id, student_id
 ),
@@ -68,7 +68,7 @@ select
     progress.student_id,
     students.student_number,
     students.student_name,
-    coalesce(students.is_deleted, false) as has_left,
+    students.is_deleted as has_left,
     students.cohort_id,
     students.cohort_name,
     progress.semesters,

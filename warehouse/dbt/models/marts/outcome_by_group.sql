@@ -1,6 +1,7 @@
 -- Grain: school, semester, cohort (null: all of the school), kind of group (all, gender, boarding), group.
 -- Rules: every student of attendance or of grades, those who have left included, is in one group of each kind, once in
 --   the cohort and once in the school; of whom gender or boarding is not known, in unknown. Rates come from sums.
+--   Counts of attendance, or of grades, are null where none were ever loaded of the semester, and so is students.
 --   is_suppressed: the figures tell about single students, or let others be worked out that do, so that files that
 --   leave the house show none of them. That is so of a group of fewer than small_group_students
 --   (seeds.attendance_thresholds), and of the next ones in size, until what is left of the whole tells of two groups
@@ -264,23 +265,23 @@ select
     {{ in_words('group', 'ranked.group_code') }},
     'all' as population,
     coalesce(ranked.is_hidden, true) or open_kinds.school_id is not null as is_suppressed,
-    ranked.students,
-    ranked.recorded_students,
-    ranked.recorded,
-    ranked.present,
-    ranked.absent,
-    ranked.unexcused,
-    ranked.late,
+    {{ if_loaded(['attendance_records', 'grades'], 'ranked.students') }} as students,
+    {{ if_loaded(['attendance_records'], 'ranked.recorded_students') }} as recorded_students,
+    {{ if_loaded(['attendance_records'], 'ranked.recorded') }} as recorded,
+    {{ if_loaded(['attendance_records'], 'ranked.present') }} as present,
+    {{ if_loaded(['attendance_records'], 'ranked.absent') }} as absent,
+    {{ if_loaded(['attendance_records'], 'ranked.unexcused') }} as unexcused,
+    {{ if_loaded(['attendance_records'], 'ranked.late') }} as late,
     {{ rate('ranked.present', 'ranked.recorded') }} as attendance_rate,
     {{ rate('ranked.unexcused', 'ranked.recorded') }} as unexcused_rate,
     {{ rate('ranked.late', 'ranked.present') }} as lateness_rate,
-    ranked.chronic_students,
+    {{ if_loaded(['attendance_records'], 'ranked.chronic_students') }} as chronic_students,
     {{ rate('ranked.chronic_students', 'ranked.recorded_students') }} as chronic_rate,
     cast(ranked.score_sum as decimal(38, 6)) as score_sum,
     cast(ranked.full_score_sum as decimal(38, 6)) as full_score_sum,
     {{ percent('ranked.score_sum', 'ranked.full_score_sum', places=2) }} as score_rate,
-    ranked.counted_courses,
-    ranked.failed_courses,
+    {{ if_loaded(['grades'], 'ranked.counted_courses') }} as counted_courses,
+    {{ if_loaded(['grades'], 'ranked.failed_courses') }} as failed_courses,
     {{ rate('(ranked.counted_courses - ranked.failed_courses)', 'ranked.counted_courses') }} as pass_rate
 from ranked
 left join semesters

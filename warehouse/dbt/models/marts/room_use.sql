@@ -3,7 +3,8 @@
 --   used_slots are those in which some class is there, in whichever weeks. slots are those of a week: teaching
 --   weekdays times lessons of the semester; where more are used, as on a Saturday, as many as that; null where the
 --   school's week is not known. use_rate = 100 * used_slots / slots. clashing_slots: two classes that are not taught
---   together want the room in the same week (marts.timetable_clash). largest_class: most members of a class there, now.
+--   together want the room in the same week (marts.timetable_clash). largest_class: most members of a class there, now;
+--   null where memberships were never loaded.
 --   How many a room holds is nowhere in the interface.
 -- Source: core.fct_timetable, core.dim_room, core.bridge_class_student.
 with semesters as (
@@ -89,7 +90,7 @@ select
     cast(case when weeks.slots > 0 then greatest(weeks.slots, sums.used_slots) end as bigint) as slots,
     {{ rate('sums.used_slots', 'case when weeks.slots > 0 then greatest(weeks.slots, sums.used_slots) end') }} as use_rate,
     coalesce(clashes.clashing_slots, 0) as clashing_slots,
-    coalesce(sums.largest_class, 0) as largest_class
+    {{ if_members_loaded('coalesce(sums.largest_class, 0)') }} as largest_class
 from sums
 left join weeks
     on weeks.school_id = sums.school_id

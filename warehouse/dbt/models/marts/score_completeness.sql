@@ -1,7 +1,7 @@
 -- Grain: school, assessment item that is meant to have scores (core.fct_assessment_item).
 -- Rules: expected = scored + invalid + missing, members of the class when the item was published or last
 --   scored, but for those who have left since without a score. state: no_students (nobody expected),
---   not_started (nobody has a score), partial, complete.
+--   not_started (nobody has a score), partial, complete; null where scores or memberships were never loaded.
 --   completeness_rate = 100 * (expected - missing) / expected; of several items from their sums. Items not
 --   started are missing nothing yet: leave them out of such sums by their state.
 -- Source: core.fct_assessment_item and dimensions.
@@ -9,6 +9,7 @@ with items as (
     select
         *,
         case
+            when is_begun is null or expected is null then null
             when expected = 0 then 'no_students'
             when not is_begun then 'not_started'
             when missing > 0 then 'partial'

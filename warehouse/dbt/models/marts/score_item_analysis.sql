@@ -214,7 +214,7 @@ select
     classes.class_name,
     classes.teacher_names,
     analysed.assessment_id,
-    coalesce(analysed.test_items, 0) as test_items,
+    {{ if_loaded(['scores'], 'coalesce(analysed.test_items, 0)') }} as test_items,
     analysed.is_in_test,
     analysed.assessment_item_id,
     analysed.item_name,
@@ -227,7 +227,7 @@ select
     analysed.score_sum,
     {{ ratio('analysed.score_sum', 'analysed.valid_scores', digits=18) }} as mean,
     analysed.difficulty,
-    analysed.complete_students,
+    {{ if_loaded(['scores'], 'analysed.complete_students') }} as complete_students,
     analysed.discrimination,
     case
         when labels.label is not null then labels.label

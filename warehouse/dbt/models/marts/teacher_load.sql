@@ -6,7 +6,8 @@
 --   class; clashing_slots are times at which the teacher has classes that are not taught together
 --   (marts.timetable_clash). Sessions are those of core.fct_class_session that are over: held are recorded ones.
 --   students: members of these classes, each once. Administrative classes have no semester, so they are those of
---   now, and null in other semesters than the current one.
+--   now, and null in other semesters than the current one. Null is as well what was never loaded: lessons where the
+--   classes of v1 were not, sessions where these were not, students without memberships.
 -- Source: core.bridge_class_teacher, core.fct_timetable, core.fct_class_session, core.bridge_admin_class_teacher.
 with semesters as (
     select * from {{ ref('dim_semester') }}
@@ -169,19 +170,22 @@ select
     teachers.staff_number,
     teachers.teacher_name,
     teachers.department_names,
-    coalesce(loads.course_classes, 0) as course_classes,
-    coalesce(loads.courses, 0) as courses,
+    {{ if_any_loaded(['classes', 'v1_classes'], 'coalesce(loads.course_classes, 0)') }} as course_classes,
+    {{ if_any_loaded(['classes', 'v1_classes'], 'coalesce(loads.courses, 0)') }} as courses,
     loads.subject_names,
-    coalesce(members.students, 0) as students,
-    cast(coalesce({{ ratio('lessons.half_lessons', '2', places=2) }}, 0) as decimal(9, 2)) as weekly_lessons,
-    cast(coalesce({{ rounded('lessons.shared_lessons', places=2) }}, 0) as decimal(9, 2)) as shared_weekly_lessons,
-    coalesce(lessons.weekdays, 0) as teaching_weekdays,
-    coalesce(days.most_lessons_a_day, 0) as most_lessons_a_day,
-    coalesce(sessions.due_sessions, 0) as due_sessions,
-    coalesce(sessions.held_sessions, 0) as held_sessions,
-    coalesce(clashes.clashing_slots, 0) as clashing_slots,
-    case when semesters.is_current then coalesce(loads.headed_classes, 0) end as headed_classes,
-    case when semesters.is_current then coalesce(loads.admin_classes, 0) end as admin_classes
+    {{ if_members_loaded('coalesce(members.students, 0)') }} as students,
+    {{ if_loaded(['v1_classes'], 'cast(coalesce(' ~ ratio('lessons.half_lessons', '2', places=2) ~ ', 0) as decimal(9, 2))') }} as weekly_lessons,
+    {{ if_loaded(['v1_classes'], 'cast(coalesce(' ~ rounded('lessons.shared_lessons', places=2) ~ ', 0) as decimal(9, 2))') }} as shared_weekly_lessons,
+    {{ if_loaded(['v1_classes'], 'coalesce(lessons.weekdays, 0)') }} as teaching_weekdays,
+    {{ if_loaded(['v1_classes'], 'coalesce(days.most_lessons_a_day, 0)') }} as most_lessons_a_day,
+    {{ if_loaded(['attendance_sessions'], 'coalesce(sessions.due_sessions, 0)') }} as due_sessions,
+    {{ if_loaded(['attendance_sessions'], 'coalesce(sessions.held_sessions, 0)') }} as held_sessions,
+    {{ if_loaded(['v1_classes'], 'coalesce(clashes.clashing_slots, 0)') }} as clashing_slots,
+    case
+        when semesters.is_current
+            then {{ if_loaded(['admin_classes', 'v1_admin_classes', 'v1_users'], 'coalesce(loads.headed_classes, 0)') }}
+    end as headed_classes,
+    case when semesters.is_current then {{ if_loaded(['admin_classes'], 'coalesce(loads.admin_classes, 0)') }} end as admin_classes
 from loads
 left join semesters
     on semesters.school_id = loads.school_id

@@ -65,8 +65,8 @@ sums as (
         count(*) as courses,
         count(*) filter (where is_published) as published_courses,
         count(*) filter (where is_by_scale and credit > 0) as courses_by_scale,
-        coalesce(sum(credit), 0) as credits,
-        coalesce(sum(gained_credit), 0) as gained_credits,
+        sum(credit) as credits,
+        {{ gained_credits() }} as gained_credits,
         coalesce(sum(credit) filter (where points is not null), 0) as gpa_credits,
         coalesce(sum(points * credit), 0) as grade_points_sum
     from courses
