@@ -167,7 +167,7 @@ def raise_failed(
     `halts`: why schools, or the whole run, were read no further; the run is tagged with the latter, so that
     no further ones are started for the same reason."""
     failed = [one for one in loaded if one.status == "failed"]
-    words = [f"{len(failed)} failed; their last good rows stay.\n{in_words(failed)}"] if failed else []
+    words = [f"{len(failed)} failed; rows of earlier loads stay.\n{in_words(failed)}"] if failed else []
     if any(halt.school_id is None for halt in halts):
         context.instance.add_run_tags(context.run.run_id, {HALTED_TAG: "true"})
     if halts or problems or failed:

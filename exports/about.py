@@ -31,6 +31,13 @@ SINCE = Words(
     "Since {at} only what had changed was read of: {of}. A change without a date may be missing.",
     "自{at}起仅读取有变更的部分：{of}。平台未标记时间的变更可能尚未包含。",
 )
+NOT_KNOWN = Words("Not known", "未知")
+NEVER = Words(
+    "Never loaded whole so far, last tried at {at}: {of}. Numbers that are made of these are not known: "
+    "their cells are empty, or cover the loaded part. On the sheets: {parts}.",
+    "尚未完整加载（最近一次尝试：{at}）：{of}。"
+    "由此得出的数字未知：单元格为空，或仅包含已加载的部分。涉及工作表：{parts}。",
+)
 PUBLISHED = Words("Published", "发布时间")
 GENERATION = Words("Generation", "文件版本")
 FILTERS = Words("Left out", "未包含")
@@ -90,7 +97,7 @@ def write_about(
     red = styles.of(bold=True, font_color=ALARM, valign="top", text_wrap=True)
     for term, value in _facts(workbook, origin, cut):
         row, text = next(rows), as_text(value.in_language(language))
-        is_alarm = term is NOT_LOADED
+        is_alarm = term in (NOT_LOADED, NOT_KNOWN)
         worksheet.write_string(row, 0, term.in_language(language), red if is_alarm else bold)
         worksheet.merge_range(row, 1, row, 2, "", red if is_alarm else wrapped)
         worksheet.write_string(row, 1, text, red if is_alarm else wrapped)
@@ -102,7 +109,11 @@ def write_about(
         row = next(rows)
         target = f"internal:'{part.tab.replace(chr(39), chr(39) * 2)}'!A1"
         worksheet.write_url(row, 0, target, link, string=part.tab)
-        worksheet.write_number(row, 1, part.rows, styles.of(num_format="#,##0", align="center", valign="top"))
+        counted = styles.of(num_format="#,##0", align="center", valign="top")
+        if part.rows or not origin.not_loaded(part.sheet.sources):
+            worksheet.write_number(row, 1, part.rows, counted)
+        else:
+            worksheet.write_string(row, 1, "—", counted)
         _write_text(worksheet, row, part.sheet.about.in_language(language), wrapped)
     if workbook.definitions:
         next(rows)
@@ -129,8 +140,13 @@ def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words
     for term, moment in ((LOADED, origin.age.as_of), (PUBLISHED, origin.published_at)):
         if moment:
             yield term, Words(*[f"{moment:%Y-%m-%d %H:%M}"] * 2)
-    if alarm := origin.alarm(FAILED, ((sheet.name, sheet.sources) for sheet in workbook.sheets)):
-        yield NOT_LOADED, alarm
+    parts = [(sheet.name, sheet.sources) for sheet in workbook.sheets]
+    for term, words, resources in (
+        (NOT_KNOWN, NEVER, origin.age.never),
+        (NOT_LOADED, FAILED, origin.age.older),
+    ):
+        if alarm := origin.alarm(words, resources, parts):
+            yield term, alarm
     if in_part := origin.loads.in_part(table for sheet in workbook.sheets for table in sheet.sources):
         since, of = in_part
         yield IN_PART, Words(SINCE.en.format(at=since, of=of.en), SINCE.zh.format(at=since, of=of.zh))

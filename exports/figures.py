@@ -9,8 +9,9 @@ from typing import Any
 
 import duckdb
 
+from exports.columns import english
 from exports.sheets import Change, Figure, Words
-from exports.source import records
+from exports.source import in_a_row, records
 from exports.workbooks.queries import SHOWN, STILL_THERE, rate
 from exports.workbooks.terms import same
 
@@ -27,6 +28,23 @@ NOT_TAKEN = Words("Rolls not taken in the last 7 days", "近7天未点名课次"
 LAST_WEEK = Words("a week before", "较一周前")
 LAST_TERM = Words("same week last term", "较上学期同周")
 NOTHING, EMPTY = Words("no data", "暂无数据"), Words("", "")
+NOT_KNOWN, NEVER = Words("not known", "未知"), Words("never loaded: {}", "从未加载：{}")
+#: The resources without which a figure is not known: those of attendance, and those of a level, as
+#: marts.early_warning has them (inputs_loaded).
+ATTENDANCE = ("attendance_records", "attendance_sessions")
+WARNINGS = ("attendance_records", "class_members", "grades", "scores", "students")
+#: Of some resources those of which nothing was ever loaded of the semester that is shown, else of any.
+NEVER_LOADED = f"""
+    WITH {SHOWN}
+    SELECT DISTINCT resource, coalesce(label_zh, resource) AS label_zh
+    FROM core.never_loaded
+    LEFT JOIN shown USING (school_id, semester_id)
+    LEFT JOIN quality.dictionary
+        ON schema_name = 'raw' AND table_name = resource AND column_name IS NULL
+    WHERE school_id = $school_id AND list_contains($resources, resource)
+        AND (shown.school_id IS NOT NULL OR NOT EXISTS (FROM shown))
+    ORDER BY resource
+"""
 BEFORE = Words("the semester before", "较上一学期")
 
 #: The last day on which as many students as on a usual one were recorded, by the rule of the marts, and the
@@ -87,8 +105,8 @@ ATTENDED = f"""
 LEVELS = f"""
     WITH {SHOWN}
     SELECT
-        {GROUP}, count(*) AS students, count(*) FILTER (level = 'at_risk') AS at_risk,
-        count(*) FILTER (level = 'warning') AS warning
+        {GROUP}, bool_and(inputs_loaded) AS is_known, count(*) AS students,
+        count(*) FILTER (level = 'at_risk') AS at_risk, count(*) FILTER (level = 'warning') AS warning
     FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
     {BY_GROUP}
 """
@@ -160,12 +178,13 @@ def figures_by_group(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[Gro
     compared = _compared(days) if days else ()
     attended = [_of_day(con, ATTENDED, school_id, day) for day in compared]
     rolls = [_of_day(con, ROLLS, school_id, day) for day in compared]
+    unattended, unjudged = (never_loaded(con, school_id, of) for of in (ATTENDANCE, WARNINGS))
     groups = {WHOLE: None} | dict.fromkeys(group for rows in (levels, *attended, *rolls) for group in rows)
     return {
         group: (
-            _present([rows.get(group) for rows in attended], days),
-            _at_risk(levels.get(group)),
-            _not_taken([rows.get(group) for rows in rolls]),
+            _present([rows.get(group) for rows in attended], days, unattended),
+            _at_risk(levels.get(group), unjudged),
+            _not_taken([rows.get(group) for rows in rolls], unattended),
         )
         for group in groups
     }
@@ -176,16 +195,32 @@ def last_days(con: duckdb.DuckDBPyConnection, school_id: int) -> Mapping[str, An
     return next(iter(records(con, DAYS, {"school_id": school_id})), None)
 
 
+def never_loaded(con: duckdb.DuckDBPyConnection, school_id: int, resources: Sequence[str]) -> Words | None:
+    """Those of some resources that a school's file knows nothing of; None: there are none."""
+    found = records(con, NEVER_LOADED, {"school_id": school_id, "resources": list(resources)})
+    never = in_a_row(Words(english(row["resource"]), row["label_zh"]) for row in found)
+    return Words(NEVER.en.format(never.en), NEVER.zh.format(never.zh)) if found else None
+
+
+def _without(name: str, label: Words, never: Words | None) -> Figure:
+    """A figure without a value: not known where its resources were never loaded."""
+    return Figure(name, label, NOT_KNOWN if never else NOTHING, never or EMPTY, ())
+
+
 def grade_figures(con: duckdb.DuckDBPyConnection, school_id: int) -> tuple[Figure, ...]:
     """Mean, pass rate and excellent rate of a school's grades."""
     found = {row["is_shown"]: row for row in records(con, GRADES, {"school_id": school_id})}
-    return tuple(_of_grades(name, found.get(True, {}), found.get(False, {})) for name in GRADE_LABELS)
+    never = never_loaded(con, school_id, ("grades",))
+    return tuple(
+        _of_grades(name, found.get(True, {}), found.get(False, {}))
+        if found.get(True, {}).get(name) is not None
+        else _without(name, label, never)
+        for name, label in GRADE_LABELS.items()
+    )
 
 
 def _of_grades(name: str, now: Mapping[str, Any], before: Mapping[str, Any]) -> Figure:
-    label, value = GRADE_LABELS[name], now.get(name)
-    if value is None:
-        return Figure(name, label, NOTHING, EMPTY, ())
+    label, value = GRADE_LABELS[name], now[name]
     told = Words(
         f"{now['scored']:,} grades of {now['students']:,} students",
         f"{now['students']:,}人的{now['scored']:,}个成绩",
@@ -195,10 +230,10 @@ def _of_grades(name: str, now: Mapping[str, Any], before: Mapping[str, Any]) -> 
     return Figure(name, label, same(f"{value:.1f}%"), told, (change,), float(value))
 
 
-def _present(by_day: Sequence[Counts | None], days: Mapping[str, Any] | None) -> Figure:
+def _present(by_day: Sequence[Counts | None], days: Mapping[str, Any] | None, never: Words | None) -> Figure:
     now, *others = by_day or [None]
     if days is None or now is None or now["rate"] is None:
-        return Figure("present", PRESENT, NOTHING, EMPTY, ())
+        return _without("present", PRESENT, never)
     day = days["day"]
     told = Words(
         f"{day:%a %d %b %Y} · {now['attended']:,} of {now['students']:,} students",
@@ -211,10 +246,10 @@ def _present(by_day: Sequence[Counts | None], days: Mapping[str, Any] | None) ->
     return Figure("present", PRESENT, Words(value, value), told, changes, now["rate"])
 
 
-def _at_risk(levels: Counts | None) -> Figure:
+def _at_risk(levels: Counts | None, never: Words | None) -> Figure:
     """Early warnings of earlier days are not kept, so this figure has no change."""
-    if levels is None or not levels["students"]:
-        return Figure("at_risk", AT_RISK, NOTHING, EMPTY, ())
+    if levels is None or not levels["students"] or not levels["is_known"]:
+        return _without("at_risk", AT_RISK, never)
     share = 100 * levels["at_risk"] / levels["students"]
     told = Words(
         f"{share:.1f}% of {levels['students']:,} · besides {levels['warning']:,} with a warning",
@@ -224,10 +259,10 @@ def _at_risk(levels: Counts | None) -> Figure:
     return Figure("at_risk", AT_RISK, Words(value, f"{value}人"), told, (), levels["at_risk"])
 
 
-def _not_taken(by_day: Sequence[Counts | None]) -> Figure:
+def _not_taken(by_day: Sequence[Counts | None], never: Words | None) -> Figure:
     now, *others = by_day or [None]
     if now is None or not now["due"]:
-        return Figure("rolls", NOT_TAKEN, NOTHING, EMPTY, ())
+        return _without("rolls", NOT_TAKEN, never)
     share = 100 * now["not_taken"] / now["due"]
     told = Words(f"{share:.1f}% of {now['due']:,} lessons", f"占应点名{now['due']:,}课次的{share:.1f}%")
     past = [other["not_taken"] if other and other["due"] else None for other in others]

@@ -24,6 +24,7 @@ from warehouse.csv_cells import FORMULA_STARTS, safe_cell
 from warehouse.identifiers import literal, quoted
 
 BYTE_ORDER_MARK = "\ufeff"
+NOT_LOADED = Words("Not known: never loaded whole: {}.", "未知：尚未完整加载：{}。")
 NO_ROWS = Words("No rows: there is nothing to show as of {}.", "无数据：截至{}没有可显示的记录。")
 
 
@@ -39,7 +40,9 @@ def write_csv(
     options = f"FORMAT csv, HEADER false, NEW_LINE '\r\n', PREFIX {literal(header)}, SUFFIX '\r\n'"
     rows = _copy(con, f"SELECT {fields} FROM ({sheet.query})", parameters, target, options)
     if not rows:
-        said = NO_ROWS.in_language(language).format(origin.day)
+        never = origin.not_loaded(sheet.sources)
+        words, of = (NOT_LOADED, never.in_language(language)) if never else (NO_ROWS, origin.day)
+        said = words.in_language(language).format(of)
         target.write_text(header + _line([said]), encoding="utf-8", newline="")
     return rows
 
@@ -52,6 +55,7 @@ def write_parquet(con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin, 
         "published_at": origin.published_at,
         "as_of": origin.age.as_of,
         "not_loaded_last": ", ".join(sorted(origin.age.failed)) or None,
+        "never_loaded": ", ".join(sorted(origin.age.never)) or None,
     }
     metadata = ", ".join(
         f"{name}: {literal(str(value))}" for name, value in said.items() if value is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -89,19 +89,15 @@ class Loads:
         None: they read all of it, or nothing is known of whole loads."""
         found = read_in_part(self._below(tables))
         whole = [row["whole_at"] for row in found if row["whole_at"]]
-        return (min(whole).date(), self._named({row["resource"] for row in found})) if whole else None
-
-    def failed(self, age: Age) -> Words:
-        """What is older than its last attempt, for people."""
-        return self._named(age.failed)
+        return (min(whole).date(), self.named({row["resource"] for row in found})) if whole else None
 
     def _below(self, tables: Iterable[str]) -> Iterator[Mapping[str, Any]]:
         wanted = frozenset[str]().union(*(self.made_of.get(table, ()) for table in tables))
         return (row for row in self.standings if not wanted or row["resource"] in wanted)
 
-    def _named(self, resources: Iterable[str]) -> Words:
-        labels = [self.labels.get(name) or Words(english(name), name) for name in sorted(resources)]
-        return Words(", ".join(label.en for label in labels), "、".join(label.zh for label in labels))
+    def named(self, resources: Iterable[str]) -> Words:
+        """Resources for people."""
+        return in_a_row([self.labels.get(name) or Words(english(name), name) for name in sorted(resources)])
 
 
 @dataclass(frozen=True)
@@ -118,18 +114,23 @@ class Origin:
         """The same of a file that is made of these tables (schema.table)."""
         return replace(self, age=self.loads.age(tables))
 
-    def alarm(self, words: Words, parts: Iterable[tuple[Words, Iterable[str]]]) -> Words | None:
-        """What could not be loaded when it was last tried; None: all was. `words` have places for when that
-        was (`at`), for what it was (`of`), and for those of the parts of a file that stand on it (`parts`),
-        each given with its tables."""
-        if not self.age.failed:
+    def alarm(self, words: Words, of: Set[str], parts: Iterable[tuple[Words, Iterable[str]]]) -> Words | None:
+        """What these resources, of which the last load failed, mean for a file; None: there are none. `words`
+        have places for when that was (`at`), for the resources (`of`), and for those of the parts of the file
+        that stand on them (`parts`), each given with its tables."""
+        if not of:
             return None
-        at, of = f"{max(self.age.failed.values()):%Y-%m-%d %H:%M}", self.loads.failed(self.age)
-        named = [name for name, tables in parts if self.loads.age(tables).failed]
+        at, what = f"{max(self.age.failed[each] for each in of):%Y-%m-%d %H:%M}", self.loads.named(of)
+        where = in_a_row(name for name, tables in parts if of & self.loads.age(tables).failed.keys())
         return Words(
-            words.en.format(at=at, of=of.en, parts=", ".join(name.en for name in named)),
-            words.zh.format(at=at, of=of.zh, parts="、".join(name.zh for name in named)),
+            words.en.format(at=at, of=what.en, parts=where.en),
+            words.zh.format(at=at, of=what.zh, parts=where.zh),
         )
+
+    def not_loaded(self, tables: Iterable[str]) -> Words | None:
+        """What was never loaded whole of what these tables stand on; None: all was."""
+        never = self.loads.age(tables).never
+        return self.loads.named(never) if never else None
 
     @property
     def day(self) -> date:
@@ -139,6 +140,12 @@ class Origin:
     def parameters(self, query: str) -> dict[str, int]:
         """What a query is given: DuckDB refuses a value for which there is no place."""
         return {"school_id": self.school.id} if "$school_id" in query else {}
+
+
+def in_a_row(words: Iterable[Words]) -> Words:
+    """Words one after the other."""
+    each = list(words)
+    return Words(", ".join(one.en for one in each), "、".join(one.zh for one in each))
 
 
 @contextmanager

@@ -55,7 +55,9 @@ ADDRESS = re.compile(r"https?://\S.*")
 NO_ROWS = Words(
     "No rows: there is nothing to show as of the date of the data.", "无数据：截至数据日期没有可显示的记录。"
 )
-COLON, NOTHING = Words(": ", "："), Words("none", "无")
+NOT_LOADED = Words("Not known: never loaded whole: {}.", "未知：尚未完整加载：{}。")
+#: Null is not zero: what all rows lack may be unknown.
+COLON, NOTHING = Words(": ", "："), Words("—", "—")
 CUT = Words("… [cut: a cell holds no more]", "…【已截断：单元格长度有限】")
 
 Put = Callable[[int, int, Any], object]
@@ -136,6 +138,8 @@ def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origi
     cells = ", ".join(column.cell for column in columns)
     result = con.execute(f"SELECT {cells} FROM ({sheet.query})", parameters)
     sample = result.fetchall() if book.for_paper else result.fetchmany(BATCH_ROWS)
+    never = origin.not_loaded(sheet.sources)
+    nothing = book.said(NOT_LOADED).format(book.said(never)) if never else book.said(NO_ROWS)
     common = _in_common(sheet, columns, sample) if book.for_paper else {}
     told = _told(book, columns, common)
     if common:
@@ -147,7 +151,7 @@ def _write_sheet(book: Book, con: duckdb.DuckDBPyConnection, sheet: Sheet, origi
     columns = tuple(fitted(column, [row[place] for row in first]) for place, column in enumerate(columns))
     for number in range(MAX_PARTS):
         worksheet = book.add(f"{title} ({number + 1})" if number else title)
-        written = _write_part(book, worksheet, sheet, columns, told, rows)
+        written = _write_part(book, worksheet, sheet, columns, told, rows, nothing)
         book.parts.append(Part(worksheet.get_name(), sheet, written))
         following = next(rows, None)
         if following is None:
@@ -193,9 +197,10 @@ def _write_part(
     columns: Sequence[Shown],
     told: str,
     rows: Iterator[tuple[Any, ...]],
+    nothing: str,
 ) -> int:
-    """Write one worksheet, as many rows as it holds. `told`: what all rows have in common. The rows
-    written."""
+    """Write one worksheet, as many rows as it holds. `told`: what all rows have in common; `nothing`: why
+    there are no rows. The rows written."""
     if sheet.figures:
         columns = widened(columns)
     if sheet.fills:
@@ -217,7 +222,7 @@ def _write_part(
         worksheet.repeat_columns(0, repeated - 1)
     set_page(worksheet, book.heading, paper, _tallest(body, used, height) if sheet.breaks else 0)
     if body.last < first:
-        worksheet.write_string(first, 0, book.said(NO_ROWS), book.styles.of(italic=True))
+        worksheet.write_string(first, 0, nothing, book.styles.of(italic=True))
         return 0
     by_name = {column.name: (place, column) for place, column in enumerate(columns)}
     cells = Cells(worksheet.get_name(), first, body.last, by_name)

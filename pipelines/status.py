@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,6 +185,10 @@ def _missed_by_pushes(settings: Settings) -> list[str]:
     return [f"Pushes announced {changed - missed} of {changed} rows that changed in {PUSH_DAYS} days."]
 
 
+def _never(school: SchoolStatus) -> list[str]:
+    return sorted(each for each in school.age.never if each in GROUPS)
+
+
 def _swipes_waiting(home: Path) -> Iterable[str]:
     if outbox_path(home).exists():
         with outbox_opened(home) as outbox:
@@ -299,8 +304,14 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
     if failing:
         yield (
             f"Slices of school {', '.join(map(str, failing))} could not be loaded, for the reasons above; "
-            f"docs/running.md says what to do about each. Their last good rows stay."
+            f"docs/running.md says what to do about each. Rows of earlier loads stay."
         )
+    for never, alike in groupby(sorted(schools, key=_never), key=_never):
+        if never:
+            yield (
+                f"Never loaded whole, of school {', '.join(str(each.school_id) for each in alike)}: "
+                f"{', '.join(never)}. What is made of these is not known, or known of a part only."
+            )
     if any(each.quarantined for each in schools):
         yield "Rows wait in quarantine: campus quarantine list; once mended, campus quarantine replay."
     yield from (note.words for note in roster_notes(settings.home))

@@ -52,4 +52,7 @@ def _row(school: SchoolStatus, status: Status) -> list[str | int]:
 
 
 def _aged(age: Age, status: Status) -> str:
-    return ago(age.as_of, status.at) if age.as_of else "never"
+    if age.as_of is None:
+        return "never"
+    # A group of which a part was never loaded is no older for it, and no younger.
+    return ago(age.as_of, status.at) + (f", {len(age.never)} never" if age.never else "")

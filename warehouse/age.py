@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -22,10 +22,17 @@ RETIRED, FAILED = "retired", "failed"
 @dataclass(frozen=True)
 class Age:
     """`as_of`: start of the oldest load that counts, by the platform's clock; None: nothing was ever loaded.
-    `failed`: when the last attempt of a resource failed, of those of which it did."""
+    `failed`: when the last attempt of a resource failed, of those of which it did; `never`: those of them of
+    which no slice was ever loaded whole: what is made of them is not known, rather than older."""
 
     as_of: datetime | None = None
     failed: Mapping[str, datetime] = field(default_factory=dict)
+    never: Set[str] = frozenset()
+
+    @property
+    def older(self) -> Set[str]:
+        """The resources of which an earlier load stands."""
+        return self.failed.keys() - self.never
 
 
 def read_in_part(standings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -66,16 +73,19 @@ def age_of(standings: Iterable[Mapping[str, Any]]) -> Age:
     asked: list[datetime] = []
     came_along: list[datetime] = []
     failed: dict[str, datetime] = {}
+    never = set[str]()
     for resource, rows in by_resource.items():
         began = _round_of(max(row["finished_at"] for row in rows))
         broken = [row["finished_at"] for row in rows if row["status"] == FAILED]
         if broken:
             failed[resource] = max(broken)
+            if all(row["complete_at"] is None for row in rows):
+                never.add(resource)
         for row in rows:
             counts = row["status"] == FAILED or row["finished_at"] >= began
             if counts and row["complete_at"] is not None:
                 (came_along if row["requests"] == 0 else asked).append(row["complete_at"])
-    return Age(min(asked or came_along, default=None), failed)
+    return Age(min(asked or came_along, default=None), failed, frozenset(never))
 
 
 def _round_of(last: datetime) -> datetime:

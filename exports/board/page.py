@@ -24,14 +24,24 @@ from exports.board.words import (
     LAST_DAY,
     LESSON,
     MOVED,
+    NEVER,
     NO_TEACHER,
+    NOT_KNOWN,
     ROLLS,
     SCRIPT,
     STUDENT,
     TEACHER,
     TEXTS,
 )
-from exports.figures import AT_RISK, NOT_TAKEN, WHOLE, Group, figures_by_group
+from exports.figures import (
+    AT_RISK,
+    NOT_TAKEN,
+    WARNINGS,
+    WHOLE,
+    Group,
+    figures_by_group,
+    never_loaded,
+)
 from exports.figures import PRESENT as PRESENT_NOW
 from exports.markdown import text
 from exports.sheets import Figure, Language, Words
@@ -44,18 +54,18 @@ HERE = Path(__file__).parent
 #: From so many days on the page says that it is old, by the reader's clock.
 OLD_DAYS = 2
 #: What each part of a page is called, and what it stands on.
-PARTS: Sequence[tuple[Words, tuple[str, ...]]] = (
-    (PRESENT_NOW, ("marts.attendance_student_day",)),
-    (AT_RISK, ("marts.early_warning",)),
-    (NOT_TAKEN, ("marts.attendance_class_session",)),
-    (CHARTS["weeks"][0], ("marts.attendance_group_week",)),
-    (CHARTS["lessons"][0], ("marts.attendance_heatmap",)),
-    (CHARTS["levels"][0], ("marts.early_warning",)),
-    (CHARTS["bands"][0], ("marts.grade_distribution_band",)),
-    (CHARTS["moved"][0], ("marts.attendance_student_semester",)),
-    (TEXTS["untaken"], ("marts.attendance_class_session",)),
-    (TEXTS["talks"], ("marts.early_warning",)),
-)
+PARTS: Mapping[str, tuple[Words, tuple[str, ...]]] = {
+    "present": (PRESENT_NOW, ("marts.attendance_student_day",)),
+    "at_risk": (AT_RISK, ("marts.early_warning",)),
+    "rolls": (NOT_TAKEN, ("marts.attendance_class_session",)),
+    "weeks": (CHARTS["weeks"][0], ("marts.attendance_group_week",)),
+    "lessons": (CHARTS["lessons"][0], ("marts.attendance_heatmap",)),
+    "levels": (CHARTS["levels"][0], ("marts.early_warning",)),
+    "bands": (CHARTS["bands"][0], ("marts.grade_distribution_band",)),
+    "moved": (CHARTS["moved"][0], ("marts.attendance_student_semester",)),
+    "untaken": (TEXTS["untaken"], ("marts.attendance_class_session",)),
+    "talks": (TEXTS["talks"], ("marts.early_warning",)),
+}
 
 
 def write_board(
@@ -78,16 +88,20 @@ def write_board(
     cohorts = _cohorts(drawn["groups"])
     known = {figure.name: figure.number is not None for figure in told}
     warnings = (*warning_definitions(con, origin.school.id),)
-    alarm = origin.alarm(FAILED, PARTS)
+    alarms = (
+        origin.alarm(NEVER, origin.age.never, PARTS.values()),
+        origin.alarm(FAILED, origin.age.older, PARTS.values()),
+    )
     content = {
         "name": origin.school.name,
         "title": titles(origin.school.name),
         "semester": " · ".join(dict.fromkeys(_semesters(con, origin.school.id))),
-        "alarms": [alarm] if alarm else [],
+        "alarms": [alarm for alarm in alarms if alarm],
         "figures": told,
-        "charts": [chart(name, *CHARTS[name], drawn[name]) for name in CHARTS],
+        "charts": [chart(name, *CHARTS[name], drawn[name], _not_known(origin, name)) for name in CHARTS],
         "cohorts": [{"key": key, "name": name} for key, name in cohorts.items()],
         "groups": drawn["groups"],
+        "talks_not_known": never_loaded(con, origin.school.id, WARNINGS),
         "talks": [_talk(row, classes, cohorts, names=names) for row in talks],
         "untaken": _untaken(untaken, cohorts, names=names),
         "risk_known": known["at_risk"],
@@ -112,6 +126,11 @@ def write_board(
 
 
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
+
+
+def _not_known(origin: Origin, part: str) -> Words | None:
+    never = origin.not_loaded(PARTS[part][1])
+    return never and Words(NOT_KNOWN.en.format(never.en), NOT_KNOWN.zh.format(never.zh))
 
 
 def _preview(told: Sequence[Figure], language: Language) -> str:
@@ -150,6 +169,7 @@ def render(
         "schools": (),
         "columns": (),
         "talks": None,
+        "talks_not_known": None,
         "untaken": None,
         "semester": "",
     } | dict(content)
@@ -180,9 +200,10 @@ def _semesters(con: duckdb.DuckDBPyConnection, school_id: int) -> list[str]:
     return [name for (name,) in found if name]
 
 
-def chart(name: str, title: Words, hint: Words, rows: Rows) -> dict[str, Any]:
-    """A chart as the template shows it."""
-    return {"name": name, "title": title, "hint": hint, "empty": not rows, "alt": _alt(title, hint, rows)}
+def chart(name: str, title: Words, hint: Words, rows: Rows, not_known: Words | None = None) -> dict[str, Any]:
+    """A chart as the template shows it. `not_known`: why it has no rows, where it has none."""
+    nothing = None if rows else not_known or TEXTS["nothing"]
+    return {"name": name, "title": title, "hint": hint, "nothing": nothing, "alt": _alt(title, hint, rows)}
 
 
 def _alt(title: Words, hint: Words, rows: Rows) -> Words:

@@ -79,7 +79,7 @@ LEVELS = f"""
     WITH {SHOWN}
     SELECT admin_class_id::VARCHAR AS key, level, count(*) AS students
     FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
-    WHERE level IN ('at_risk', 'warning') AND admin_class_id IS NOT NULL
+    WHERE level IN ('at_risk', 'warning') AND inputs_loaded AND admin_class_id IS NOT NULL
     GROUP BY ALL ORDER BY ALL
 """
 BANDS = f"""
@@ -149,7 +149,7 @@ FLAGGED = f"""
     WITH {SHOWN}
     SELECT {GROUP}, count(*) AS students
     FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
-    WHERE level IN ('at_risk', 'warning')
+    WHERE level IN ('at_risk', 'warning') AND inputs_loaded
     {BY_GROUP}
 """
 #: Rolls of the seven days up to a day that nobody took, the most first: a row a course class.

@@ -13,7 +13,17 @@ import duckdb
 from exports.board.charts import specs
 from exports.board.page import LANGUAGES, chart, render, titles
 from exports.board.rows import BANDS, WEEKS, Rows, rows
-from exports.board.words import BAND, CHARTS, LAST_DAY, NOT_LOADED, OF_SCHOOLS, ROLLS, SMALL, TEXTS
+from exports.board.words import (
+    BAND,
+    CHARTS,
+    LAST_DAY,
+    NEVER_LOADED,
+    NOT_LOADED,
+    OF_SCHOOLS,
+    ROLLS,
+    SMALL,
+    TEXTS,
+)
 from exports.figures import AT_RISK, LEVELS, NOT_TAKEN, PRESENT, figures
 from exports.sheets import Figure, Language, Words
 from exports.source import Origin, School, told_apart
@@ -99,16 +109,17 @@ def _levels(con: duckdb.DuckDBPyConnection, school_id: int) -> list[dict[str, An
     return [
         {"level": level, "students": round(100 * counted[level] / counted["students"], 1)}
         for level in ("at_risk", "warning")
-        if counted[level] >= SMALLEST
+        if counted["is_known"] and counted[level] >= SMALLEST
     ]
 
 
 def _cells(origin: Origin, told: Sequence[Figure]) -> list[dict[str, Any]]:
     """How old the data of a school are, and its figures."""
     as_of = same(f"{origin.age.as_of:%Y-%m-%d %H:%M}" if origin.age.as_of else "—")
-    if origin.age.failed:
-        of = origin.loads.failed(origin.age)
-        as_of = Words(NOT_LOADED.en.format(as_of.en, of.en), NOT_LOADED.zh.format(as_of.zh, of.zh))
+    for words, resources in ((NEVER_LOADED, origin.age.never), (NOT_LOADED, origin.age.older)):
+        if resources:
+            of = origin.loads.named(resources)
+            as_of = Words(words.en.format(as_of.en, of.en), words.zh.format(as_of.zh, of.zh))
     cells = [{"words": as_of, "alarm": bool(origin.age.failed)}]
     for figure in told:
         is_small = figure.name == "at_risk" and figure.number is not None and 0 < figure.number < SMALLEST

@@ -15,6 +15,10 @@ TEXTS = {
     "everything": Words("Everything", "全部"),
     "pick": Words("Class", "班级"),
     "nothing": Words("There is nothing to show yet.", "暂无可显示的数据。"),
+    "not_all": Words(
+        "Who belongs here is not known in full. Listed are those whom the loaded data alone put here.",
+        "名单不完整，仅列出依据已加载数据可判断的学生。",
+    ),
     "nobody": Words("Nobody is at risk or has a warning.", "目前没有高风险或预警学生。"),
     "talks": Words("Ten students to talk to", "建议谈话的十名学生"),
     "talks_hint": Words(
@@ -46,11 +50,18 @@ SCRIPT = {
     "old": Words("These data are {} days old.", "数据已是{}天前的。"),
 }
 FAILED = Words(
-    "Could not be loaded at {at}: {of}. This page shows them as of an earlier load, or not at all if there "
-    "was none. Parts concerned: {parts}.",
-    "{at}未能加载：{of}。本页显示此前加载的数据；从未加载过的，没有数据。涉及：{parts}。",
+    "Could not be loaded at {at}: {of}. This page shows them as of an earlier load. Parts concerned: "
+    "{parts}.",
+    "{at}未能加载：{of}。本页显示此前加载的数据。涉及：{parts}。",
+)
+NEVER = Words(
+    "Never loaded whole so far, last tried at {at}: {of}. What is made of these is not known, or known of a "
+    "part only. Concerned: {parts}.",
+    "尚未完整加载（最近一次尝试：{at}）：{of}。由此得出的内容未知，或仅包含已加载的部分，涉及：{parts}。",
 )
 NOT_LOADED = Words("{}; could not be loaded since: {}", "{}；此后未能加载：{}")
+NEVER_LOADED = Words("{}; never loaded whole: {}", "{}；尚未完整加载：{}")
+NOT_KNOWN = Words("Not known: never loaded whole: {}.", "未知：尚未完整加载：{}。")
 STUDENT = Words("Student {}", "学生{}")
 NO_TEACHER = Words("Teacher not known", "任课教师未知")
 TEACHER = Words("Teacher {}", "教师{}")

@@ -49,7 +49,14 @@ LEFT_OUT = Words(
     f"{EARLIER_SEMESTERS.en}; students who have left",
     f"{EARLIER_SEMESTERS.zh}；已离校学生",
 )
-LEVEL_COUNTS = ", ".join(f"count_if(level = '{level}') AS {level}" for level in LEVELS)
+#: Null where an input of the levels was never loaded: who is known to be at risk is not who is.
+LEVEL_COUNTS = ", ".join(
+    f"if(bool_and(inputs_loaded), {count}, NULL) AS {name}"
+    for name, count in {
+        "students": "count(*)",
+        **{level: f"count_if(level = '{level}')" for level in LEVELS},
+    }.items()
+)
 LEVEL_COLUMNS = {
     "students": Column(STUDENTS, unit="students"),
     **under(STUDENTS, **{code: Column(words, unit="students") for code, words in LEVELS.items()}),
@@ -70,9 +77,9 @@ OVERVIEW = Sheet(
     ),
     query=f"""
         WITH levels AS (
-            SELECT school_id, semester_id, is_complete, count(*) AS students, {LEVEL_COUNTS}
+            SELECT school_id, semester_id, is_complete, {LEVEL_COUNTS}
             FROM marts.early_warning
-            WHERE school_id = $school_id AND NOT has_left
+            WHERE school_id = $school_id AND has_left IS NOT TRUE
             GROUP BY ALL
         )
         SELECT
@@ -96,7 +103,7 @@ CLASSES = Sheet(
         levels AS (
             SELECT
                 school_id, semester_id, cohort_name, admin_class_id, admin_class_name,
-                count(*) AS students, {LEVEL_COUNTS}
+                {LEVEL_COUNTS}
             FROM marts.early_warning
             {STILL_THERE}
             GROUP BY ALL
@@ -298,7 +305,7 @@ def attendance_and_grades(bands: Labels) -> Sheet:
         f"""
         SELECT
             school_id, semester_id, tier, students_of_tier, percent_of_tier,
-            CASE WHEN band = 'unscored' THEN band ELSE {BAND} END AS band,
+            CASE WHEN band IN ('unscored', 'unknown') THEN band ELSE {BAND} END AS band,
             {rate("sum(present) OVER of_tier", "sum(recorded) OVER of_tier")} AS attendance_rate,
             {rate("sum(score_sum) OVER of_tier", "sum(full_score_sum) OVER of_tier")} AS score_rate
         FROM marts.attendance_and_grades
@@ -310,7 +317,8 @@ def attendance_and_grades(bands: Labels) -> Sheet:
         key="band",
         keys=labels,
         values=("percent_of_tier",),
-        empty="0",
+        # No band of a student is known where no grades were ever loaded.
+        empty="if(bool_or(band = 'unknown' OR tier = 'unknown'), NULL, 0)",
     )
     shares = spread_names("percent_of_tier", labels)
     return Sheet(

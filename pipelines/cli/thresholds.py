@@ -33,7 +33,7 @@ LEVEL_COUNTS = f"""
     WITH {SHOWN}
     SELECT semester_name, level, count(*) AS students
     FROM marts.early_warning JOIN shown USING (school_id, semester_id, semester_name)
-    WHERE NOT has_left GROUP BY ALL
+    WHERE has_left IS NOT TRUE GROUP BY ALL
 """
 RULES = f"""
     WITH {SHOWN}

@@ -66,7 +66,10 @@ def _age_of_all(standings: Sequence[Row], schools: Collection[int]) -> str:
 
 
 def _age_of(failed: Sequence[Row], standings: Sequence[Row]) -> str:
-    """As of when that is of which a load has failed."""
+    """As of when that is of which a load has failed, and how much of it was never loaded."""
     known = {(row["resource"], row["slice"]): row["complete_at"] for row in standings}
     held = [at for row in failed if (at := known.get((row["resource"], row["slice"])))]
-    return f"What failed is as of {min(held):%Y-%m-%d %H:%M}." if held else ""
+    never = {name for row in failed if known.get(name := (row["resource"], row["slice"]), row) is None}
+    as_of = f"What failed is as of {min(held):%Y-%m-%d %H:%M}." if held else ""
+    not_known = f"Slices never loaded, of which no number is known: {len(never):,}." if never else ""
+    return " ".join(filter(None, [as_of, not_known]))

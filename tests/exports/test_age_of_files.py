@@ -91,6 +91,25 @@ def test_what_was_read_in_part_is_said_where_it_concerns_the_file(published: Pat
     assert "Read in part" not in said(of(published))
 
 
+def test_what_was_never_loaded_is_not_called_older(published: Path) -> None:
+    with duckdb.connect(str(published)) as con:
+        con.execute("DELETE FROM quality.load_log WHERE _school_id = 101")
+        con.execute("DELETE FROM marts.marks")
+    log(published, "students", "2026-03-02 15:00", "failed")
+    [file] = exported(published, "marts.marks", schools=[101], folder=published.parent / "out", language="en")
+    told = said(file.path)
+    assert "Not up to date" not in told
+    assert str(told["Not known"].value).startswith(
+        "Never loaded whole so far, last tried at 2026-03-02 15:00: Students."
+    )
+    assert told["Not known"].font.color.rgb == "FFC00000"
+    assert told["Marks"].value == "—", "no rows are not none"
+    [[nothing]] = openpyxl.load_workbook(file.path)["Marks"].iter_rows(min_row=2, max_col=1, values_only=True)
+    assert nothing == "Not known: never loaded whole: Students."
+    [text] = exported(published, "marts.marks", schools=[101], folder=published.parent / "csv", format="csv")
+    assert "未知" in text.path.read_text(encoding="utf-8")
+
+
 def test_what_a_table_does_not_stand_on_makes_it_no_older(published: Path) -> None:
     log(published, "students", "2026-03-02 02:00", "ok")
     log(published, "devices", "2026-02-01 02:00", "ok")

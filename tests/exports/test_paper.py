@@ -37,7 +37,7 @@ def test_what_all_rows_have_in_common_is_said_once_above_them(tmp_path: Path) ->
         [cell.value for cell in row if cell.value is not None] for row in sheet.iter_rows()
     )
     assert (title, about) == (["Any · Any"], ["Any"])
-    assert common == ["Term: 2025    Due · Lessons: 5    Remark: none"]
+    assert common == ["Term: 2025    Due · Lessons: 5    Remark: —"]
     assert header == ["Class", "Pupil", "Score", "Change"] and first == ["Class 0", "S0", 0, 0]
     # A table that somebody exports as such is as it is.
     assert [cell.value for cell in write(tmp_path, PUPILS)[1]] == [

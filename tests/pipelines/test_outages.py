@@ -145,6 +145,15 @@ def test_what_failed_of_a_night_is_told_with_its_age() -> None:
     assert "What failed is as of 2026-02-27 02:00. docs/running.md" in line and "\n" not in line
 
 
+def test_what_was_never_loaded_has_no_age() -> None:
+    log = [row(101, "101", "ok"), row(102, "102", "failed"), row(103, "103", "failed")]
+    held = [standing(101, "101", NIGHT), standing(102, "102", None), standing(103, "103", NIGHT)]
+    line = verdict([JobEnd("base_data", "r", "2 failed.")], log, held, [101, 102, 103])
+    assert (
+        "What failed is as of 2026-03-02 02:00. Slices never loaded, of which no number is known: 1." in line
+    )
+
+
 def test_schools_that_lack_something_are_named_where_there_are_many() -> None:
     log = [row(101, "101", "ok"), *(row(school, str(school), "failed") for school in (102, 103))]
     line = verdict([JobEnd("base_data", "r", "2 failed.")], log, [], [101, 102, 103])

@@ -18,7 +18,7 @@ from pipelines.of_schools import named
 from pipelines.options import DatasetOptions, Options
 from pipelines.settings import Settings
 from pipelines.status import SchoolStatus, Status, ago, status_of
-from pipelines.status_text import GROUPS, failure_lines
+from pipelines.status_text import GROUPS, failure_lines, rows_of
 from pipelines.writers import writing
 from warehouse.age import STALE, Age
 from warehouse.lake.delta import Lake
@@ -94,6 +94,30 @@ def test_each_school_has_its_ages_failures_and_quarantine_and_the_steps_follow(
     to_do = [words for words in told.splitlines() if words.startswith("To do:")]
     assert to_do and all(text(words) in page for words in to_do)
     assert "| 103 |  | never |" in page
+
+
+def test_what_was_never_loaded_is_named_and_no_last_good_rows_are_promised(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A first load of two schools, of one of which the platform refuses classes and grades."""
+    settings = settings.model_copy(update={"school_ids": (101, 102)})
+    lake = lake_of(settings)
+    for school in (101, 102):
+        loaded(lake, "students", Slice.of(_school_id=school), 0.1)
+    for resource in ("classes", "grades"):
+        failed(lake, resource, slice_of(RESOURCES[resource], 102, 20), "status 403")
+    settings.published.touch()
+    assert run_status(settings) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert (
+        "To do: Never loaded whole, of school 102: classes, grades. What is made of these is not known"
+        in told
+    )
+    assert "Their last good rows stay" not in told
+    first, second = rows_of(status_of(settings))
+    assert (first[3], second[3]) == ("<1 h", "<1 h, 2 never")
+    loaded(lake, "grades", slice_of(RESOURCES["grades"], 102, 20), 0)
+    assert status_of(settings).schools[1].age.never == {"classes"}
 
 
 def test_nothing_to_do_is_said_and_ends_with_0(

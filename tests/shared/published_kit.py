@@ -53,6 +53,7 @@ def publish(path: Path, statements: Sequence[str] = (), units: Mapping[str, str]
             "CREATE TABLE quality.semester_calendars (_school_id BIGINT, semester_id BIGINT, "
             "v1_semester_id BIGINT)"
         )
+        con.execute("CREATE TABLE core.never_loaded (school_id BIGINT, semester_id BIGINT, resource VARCHAR)")
         for statement in statements:
             con.execute(statement)
         con.execute(

@@ -37,7 +37,7 @@ class Tab:
         """What the head says that all rows have in common below these headers."""
         label = " · ".join(labels) + ": "
         said = [text for line in self.head for text in line.split("    ") if text.startswith(label)]
-        return None if said == [label + "none"] else said[0].removeprefix(label)
+        return None if said == [label + "—"] else said[0].removeprefix(label)
 
     def under(self, heading: str, *keys: Labels) -> Iterator[tuple[Any, ...]]:
         """A matrix row by row: what is in the columns `keys`, the label of a column below `heading`, and the

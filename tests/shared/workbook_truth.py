@@ -95,7 +95,7 @@ def rows_of(query: str, *, beside: tuple[str, ...] = (), rising: str = "", withi
 
 def _said(value: Any) -> str:
     """A value as the head of a sheet says it; 0 is one."""
-    return "none" if value is None else str(value)
+    return "—" if value is None else str(value)
 
 
 def _without(row: Row, places: Collection[int]) -> Row:

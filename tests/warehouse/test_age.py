@@ -29,7 +29,15 @@ def test_what_was_tried_and_failed_makes_nothing_younger_and_is_told() -> None:
     rows = [slice_("students", NIGHT, tried=AFTERNOON), slice_("scores", AFTERNOON)]
     assert age_of(rows) == Age(NIGHT, {"students": AFTERNOON})
     # Nor does what was never loaded.
-    assert age_of([slice_("students", None, tried=MORNING)]) == Age(None, {"students": MORNING})
+    assert age_of([slice_("students", None, tried=MORNING)]).as_of is None
+
+
+def test_what_was_never_loaded_whole_is_not_older() -> None:
+    never = slice_("grades", None, tried=MORNING)
+    other_semester = slice_("grades", NIGHT, slice="2")
+    assert age_of([never]) == Age(None, {"grades": MORNING}, {"grades"}) and age_of([never]).older == set()
+    age = age_of([never, other_semester])
+    assert (age.never, age.older) == (set(), {"grades"}), "one semester has it"
 
 
 def test_a_load_without_a_request_is_no_load() -> None:

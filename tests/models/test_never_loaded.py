@@ -1,0 +1,163 @@
+"""What was never loaded is null in the marts, and not zero."""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import openpyxl
+import pytest
+import worlds
+from conftest import Build, Builder
+from published_kit import exported
+from raw_tables import loads
+from test_workbooks import SCHOOL, publish_strictly
+
+from campus.registry import ATTENDANCE, BASE_DATA, RESOURCES, SEMESTERS, V1_DATA, V1_SEMESTERS
+from exports.figures import figures, grade_figures
+
+#: What a refused scope keeps from a first load, by its name.
+REFUSED: Mapping[str, Sequence[str]] = {
+    "class.read": ("classes", "class_members", "assessments", "assessment_items", "scores", "grades"),
+    "grades": ("grades",),
+    "scores": ("scores",),
+    "class_members": ("class_members",),
+    "student.read": ("students",),
+    "teacher.read": ("teachers",),
+    "admin_class.read": ("admin_classes",),
+    "attendance": ("attendance_sessions", "attendance_records"),
+    "user.read": tuple(spec.name for spec in (*V1_DATA, *ATTENDANCE) if spec is not V1_SEMESTERS),
+}
+CALENDARS = [
+    {"_school_id": school, "semester_id": 20, "v1_semester_id": 20 if school == 1 else None}
+    for school in (1, 2)
+]
+#: Columns that say of this file how much it knows, and of rows why they are there.
+OF_THE_FILE = {"indicators_known", "inputs_loaded", "chronic_profiles"}
+
+
+@pytest.fixture(scope="module", params=REFUSED)
+def refused(request: pytest.FixtureRequest, build: Builder) -> Build:
+    """The healthy schools, of which some resources were never loaded."""
+    return _without(build, request.param)
+
+
+@pytest.fixture(scope="module")
+def without_classes(build: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is published where class.read is refused."""
+    return publish_strictly(_without(build, "class.read"), tmp_path_factory.mktemp("published"))
+
+
+def _without(build: Builder, scope: str) -> Build:
+    without = REFUSED[scope]
+    rows: dict[str, Any] = {name: held for name, held in worlds.HEALTHY.items() if name not in without}
+    return build(f"refused_{scope}", rows | {"load_log": loads(CALENDARS, without)})
+
+
+def test_the_board_says_not_known(without_classes: Path) -> None:
+    with closing(duckdb.connect(str(without_classes), read_only=True)) as con:
+        [_, at_risk, _] = figures(con, SCHOOL)
+        of_grades = grade_figures(con, SCHOOL)
+    assert (at_risk.value.en, at_risk.value.zh, at_risk.number) == ("not known", "未知", None)
+    assert at_risk.told.en.startswith("never loaded: Class members, Grades, Scores")
+    assert {figure.value.en for figure in of_grades} == {"not known"}
+    [page] = exported(without_classes, "board", schools=[SCHOOL], folder=without_classes.parent / "pages")
+    text = " ".join(page.path.read_text(encoding="utf-8").split())
+    assert "Who belongs here is not known in full." in text and "Nobody is at risk" not in text
+    alarm = re.search(r'<p class="alarm".*?</p>', text)
+    assert alarm and "Never loaded whole so far" in alarm[0] and "What is shown of these is older" not in text
+    assert all(
+        name in alarm[0] for name in ("Students at risk", "Ten students to talk to", "Grades by subject")
+    )
+    [levels] = re.findall(r'id="chart-levels">.*?</section>', text)
+    assert "Not known: never loaded whole: " in levels
+
+
+def test_a_workbook_leaves_what_is_not_known_empty(without_classes: Path) -> None:
+    [file] = exported(
+        without_classes,
+        "early_warning",
+        schools=[SCHOOL],
+        folder=without_classes.parent / "out",
+        language="en",
+    )
+    book = openpyxl.load_workbook(file.path)
+    about = {str(term): value for term, value in book["About"].iter_rows(max_col=2, values_only=True)}
+    assert "Students" in about["Not known"] and "Not up to date" not in about
+    [overview] = [row for row in book["Overview"].iter_rows(values_only=True) if row[0] == "秋季"]
+    assert not any(isinstance(cell, int | float) for cell in overview), overview
+
+
+def test_checks_hold_and_nothing_is_published_wrong(refused: Build) -> None:
+    assert refused.problems == {}
+
+
+def test_no_number_of_a_mart_is_a_false_zero(refused: Build, healthy: Build) -> None:
+    """Beside the same row of a file that is whole: equal, or another count of what was looked at, or null."""
+    false = {
+        f"{table}.{column}": found
+        for table, key, columns in _marts(healthy)
+        for column in columns
+        if (found := _false_zeros(refused, healthy, table, key, column))
+    }
+    assert false == {}
+
+
+def test_another_school_is_as_in_a_whole_file(build: Builder, healthy: Build) -> None:
+    """Of two schools one refuses its classes: of the other nothing is other."""
+    without = REFUSED["class.read"]
+    rows: dict[str, Any] = {
+        name: [row for row in held if name not in without or row.get("_school_id") == 2]
+        for name, held in worlds.HEALTHY.items()
+    }
+    log = [*loads(CALENDARS[:1], without), *loads(CALENDARS[1:])]
+    refused = build("refused_of_one_school", rows | {"load_log": log})
+    for table, _, _ in _marts(healthy):
+        query = f"FROM marts.{table} WHERE school_id = 2 ORDER BY ALL"
+        assert refused.rows(query) == healthy.rows(query), table
+    [[of_one, of_other]] = refused.rows(
+        "SELECT count(*) FILTER (school_id = 1), count(*) FILTER (school_id = 2 AND resource = 'grades') "
+        "FROM core.never_loaded"
+    )
+    assert (of_one, of_other) == (len(without), 0)
+
+
+def test_the_resources_of_the_models_are_those_of_the_registry(healthy: Build) -> None:
+    """A resource of models that is missing in macros/never_loaded.sql would be taken for loaded."""
+    [macro] = (macro for macro in healthy.manifest["macros"].values() if macro["name"] == "model_resources")
+    listed = {name for name in RESOURCES if f"'{name}'" in macro["macro_sql"]}
+    sources = {node["name"] for node in healthy.manifest["sources"].values() if node["source_name"] == "raw"}
+    known = {spec.name for spec in (*BASE_DATA, *V1_DATA, *ATTENDANCE)} - {SEMESTERS.name, V1_SEMESTERS.name}
+    assert listed <= known and sources & known <= listed
+
+
+def _marts(healthy: Build) -> list[tuple[str, list[str], list[str]]]:
+    """Each mart with its key, and its columns beside that."""
+    columns = healthy.rows(
+        "SELECT table_name, list(column_name) FROM duckdb_columns() WHERE schema_name = 'marts' GROUP BY ALL"
+    )
+    keys = {
+        node["attached_node"].split(".")[-1]: node["test_metadata"]["kwargs"]["columns"]
+        for node in healthy.manifest["nodes"].values()
+        if node["resource_type"] == "test" and node["test_metadata"]["name"] == "unique_key"
+    }
+    return [
+        (table, keys[table], [name for name in names if name not in (*keys[table], *OF_THE_FILE)])
+        for table, names in columns
+        if table in keys
+    ]
+
+
+def _false_zeros(refused: Build, healthy: Build, table: str, key: list[str], column: str) -> list[Any]:
+    query = f"SELECT {', '.join(f'({each})::VARCHAR' for each in key)}, {column}::VARCHAR FROM marts.{table}"
+    whole = {row[:-1]: row[-1] for row in healthy.rows(query)}
+    return [
+        (row, whole[row[:-1]])
+        for row in refused.rows(query)
+        if row[-1] in ZEROS and whole.get(row[:-1]) not in (None, row[-1])
+    ]
+
+
+ZEROS = {"0", "0.0", "0.00", "0.000000", "false", "[]"}
