@@ -19,12 +19,21 @@ from postgres import postgres
 
 from pipelines.forgetting.dagster_storage import forget_in_dagster, forget_in_sqlite
 from warehouse.forgetting.identity import Person
-from warehouse.forgetting.search import Search
+from warehouse.forgetting.search import Search, Searched
 
 NAME, MAIL, ID = 'Zoë "Z" O\'Brien 王', "zoe@school.cn", 101000019
 PERSON = Person(
     101, "student", frozenset((ID,)), frozenset((ID,)), tokens=frozenset((MAIL,)), names=frozenset((NAME,))
 )
+
+
+def search(folder: Path) -> Searched:
+    """What the search finds in the files of a folder."""
+    searched = Searched()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            Search([PERSON]).file(path, str(path.relative_to(folder)), searched)
+    return searched
 
 
 def _text(path: Path, value: str) -> None:
@@ -98,7 +107,7 @@ def test_every_kind_of_file_is_searched(
     if write is _free_page and value == str(ID):
         pytest.skip("digits alone prove nothing in bytes")
     write(tmp_path / "file", value)
-    searched = Search([PERSON]).folder(tmp_path)
+    searched = search(tmp_path)
     assert searched.files == 1 and searched.findings and not searched.unread
     assert not [finding for finding in searched.findings if value in str(finding)]
 
@@ -106,18 +115,42 @@ def test_every_kind_of_file_is_searched(
 @pytest.mark.parametrize("write", WRITERS[:-1])
 def test_others_are_not_found(write: Callable[[Path, str], None], tmp_path: Path) -> None:
     write(tmp_path / "file", f"xzoe@school.cn2 1{ID} Zoë")
-    assert Search([PERSON]).folder(tmp_path).findings == []
+    assert search(tmp_path).findings == []
 
 
 def test_numbers_are_found_in_columns_of_persons_alone(tmp_path: Path) -> None:
     for name in ("student_id", "score"):
         pq.write_table(pa.table({name: [ID]}), tmp_path / f"{name}.parquet")
-    assert [finding.file for finding in Search([PERSON]).folder(tmp_path).findings] == ["student_id.parquet"]
+    assert [finding.file for finding in search(tmp_path).findings] == ["student_id.parquet"]
+
+
+def test_ids_of_people_are_found_wherever_the_lake_is(tmp_path: Path) -> None:
+    """The column `id` of a table of people, also below a folder that is called lake by chance."""
+    folder = tmp_path / "lake" / "campus" / "students" / "_school_id=101"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [ID]}), folder / "part.parquet")
+    assert [finding.kind for finding in search(tmp_path).findings] == ["an id"]
+
+
+def test_names_of_files_are_searched_and_not_repeated(tmp_path: Path) -> None:
+    (tmp_path / f"marks of {MAIL}.txt").write_text("nothing")
+    [finding] = search(tmp_path).findings
+    assert finding.place == "its name" and MAIL not in str(finding)
+
+
+def test_keys_of_json_are_searched_and_blanked(tmp_path: Path) -> None:
+    path = tmp_path / "lessons.sqlite"
+    with closing(sqlite3.connect(path)) as con, con:
+        con.execute("CREATE TABLE lesson (marks TEXT)")
+        con.execute("INSERT INTO lesson VALUES (?)", (json.dumps({str(ID): "late", NAME: 1}),))
+    assert {finding.kind for finding in search(tmp_path).findings} >= {"a name", "an id"}
+    assert forget_in_sqlite(path, Search([PERSON]), apply=True) == 1
+    assert search(tmp_path).findings == []
 
 
 def test_a_damaged_file_is_no_proof(tmp_path: Path) -> None:
     (tmp_path / "file.parquet").write_bytes(b"PAR1 and no more")
-    assert Search([PERSON]).folder(tmp_path).unread
+    assert search(tmp_path).unread
 
 
 def test_words_in_sqlite_are_blanked_and_json_can_be_read_again(tmp_path: Path) -> None:
@@ -130,7 +163,7 @@ def test_words_in_sqlite_are_blanked_and_json_can_be_read_again(tmp_path: Path) 
     with closing(sqlite3.connect(path)) as con:
         [(text,)] = con.execute("SELECT event FROM event_logs").fetchall()
     assert json.loads(text) == {**event, "message": "student [forgotten]: no [forgotten]"}
-    assert Search([PERSON]).folder(tmp_path).findings == []
+    assert search(tmp_path).findings == []
 
 
 @pytest.fixture

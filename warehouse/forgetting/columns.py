@@ -1,8 +1,8 @@
-"""Which columns name a person. Data: tests/warehouse/test_person_columns.py fails for a column that nobody
-has sorted.
+"""The columns that name a person. tests/forgetting/test_forgotten_list.py fails for an id of a person that is
+missing here.
 
-A row is *about* a person where a subject column has the person's id. It loses its personal columns and keeps
-the rest, so that totals stay. A row *mentions* a person in any other column: only that value goes.
+A row is *about* a person where a subject column has the person's id. The row loses its personal columns and
+keeps the rest, so that totals stay. A row *mentions* a person in any other column: only that value goes.
 """
 
 from __future__ import annotations

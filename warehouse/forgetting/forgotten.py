@@ -232,6 +232,7 @@ class Matcher:
     def __post_init__(self) -> None:
         self.find = lru_cache(1 << 18)(self._find)
         self.cleaned = lru_cache(1 << 16)(self._cleaned)
+        self.cleaned_words = lru_cache(1 << 16)(self._cleaned_words)
 
     def _find(self, kind: str, value: str) -> int | None:
         """The substitute of whom a mark is of; None: nobody on the list."""
@@ -273,7 +274,7 @@ class Matcher:
         parts = [word, *_PIECES.split(word)] if _PIECES.search(word) else [word]
         return any(len(p) >= SHORTEST_TOKEN and self.find(TOKEN, folded_token(p)) is not None for p in parts)
 
-    def cleaned_words(self, text: str) -> str:
+    def _cleaned_words(self, text: str) -> str:
         """The words of a log without what they say of the forgotten, ids included: those that stand near a
         word for a person, and long ones anywhere."""
         spans = id_spans(text, lambda id: any(self.find(kind, id) is not None for kind in ("v3", "v1")))

@@ -8,7 +8,7 @@ balances with the platform's own counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -234,7 +234,8 @@ def without(value: Any, matcher: Matcher, generation: str, *, named: bool = Fals
         if one is not None:
             return _anonymous(value, one, matcher, generation)
         return {
-            key: without(part, matcher, generation, named=_names_person(key)) for key, part in value.items()
+            matcher.cleaned_words(key): without(part, matcher, generation, named=_names_person(key))
+            for key, part in value.items()
         }
     if isinstance(value, list):
         return [without(part, matcher, generation, named=named) for part in value]
@@ -343,14 +344,3 @@ def rewriter(table: Table, matcher: Matcher) -> Callable[[pa.RecordBatch], pa.Re
     """What scrubs batches of a table on their way in."""
     rules = rules_of(table, table.spool_schema)
     return lambda batch: scrubbed(batch, rules, matcher)[0]
-
-
-def rewritten(batches: Iterable[pa.RecordBatch], rules: Rules, matcher: Matcher) -> Iterable[pa.RecordBatch]:
-    """Batches as they shall be."""
-    for batch in batches:
-        yield scrubbed(batch, rules, matcher)[0]
-
-
-def count_rows(batches: Iterable[pa.RecordBatch], rules: Rules, matcher: Matcher) -> int:
-    """How many rows would be others."""
-    return sum(scrubbed(batch, rules, matcher)[1] for batch in batches)

@@ -1,8 +1,8 @@
-"""The proof: every file below a folder is opened, unpacked and searched for what a person is known by.
+"""The proof: opens every file below a folder, unpacks it and searches it for what a person is known by.
 
 Parquet, DuckDB and SQLite are read table by table, workbooks and other archives member by member, all else as
-text. The bytes of every file are searched besides, so that freed pages and statistics count too. A finding
-names the place and the kind of what was found, never the value.
+text. The bytes and the name of every file are searched besides, so that freed pages and statistics count too.
+A finding states the place and the kind of what was found, never the value.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ from warehouse.forgetting.columns import (
 from warehouse.forgetting.forgotten import TOKENS, blanked, folded_token, id_spans, is_bounded
 from warehouse.forgetting.identity import Person, variants
 from warehouse.identifiers import folded, literal, quoted
+from warehouse.lake.delta_log import LOG
 from warehouse.lake.tables import SCHOOL_ID
 
 #: Bytes of a name or number at least, by which it is looked for in the bytes of files of other kinds.
 SHORTEST_BYTES = 6
-#: The folder below which a data file's first folder is its table.
-LAKE = "lake"
 #: Bytes that an archive inside an archive may unpack to.
 LARGEST = 1 << 30
 NAME, NUMBER, ID = "a name", "a number or an address", "an id"
@@ -169,25 +168,16 @@ class Search:
         """What a text is likely to have that says anything of the persons."""
         return self._everywhere.needles
 
-    def folder(self, root: Path, skip: Collection[Path] = ()) -> Searched:
-        """Search every file below a folder but those in `skip`, which may be folders."""
-        searched = Searched()
-        for path in sorted(root.rglob("*")):
-            if (
-                path.is_symlink()
-                or not path.is_file()
-                or any(each == path or each in path.parents for each in skip)
-            ):
-                continue
-            self.file(path, str(path.relative_to(root)), searched)
-        return searched
-
     def file(self, path: Path, name: str, searched: Searched) -> None:
         """Search one file. One that cannot be opened is listed as not read."""
         searched.files += 1
+        # An id among the numbers of a file's name would be found in times and random names, too.
+        stem = name.removesuffix(path.suffix)
+        found = {("its name", kind) for kind in self._everywhere.kinds_in(stem) if kind != ID}
+        label = f"{self.cleaned(stem)}{path.suffix}" if found else name
         try:
             searched.bytes += path.stat().st_size
-            found = set(self._in_file(path, searched))
+            found |= set(self._in_file(path, searched))
         except FileNotFoundError:
             return
         except (
@@ -199,9 +189,9 @@ class Search:
             zipfile.BadZipFile,
             EOFError,
         ) as error:
-            searched.unread.append(f"{name}: {type(error).__name__}")
+            searched.unread.append(f"{label}: {type(error).__name__}")
             return
-        searched.findings += sorted((Finding(name, place, kind) for place, kind in found), key=str)
+        searched.findings += sorted((Finding(label, place, kind) for place, kind in found), key=str)
 
     def cleaned(self, text: str) -> str:
         """A text without what it says of the persons."""
@@ -228,7 +218,7 @@ class Search:
 
     def _cleaned_value(self, value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: self._cleaned_value(part) for key, part in value.items()}
+            return {self.cleaned(key): self._cleaned_value(part) for key, part in value.items()}
         if isinstance(value, list):
             return [self._cleaned_value(part) for part in value]
         return self.cleaned(value) if isinstance(value, str) else value
@@ -310,7 +300,7 @@ class Search:
         self, file: pq.ParquetFile, searched: Searched, place: str = "", path: Path = Path()
     ) -> Iterator[tuple[str, str]]:
         searched.tables += 1
-        table = path.parts[path.parts.index(LAKE) + 1] if LAKE in path.parts[:-1] else ""
+        table = _table_of(path)
         marks, has_ids = self._everywhere, True
         if of_school := next((part for part in path.parts if part.startswith(f"{SCHOOL_ID.name}=")), ""):
             has_ids = of_school == f"{SCHOOL_ID.name}={self._school_id}"
@@ -390,6 +380,12 @@ class Search:
                             yield from ((f"{table}.{name}", kind) for kind in self._in_stored(text))
 
 
+def _table_of(path: Path) -> str:
+    """The table of a data file of a lake: the folder that its partitions, or its log, are in."""
+    folders = (part for part in reversed(path.parts[:-1]) if "=" not in part and part != LOG)
+    return next(folders, "")
+
+
 def _in_column(marks: _Marks, name: str, column: pa.Array[Any], table: str) -> Iterator[str]:
     if pa.types.is_nested(column.type):
         for value in column.to_pylist():
@@ -408,6 +404,7 @@ def _in_value(marks: _Marks, name: str, value: Any, is_person: bool = False) -> 
     if isinstance(value, dict):
         person = any(key in value for key in OF_PERSONS)
         for key, part in value.items():
+            yield from marks.kinds_in(key)
             yield from _in_value(marks, key, part, person and key == "id")
     elif isinstance(value, list | tuple):
         for part in value:
