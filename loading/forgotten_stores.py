@@ -1,5 +1,5 @@
-"""Who was forgotten, taken out of what a home keeps in SQLite: the inbox of pushes, the outbox of swipes,
-the journal."""
+"""Takes the forgotten out of what a home keeps in SQLite: the inbox of pushes, the outbox of swipes, the
+journal of writes, and the lessons that were written and not read since."""
 
 from __future__ import annotations
 
@@ -71,6 +71,20 @@ def forget_in_outbox(path: Path, school_id: int, matcher: Matcher, *, apply: boo
     return _changed(path, "swipe", "school_id", school_id, clean, apply=apply)
 
 
+def forget_in_lessons(path: Path, school_id: int, matcher: Matcher, *, apply: bool) -> int:
+    """Take the marks of the forgotten out of lessons that were written and not read since. Lessons changed.
+    Raises sqlite3.Error."""
+
+    def clean(row: dict[str, Any]) -> dict[str, Any] | None:
+        marks = json.loads(row["marks"])
+        others = {student: mark for student, mark in marks.items() if matcher.find(V1, student) is None}
+        if others == marks:
+            return {}
+        return {"marks": json.dumps(others)} if others else None
+
+    return _changed(path, "lesson", "school_id", school_id, clean, apply=apply)
+
+
 def forget_in_journal(path: Path, school_id: int, matcher: Matcher, *, apply: bool) -> int:
     """Take the forgotten out of records of writes that are not filed yet. Records changed. Raises
     sqlite3.Error."""
@@ -120,7 +134,9 @@ def _changed(
         return 0
     changed = 0
     with closing(_opened(path)) as connection:
-        cursor = connection.execute(f'SELECT * FROM "{table}" WHERE "{school}" = ?', (school_id,))
+        cursor = connection.execute(
+            f'SELECT rowid AS _rowid, * FROM "{table}" WHERE "{school}" = ?', (school_id,)
+        )
         names = [column[0] for column in cursor.description]
         with connection:
             for values in cursor.fetchall():
@@ -132,11 +148,11 @@ def _changed(
                 if not apply:
                     continue
                 if new is None:
-                    connection.execute(f'DELETE FROM "{table}" WHERE seq = ?', (row["seq"],))
+                    connection.execute(f'DELETE FROM "{table}" WHERE rowid = ?', (row["_rowid"],))
                 else:
                     assignments = ", ".join(f'"{name}" = ?' for name in new)
                     connection.execute(
-                        f'UPDATE "{table}" SET {assignments} WHERE seq = ?', (*new.values(), row["seq"])
+                        f'UPDATE "{table}" SET {assignments} WHERE rowid = ?', (*new.values(), row["_rowid"])
                     )
         if apply:
             compact(connection)

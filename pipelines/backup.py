@@ -19,6 +19,7 @@ import msgspec
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from pipelines.forgetting.account import RESTORED, UNPROVEN
 from pipelines.instance import POSTGRES_URL, dagster_home, open_instance
 from pipelines.interrupted import UNFINISHED as UNFINISHED_RUNS
 from pipelines.lake import lake_without_check
@@ -28,7 +29,7 @@ from pipelines.settings import Settings
 from pipelines.storage_trouble import full_disk, is_full
 from warehouse.files import SEE_PATH, UMASK, UNFINISHED, is_open, no_folder_above, workspace
 from warehouse.forgetting.forgotten import NAME as LIST
-from warehouse.forgetting.forgotten import Forgotten, change, merged, read_file
+from warehouse.forgetting.forgotten import Forgotten, change, merged, read, read_file, write_file
 from warehouse.lake.delta import relative_files
 
 #: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
@@ -162,6 +163,7 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
                 continue
             _copy(source, scratch / name, None)
             files, size = files + 1, size + source.stat().st_size
+        _apply_lists(settings, scratch, merged(lists))
         os.sync()
         for entry in sorted(scratch.iterdir()):
             if entry.name == DAGSTER:
@@ -174,8 +176,6 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
                 entry.rename(home / LAKE)
             elif not (home / entry.name).exists():
                 entry.rename(home / entry.name)
-    if any(not each.is_empty for each in lists):
-        change(lake_here, lambda held: merged([held, *lists]))
     _close_runs(settings, there)
     return Backup(backup, files, 0, size, tables)
 
@@ -192,6 +192,21 @@ def _lists(backup: Path, folder: Path, files: Sequence[Path]) -> list[Forgotten]
         except (OSError, msgspec.MsgspecError) as error:
             raise BackupError(f"{path} is no list of the forgotten, as a lake has it: {error}") from error
     return lists
+
+
+def _apply_lists(settings: Settings, restored: Path, forgotten: Forgotten) -> None:
+    """Put the list in the lake, and note in the restored files that it was not applied yet: a restore may be
+    killed before that is done."""
+    if settings.lake_folder is None:
+        lake = lake_without_check(settings)
+        if not forgotten.is_empty:
+            change(lake, lambda stored: merged([stored, forgotten]))
+        forgotten = read(lake)
+    elif not forgotten.is_empty:
+        write_file(restored / LAKE / LIST, forgotten)
+    if not forgotten.is_empty:
+        (restored / UNPROVEN).mkdir(mode=0o700)
+        (restored / UNPROVEN / RESTORED).touch(mode=0o600)
 
 
 def _lake_to_restore(settings: Settings, backup: Path, tables: int) -> Path | None:

@@ -17,7 +17,7 @@ from loading.outage import NOTE, is_refused, known_since
 from loading.pushes.inbox import inbox_path, opened
 from loading.writes.outbox import opened as outbox_opened
 from loading.writes.outbox import outbox_path
-from pipelines.forgetting.account import UNPROVEN, unproven
+from pipelines.forgetting.account import unproven
 from pipelines.lake import lake_of
 from pipelines.of_schools import named
 from pipelines.settings import Settings
@@ -279,12 +279,7 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
             "Nothing could be asked of the platform: check CAMPUS_BASE_URL, CAMPUS_CLIENT_ID and "
             "CAMPUS_CLIENT_SECRET; campus doctor says which it is."
         )
-    for school_id, kind in unproven(settings.home):
-        yield (
-            f"A campus forget of a {kind} of school {school_id} has not come to its "
-            f"end: run the same command again. "
-            f"Whom it is about stands in {settings.home / UNPROVEN} until then."
-        )
+    yield from unproven(settings.home)
     if not schools:
         yield "Nothing has been loaded yet: run campus sync."
     ghosts = [each.school_id for each in schools if each.is_unheard_of and not settings.school_ids]

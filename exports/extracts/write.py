@@ -90,11 +90,12 @@ def check_place(path: Path, *, replace: bool) -> None:
         raise ExtractRefused(f"{path} is a link: name the file itself")
     if path.exists() and not replace:
         raise ExtractRefused(f"{path} is there already: name another file, or give --force")
-    if path.exists() and not _is_extract(path):
+    if path.exists() and not is_extract(path):
         raise ExtractRefused(f"{path} is not an extract, and is not replaced: name another file")
 
 
-def _is_extract(path: Path) -> bool:
+def is_extract(path: Path) -> bool:
+    """Whether a file is an extract that was written here or elsewhere."""
     try:
         with closing(duckdb.connect(str(path), read_only=True)) as con:
             con.execute("SELECT key_name FROM about.extract").fetchall()

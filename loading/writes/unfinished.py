@@ -72,8 +72,13 @@ class Unfinished:
 @contextmanager
 def opened(home: Path) -> Iterator[Unfinished]:
     """The unfinished lessons of a home."""
-    with closing(Unfinished(home / "lessons.sqlite")) as unfinished:
+    with closing(Unfinished(lessons_path(home))) as unfinished:
         yield unfinished
+
+
+def lessons_path(home: Path) -> Path:
+    """The file of a home's unfinished lessons."""
+    return home / "lessons.sqlite"
 
 
 def _key(session: Session) -> tuple[int, str, int]:

@@ -82,7 +82,7 @@ def restore(backup: Path, lists: tuple[Path, ...]) -> None:
     )
     from pipelines.cli.forgetting_runs import run_forget_again
 
-    status = run_forget_again(settings)
+    status = run_forget_again(settings, "campus restore")
     if not status:
         _say("Next: campus doctor, then campus sync.")
     sys.exit(status)

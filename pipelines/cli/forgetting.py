@@ -15,44 +15,63 @@ KINDS = ("student", "teacher", "guardian")
 @click.command(
     epilog=example("forget --school 101 --student 20231 --dry-run", "forget --school 101 --student 20231")
 )
-@click.option("--school", "school_id", type=int, required=True, help="The school.")
-@click.option(
-    "--student", "student", type=int, help="Id of a student of the school; the guardians' accounts go too."
-)
-@click.option("--teacher", "teacher", type=int, help="Id of a teacher, or of other staff.")
-@click.option("--guardian", "guardian", type=int, help="Id of a guardian's account.")
+@click.option("--school", "school_id", type=int, help="The school.")
+@click.option("--student", type=int, help="Id of a student of the school; the guardians' accounts go too.")
+@click.option("--teacher", type=int, help="Id of a teacher, or of other staff.")
+@click.option("--guardian", type=int, help="Id of a guardian's account.")
 @click.option("--dry-run", is_flag=True, help="Say what would be changed, and change nothing.")
-@click.option("--yes", is_flag=True, help="Ask nobody; put an id on the list though nothing is known of it.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Do not ask; and put an id, or a school, on the list though the home has nothing about it.",
+)
 @click.option("--allow", is_flag=True, help="Let a school that was forgotten be loaded again.")
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Take everybody on the list out again, as after a restore that was interrupted.",
+)
 def forget(
-    school_id: int,
+    school_id: int | None,
     student: int | None,
     teacher: int | None,
     guardian: int | None,
     dry_run: bool,
     yes: bool,
     allow: bool,
+    again: bool,
 ) -> None:
-    """Remove a person, or a school that was loaded by mistake, from all that this home has, at once and for
-    good.
+    """Remove a person, or a school that was loaded by mistake, from everything that this home has, at once
+    and for good.
 
     Rows that totals need stay, under a random id and without personal columns. No later load or restore
     brings the person back. Every file is searched at the end; exit status 1 where anything was found."""
-    asked = [
+    persons = [
         (kind, id) for kind, id in zip(KINDS, (student, teacher, guardian), strict=True) if id is not None
     ]
-    if len(asked) > 1:
+    if again and (school_id is not None or persons or dry_run or yes or allow):
+        raise click.UsageError("--again goes with no other option")
+    if not again and school_id is None:
+        raise click.UsageError("--school is missing: name the school, or the school of the person")
+    if len(persons) > 1:
         raise click.UsageError("name one student, teacher or guardian at a time")
-    if allow and (asked or dry_run):
+    if allow and (persons or dry_run):
         raise click.UsageError("--allow is for a whole school")
     settings = given_to_write()
-    from pipelines.cli.forgetting_runs import run_allow, run_forget_person, run_forget_school
+    from pipelines.cli.forgetting_runs import (
+        run_allow,
+        run_forget_again,
+        run_forget_person,
+        run_forget_school,
+    )
 
+    if school_id is None:
+        sys.exit(run_forget_again(settings, "campus forget"))
     if allow:
         sys.exit(run_allow(settings, school_id))
-    if not asked:
+    if not persons:
         sys.exit(run_forget_school(settings, school_id, dry_run=dry_run, confirmed=yes))
-    [(kind, id)] = asked
+    [(kind, id)] = persons
     sys.exit(run_forget_person(settings, school_id, kind, id, dry_run=dry_run, confirmed=yes))
 
 

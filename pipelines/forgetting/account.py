@@ -1,4 +1,4 @@
-"""The account of a `campus forget`: what was changed where, and what the search at its end found. Nothing
+"""The account of a `campus forget`: what changed where, and what the search at its end found. It has nothing
 personal."""
 
 from __future__ import annotations
@@ -13,54 +13,63 @@ import msgspec
 
 #: Below the home: accounts, and requests that are not proven to be carried out.
 FOLDER, UNPROVEN = "forgotten", "forgetting"
+#: Among the latter: the home was made of a backup, and the list has not been applied to it.
+RESTORED = "restored"
+#: The kinds of requests that are about no single person: a school, and all of a school who are on the list.
+SCHOOL, SEVERAL = "school", "several"
 
 
 class Store(msgspec.Struct, frozen=True):
-    """What became of one place. `rows`: changed; `removed`: rows that are gone; `files`: written anew or
-    deleted."""
+    """What changed in one place."""
 
     name: str
+    #: Rows that are others than before.
     rows: int = 0
+    #: Rows that are gone.
     removed: int = 0
+    #: Files that were written anew or deleted.
     files: int = 0
 
     @property
+    def is_changed(self) -> bool:
+        """Whether anything changed there."""
+        return bool(self.rows or self.removed or self.files)
+
+    @property
     def words(self) -> str:
-        """What became of it, in a line."""
-        parts = ((self.rows, "rows changed"), (self.removed, "rows removed"), (self.files, "files"))
-        return f"{self.name}: " + (
-            ", ".join(f"{count:,} {what}" for count, what in parts if count) or "nothing"
-        )
+        """What changed there, in a line."""
+        parts = ((self.rows, "row", " changed"), (self.removed, "row", " removed"), (self.files, "file", ""))
+        changes = [f"{count:,} {noun}{'s' * (count != 1)}{what}" for count, noun, what in parts if count]
+        return f"{self.name}: {', '.join(changes) or 'nothing'}"
 
 
 @dataclass
 class Account:
-    """What was done. `what`: what was forgotten, in words; `accounts`: persons, with guardians; `at`: China
-    time. `left`: where something may stay, and what to do; `found`: what the search found; `unread`: files
-    that it could not open."""
+    """What was done."""
 
+    #: What was forgotten, in words.
     what: str
     school_id: int
+    #: China time.
     at: str
     dry_run: bool
+    #: Persons, guardians included.
     accounts: int = 0
     stores: list[Store] = field(default_factory=list)
+    #: Where something may stay, and what to do about it.
     left: list[str] = field(default_factory=list)
     searched_files: int = 0
     searched_tables: int = 0
     searched_bytes: int = 0
+    #: What the search found.
     found: list[str] = field(default_factory=list)
+    #: Files that the search could not open.
     unread: list[str] = field(default_factory=list)
 
     @property
     def is_proven(self) -> bool:
         """Whether every file was searched and none says anything of what was forgotten."""
         return not self.found and not self.unread
-
-    def add(self, store: Store) -> Store:
-        """Note what became of a place."""
-        self.stores.append(store)
-        return store
 
     def write(self, home: Path) -> Path:
         """Write the account as JSON below `home`/forgotten, under the first free number of the day."""
@@ -82,7 +91,27 @@ def _free_names(folder: Path) -> Iterator[Path]:
     yield from (folder / f"{date.today()}-{number}.json" for number in range(1, 100_000))
 
 
-def unproven(home: Path) -> list[tuple[int, str]]:
-    """School and kind of each request that was begun and not proven to be carried out."""
-    names = (path.stem.split("-") for path in sorted((home / UNPROVEN).glob("*-*-*.json")))
-    return [(int(school), kind) for school, kind, _ in names]
+def unproven(home: Path) -> list[str]:
+    """What a `campus forget`, or a restore, has begun and not brought to its end: a line each, with what to
+    do."""
+    folder = home / UNPROVEN
+    lines = []
+    for path in sorted(folder.glob("*-*-*.json")):
+        school_id, kind, _ = path.stem.split("-")
+        if kind == SEVERAL:
+            lines.append(
+                f"Not everybody of school {school_id} who is on the list of the forgotten is out of this "
+                f"home yet: run campus forget --again."
+            )
+        else:
+            who = f"school {school_id}" if kind == SCHOOL else f"a {kind} of school {school_id}"
+            lines.append(
+                f"A campus forget of {who} has not come to its end: run the same command again. {folder} has "
+                f"a file with whom it is about until then."
+            )
+    if (folder / RESTORED).exists():
+        lines.append(
+            "This home was restored from a backup, which may name people who were forgotten since: run "
+            "campus forget --again."
+        )
+    return lines

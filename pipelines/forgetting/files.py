@@ -1,94 +1,135 @@
-"""Files of a home that may name a forgotten person: deleted, since they are made again or are of the past."""
+"""Deletes the files of a home that may name a forgotten person: they are made again, or are of the past."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from exports.extracts.write import SUFFIX, is_extract
+from loading.outage import NOTE
+from loading.writes.roster.plan_file import PLANS
+from pipelines.notices.notice import TOLD
+from pipelines.ui.supervisor import FOLDER as UI
+from pipelines.writes.inbox_files import DONE, inbox_files_of
+from pipelines.writes.plans import NOTES
 from warehouse.files import UNFINISHED
 from warehouse.forgetting.search import Search, Searched
+from warehouse.published.audiences import Audience, audience_files
+from warehouse.published.problem import OF_AUDIENCES, PROBLEM
 
 #: Folders of a home whose content is made again or was left by what is over.
 SCRAPS = ("build", "scratch", "trials")
 #: Copies of what is elsewhere.
 COPIES = (Path("cache/lake"), Path("cache/published"))
-PLANS, EXPORTS, DONE = "plans", "exports", "done"
+#: Notes and logs in the words of the platform or of a program.
+WORDS = (UI, TOLD, NOTE, PROBLEM, OF_AUDIENCES)
+EXPORTS = "exports"
 
 
 def delete_scraps(home: Path, *, apply: bool) -> int:
     """Delete unfinished builds, spools, trials, and copies of the lake and of shards. Files."""
     folders = [*(home / name for name in SCRAPS), *(home / name for name in COPIES)]
-    files = [path for folder in folders if folder.is_dir() for path in folder.rglob("*") if path.is_file()]
+    files = [path for folder in folders for path in files_below(folder)]
     unfinished = [path for path in home.glob(f"{UNFINISHED}*") if path.is_dir()]
     if apply:
-        for path in files:
-            path.unlink(missing_ok=True)
         for folder in unfinished:
             shutil.rmtree(folder, ignore_errors=True)
-    return len(files) + len(unfinished)
+    return _delete(files, apply=apply) + len(unfinished)
 
 
 def delete_exports(home: Path, school_id: int, *, apply: bool) -> int:
     """Delete all dates of the files for people of a school, and pages of all schools. Files."""
     folder = home / EXPORTS
-    mine = re.compile(rf".*_(?:{school_id}|all)_\d{{4}}-\d\d-\d\d\.\w+")
-    files = [path for path in folder.glob("*") if mine.fullmatch(path.name)] if folder.is_dir() else []
-    left = list(folder.glob(f"{UNFINISHED}*")) if folder.is_dir() else []
+    of_school = re.compile(rf".*_(?:{school_id}|all)_\d{{4}}-\d\d-\d\d\.\w+")
     if apply:
-        for path in files:
-            path.unlink(missing_ok=True)
-        for each in left:
-            shutil.rmtree(each, ignore_errors=True)
-    return len(files)
+        for unfinished in folder.glob(f"{UNFINISHED}*"):
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return _delete([path for path in folder.glob("*") if of_school.fullmatch(path.name)], apply=apply)
+
+
+def delete_extracts(home: Path, *, apply: bool) -> int:
+    """Delete the pseudonymous extracts that were written inside the home. Files."""
+    files = [path for path in files_below(home) if path.suffix == SUFFIX and is_extract(path)]
+    return _delete(files, apply=apply)
+
+
+def delete_audience_files(home: Path, audiences: Iterable[Audience], *, apply: bool) -> int:
+    """Delete the files of audiences, all generations: the next build makes them anew. Files."""
+    return _delete(list(audience_files(home, audiences)), apply=apply)
+
+
+def delete_words(home: Path, search: Search, *, apply: bool) -> int:
+    """Delete the notes and logs of programs that name one of the persons. Files."""
+    files = [path for name in WORDS for path in (*files_below(home / name), home / name) if path.is_file()]
+    return _delete(list(naming(files, search)), apply=apply)
 
 
 def delete_plans(home: Path, search: Search, *, apply: bool) -> int:
-    """Delete plans, their sheets, results and notes that name one of the persons: a sealed plan cannot be
-    mended. Files."""
-    return _delete(files_that_name(home / PLANS, search), apply=apply)
+    """Delete plans, their sheets and results that name one of the persons, since a sealed plan cannot be
+    changed, and the notes about them. Files."""
+    files = list(naming(files_below(home / PLANS), search))
+    return _delete([*files, *_notes_about(home, files)], apply=apply)
 
 
 def delete_plans_of_school(home: Path, school_id: int, *, apply: bool) -> int:
     """Delete the plans, results and notes of a school. Files."""
     folder = home / PLANS
     named = re.compile(rf"(?:^|[^0-9]){school_id}(?:[^0-9]|$)")
-    found = (
-        [path for path in folder.glob("*") if path.is_file() and named.search(path.name)]
-        if folder.is_dir()
-        else []
-    )
-    marks = (f'"school_id":{school_id},', f'"school_id": {school_id},')
-    found += [
+    stated = re.compile(rf'"school_id": ?{school_id}\b')
+    files = [
         path
-        for path in folder.glob("*.json")
-        if path not in found and any(mark in path.read_text("utf-8", "replace") for mark in marks)
+        for path in files_below(folder)
+        if named.search(path.name)
+        or (path.suffix == ".json" and stated.search(path.read_text("utf-8", "replace")))
     ]
-    sheets = [path.with_suffix(".xlsx") for path in found if path.with_suffix(".xlsx").exists()]
-    return _delete({*found, *sheets}, apply=apply)
+    files += [sheet for path in files if (sheet := path.with_suffix(".xlsx")) not in files and sheet.exists()]
+    return _delete([*files, *_notes_about(home, files)], apply=apply)
 
 
-def delete_arrived(folder: Path, search: Search, *, apply: bool) -> int:
-    """Delete the files that were read and moved to `done` by us, where they name one of the persons.
-    Files."""
-    found = [path for path in files_that_name(folder, search) if DONE in path.relative_to(folder).parts[:-1]]
-    return _delete(found, apply=apply)
+def _notes_about(home: Path, deleted: Iterable[Path]) -> list[Path]:
+    """The notes on files that are deleted: what they say is to be done cannot be done any more."""
+    deleted = list(deleted)
+    names = {path.name for path in deleted}
+    return [
+        note
+        for note in (home / PLANS).glob(NOTES)
+        if note not in deleted and any(name in note.read_text("utf-8", "replace") for name in names)
+    ]
 
 
-def files_that_name(folder: Path, search: Search) -> Iterator[Path]:
-    """The files below a folder that name one of the persons, or that cannot be searched."""
-    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
-        if path.is_file() and not path.is_symlink():
-            searched = Searched()
-            search.file(path, path.name, searched)
-            if searched.findings or searched.unread:
-                yield path
+def arrived_files(folder: Path, school_id: int, *, done: bool) -> list[Path]:
+    """The files of a school in the folder where files arrive: those in `done`, which campus has read and
+    moved, or the others. Raises OSError where the folder cannot be read."""
+    return [
+        path
+        for path in inbox_files_of(folder)
+        if path.relative_to(folder).parts[0] == str(school_id) and (path.parent.name == DONE) is done
+    ]
 
 
-def _delete(paths: Iterator[Path] | list[Path] | set[Path], *, apply: bool) -> int:
-    files = list(paths)
+def delete_arrived(paths: Iterable[Path], *, apply: bool) -> int:
+    """Delete files that have arrived and were read. Files."""
+    return _delete(list(paths), apply=apply)
+
+
+def naming(paths: Iterable[Path], search: Search) -> Iterator[Path]:
+    """Those of some files that name one of the persons, or that cannot be searched."""
+    for path in paths:
+        searched = Searched()
+        search.file(path, path.name, searched)
+        if searched.findings or searched.unread:
+            yield path
+
+
+def files_below(folder: Path) -> list[Path]:
+    """All regular files below a folder, no links."""
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
+
+
+def _delete(paths: list[Path], *, apply: bool) -> int:
     if apply:
-        for path in files:
+        for path in paths:
             path.unlink(missing_ok=True)
-    return len(files)
+    return len(paths)

@@ -1,28 +1,25 @@
-"""`campus forget`: a person or a school taken out of every place of a home, in an order that survives a
-death anywhere.
+"""`campus forget`: takes a person or a school out of every place of a home, in an order that survives a death
+anywhere.
 
-Who it is stands in a file of its own until the proof: after the lake has forgotten, nothing else could tell
-what to look for in the other places. The list comes first, so that whatever loads from then on brings nobody
-back.
+A request has a file of its own until the proof: once the lake has forgotten, nothing else could tell what to
+look for in the other places. The list comes first, so that whatever loads from then on brings nobody back.
 """
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import msgspec
-import obstore
-import pyarrow.compute as pc
 
 from loading.custom_fields import users_table
 from loading.forgotten_stores import (
     forget_in_inbox,
     forget_in_journal,
+    forget_in_lessons,
     forget_in_outbox,
     forget_school_in,
 )
@@ -31,34 +28,31 @@ from loading.reports.tables import held_tables
 from loading.tables import TABLES
 from loading.writes.journal import journal_path
 from loading.writes.outbox import outbox_path
+from loading.writes.unfinished import lessons_path
 from pipelines.cli.commands import run_build
 from pipelines.cli.exporting import run_export
-from pipelines.forgetting.account import FOLDER, UNPROVEN, Account, Store
+from pipelines.forgetting.account import RESTORED, SCHOOL, SEVERAL, UNPROVEN, Account, Store
 from pipelines.forgetting.dagster_storage import forget_in_dagster, forget_school_in_dagster
 from pipelines.forgetting.files import (
+    arrived_files,
     delete_arrived,
+    delete_audience_files,
     delete_exports,
+    delete_extracts,
     delete_plans,
     delete_plans_of_school,
     delete_scraps,
-    files_that_name,
+    delete_words,
+    naming,
 )
+from pipelines.forgetting.proof import prove, prove_school, tables_with
 from pipelines.instance import dagster_home, open_instance
 from pipelines.lake import lake_of
 from pipelines.settings import Settings
 from warehouse.files import put_in_place
-from warehouse.forgetting.forgotten import (
-    NAME,
-    Forgotten,
-    Matcher,
-    change,
-    matcher,
-    matcher_of,
-    read,
-    with_person,
-)
+from warehouse.forgetting.forgotten import Forgotten, Matcher, change, matcher, read, with_person
 from warehouse.forgetting.identity import GUARDIAN, STUDENT, People, Person, choices_of
-from warehouse.forgetting.search import Search, Searched
+from warehouse.forgetting.search import Search
 from warehouse.forgetting.surgery import (
     Changed,
     forget_in_logs,
@@ -68,7 +62,7 @@ from warehouse.forgetting.surgery import (
 )
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOGS, STANDINGS
-from warehouse.lake.tables import SCHOOL_ID, Stored, Table
+from warehouse.lake.tables import Stored, Table
 from warehouse.load.dataset_plans import DATASET_PLANS, dataset_tables, read_plans
 from warehouse.load.load_log import now
 from warehouse.load.week_evidence import WEEK_SIGHTINGS
@@ -78,24 +72,18 @@ from warehouse.published.shards import Shards
 from warehouse.published.shards import change as change_manifest
 from warehouse.published.shards import clean as clean_shards
 
-#: Below the home, places that the search passes by: the list, and the requests themselves.
-OWN = (UNPROVEN, FOLDER, "writers", "keys")
 BACKUPS = (
-    "Backups are outside of the home and stay as they are: a restore takes "
-    "what is on the list out of them. To be rid of them sooner, delete them."
+    "Backups stay as they are. campus restore takes out of them whoever is on the list. To be rid of the "
+    "data sooner, delete the backups."
 )
 COPIES = (
-    "Copies in other folders (--to), in mails and with readers that have "
-    "campus.duckdb open are not the home's."
+    "Copies elsewhere are not searched: what export and extract wrote to other folders, mails, and files "
+    "that somebody still has open."
 )
-
-
-#: The kind of a request for all of a school who are on the list.
-SEVERAL = "several"
-
-
-#: The store that has files of everybody, so that it speaks of no school.
-SCRAPS = "unfinished files and copies"
+EXTRACTS = (
+    "Extracts that were given away stay as they are. Ask for them to be deleted: whoever has an extract, "
+    "keys/pseudonyms of this home and the id can still tell whose rows are whose."
+)
 
 
 class NobodyThere(Exception):
@@ -103,12 +91,24 @@ class NobodyThere(Exception):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """Who is to be forgotten. `persons`: the person asked for first, then the guardians."""
+    """What is to be forgotten."""
 
     school_id: int
     kind: str
     id: int
-    persons: tuple[Person, ...]
+    #: The person whose id was given first, then guardians. A school has none.
+    persons: tuple[Person, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What is to be forgotten, in words that name nobody."""
+        if self.kind == SCHOOL:
+            return f"school {self.school_id}"
+        if self.kind == SEVERAL:
+            return f"everybody on the list of school {self.school_id}"
+        guardians = len(self.persons) - 1
+        accounts = "" if not guardians else f" and {guardians} guardian account{'s' * (guardians > 1)}"
+        return f"a {self.kind}{accounts} of school {self.school_id}"
 
 
 Tell = Callable[[str], None]
@@ -116,24 +116,37 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Job:
-    """What a request is carried out with. `apply`: False only counts."""
+    """What a request is carried out with."""
 
     settings: Settings
     lake: Lake
+    request: Request
     account: Account
+    #: Of the runs that build.
     tags: Mapping[str, str]
     tell: Tell
+    #: False: everything is only counted.
     apply: bool
 
+    @classmethod
+    def of(
+        cls, settings: Settings, request: Request, tags: Mapping[str, str], tell: Tell, *, apply: bool
+    ) -> Job:
+        """A new job, with an account that is empty."""
+        account = Account(
+            request.words, request.school_id, f"{now():%Y-%m-%d %H:%M:%S}", not apply, len(request.persons)
+        )
+        return cls(settings, lake_of(settings), request, account, tags, tell, apply)
+
     def note(self, store: Store) -> None:
-        """Note what became of a place, and say so where it is anything."""
-        self.account.add(store)
-        if store.rows or store.removed or store.files:
+        """Note what changed in a place, and say so."""
+        self.account.stores.append(store)
+        if store.is_changed:
             self.tell(f"  {store.words}")
 
 
 def request_of(settings: Settings, lake: Lake, school_id: int, kind: str, id: int) -> Request:
-    """Who an id stands for, by what the lake has, and by what an attempt that did not end has found.
+    """Whom an id means, by what the lake has, and by what an attempt that did not end has found.
 
     Raises NobodyThere where neither has anything."""
     people = People(lake, school_id, TABLES)
@@ -141,11 +154,9 @@ def request_of(settings: Settings, lake: Lake, school_id: int, kind: str, id: in
     persons = [] if person is None else [person]
     if person is not None and kind == STUDENT:
         persons += people.guardians_of(person)
-    known = _read_request(_path(settings, school_id, kind, id))
-    if known is not None:
-        persons = _together(known.persons, persons)
+    persons = _with_those_before(settings, school_id, kind, id, persons)
     if not persons:
-        raise NobodyThere(f"school {school_id} has no {kind} {id} in this home")
+        raise NobodyThere(f"this home has no {kind} {id} of school {school_id}")
     return Request(school_id, kind, id, tuple(persons))
 
 
@@ -162,49 +173,49 @@ def forget_persons(
 
     For whoever is alone in the home. Raises OSError, deltalake's, DuckDB's and sqlite3's errors; the same
     command goes on then."""
-    lake = lake_of(settings)
-    account = Account(
-        f"a {request.kind}"
-        + (f" and {len(request.persons) - 1} guardians" if len(request.persons) > 1 else ""),
-        request.school_id,
-        f"{now():%Y-%m-%d %H:%M:%S}",
-        not apply,
-        len(request.persons),
-    )
-    job = Job(settings, lake, account, tags, tell, apply)
-    known = _on_list(job, request)
+    job = Job.of(settings, request, tags, tell, apply=apply)
     search = Search(request.persons)
-    _in_lake(job, request.school_id, known)
-    _in_stores(job, request.school_id, known)
-    _in_files(job, request.school_id, search)
-    job.note(Store("Dagster's records", rows=forget_in_dagster(dagster_home(settings), search, apply=apply)))
-    _say_what_is_left(job, request, search)
+    _take_out(job, search)
     if apply:
-        _publish(job, request.school_id)
-        _prove(job, search)
-        if account.is_proven:
-            _path(settings, request.school_id, request.kind, request.id).unlink(missing_ok=True)
-    return account
+        _publish(job, {request.school_id})
+        _prove_persons(job, search)
+    return job.account
+
+
+def holds_school(settings: Settings, school_id: int) -> bool:
+    """Whether the home has rows of a school, or was about to forget it."""
+    lake = lake_of(settings)
+    request = Request(school_id, SCHOOL, school_id)
+    return bool(tables_with(lake, _everything(lake), school_id)) or _path(settings, request).exists()
 
 
 def forget_whole_school(
     settings: Settings, school_id: int, tags: Mapping[str, str], tell: Tell, *, apply: bool
 ) -> Account:
-    """Take a school that was loaded by mistake out of the home. apply: False only counts."""
-    lake = lake_of(settings)
-    account = Account(f"school {school_id}", school_id, f"{now():%Y-%m-%d %H:%M:%S}", not apply)
-    job = Job(settings, lake, account, tags, tell, apply)
+    """Take a school that was loaded by mistake out of the home. apply: False only counts.
+
+    For whoever is alone in the home. Raises as `forget_persons`."""
+    request = Request(school_id, SCHOOL, school_id)
+    job = Job.of(settings, request, tags, tell, apply=apply)
+    lake, account, home = job.lake, job.account, settings.home
     if apply:
-        change(lake, lambda before: replace_schools(before, {**before.schools, school_id: account.at}))
+        _write_request(settings, request)
+        change(lake, lambda before: _with_schools(before, {**before.schools, school_id: account.at}))
     for changed in forget_school(lake, _everything(lake), school_id, apply=apply):
         job.note(_store(changed))
-    if apply:
-        _purge(job)
-    for path in (*_inboxes(settings.home), outbox_path(settings.home), journal_path(settings.home)):
+    _purge(job)
+    for path in (*_inboxes(home), outbox_path(home), journal_path(home), lessons_path(home)):
         job.note(Store(path.name, removed=forget_school_in(path, school_id, apply=apply)))
-    job.note(Store(SCRAPS, files=delete_scraps(settings.home, apply=apply)))
-    job.note(Store("exports", files=delete_exports(settings.home, school_id, apply=apply)))
-    job.note(Store("plans", files=delete_plans_of_school(settings.home, school_id, apply=apply)))
+    job.note(Store("plans", files=delete_plans_of_school(home, school_id, apply=apply)))
+    folder = settings.options.writes.inbox.folder
+    if folder is not None:
+        arrived = arrived_files(folder, school_id, done=True)
+        job.note(Store("files that were read", files=delete_arrived(arrived, apply=apply)))
+        account.left += [
+            f"{path} is of this school: have whoever writes it delete it."
+            for path in arrived_files(folder, school_id, done=False)
+        ]
+    _delete_derived(job)
     with open_instance(settings) as instance:
         partitions, runs = forget_school_in_dagster(instance, school_id, apply=apply)
     job.note(Store("Dagster's partitions", removed=partitions))
@@ -212,19 +223,14 @@ def forget_whole_school(
     account.left += [
         BACKUPS,
         COPIES,
-        f"No sync loads school {school_id} any more. `campus forget --school "
-        f"{school_id} --allow` lets it be loaded "
-        "again. Take it out of CAMPUS_SCHOOL_IDS where that names it.",
+        f"No sync loads school {school_id} any more, until `campus forget --school {school_id} --allow`. "
+        f"Take it out of CAMPUS_SCHOOL_IDS where that names it.",
     ]
     if apply:
-        _publish(job, school_id)
-        account.found += _rows_of_school(settings, lake, school_id)
+        _publish(job, {school_id})
+        prove_school(settings, lake, _everything(lake), school_id, account)
+        _end(job)
     return account
-
-
-def replace_schools(forgotten: Forgotten, schools: Mapping[int, str]) -> Forgotten:
-    """The list with these schools."""
-    return msgspec.structs.replace(forgotten, schools=dict(schools))
 
 
 def allow_school(settings: Settings, school_id: int) -> bool:
@@ -234,82 +240,117 @@ def allow_school(settings: Settings, school_id: int) -> bool:
         return False
     change(
         lake,
-        lambda before: replace_schools(
-            before, {one: at for one, at in before.schools.items() if one != school_id}
+        lambda before: _with_schools(
+            before, {other: at for other, at in before.schools.items() if other != school_id}
         ),
     )
     return True
 
 
 def forget_again(settings: Settings, tags: Mapping[str, str], tell: Tell) -> list[Account]:
-    """Take everybody on the list out of a home that was restored from an older backup."""
+    """Take everybody on the list out of the home, as of one that was restored from an older backup.
+
+    For whoever is alone in the home. Raises as `forget_persons`."""
     lake = lake_of(settings)
     forgotten = read(lake)
     accounts = [
         forget_whole_school(settings, school_id, tags, tell, apply=True)
         for school_id in sorted(forgotten.schools)
+        if holds_school(settings, school_id)
     ]
-    for school_id in sorted({entry.school_id for group in forgotten.groups for entry in group.entries}):
-        known = matcher(forgotten, school_id)
-        assert known is not None
-        people = People(lake, school_id, TABLES)
-        found = [
-            person
-            for each in people.known.values()
-            if known.find(each.generation, str(each.id)) is not None
-            and (person := people.find(each.kind or STUDENT, each.id)) is not None
-        ]
-        if found:
-            request = Request(school_id, SEVERAL, 0, tuple(_together((), found)))
-            accounts.append(forget_persons(settings, request, tags, tell, apply=True))
+    schools = sorted({entry.school_id for group in forgotten.groups for entry in group.entries})
+    jobs = []
+    for school_id in schools:
+        request = _request_of_list(settings, lake, forgotten, school_id)
+        job = Job.of(settings, request, tags, tell, apply=True)
+        search = Search(request.persons)
+        _take_out(job, search)
+        jobs.append((job, search))
+    if jobs:
+        _publish(jobs[0][0], schools)
+    for job, search in jobs:
+        _prove_persons(job, search)
+    accounts += [job.account for job, _ in jobs]
+    if all(account.is_proven for account in accounts):
+        (settings.home / UNPROVEN / RESTORED).unlink(missing_ok=True)
     return accounts
 
 
-def _on_list(job: Job, request: Request) -> Matcher:
-    """Write down whom it is about, then put them on the list. What recognises them."""
-    choices = choices_of(job.lake, TABLES["user_fields"], request.school_id)
+def _request_of_list(settings: Settings, lake: Lake, forgotten: Forgotten, school_id: int) -> Request:
+    """All persons of a school who are on the list and of whom the lake knows. The lake's rows go by the list
+    itself, the files by these."""
+    listed = matcher(forgotten, school_id)
+    assert listed is not None
+    people = People(lake, school_id, TABLES)
+    persons = [
+        person
+        for each in people.known.values()
+        if listed.find(each.generation, str(each.id)) is not None
+        and (person := people.find(each.kind or STUDENT, each.id)) is not None
+    ]
+    persons = _with_those_before(settings, school_id, SEVERAL, 0, _together((), persons))
+    return Request(school_id, SEVERAL, 0, tuple(persons))
 
-    def listed(forgotten: Forgotten) -> Forgotten:
-        for person in request.persons:
+
+def _take_out(job: Job, search: Search) -> None:
+    """Put the persons of a request on the list, then take them out of everything but what is published."""
+    listed = _on_list(job)
+    _in_lake(job, listed)
+    _in_stores(job, listed)
+    _in_files(job, search)
+    rows = forget_in_dagster(dagster_home(job.settings), search, apply=job.apply)
+    job.note(Store("Dagster's records", rows=rows))
+    _say_what_is_left(job, listed)
+
+
+def _on_list(job: Job) -> Matcher:
+    """Write the request down, then put its persons on the list. What recognises all of the school who are on
+    it."""
+    school_id = job.request.school_id
+    choices = choices_of(job.lake, TABLES["user_fields"], school_id)
+
+    def with_persons(forgotten: Forgotten) -> Forgotten:
+        for person in job.request.persons:
             forgotten, _ = with_person(
                 forgotten, person.school_id, person.kind, person.marks, since=job.account.at, choices=choices
             )
         return forgotten
 
     if job.apply:
-        _write_request(_path(job.settings, request.school_id, request.kind, request.id), request)
-        change(job.lake, listed)
-        found = matcher_of(job.lake, request.school_id)
+        _write_request(job.settings, job.request)
+        forgotten = change(job.lake, with_persons)
     else:
-        found = matcher(listed(read(job.lake)), request.school_id)
-    assert found is not None
-    return found
+        forgotten = with_persons(read(job.lake))
+    listed = matcher(forgotten, school_id)
+    assert listed is not None
+    return listed
 
 
-def _in_lake(job: Job, school_id: int, known: Matcher) -> None:
-    lake, scratch = job.lake, job.settings.home / "scratch"
-    tables = _tables(lake)
-    for changed in forget_in_tables(lake, tables, school_id, known, scratch, apply=job.apply):
+def _in_lake(job: Job, listed: Matcher) -> None:
+    lake, school_id, scratch = job.lake, job.request.school_id, job.settings.home / "scratch"
+    for changed in forget_in_tables(lake, _tables(lake), school_id, listed, scratch, apply=job.apply):
         job.note(_store(changed))
-    for changed in forget_in_logs(lake, TABLES, school_id, known, apply=job.apply):
+    for changed in forget_in_logs(lake, TABLES, school_id, listed, apply=job.apply):
         job.note(_store(changed))
-    if job.apply:
-        _purge(job)
+    _purge(job)
 
 
 def _purge(job: Job) -> None:
-    files = sum(purge(job.lake, table) for table in _everything(job.lake) if job.lake.holds(table))
-    job.note(Store("older versions of the lake", files=files))
+    if job.apply:
+        files = sum(purge(job.lake, table) for table in _everything(job.lake) if job.lake.holds(table))
+        job.note(Store("older versions of the lake", files=files))
 
 
-def _in_stores(job: Job, school_id: int, known: Matcher) -> None:
-    home, apply = job.settings.home, job.apply
+def _in_stores(job: Job, listed: Matcher) -> None:
+    home, apply, school_id = job.settings.home, job.apply, job.request.school_id
     resources = job.settings.options.pushes.drained.resources
-    outbox, journal = outbox_path(home), journal_path(home)
+    outbox, journal, lessons = outbox_path(home), journal_path(home), lessons_path(home)
     for inbox in _inboxes(home):
-        job.note(Store(inbox.name, rows=forget_in_inbox(inbox, school_id, known, resources, apply=apply)))
-    job.note(Store(outbox.name, removed=forget_in_outbox(outbox, school_id, known, apply=apply)))
-    job.note(Store(journal.name, rows=forget_in_journal(journal, school_id, known, apply=apply)))
+        rows = forget_in_inbox(inbox, school_id, listed, resources, apply=apply)
+        job.note(Store(inbox.name, rows=rows))
+    job.note(Store(outbox.name, removed=forget_in_outbox(outbox, school_id, listed, apply=apply)))
+    job.note(Store(journal.name, rows=forget_in_journal(journal, school_id, listed, apply=apply)))
+    job.note(Store(lessons.name, rows=forget_in_lessons(lessons, school_id, listed, apply=apply)))
 
 
 def _inboxes(home: Path) -> list[Path]:
@@ -318,85 +359,92 @@ def _inboxes(home: Path) -> list[Path]:
     return [inbox_path(home), *([before] if before else [])]
 
 
-def _in_files(job: Job, school_id: int, search: Search) -> None:
-    home, apply = job.settings.home, job.apply
-    job.note(Store(SCRAPS, files=delete_scraps(home, apply=apply)))
-    job.note(Store("plans", files=delete_plans(home, search, apply=apply)))
+def _in_files(job: Job, search: Search) -> None:
+    home, apply, left = job.settings.home, job.apply, job.account.left
+    plans = delete_plans(home, search, apply=apply)
+    job.note(Store("plans", files=plans))
+    if plans:
+        left.append("Plans that named them were deleted: plan what is still to be written again.")
     folder = job.settings.options.writes.inbox.folder
     if folder is not None:
-        job.note(Store("files that were read", files=delete_arrived(folder, search, apply=apply)))
-    job.note(Store("exports", files=delete_exports(home, school_id, apply=apply)))
-
-
-def _say_what_is_left(job: Job, request: Request, search: Search) -> None:
-    settings, left = job.settings, job.account.left
-    left += [BACKUPS, COPIES]
-    if shared := sum(person.shared for person in request.persons):
-        left.append(
-            f"{shared} names or addresses are also those of others, or too short to "
-            f"tell: they were removed where a row is "
-            "about the person, and stay with the others."
-        )
-    folder = settings.options.writes.inbox.folder
-    if folder is not None:
+        arrived = naming(arrived_files(folder, job.request.school_id, done=True), search)
+        job.note(Store("files that were read", files=delete_arrived(arrived, apply=apply)))
+        waiting = naming(arrived_files(folder, job.request.school_id, done=False), search)
         left += [
-            f"{path} still names them: it is not ours to change. Have whoever writes it take them out."
-            for path in files_that_name(folder, search)
+            f"{search.cleaned(str(path.with_suffix('')))}{path.suffix} names them, or cannot be read. It is "
+            f"not ours to change: have whoever writes it take them out."
+            for path in waiting
         ]
-    known = matcher_of(job.lake, request.school_id)
-    if known is not None and any(known.identifies(card) is not None for card in settings.card_ids):
+    job.note(Store("notes and logs", files=delete_words(home, search, apply=apply)))
+    _delete_derived(job)
+
+
+def _delete_derived(job: Job) -> None:
+    """Delete what is made of the lake or the published file, for people or on the way."""
+    settings, apply = job.settings, job.apply
+    job.note(Store("unfinished files and copies", files=delete_scraps(settings.home, apply=apply)))
+    exports = delete_exports(settings.home, job.request.school_id, apply=apply)
+    job.note(Store("exports", files=exports))
+    job.note(Store("extracts", files=delete_extracts(settings.home, apply=apply)))
+    audiences = delete_audience_files(settings.home, settings.audiences, apply=apply)
+    job.note(Store("files of audiences", files=audiences))
+
+
+def _say_what_is_left(job: Job, listed: Matcher) -> None:
+    left, persons = job.account.left, job.request.persons
+    left += [BACKUPS, COPIES, EXTRACTS]
+    if shared := sum(person.shared for person in persons):
+        left.append(
+            f"{shared} of the names, numbers and addresses are also those of others, or too short to be "
+            f"searched for. They go where a row is about the person, and stay with the others."
+        )
+    if any(listed.identifies(card) is not None for card in job.settings.card_ids):
         left.append("CAMPUS_CARD_IDS names a card of theirs: take it out of the settings.")
-    if request.kind == GUARDIAN:
+    if job.request.kind == GUARDIAN:
         left.append("The student of this guardian stays.")
 
 
-def _publish(job: Job, school_id: int) -> None:
-    """Make what is published anew, with nothing carried over, and delete what was published before."""
+def _publish(job: Job, school_ids: Collection[int]) -> None:
+    """Make what is published of some schools anew, with nothing carried over, and delete what was published
+    before. Exports are written again, where any were deleted."""
     settings = job.settings
     if not settings.published.exists():
+        job.note(Store("published files", files=_forget_generations(settings, None, keep=0)))
         return
+    job.tell("Building the published file anew.")
     shards = settings.shards
     if shards is None:
         (settings.home / ANEW).touch()
     else:
-        change_manifest(shards, partial(_unbuilt, school_id=school_id), clock=now)
-    status = run_build(settings, job.tags, job.lake)
-    if status:
+        change_manifest(shards, partial(_unbuilt, school_ids=school_ids), clock=now)
+    if run_build(settings, job.tags, job.lake):
         job.account.found.append(f"{settings.published}: it could not be built anew, for the reason above")
         return
-    job.note(Store("published files", files=_forget_generations(settings, shards)))
-    exported = any(store.name == "exports" and store.files for store in job.account.stores)
-    names = _schools_to_export(job, school_id)
-    if exported and names and run_export(settings, (), schools=names):
-        job.account.left.append(
-            "Exports were deleted and could not all be written again: run campus export --all."
-        )
+    job.note(Store("published files", files=_forget_generations(settings, shards, keep=1)))
+    was_exported = any(store.name == "exports" and store.files for store in job.account.stores)
+    if was_exported and run_export(settings, ()):
+        job.account.left.append("Exports were deleted and could not all be written again: run campus export.")
 
 
-def _schools_to_export(job: Job, school_id: int) -> tuple[int, ...]:
-    if any(store.name == "Dagster's partitions" for store in job.account.stores):
-        return ()
-    return (school_id,)
-
-
-def _unbuilt(manifest: Manifest, school_id: int) -> Manifest:
-    """The manifest in which the shards of a school are of no models, so that nothing is carried over from
+def _unbuilt(manifest: Manifest, school_ids: Collection[int]) -> Manifest:
+    """The manifest in which the shards of some schools are of no models, so that nothing is carried over from
     their files."""
     shards = tuple(
         msgspec.structs.replace(shard, published=msgspec.structs.replace(shard.published, models=""))
-        if shard.published and school_id in (*shard.schools, *shard.published.schools)
+        if shard.published and not set(school_ids).isdisjoint((*shard.schools, *shard.published.schools))
         else shard
         for shard in manifest.shards
     )
     return msgspec.structs.replace(manifest, shards=shards)
 
 
-def _forget_generations(settings: Settings, shards: Shards | None) -> int:
+def _forget_generations(settings: Settings, shards: Shards | None, keep: int) -> int:
+    """Delete what was published before. keep: of the files of a home, so many of the latest stay."""
     if shards is None:
-        old = generations(settings.home)[1:]
+        old = generations(settings.home)[keep:]
         for generation in old:
             generation.path.unlink()
-        return len(old) + 1
+        return len(old) + keep
     alone = replace(shards, keep=1)
     change_manifest(alone, lambda before: msgspec.structs.replace(before, before=()), clock=now)
     gone = len(clean_shards(alone, timedelta(0)))
@@ -404,65 +452,22 @@ def _forget_generations(settings: Settings, shards: Shards | None) -> int:
     return gone
 
 
-def _prove(job: Job, search: Search) -> None:
-    """Search every file of the home, and of what it keeps elsewhere."""
-    settings, account = job.settings, job.account
-    home = settings.home
-    roots = [home]
-    roots += [root for root in _folders_elsewhere(settings) if not root.is_relative_to(home)]
-    skip = [home / name for name in OWN]
-    for root in roots:
-        searched = search.folder(root, [*skip, *(each / NAME for each in _lake_folders(settings))])
-        _add(account, searched)
-    if job.lake.is_remote:
-        _add(account, _searched_store(job.lake, search))
+def _prove_persons(job: Job, search: Search) -> None:
+    if job.request.persons:
+        job.tell("Searching every file of the home.")
+        prove(job.settings, job.lake, search, job.account)
+    else:
+        job.account.left.append(
+            "The lake names nobody who is on the list. No file was searched, since the list has no names and "
+            "no ids."
+        )
+    _end(job)
 
 
-def _folders_elsewhere(settings: Settings) -> Iterator[Path]:
-    yield from _lake_folders(settings)
-    shards = settings.shards
-    if shards is not None and not shards.is_remote:
-        yield Path(shards.root)
-    yield dagster_home(settings)
-
-
-def _lake_folders(settings: Settings) -> list[Path]:
-    return [settings.lake_folder] if settings.lake_folder is not None else []
-
-
-def _searched_store(lake: Lake, search: Search) -> Searched:
-    searched = Searched()
-    with tempfile.TemporaryDirectory() as folder:
-        for page in obstore.list(lake.objects):
-            for entry in page:
-                if entry["path"] == NAME:
-                    continue
-                copy = Path(folder) / "lake" / entry["path"]
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(bytes(obstore.get(lake.objects, entry["path"]).bytes()))
-                search.file(copy, entry["path"], searched)
-                copy.unlink()
-    return searched
-
-
-def _add(account: Account, searched: Searched) -> None:
-    account.searched_files += searched.files
-    account.searched_tables += searched.tables
-    account.searched_bytes += searched.bytes
-    account.found += map(str, searched.findings)
-    account.unread += searched.unread
-
-
-def _rows_of_school(settings: Settings, lake: Lake, school_id: int) -> list[str]:
-    """Where the lake still has rows of a school."""
-    mine = pc.field(SCHOOL_ID.name) == school_id
-    return [
-        f"{table.name}: rows of the school"
-        for table in _everything(lake)
-        if lake.holds(table)
-        and SCHOOL_ID.name in table.lake_schema.names
-        and lake.scan(table, lake.open(table), [SCHOOL_ID.name], mine).num_rows
-    ]
+def _end(job: Job) -> None:
+    """A request that is proven needs no file any more."""
+    if job.account.is_proven:
+        _path(job.settings, job.request).unlink(missing_ok=True)
 
 
 def _tables(lake: Lake) -> list[Table]:
@@ -486,11 +491,16 @@ def _store(changed: Changed) -> Store:
     return Store(changed.table, changed.rows, changed.removed, changed.files)
 
 
-def _path(settings: Settings, school_id: int, kind: str, id: int) -> Path:
-    return settings.home / UNPROVEN / f"{school_id}-{kind}-{id}.json"
+def _with_schools(forgotten: Forgotten, schools: Mapping[int, str]) -> Forgotten:
+    return msgspec.structs.replace(forgotten, schools=dict(schools))
 
 
-def _write_request(path: Path, request: Request) -> None:
+def _path(settings: Settings, request: Request) -> Path:
+    return settings.home / UNPROVEN / f"{request.school_id}-{request.kind}-{request.id}.json"
+
+
+def _write_request(settings: Settings, request: Request) -> None:
+    path = _path(settings, request)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
     unfinished.touch(mode=0o600)
@@ -498,27 +508,25 @@ def _write_request(path: Path, request: Request) -> None:
     put_in_place(unfinished, path)
 
 
-def _read_request(path: Path) -> Request | None:
+def _with_those_before(
+    settings: Settings, school_id: int, kind: str, id: int, persons: list[Person]
+) -> list[Person]:
+    """Persons as they are known now, and as an attempt that did not end has found them."""
+    path = _path(settings, Request(school_id, kind, id))
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Request)
+        before = msgspec.json.decode(path.read_bytes(), type=Request)
     except FileNotFoundError:
-        return None
+        return persons
+    return _together(before.persons, persons)
 
 
-def _in_words(request: Request) -> str:
-    more = len(request.persons) - 1
-    if request.kind == SEVERAL:
-        return f"{more + 1} persons"
-    return f"a {request.kind}" + (f" and {more} accounts of guardians" if more else "")
-
-
-def _together(before: Iterable[Person], now_known: Iterable[Person]) -> list[Person]:
+def _together(before: Iterable[Person], known_now: Iterable[Person]) -> list[Person]:
     """Persons as two attempts have found them, each once."""
-    found = list(before)
-    for person in now_known:
-        same = next((each for each in found if each.kind == person.kind and each.ids & person.ids), None)
+    persons = list(before)
+    for person in known_now:
+        same = next((each for each in persons if each.kind == person.kind and each.ids & person.ids), None)
         if same is None:
-            found.append(person)
+            persons.append(person)
         else:
-            found[found.index(same)] = same.joined(person)
-    return found
+            persons[persons.index(same)] = same.joined(person)
+    return persons

@@ -12,7 +12,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,14 @@ from command_line import campus
 from compiled_home import give_compiled
 from leaks import leaks
 
+from campus.attendance.calendar import Session
 from campus.push.message import Push, PushedEvent
 from campus.writes.operations import CHANGE_USER, MARK_LESSON, Write
 from loading.pushes.inbox import opened as inbox_opened
 from loading.writes.journal import Errand, Journal, journal_path
 from loading.writes.outbox import Swipe
 from loading.writes.outbox import opened as outbox_opened
+from loading.writes.unfinished import opened as unfinished_lessons
 from simulator.process import RunningSimulator, running
 from warehouse.lake.delta import Lake
 from warehouse.publish.dbt_project import Build
@@ -35,6 +37,14 @@ from warehouse.publish.dbt_project import Build
 pytestmark = pytest.mark.slow
 
 SCHOOL = 101
+OPTIONS = """
+writes: {{inbox: {{folder: {inbox}}}}}
+safety: {{max_quarantined_share: 0.5}}
+publish:
+  audiences:
+    operators: {{}}
+    office: {{schemas: [core, marts, quality], to: {office}}}
+"""
 #: Quotes, an accent, an emoji, and letters that run from right to left.
 NAME = "O'Bri\"en Zoë 😀 علي"
 
@@ -59,8 +69,15 @@ class Home:
         return str(result.output)
 
     def leaks(self) -> list[str]:
-        """Where the student is named."""
-        return leaks(self.path, self.texts, self.numbers)
+        """Where the student is named: in the home, in an audience's folder elsewhere, in files that were
+        read."""
+        places = (self.path, self.path.parent / "office", self.arrived / "done")
+        return [leak for place in places for leak in leaks(place, self.texts, self.numbers)]
+
+    @property
+    def arrived(self) -> Path:
+        """The folder in which rosters arrive."""
+        return self.path.parent / "inbox" / str(SCHOOL) / "rosters"
 
 
 def totals(home: Path) -> dict[str, Any]:
@@ -91,9 +108,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -> It
     path = folder / "home"
     path.mkdir()
     give_compiled(path, compiled_models)
-    (path / "campus.yaml").write_text(
-        f"writes: {{inbox: {{folder: {folder / 'inbox'}}}}}\nsafety: {{max_quarantined_share: 0.5}}\n"
-    )
+    (path / "campus.yaml").write_text(OPTIONS.format(inbox=folder / "inbox", office=folder / "office"))
     with running(schools=1, students=24, semesters=1, core_subjects=4, today="2025-03-20") as platform:
         environment = {
             "CAMPUS_HOME": str(path),
@@ -138,6 +153,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -> It
         platform.update("scores", mine["key"], review="better now")
         made.campus("sync")
         made.campus("export", "--all")
+        made.campus("extract", "--pseudonymous", "--to", str(path / "study.duckdb"))
         _leave_traces(made, mine["row"]["item_id"])
         made.campus("backup", "--first", str(made.backups))
         made.totals = totals(path)
@@ -163,11 +179,19 @@ def _leave_traces(home: Home, item_id: int) -> None:
             # The other one waits in the journal.
             journal.file(Lake(str(home.path / "lake")))
     journal.close()
-    plans, arrived = home.path / "plans", home.path.parent / "inbox" / str(SCHOOL) / "rosters" / "done"
-    for folder in (plans, arrived, home.path / "scratch", home.path / "build"):
+    with unfinished_lessons(home.path) as lessons:
+        session = Session(7, date(2025, 3, 20), 1)
+        lessons.keep(SCHOOL, session, {home.student: "late", home.student + 1: "late"})
+    done = home.arrived / "done"
+    for folder in (home.path / "plans", done, home.path / "scratch", home.path / "build", home.path / "ui"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"roster-{SCHOOL}.json").write_text(json.dumps({"name": NAME, "id": home.student}))
-    (arrived.parent / "next.csv").write_text(f"id,name\n{home.student},x\n")
+    (home.path / "plans" / f"arrived-rosters-{SCHOOL}.json").write_text(
+        json.dumps({"kind": "rosters", "path": str(home.path / "plans" / f"roster-{SCHOOL}.json")})
+    )
+    (home.path / "told.json").write_text(json.dumps({"to_do": [f"{NAME} could not be loaded"]}))
+    (done / "20250320-080000-17000055555.csv").write_text("id,name\n")
+    (home.arrived / "17000055555.csv").write_text(f"id,name\n{home.student},x\n")
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +202,7 @@ def forgotten(home: Home) -> Home:
     _kill_half_way(home)
     assert "has not come to its end" in campus(home.path.parent, "status", **home.environment).output
     said = home.campus("forget", "--school", str(SCHOOL), "--student", str(home.student), "--yes")
-    assert "nothing was found" in said and "next.csv still names them" in said
+    assert "nothing was found" in said and "rosters/[forgotten].csv names them" in said
     assert NAME not in said and str(home.student) not in said
     return home
 
@@ -205,6 +229,22 @@ def _kill_half_way(home: Home) -> None:
 def test_no_file_of_the_home_names_the_student(forgotten: Home) -> None:
     assert forgotten.leaks() == []
     assert not list((forgotten.path / "forgetting").iterdir())
+    assert not list((forgotten.arrived / "done").glob("*17000055555*"))
+
+
+def test_audiences_have_one_new_file_and_extracts_none(forgotten: Home) -> None:
+    with duckdb.connect(str(forgotten.path / "campus.duckdb"), read_only=True) as con:
+        published = con.sql("SELECT generation FROM quality.publication").fetchall()
+    for folder in (forgotten.path / "audiences" / "operators", forgotten.path.parent / "office"):
+        with duckdb.connect(str(folder / "campus.duckdb"), read_only=True) as con:
+            assert con.sql("SELECT generation FROM quality.publication").fetchall() == published
+        assert [path.stem for path in (folder / "generations").iterdir()] == [published[0][0]]
+    assert not (forgotten.path / "study.duckdb").exists()
+
+
+def test_marks_of_others_stay_in_unfinished_lessons(forgotten: Home) -> None:
+    with unfinished_lessons(forgotten.path) as lessons:
+        assert list(lessons.of(SCHOOL).values()) == [{forgotten.student + 1: "late"}]
 
 
 def test_totals_of_all_marts_stay(forgotten: Home) -> None:
@@ -216,11 +256,9 @@ def test_account_proves_it_and_names_nobody(forgotten: Home) -> None:
     account = json.loads(path.read_text())
     assert account["accounts"] == 2 and account["found"] == account["unread"] == []
     assert account["searched_files"] > 100 and account["searched_tables"] > 200
-    assert {store["name"] for store in account["stores"] if store["rows"]} >= {
-        "past_rows",
-        "changes",
-        "writes",
-    }
+    changed = {store["name"] for store in account["stores"] if store["rows"] or store["files"]}
+    assert changed >= {"past_rows", "changes", "writes", "lessons.sqlite", "notes and logs", "extracts"}
+    assert {"files of audiences", "files that were read"} <= changed
     assert path.stat().st_mode & 0o777 == 0o600
 
 

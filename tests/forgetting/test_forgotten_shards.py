@@ -1,15 +1,22 @@
-"""Forgetting in a home that publishes shards: those of the school are made anew, and all files of before
-go."""
+"""Forgetting in a home that publishes shards: those of the school are made anew, and all files of before go.
+In a folder, and with the lake and the shards in an object store."""
 
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import obstore
 import pytest
 from command_line import campus
 from compiled_home import give_compiled
 from leaks import leaks
+from object_store import BUCKET, object_store
 
 from simulator.process import running
+from warehouse.forgetting.forgotten import NAME as LIST
 from warehouse.publish.dbt_project import Build
+from warehouse.stores import store_of
 
 pytestmark = pytest.mark.slow
 
@@ -20,19 +27,64 @@ datasets: {include: []}
 """
 
 
-def test_shards_and_frozen_files_name_nobody(tmp_path: Path, compiled_models: Build) -> None:
+@dataclass
+class Place:
+    """A home, and where its lake and shards are."""
+
+    home: Path
+    #: Of the object store; empty: they are in the home.
+    bucket: str
+    environment: dict[str, str]
+
+    def published(self) -> set[str]:
+        """The DuckDB files of shards."""
+        if not self.bucket:
+            root = self.home / "published"
+            return {str(path.relative_to(root)) for path in (root / "shards").rglob("*.duckdb")}
+        return {name for name in self._objects("lake-published") if name.endswith(".duckdb")}
+
+    def leaks(self, student: int, copies: Path) -> list[str]:
+        """Where the home or the store names the student."""
+        if self.bucket:
+            for part in ("lake", "lake-published"):
+                for name, content in self._objects(part).items():
+                    if name != LIST:
+                        target = copies / part / name
+                        target.parent.mkdir(parents=True, exist_ok=True)
+                        target.write_bytes(content)
+        return [leak for root in (self.home, copies) for leak in leaks(root, {NAME}, {student})]
+
+    def _objects(self, part: str) -> dict[str, bytes]:
+        store = store_of(f"{self.bucket}/{part}", 10)
+        names = [entry["path"] for page in obstore.list(store) for entry in page]
+        return {name: bytes(obstore.get(store, name).bytes()) for name in names}
+
+
+@pytest.fixture(params=["folder", "store"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """A home whose lake and shards are in it, or in an object store."""
     home = tmp_path / "home"
     home.mkdir()
-    give_compiled(home, compiled_models)
     (home / "campus.yaml").write_text(OPTIONS)
+    environment = {"CAMPUS_HOME": str(home), "DAGSTER_HOME": str(home / "dagster"), "HOME": str(tmp_path)}
+    if request.param == "folder":
+        yield Place(home, "", environment)
+        return
+    with object_store() as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        bucket = f"s3://{BUCKET}/{uuid.uuid4()}"
+        yield Place(home, bucket, {**environment, **server.environment, "CAMPUS_LAKE": f"{bucket}/lake"})
+
+
+def test_shards_and_frozen_files_name_nobody(place: Place, tmp_path: Path, compiled_models: Build) -> None:
+    give_compiled(place.home, compiled_models)
     with running(schools=2, students=10, semesters=2, core_subjects=3, today="2025-03-10") as platform:
         environment = {
-            "CAMPUS_HOME": str(home),
+            **place.environment,
             "CAMPUS_BASE_URL": platform.base_url,
             "CAMPUS_CLIENT_ID": platform.client_id,
             "CAMPUS_CLIENT_SECRET": platform.client_secret,
-            "DAGSTER_HOME": str(home / "dagster"),
-            "HOME": str(tmp_path),
         }
         school, other = sorted(entry["key"] for entry in platform.rows("schools", 0))
         student = platform.rows("students", school)[0]["key"]
@@ -47,26 +99,20 @@ def test_shards_and_frozen_files_name_nobody(tmp_path: Path, compiled_models: Bu
         run("sync")
         platform.update("students", student, status="archived")
         run("sync")
-        shards = home / "published" / "shards"
-        before = {path.name: path.stat().st_mtime_ns for path in shards.rglob("*.duckdb")}
-        assert [leak for leak in leaks(home, {NAME}, {student}) if leak.startswith("published/shards/")]
-        of_other = {path.name for path in (shards / "0002").iterdir()}
-        run("forget", "--school", str(school), "--student", str(student), "--yes")
-        assert leaks(home, {NAME}, {student}) == []
-        after = {path.name: path.stat().st_mtime_ns for path in shards.rglob("*.duckdb")}
-        assert after and not after.keys() & (before.keys() - of_other)
-        assert of_other & after.keys(), "the other school's shard is left as it is"
-        assert student not in _students(
-            run("sql", "SELECT student_id FROM core.dim_student", "--format", "csv")
-        )
+        before = place.published()
+        of_other = {name for name in before if name.startswith("shards/0002/")}
+        leaking = {leak.partition(" ")[0] for leak in place.leaks(student, tmp_path / "before")}
+        assert [name for name in leaking if "shards/0001/" in name]
+        said = run("forget", "--school", str(school), "--student", str(student), "--yes")
+        assert "nothing was found" in said
+        assert place.leaks(student, tmp_path / "after") == []
+        after = place.published()
+        assert after & before == of_other, "the other school's shard alone is left as it is"
+        assert student not in _ids(run("sql", "SELECT student_id FROM core.dim_student", "--format", "csv"))
         run("forget", "--school", str(other), "--yes")
-        assert set(
-            _schools(run("sql", "SELECT DISTINCT school_id FROM core.dim_student", "--format", "csv"))
-        ) == {school}
+        schools = run("sql", "SELECT DISTINCT school_id FROM core.dim_student", "--format", "csv")
+        assert _ids(schools) == {school}
 
 
-def _students(text: str) -> set[int]:
+def _ids(text: str) -> set[int]:
     return {int(line) for line in text.split() if line.lstrip("-").isdigit()}
-
-
-_schools = _students

@@ -1,0 +1,119 @@
+"""The proof of a `campus forget`: a look at every file that a home has, wherever the settings keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import obstore
+import pyarrow.compute as pc
+from obstore.store import ObjectStore
+
+from pipelines.forgetting.account import UNPROVEN, Account
+from pipelines.forgetting.files import files_below
+from pipelines.instance import dagster_home
+from pipelines.settings import Settings
+from warehouse.files import workspace
+from warehouse.forgetting.forgotten import NAME
+from warehouse.forgetting.search import Search, Searched
+from warehouse.identifiers import quoted
+from warehouse.lake.delta import Lake
+from warehouse.lake.tables import SCHOOL_ID, Stored
+from warehouse.published.audiences import audience_files
+
+#: Columns that name the school of a row.
+SCHOOL_COLUMNS = (SCHOOL_ID.name, "school_id")
+
+
+def prove(settings: Settings, lake: Lake, search: Search, account: Account) -> None:
+    """Search every file for the persons of a search, and note the result."""
+    searched = Searched()
+    for name, path in all_files(settings, lake):
+        search.file(path, name, searched)
+    account.searched_files += searched.files
+    account.searched_tables += searched.tables
+    account.searched_bytes += searched.bytes
+    account.found += map(str, searched.findings)
+    account.unread += searched.unread
+
+
+def prove_school(
+    settings: Settings, lake: Lake, stored: list[Stored], school_id: int, account: Account
+) -> None:
+    """Look for rows of a school in the lake's tables and in every DuckDB file, and note the result."""
+    account.found += (f"{table}: rows of the school" for table in tables_with(lake, stored, school_id))
+    account.searched_tables += len(stored)
+    for name, path in all_files(settings, lake):
+        if path.suffix == ".duckdb":
+            account.searched_files += 1
+            try:
+                account.found += (
+                    f"{name}, {table}: rows of the school" for table in _of_school(path, school_id)
+                )
+            except duckdb.Error as error:
+                account.unread.append(f"{name}: {type(error).__name__}")
+
+
+def tables_with(lake: Lake, stored: list[Stored], school_id: int) -> list[str]:
+    """The tables of the lake that have rows of a school."""
+    is_of_school = pc.field(SCHOOL_ID.name) == school_id
+    return [
+        table.name
+        for table in stored
+        if lake.holds(table)
+        and SCHOOL_ID.name in table.lake_schema.names
+        and lake.scan(table, lake.open(table), [SCHOOL_ID.name], is_of_school).num_rows
+    ]
+
+
+def all_files(settings: Settings, lake: Lake) -> Iterator[tuple[str, Path]]:
+    """Every file of the home and of what its settings keep elsewhere, with its name for people. Objects of a
+    store are copied one by one. Left out are the list of the forgotten and the requests under way."""
+    home, shards = settings.home, settings.shards
+    left_out = {home / UNPROVEN, Path(lake.root) / NAME}
+    for path in files_below(home):
+        if left_out.isdisjoint((path, *path.parents)):
+            yield str(path.relative_to(home)), path
+    elsewhere = [dagster_home(settings)]
+    elsewhere += [Path(lake.root)] if not lake.is_remote else []
+    elsewhere += [Path(shards.root)] if shards is not None and not shards.is_remote else []
+    for folder in elsewhere:
+        if not folder.is_relative_to(home):
+            yield from ((str(path), path) for path in files_below(folder) if path not in left_out)
+    for path in audience_files(home, settings.audiences):
+        if not path.is_relative_to(home):
+            yield str(path), path
+    if lake.is_remote:
+        yield from _objects(home, lake.root, lake.objects)
+    if shards is not None and shards.is_remote:
+        yield from _objects(home, shards.root, shards.objects)
+
+
+def _objects(home: Path, root: str, objects: ObjectStore) -> Iterator[tuple[str, Path]]:
+    with workspace(home) as scratch:
+        for page in obstore.list(objects):
+            for entry in page:
+                if entry["path"] != NAME:
+                    copy = scratch / entry["path"]
+                    copy.parent.mkdir(parents=True, exist_ok=True)
+                    with copy.open("wb") as file:
+                        file.writelines(obstore.get(objects, entry["path"]))
+                    yield f"{root}/{entry['path']}", copy
+                    copy.unlink()
+
+
+def _of_school(file: Path, school_id: int) -> Iterator[str]:
+    """The tables of a DuckDB file that have rows of a school."""
+    with closing(duckdb.connect(str(file), read_only=True)) as con:
+        columns = con.execute(
+            "SELECT schema_name, table_name, column_name FROM duckdb_columns() "
+            "SEMI JOIN duckdb_tables() USING (schema_name, table_name) WHERE NOT internal "
+            "AND column_name IN (?, ?) AND data_type = 'BIGINT'",
+            SCHOOL_COLUMNS,
+        ).fetchall()
+        for schema, table, column in columns:
+            query = f"SELECT 1 FROM {quoted(schema)}.{quoted(table)} WHERE {quoted(column)} = ? LIMIT 1"
+            if con.execute(query, [school_id]).fetchall():
+                yield f"{schema}.{table}"

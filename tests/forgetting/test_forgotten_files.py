@@ -1,0 +1,128 @@
+"""Files and stores of a home that may name a forgotten person, and what says that a request is unfinished."""
+
+import json
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import duckdb
+import pytest
+from command_line import campus
+
+from campus.attendance.calendar import Session
+from loading.forgotten_stores import forget_in_lessons, forget_school_in
+from loading.tables import TABLES
+from loading.writes.unfinished import lessons_path
+from loading.writes.unfinished import opened as unfinished_lessons
+from pipelines.backup import restore
+from pipelines.forgetting.account import unproven
+from pipelines.forgetting.files import arrived_files, delete_extracts, delete_plans, delete_words
+from pipelines.settings import settings_apart
+from warehouse.forgetting.forgotten import Forgotten, matcher, read_file, with_person, write_file
+from warehouse.forgetting.identity import Person
+from warehouse.forgetting.search import Search
+from warehouse.lake.delta import Lake
+
+SCHOOL, ID, OTHER = 101, 101000019, 101000020
+NAME = "王小明"
+PERSON = Person(SCHOOL, "student", frozenset((ID,)), frozenset((ID,)), names=frozenset((NAME,)))
+LISTED = with_person(Forgotten(), SCHOOL, "student", PERSON.marks, since="now", choices={})[0]
+
+
+def test_plans_and_notes_about_them_go(tmp_path: Path) -> None:
+    plans = tmp_path / "plans"
+    plans.mkdir()
+    (plans / "roster-1.json").write_text(json.dumps({"name": NAME}))
+    (plans / "roster-2.json").write_text(json.dumps({"name": "李四"}))
+    (plans / "arrived-rosters-101.json").write_text(json.dumps({"path": str(plans / "roster-1.json")}))
+    (plans / "arrived-rosters-102.json").write_text(json.dumps({"path": str(plans / "roster-2.json")}))
+    assert delete_plans(tmp_path, Search([PERSON]), apply=False) == 2
+    assert delete_plans(tmp_path, Search([PERSON]), apply=True) == 2
+    assert {path.name for path in plans.iterdir()} == {"roster-2.json", "arrived-rosters-102.json"}
+
+
+def test_logs_and_notes_that_name_a_person_go(tmp_path: Path) -> None:
+    (tmp_path / "ui").mkdir()
+    for name, text in (("ui/daemon.log", f"no {NAME}"), ("ui/webserver.log", "ok"), ("told.json", NAME)):
+        (tmp_path / name).write_text(text)
+    assert delete_words(tmp_path, Search([PERSON]), apply=True) == 2
+    assert [path.name for path in (tmp_path / "ui").iterdir()] == ["webserver.log"]
+
+
+def test_only_extracts_are_deleted(tmp_path: Path) -> None:
+    for name, table in (("study.duckdb", "extract"), ("own.duckdb", "other")):
+        with closing(duckdb.connect(str(tmp_path / name))) as con:
+            con.execute(f"CREATE SCHEMA about; CREATE TABLE about.{table} (key_name VARCHAR)")
+    assert delete_extracts(tmp_path, apply=True) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["own.duckdb"]
+
+
+def test_files_that_arrived_are_those_of_the_school_and_no_links(tmp_path: Path) -> None:
+    for school in ("101", "102"):
+        (tmp_path / school / "rosters" / "done").mkdir(parents=True)
+        (tmp_path / school / "rosters" / "next.csv").write_text("id")
+        (tmp_path / school / "rosters" / "done" / "old.csv").write_text("id")
+    (tmp_path / "101" / "rosters" / "link.csv").symlink_to(tmp_path / "102" / "rosters" / "next.csv")
+    (tmp_path / "101" / "swipes").symlink_to(tmp_path / "102" / "rosters")
+    folder = tmp_path / "101" / "rosters"
+    assert arrived_files(tmp_path, 101, done=False) == [folder / "next.csv"]
+    assert arrived_files(tmp_path, 101, done=True) == [folder / "done" / "old.csv"]
+
+
+def test_unfinished_lessons_lose_the_mark_of_the_person(tmp_path: Path) -> None:
+    with unfinished_lessons(tmp_path) as lessons:
+        lessons.keep(SCHOOL, Session(1, date(2025, 3, 20), 1), {ID: "late", OTHER: "late"})
+        lessons.keep(SCHOOL, Session(2, date(2025, 3, 20), 1), {ID: "late"})
+        lessons.keep(102, Session(3, date(2025, 3, 20), 1), {ID: "late"})
+    listed = matcher(LISTED, SCHOOL)
+    assert listed is not None
+    path = lessons_path(tmp_path)
+    assert forget_in_lessons(path, SCHOOL, listed, apply=False) == 2
+    assert forget_in_lessons(path, SCHOOL, listed, apply=True) == 2
+    assert forget_in_lessons(path, SCHOOL, listed, apply=True) == 0
+    with unfinished_lessons(tmp_path) as lessons:
+        assert list(lessons.of(SCHOOL).values()) == [{OTHER: "late"}]
+        assert len(lessons.of(102)) == 1
+    assert forget_school_in(path, 102, apply=True) == 1
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home that is not there yet, and Dagster's below it."""
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home" / "dagster"))
+    return tmp_path / "home"
+
+
+def test_restored_home_says_that_the_list_is_to_be_applied(home: Path, tmp_path: Path) -> None:
+    """Whatever kills a restore after its files are there, the list is in the lake, and the next look at the
+    home shows what is left to do."""
+    Lake(str(tmp_path / "backup" / "lake")).ensure([TABLES["students"]])
+    write_file(tmp_path / "forgotten.json", LISTED)
+    restore(settings_apart(home), tmp_path / "backup", [tmp_path / "forgotten.json"])
+    assert read_file(home / "lake" / "forgotten.json").persons == 1
+    [line] = unproven(home)
+    assert "campus forget --again" in line
+
+
+def test_restored_home_without_a_list_needs_nothing(home: Path, tmp_path: Path) -> None:
+    Lake(str(tmp_path / "backup" / "lake")).ensure([TABLES["students"]])
+    restore(settings_apart(home), tmp_path / "backup")
+    assert unproven(home) == [] and not (home / "lake" / "forgotten.json").exists()
+
+
+@pytest.mark.parametrize("arguments", [["--school", "777"], ["--school", "777", "--dry-run"]])
+def test_unknown_school_is_not_put_on_the_list(arguments: list[str], tmp_path: Path) -> None:
+    """A wrong number would keep another school from being loaded."""
+    said = campus(tmp_path, "forget", *arguments, CAMPUS_HOME=str(tmp_path / "home"), HOME=str(tmp_path))
+    assert said.exit_code == 1 and "has nothing of school 777" in said.output
+    assert not (tmp_path / "home" / "lake" / "forgotten.json").exists()
+
+
+def test_unfinished_requests_are_told_in_words(tmp_path: Path) -> None:
+    folder = tmp_path / "forgetting"
+    folder.mkdir()
+    for name in ("101-student-5", "102-school-102", "103-several-0"):
+        (folder / f"{name}.json").write_text("{}")
+    student, school, several = unproven(tmp_path)
+    assert "a student of school 101" in student and "5" not in student.replace(str(folder), "")
+    assert "campus forget of school 102" in school and "--again" in several
