@@ -1,4 +1,4 @@
-"""Who was forgotten stays out: rows, and what is said of rows, on their way from the platform to the lake."""
+"""Keeps the forgotten out of rows, and out of words about rows, on their way to the lake."""
 
 from __future__ import annotations
 

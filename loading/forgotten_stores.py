@@ -56,8 +56,8 @@ def _key_without(matcher: Matcher, key: Any, *, is_of_people: bool) -> Any:
             for name, value in key.items()
         }
     if is_of_people and isinstance(key, int | str) and not isinstance(key, bool):
-        one = matcher.find(V3, str(key).strip())
-        return key if one is None else one
+        substitute = matcher.find(V3, str(key).strip())
+        return key if substitute is None else substitute
     return key
 
 
@@ -106,10 +106,10 @@ def forget_school_in(path: Path, school_id: int, *, apply: bool) -> int:
         for table in tables:
             columns = {column[1] for column in connection.execute(f'PRAGMA table_info("{table}")')}
             for column in columns.intersection(("school_id", "_school_id")):
-                found = connection.execute(
+                rows = connection.execute(
                     f'SELECT count(*) FROM "{table}" WHERE "{column}" = ?', (school_id,)
                 ).fetchone()
-                removed += found[0]
+                removed += rows[0]
                 if apply:
                     with connection:
                         connection.execute(f'DELETE FROM "{table}" WHERE "{column}" = ?', (school_id,))

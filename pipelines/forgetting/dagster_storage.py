@@ -1,4 +1,4 @@
-"""Dagster's own records: runs, events and ticks, whose words may name a person. In SQLite, or in Postgres."""
+"""Takes persons and schools out of Dagster's own records: runs, events and ticks, in SQLite or Postgres."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def forget_in_dagster(home: Path, search: Search, *, apply: bool) -> int:
 
 
 def forget_in_sqlite(path: Path, search: Search, *, apply: bool) -> int:
-    """Take persons out of every text of a file of SQLite, and out of its free pages. Rows changed."""
+    """Take persons out of every text of a file of SQLite, and out of its free room. Rows changed."""
     changed = 0
     with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
         connection.execute("PRAGMA secure_delete = ON")
@@ -58,7 +58,8 @@ def forget_in_sqlite(path: Path, search: Search, *, apply: bool) -> int:
                                 f"UPDATE {quoted(table)} SET {quoted(column)} = ? WHERE rowid = ?",
                                 (new, rowid),
                             )
-        if apply and changed:
+        if apply:
+            # Also without a change: Dagster's own deletions leave text in free pages.
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return changed

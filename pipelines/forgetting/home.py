@@ -7,7 +7,7 @@ look for in the other places. The list comes first, so that whatever loads from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -211,10 +211,7 @@ def forget_whole_school(
     if folder is not None:
         arrived = arrived_files(folder, school_id, done=True)
         job.note(Store("files that were read", files=delete_arrived(arrived, apply=apply)))
-        account.left += [
-            f"{path} is of this school: have whoever writes it delete it."
-            for path in arrived_files(folder, school_id, done=False)
-        ]
+        _say_what_waits(job, folder, arrived_files(folder, school_id, done=False))
     _delete_derived(job)
     with open_instance(settings) as instance:
         partitions, runs = forget_school_in_dagster(instance, school_id, apply=apply)
@@ -367,16 +364,23 @@ def _in_files(job: Job, search: Search) -> None:
         left.append("Plans that named them were deleted: plan what is still to be written again.")
     folder = job.settings.options.writes.inbox.folder
     if folder is not None:
-        arrived = naming(arrived_files(folder, job.request.school_id, done=True), search)
+        school_id = job.request.school_id
+        arrived = naming(arrived_files(folder, school_id, done=True), search)
         job.note(Store("files that were read", files=delete_arrived(arrived, apply=apply)))
-        waiting = naming(arrived_files(folder, job.request.school_id, done=False), search)
-        left += [
-            f"{search.cleaned(str(path.with_suffix('')))}{path.suffix} names them, or cannot be read. It is "
-            f"not ours to change: have whoever writes it take them out."
-            for path in waiting
-        ]
+        _say_what_waits(job, folder, list(naming(arrived_files(folder, school_id, done=False), search)))
     job.note(Store("notes and logs", files=delete_words(home, search, apply=apply)))
     _delete_derived(job)
+
+
+def _say_what_waits(job: Job, folder: Path, paths: Sequence[Path]) -> None:
+    """Name the files that are not ours to change, on the screen alone: their names may be a person's."""
+    for path in paths:
+        job.tell(f"  names them, or cannot be read: {path}")
+    if paths:
+        job.account.left.append(
+            f"Files in {folder} that campus has not read: {len(paths)} name what is forgotten, or cannot be "
+            f"read. They are not ours to change: have whoever writes them take it out."
+        )
 
 
 def _delete_derived(job: Job) -> None:

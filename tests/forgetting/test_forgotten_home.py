@@ -202,7 +202,7 @@ def forgotten(home: Home) -> Home:
     _kill_half_way(home)
     assert "has not come to its end" in campus(home.path.parent, "status", **home.environment).output
     said = home.campus("forget", "--school", str(SCHOOL), "--student", str(home.student), "--yes")
-    assert "nothing was found" in said and "rosters/[forgotten].csv names them" in said
+    assert "nothing was found" in said and "17000055555.csv" in said
     assert NAME not in said and str(home.student) not in said
     return home
 

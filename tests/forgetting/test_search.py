@@ -166,6 +166,15 @@ def test_words_in_sqlite_are_blanked_and_json_can_be_read_again(tmp_path: Path) 
     assert search(tmp_path).findings == []
 
 
+def test_free_pages_of_records_are_dropped_without_a_change(tmp_path: Path) -> None:
+    """Dagster deletes runs and leaves their text in the file."""
+    path = tmp_path / "runs.db"
+    _free_page(path, MAIL)
+    assert search(tmp_path).findings
+    assert forget_in_sqlite(path, Search([PERSON]), apply=True) == 0
+    assert search(tmp_path).findings == []
+
+
 @pytest.fixture
 def url() -> Iterator[str]:
     """The address of a new database."""

@@ -48,14 +48,17 @@ ATTEMPTS = 20
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A person. `kind`: student, teacher or guardian. `substitute`: the id that stands for the person.
-    `marks`: hashes of what the person is recognised by. `lengths`: of the names, in letters."""
+    """A person."""
 
     school_id: int
+    #: student, teacher or guardian.
     kind: str
+    #: The random id that stands for the person in rows which stay.
     substitute: int
     since: str
+    #: Hashes of what the person is recognised by.
     marks: tuple[str, ...] = ()
+    #: Of the person's names, in letters.
     lengths: tuple[int, ...] = ()
 
 
@@ -67,11 +70,13 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Forgotten(msgspec.Struct, frozen=True):
-    """The list. `schools`: by school since when it is on the list. `choices`: by school and custom field,
-    the values of a choice, which stay in rows of forgotten persons since totals go by them."""
+    """The list."""
 
     groups: tuple[Group, ...] = ()
+    #: By school since when it is on the list.
     schools: dict[int, str] = {}
+    #: By school and custom field the values of a choice. They stay in rows of forgotten persons, since totals
+    #: go by them.
     choices: dict[int, dict[str, tuple[str, ...]]] = {}
 
     @property
@@ -110,8 +115,8 @@ def read(lake: Lake) -> Forgotten:
 
 
 def matcher_of(lake: Lake, school_id: int) -> Matcher | None:
-    """What recognises the forgotten of a school in rows; None: nobody was. It looks at the store each time,
-    so that a run sees who was forgotten after it began. Raises OSError."""
+    """What recognises the forgotten of a school in rows; None: nobody of the school was forgotten. The list
+    is looked at each time, so that a run sees who was forgotten after it began. Raises OSError."""
     mark = _mark(lake)
     if mark is None:
         return None
@@ -124,13 +129,13 @@ def matcher_of(lake: Lake, school_id: int) -> Matcher | None:
 
 
 def state(lake: Lake) -> str:
-    """What the list is known by as it is now; empty: there is none. Raises OSError."""
+    """A name for the list as it is now; empty: there is none. Raises OSError."""
     mark = _mark(lake)
     return "" if mark is None else hashlib.sha256(repr(mark).encode()).hexdigest()
 
 
 def change(lake: Lake, changed: Callable[[Forgotten], Forgotten]) -> Forgotten:
-    """Change the list; of two that do so at once both land. Raises OSError."""
+    """Change the list and return it. Changes by two processes at once both land. Raises OSError."""
     if not lake.is_remote:
         root = Path(lake.root)
         root.mkdir(parents=True, exist_ok=True)
@@ -219,14 +224,17 @@ class _Keyed:
 
 @dataclass
 class Matcher:
-    """Recognises the forgotten of one school. `lengths`: of their names; `substitutes`: of all of them;
-    `students`: those of them who are no teachers. `choices`: by custom field the values that stay."""
+    """Recognises the forgotten of one school."""
 
     school_id: int
     keyed: Sequence[_Keyed]
+    #: Of their names, in letters.
     lengths: Sequence[int]
+    #: The ids that stand for them.
     substitutes: frozenset[int]
+    #: Those of them that stand for teachers.
     teachers: frozenset[int]
+    #: By custom field the values that stay.
     choices: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Who a person is: all ids, numbers, names and addresses that the lake has for one person."""
+"""Finds all ids, numbers, names and addresses that the lake has for one person."""
 
 from __future__ import annotations
 
@@ -108,15 +108,16 @@ class Person(msgspec.Struct, frozen=True):
 
 @dataclass
 class Known:
-    """What the tables say of somebody, by one id of one interface. `kind`: empty: no table says it; `ward`:
-    of a guardian the student's id."""
+    """What the tables say of somebody, by one id of one interface."""
 
     generation: str
     id: int
+    #: student, teacher or guardian; empty: no table says it.
     kind: str = ""
     numbers: set[str] = field(default_factory=set)
     addresses: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
+    #: Of a guardian: the student's id.
     ward: int | None = None
 
 

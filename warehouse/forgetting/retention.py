@@ -1,5 +1,5 @@
-"""Personal data with a term: of people whom the platform deleted, and of the past of rows. Both are off by
-default."""
+"""Applies the terms of retention: personal columns of people whom the platform deleted, and the past of rows.
+Both are off by default."""
 
 from __future__ import annotations
 

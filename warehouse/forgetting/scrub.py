@@ -1,7 +1,7 @@
-"""Rows without what they say of forgotten persons. Pure: the same for rows on their way in and for those
-that are held.
+"""Takes what rows say of forgotten persons out of them. Pure: the same for rows on their way in and for rows
+that are stored.
 
-Every row stays, with a random id in the place of the person's, so that no total changes and a slice still
+Every row stays, with a random id in the place of the person's. So no total changes, and a slice still
 balances with the platform's own counts.
 """
 
@@ -39,20 +39,25 @@ _INT64 = 2**63
 
 @dataclass(frozen=True)
 class Rules:
-    """How rows of one table are scrubbed. `subjects`, `own` and `mentions`: columns with ids of persons;
-    `numbers`: with numbers of students and staff; `personal`: what rows about a person lose; `keys`: columns
-    that are never null; `ours`: the warehouse's own columns, which nobody's data are in. `generation`: of
-    the ids; `defined`: the platform defines the columns, so that any text of a person's row may be
-    personal."""
+    """How rows of one table are scrubbed."""
 
+    #: Of the ids: v3 or v1.
     generation: str
+    #: Columns with the id of the person whom the row is about.
     subjects: tuple[str, ...]
+    #: Columns with further ids of that person.
     own: tuple[str, ...]
+    #: Columns with ids of other persons.
     mentions: tuple[str, ...]
+    #: Columns with the number of a student or teacher.
     numbers: tuple[str, ...]
+    #: Columns that a row about a forgotten person loses.
     personal: frozenset[str]
+    #: Columns that are never null.
     keys: frozenset[str]
+    #: Custom fields, which stay where they have a value of a choice.
     choices: frozenset[str] = frozenset()
+    #: The platform defines the columns, so that any text of a person's row may be personal.
     defined: bool = False
 
 
@@ -61,21 +66,25 @@ def rules_of(table: Table, schema: pa.Schema) -> Rules:
     custom field."""
     names = [name for name in schema.names if not name.startswith("_") or name == EXTRA]
     keys = frozenset(table.primary_key)
-    known = {column.name: column for column in table.columns}
+    contract = {column.name: column for column in table.columns}
     if is_defined(table.name):
-        whole = {name: folded(name) for name in names}
+        folded_names = {name: folded(name) for name in names}
         is_of_people = folded(table.name.partition(".")[2]) in PEOPLE_NAMES
         return Rules(
             generation_of(table.name),
-            tuple(n for n in names if whole[n] in SUBJECT_NAMES or (is_of_people and whole[n] == "id")),
+            tuple(
+                n
+                for n in names
+                if folded_names[n] in SUBJECT_NAMES or (is_of_people and folded_names[n] == "id")
+            ),
             (),
-            tuple(n for n in names if whole[n] in MENTION_NAMES),
+            tuple(n for n in names if folded_names[n] in MENTION_NAMES),
             (),
-            frozenset(n for n in names if known.get(n) is not None and known[n].personal) | {EXTRA},
+            frozenset(n for n in names if contract.get(n) is not None and contract[n].personal) | {EXTRA},
             keys,
             defined=True,
         )
-    custom = frozenset(set(names) - known.keys() - {EXTRA}) if table.name == "v1_users" else frozenset()
+    custom = frozenset(set(names) - contract.keys() - {EXTRA}) if table.name == "v1_users" else frozenset()
     personal = {column.name for column in table.columns if column.personal} | custom | {EXTRA}
     mentions = MENTIONS.get(table.name, ())
     return Rules(
@@ -83,7 +92,7 @@ def rules_of(table: Table, schema: pa.Schema) -> Rules:
         SUBJECTS.get(table.name, ()),
         OWN_IDS.get(table.name, ()),
         mentions,
-        (NUMBER,) if NUMBER in known and table.name in SUBJECTS else (),
+        (NUMBER,) if NUMBER in contract and table.name in SUBJECTS else (),
         frozenset(personal.difference(mentions)),
         keys,
         choices=custom
@@ -93,7 +102,7 @@ def rules_of(table: Table, schema: pa.Schema) -> Rules:
 
 def scrubbed(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> tuple[pa.RecordBatch, int]:
     """A batch without the forgotten, and how many of its rows are others than before."""
-    who = _subjects(batch, rules, matcher)
+    subjects = _subjects(batch, rules, matcher)
     columns: list[Any] = []
     touched: set[int] = set()
     for position, field in enumerate(batch.schema):
@@ -101,13 +110,13 @@ def scrubbed(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> tuple[pa.
         if field.name.startswith("_") and field.name != EXTRA:
             columns.append(column)
             continue
-        news = _changes(column, field, who, rules, matcher)
-        if news:
+        replacements = _changes(column, field, subjects, rules, matcher)
+        if replacements:
             values = column.to_pylist()
-            for row, value in news.items():
+            for row, value in replacements.items():
                 values[row] = value
             column = pa.array(values, field.type)
-            touched.update(news)
+            touched.update(replacements)
         columns.append(column)
     if not touched:
         return batch, 0
@@ -116,67 +125,71 @@ def scrubbed(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> tuple[pa.
 
 def _subjects(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> dict[int, int]:
     """By row that is about a forgotten person the person's substitute."""
-    who: dict[int, int] = {}
+    subjects: dict[int, int] = {}
     names = set(batch.schema.names)
     for name in reversed(rules.subjects):
         if name in names:
             find = _finder(matcher, rules.generation)
-            who |= _where(batch.column(batch.schema.names.index(name)), find)
+            subjects |= _matches(batch.column(batch.schema.names.index(name)), find)
     for name in rules.numbers:
         if name in names:
-            found = _where(
+            substitutes = _matches(
                 batch.column(batch.schema.names.index(name)),
                 lambda text: matcher.find(NUMBER_MARK, str(text).strip()),
             )
             # A number that another student has by now is that student's, whom the row names by an id.
             nobody = _without_ids(batch, rules)
-            who |= {row: one for row, one in found.items() if row not in who and row in nobody}
+            subjects |= {
+                row: substitute
+                for row, substitute in substitutes.items()
+                if row not in subjects and row in nobody
+            }
     if rules.defined:
         for position, field in enumerate(batch.schema):
             if _is_text(field.type) or pa.types.is_integer(field.type):
-                for row, one in _where(batch.column(position), _identifier(field, matcher)).items():
+                for row, substitute in _matches(batch.column(position), _identifier(field, matcher)).items():
                     # A teacher who is named in a student's row is mentioned there.
-                    if one not in matcher.teachers:
-                        who.setdefault(row, one)
-    return who
+                    if substitute not in matcher.teachers:
+                        subjects.setdefault(row, substitute)
+    return subjects
 
 
 def _changes(
-    column: pa.Array[Any], field: pa.Field[Any], who: dict[int, int], rules: Rules, matcher: Matcher
+    column: pa.Array[Any], field: pa.Field[Any], subjects: dict[int, int], rules: Rules, matcher: Matcher
 ) -> dict[int, Any]:
     """By row the new value of a column, where it is another."""
     name, kind = field.name, field.type
     is_key = name in rules.keys
-    news: dict[int, Any] = {}
+    replacements: dict[int, Any] = {}
     if pa.types.is_integer(kind):
         if name in rules.subjects or name in rules.mentions:
-            news |= _where(column, _finder(matcher, rules.generation))
-        for row, one in who.items():
-            news |= _of_own_id(column, row, one, name, rules, matcher)
+            replacements |= _matches(column, _finder(matcher, rules.generation))
+        for row, substitute in subjects.items():
+            replacements |= _of_own_id(column, row, substitute, name, rules, matcher)
     elif _is_text(kind):
-        news |= _new_texts(column, name, rules, matcher, is_key=is_key)
+        replacements |= _new_texts(column, name, rules, matcher, is_key=is_key)
     elif pa.types.is_nested(kind) and not pa.types.is_map(kind):
-        news |= _new_objects(column, name, rules, matcher)
+        replacements |= _new_objects(column, name, rules, matcher)
     drops = name in rules.personal or (rules.defined and (_is_text(kind) or pa.types.is_nested(kind)))
     if drops and name not in rules.subjects and name not in rules.mentions:
-        for row, one in who.items():
+        for row, substitute in subjects.items():
             if not column[row].is_valid or _is_choice(column[row].as_py(), name, rules, matcher):
                 continue
             if (pa.types.is_nested(kind) and not is_key) or not is_key:
-                news[row] = None
-            elif row in news or (_is_text(kind) and not rules.defined):
-                news[row] = str(one) if _is_text(kind) else one
-    return {row: value for row, value in news.items() if column[row].as_py() != value}
+                replacements[row] = None
+            elif row in replacements or (_is_text(kind) and not rules.defined):
+                replacements[row] = str(substitute) if _is_text(kind) else substitute
+    return {row: value for row, value in replacements.items() if column[row].as_py() != value}
 
 
 def _of_own_id(
-    column: pa.Array[Any], row: int, one: int, name: str, rules: Rules, matcher: Matcher
+    column: pa.Array[Any], row: int, substitute: int, name: str, rules: Rules, matcher: Matcher
 ) -> dict[int, Any]:
     """The new value of a number in a row about a person, where it is an id of that person."""
     value = column[row].as_py()
     if name in rules.subjects:
         # The platform sent the number of the person, and no id.
-        return {row: one}
+        return {row: substitute}
     if value is None or name in rules.mentions or not (name in rules.own or rules.defined):
         return {}
     same = matcher.find(rules.generation, str(value)) is not None and (
@@ -184,7 +197,7 @@ def _of_own_id(
     )
     if rules.defined and not same:
         return {row: None} if name not in rules.keys and matcher.identifies(str(value)) is not None else {}
-    return {row: one if same else None}
+    return {row: substitute if same else None}
 
 
 def _is_of_id(name: str, value: int) -> bool:
@@ -195,13 +208,13 @@ def _is_of_id(name: str, value: int) -> bool:
 def _new_texts(
     column: pa.Array[Any], name: str, rules: Rules, matcher: Matcher, *, is_key: bool
 ) -> dict[int, Any]:
-    news: dict[Any, Any] = {}
+    replacements: dict[Any, Any] = {}
     for text in pc.unique(column).to_pylist():
         if text is None:
             continue
         if name in rules.subjects or name in rules.mentions:
-            one = matcher.find(rules.generation, text.strip())
-            new = text if one is None else str(one)
+            substitute = matcher.find(rules.generation, text.strip())
+            new = text if substitute is None else str(substitute)
         elif name == EXTRA:
             new = cleaned_json(text, matcher, rules.generation)
         else:
@@ -209,30 +222,30 @@ def _new_texts(
         if new is None and is_key:
             new = str(matcher.identifies(text))
         if new != text:
-            news[text] = new
-    if not news:
+            replacements[text] = new
+    if not replacements:
         return {}
-    return {row: news[text] for row, text in enumerate(column.to_pylist()) if text in news}
+    return {row: replacements[text] for row, text in enumerate(column.to_pylist()) if text in replacements}
 
 
 def _new_objects(column: pa.Array[Any], name: str, rules: Rules, matcher: Matcher) -> dict[int, Any]:
     is_of_persons = name in rules.mentions or (rules.defined and folded(name) in MENTION_NAMES)
-    news = {}
+    replacements = {}
     for row, value in enumerate(column.to_pylist()):
         if value is not None:
             new = without(value, matcher, rules.generation, named=is_of_persons)
             if new != value:
-                news[row] = new
-    return news
+                replacements[row] = new
+    return replacements
 
 
 def without(value: Any, matcher: Matcher, generation: str, *, named: bool = False) -> Any:
     """A JSON value, or a nested one of Arrow, without the forgotten. named: its numbers are ids of
     persons."""
     if isinstance(value, dict):
-        one = _person_in(value, matcher, generation)
-        if one is not None:
-            return _anonymous(value, one, matcher, generation)
+        substitute = _person_in(value, matcher, generation)
+        if substitute is not None:
+            return _anonymous(value, substitute, matcher, generation)
         return {
             matcher.cleaned_words(key): without(part, matcher, generation, named=_names_person(key))
             for key, part in value.items()
@@ -240,12 +253,12 @@ def without(value: Any, matcher: Matcher, generation: str, *, named: bool = Fals
     if isinstance(value, list):
         return [without(part, matcher, generation, named=named) for part in value]
     if isinstance(value, str):
-        if named and (one := matcher.find(generation, value.strip())) is not None:
-            return str(one)
+        if named and (substitute := matcher.find(generation, value.strip())) is not None:
+            return str(substitute)
         return matcher.cleaned(value)
     if named and isinstance(value, int) and not isinstance(value, bool):
-        one = matcher.find(generation, str(value))
-        return value if one is None else one
+        substitute = matcher.find(generation, str(value))
+        return value if substitute is None else substitute
     return value
 
 
@@ -264,33 +277,37 @@ def cleaned_json(text: str, matcher: Matcher, generation: str) -> str | None:
 
 def _person_in(value: dict[str, Any], matcher: Matcher, generation: str) -> int | None:
     """The substitute of the person whom an object is; None: it is nobody, or nobody who was forgotten."""
-    inside = value.get("reflection")
+    reflection = value.get("reflection")
     is_person = any(name in value for name in OF_PERSONS)
     ids = [part for key, part in value.items() if folded(key) in SUBJECT_NAMES]
     ids += [value.get("id")] if is_person else []
-    ids += [inside.get("id"), inside.get("rid")] if isinstance(inside, dict) else []
+    ids += [reflection.get("id"), reflection.get("rid")] if isinstance(reflection, dict) else []
     for part in ids:
         if isinstance(part, int | str) and not isinstance(part, bool):
-            one = matcher.find(generation, str(part).strip())
-            if one is not None:
-                return one
+            substitute = matcher.find(generation, str(part).strip())
+            if substitute is not None:
+                return substitute
     for key in (NUMBER, "phone", "email"):
         part = value.get(key)
         if isinstance(part, str) and not any(isinstance(each, int | str) for each in ids):
-            one = matcher.find(NUMBER_MARK, part.strip()) if key == NUMBER else matcher.identifies(part)
-            if one is not None:
-                return one
+            substitute = (
+                matcher.find(NUMBER_MARK, part.strip()) if key == NUMBER else matcher.identifies(part)
+            )
+            if substitute is not None:
+                return substitute
     return None
 
 
-def _anonymous(value: dict[str, Any], one: int, matcher: Matcher, generation: str) -> dict[str, Any]:
+def _anonymous(value: dict[str, Any], substitute: int, matcher: Matcher, generation: str) -> dict[str, Any]:
     new: dict[str, Any] = {}
     for key, part in value.items():
         if isinstance(part, dict):
-            new[key] = _anonymous(part, one, matcher, generation)
+            new[key] = _anonymous(part, substitute, matcher, generation)
         elif key in ("id", "rid") or folded(key) in SUBJECT_NAMES:
             same = part is not None and matcher.find(generation, str(part).strip()) is not None
-            new[key] = (one if isinstance(part, int) else str(one)) if same or key == "id" else None
+            new[key] = (
+                (substitute if isinstance(part, int) else str(substitute)) if same or key == "id" else None
+            )
         elif isinstance(part, str | list) and key not in KEPT_INSIDE:
             new[key] = None
         else:
@@ -322,18 +339,18 @@ def _identifier(field: pa.Field[Any], matcher: Matcher) -> Callable[[Any], int |
     return lambda value: matcher.identifies(value if isinstance(value, str) else str(value))
 
 
-def _where(column: pa.Array[Any], find: Callable[[Any], int | None]) -> dict[int, int]:
+def _matches(column: pa.Array[Any], find: Callable[[Any], int | None]) -> dict[int, int]:
     """By row what `find` has for its value. Each value is looked up once."""
     if pa.types.is_nested(column.type):
         return {}
-    found = {
-        value: one
+    substitutes = {
+        value: substitute
         for value in pc.unique(column).to_pylist()
-        if value is not None and (one := find(value)) is not None
+        if value is not None and (substitute := find(value)) is not None
     }
-    if not found:
+    if not substitutes:
         return {}
-    return {row: found[value] for row, value in enumerate(column.to_pylist()) if value in found}
+    return {row: substitutes[value] for row, value in enumerate(column.to_pylist()) if value in substitutes}
 
 
 def _is_text(kind: pa.DataType) -> bool:

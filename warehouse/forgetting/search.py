@@ -57,11 +57,12 @@ _PARQUET, _ZIP, _GZIP, _ZSTD, _SQLITE, _DUCKDB = (
 
 @dataclass(frozen=True)
 class Finding:
-    """Where something was found: a file below the folder, the table and column or member in it, and its
-    kind."""
+    """Where something was found."""
 
     file: str
+    #: In the file: a table and column, or a member of an archive.
     place: str
+    #: a name, a number or an address, or an id.
     kind: str
 
     def __str__(self) -> str:
@@ -70,7 +71,7 @@ class Finding:
 
 @dataclass
 class Searched:
-    """What a search came to."""
+    """What a search read and found."""
 
     files: int = 0
     tables: int = 0

@@ -1,8 +1,7 @@
-"""Forgotten persons and schools taken out of the lake's tables, older versions of them included.
+"""Takes forgotten persons and schools out of the lake's tables and of their older versions.
 
-Each slice is replaced in one commit of its own, which is repeated where another one came first; a slice that
-says nothing of them is not written. So a death in between leaves whole tables, and the next attempt does
-what is left.
+Each slice is replaced in a commit of its own, which is tried again where another commit came first. A slice
+that says nothing of them is not written. So a crash leaves whole tables, and the next attempt does the rest.
 """
 
 from __future__ import annotations
@@ -51,11 +50,14 @@ _WORDS = ("message", "measure", "value", "reason", "field")
 
 @dataclass(frozen=True)
 class Changed:
-    """What became of one table. `rows`: changed; `removed`: rows that are gone; `files`: written anew."""
+    """What changed in one table."""
 
     table: str
+    #: Rows that are others than before.
     rows: int = 0
+    #: Rows that are gone.
     removed: int = 0
+    #: Data files that were written anew.
     files: int = 0
 
 
@@ -85,10 +87,10 @@ def forget_in_logs(
 ) -> Iterator[Changed]:
     """Take the forgotten of a school out of the warehouse's own tables. After `forget_in_tables`, since a
     change in the log is known by its row."""
-    own = {name: _rows_about(lake, tables[name], school_id, matcher) for name in ("scores", "grades")}
+    own_keys = {name: _rows_about(lake, tables[name], school_id, matcher) for name in ("scores", "grades")}
     for log, clean in (
         (PAST_ROWS, partial(_past_row, matcher, tables)),
-        (CHANGES, partial(_change, matcher, tables, own)),
+        (CHANGES, partial(_change, matcher, tables, own_keys)),
         (QUARANTINE, partial(_quarantined, matcher, tables)),
         (WRITES, partial(_write, matcher)),
         *((log, partial(_worded, matcher)) for log in (LOAD_LOG, DIFFERENCES, DRIFT, RECONCILIATION)),
@@ -111,9 +113,9 @@ def forget_school(lake: Lake, tables: Iterable[Stored], school_id: int, *, apply
 
 
 def purge(lake: Lake, table: Stored) -> int:
-    """Delete all that no reader of the present version needs: replaced data files, and commits and
-    checkpoints before it, whose statistics have values of rows. Files that are gone. For whoever is alone in
-    the lake."""
+    """Delete what the present version of a table does not need: replaced data files, and older commits and
+    checkpoints, whose statistics have values of rows. Returns how many files are gone. The caller must be
+    alone in the lake."""
     opened = lake.reopened(table)
     gone = len(opened.vacuum(0, dry_run=False, enforce_retention_duration=False, full=True))
     opened = lake.reopened(table)
@@ -274,15 +276,20 @@ def _past_row(matcher: Matcher, tables: Mapping[str, Table], row: Row) -> Row:
         return row
     held = json.loads(row["row"])
     rules = rules_of(table, table.row_schema)
-    who = next(
-        (one for name in rules.subjects if (one := _id_in(held, name, rules, matcher)) is not None), None
+    subject = next(
+        (
+            substitute
+            for name in rules.subjects
+            if (substitute := _id_in(held, name, rules, matcher)) is not None
+        ),
+        None,
     )
     new: Row = {}
     for name, value in held.items():
         if name in rules.subjects or name in rules.mentions:
-            one = _id_in(held, name, rules, matcher)
-            new[name] = value if one is None else str(one)
-        elif who is not None and name in rules.personal:
+            substitute = _id_in(held, name, rules, matcher)
+            new[name] = value if substitute is None else str(substitute)
+        elif subject is not None and name in rules.personal:
             new[name] = None
         elif isinstance(value, str) and not (name.startswith("_") and name != EXTRA):
             new[name] = matcher.cleaned(value)
@@ -299,7 +306,7 @@ def _id_in(held: Row, name: str, rules: Rules, matcher: Matcher) -> int | None:
 
 
 def _change(
-    matcher: Matcher, tables: Mapping[str, Table], own: Mapping[str, Collection[str]], row: Row
+    matcher: Matcher, tables: Mapping[str, Table], own_keys: Mapping[str, Collection[str]], row: Row
 ) -> Row:
     """A change of a score or grade: of the forgotten's rows the personal fields lose their values."""
     table, field = tables.get(row["resource"]), row["field"]
@@ -309,7 +316,7 @@ def _change(
     values = {name: row[name] for name in ("before", "after")}
     if field in rules.subjects or field in rules.mentions:
         values = {name: _replaced(value, rules.generation, matcher) for name, value in values.items()}
-    elif field in rules.personal and row["key"] in own.get(row["resource"], ()):
+    elif field in rules.personal and row["key"] in own_keys.get(row["resource"], ()):
         values = dict.fromkeys(values)
     else:
         values = {name: value and matcher.cleaned(value) for name, value in values.items()}
@@ -317,8 +324,8 @@ def _change(
 
 
 def _replaced(value: str | None, generation: str, matcher: Matcher) -> str | None:
-    one = None if value is None else matcher.find(generation, value.strip())
-    return value if one is None else str(one)
+    substitute = None if value is None else matcher.find(generation, value.strip())
+    return value if substitute is None else str(substitute)
 
 
 def _quarantined(matcher: Matcher, tables: Mapping[str, Table], row: Row) -> Row:
@@ -339,8 +346,8 @@ def key_without(matcher: Matcher, table: Table, key: Sequence[Any]) -> list[Any]
     subjects, generation = SUBJECTS.get(table.name, ()), generation_of(table.name)
     found = []
     for name, value in zip(table.primary_key, key, strict=False):
-        one = matcher.find(generation, str(value)) if name in subjects else None
-        found.append(value if one is None else one)
+        substitute = matcher.find(generation, str(value)) if name in subjects else None
+        found.append(value if substitute is None else substitute)
     return found
 
 
@@ -365,7 +372,7 @@ def is_about(raw: str, resource: str, matcher: Matcher) -> bool:
     sent = [value.get(name) for name in names]
     ids = [part.get(n) for part in sent if isinstance(part, dict) for n in ("id", "rid")]
     ids += [part for part in sent if isinstance(part, int | str) and not isinstance(part, bool)]
-    return any(one is not None and matcher.find(generation, str(one).strip()) is not None for one in ids)
+    return any(id is not None and matcher.find(generation, str(id).strip()) is not None for id in ids)
 
 
 def _write(matcher: Matcher, row: Row) -> Row:
@@ -376,16 +383,18 @@ def written(matcher: Matcher, row: Mapping[str, Any]) -> dict[str, Any]:
     """The record of a write without the forgotten. One that was about such a person loses what was sent and
     answered."""
     first, _, rest = (row["target"] or "").partition(" ")
-    one = matcher.find(V1, first) if "user" in row["operation"] or "student" in row["operation"] else None
+    substitute = (
+        matcher.find(V1, first) if "user" in row["operation"] or "student" in row["operation"] else None
+    )
     named = [row["row"] or ""]
-    who = one or next((m for text in named if (m := matcher.identifies(text)) is not None), None)
+    subject = substitute or next((m for text in named if (m := matcher.identifies(text)) is not None), None)
     sent = {name: row[name] and cleaned_json(row[name], matcher, V1) for name in ("sent", "answer")}
     is_single = not (row["sent"] or "").lstrip().startswith("[")
-    if who is None and is_single and any(_about_user(row[name], matcher) for name in ("sent", "answer")):
-        who = matcher.any_of(_ids_of(row)) or 0
-    if who is not None:
+    if subject is None and is_single and any(_about_user(row[name], matcher) for name in ("sent", "answer")):
+        subject = matcher.any_of(_ids_of(row)) or 0
+    if subject is not None:
         sent = {name: row[name] and NOT_STORED for name in sent}
-    target = " ".join(filter(None, (str(one) if one is not None else first, rest)))
+    target = " ".join(filter(None, (str(substitute) if substitute is not None else first, rest)))
     return {
         "target": _clean_or_blank(matcher, target),
         "row": _clean_or_blank(matcher, row["row"]),
