@@ -8,12 +8,14 @@ look for in the other places. The list comes first, so that whatever loads from 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
 import msgspec
+import obstore
 
 from loading.custom_fields import users_table
 from loading.forgotten_stores import (
@@ -67,6 +69,7 @@ from warehouse.load.dataset_plans import DATASET_PLANS, dataset_tables, read_pla
 from warehouse.load.load_log import now
 from warehouse.load.week_evidence import WEEK_SIGHTINGS
 from warehouse.publish.publish import ANEW, generations
+from warehouse.publish.shards.district import FILE
 from warehouse.published.manifest import Manifest
 from warehouse.published.shards import Shards
 from warehouse.published.shards import change as change_manifest
@@ -211,7 +214,7 @@ def forget_whole_school(
     if folder is not None:
         arrived = arrived_files(folder, school_id, done=True)
         job.note(Store("files that were read", files=delete_arrived(arrived, apply=apply)))
-        _say_what_waits(job, folder, arrived_files(folder, school_id, done=False))
+        say_what_waits(job, folder, arrived_files(folder, school_id, done=False))
     _delete_derived(job)
     with open_instance(settings) as instance:
         partitions, runs = forget_school_in_dagster(instance, school_id, apply=apply)
@@ -224,7 +227,7 @@ def forget_whole_school(
         f"Take it out of CAMPUS_SCHOOL_IDS where that names it.",
     ]
     if apply:
-        _publish(job, {school_id})
+        _publish(job, {school_id}, removed={school_id})
         prove_school(settings, lake, _everything(lake), school_id, account)
         _end(job)
     return account
@@ -367,18 +370,18 @@ def _in_files(job: Job, search: Search) -> None:
         school_id = job.request.school_id
         arrived = naming(arrived_files(folder, school_id, done=True), search)
         job.note(Store("files that were read", files=delete_arrived(arrived, apply=apply)))
-        _say_what_waits(job, folder, list(naming(arrived_files(folder, school_id, done=False), search)))
+        say_what_waits(job, folder, list(naming(arrived_files(folder, school_id, done=False), search)))
     job.note(Store("notes and logs", files=delete_words(home, search, apply=apply)))
     _delete_derived(job)
 
 
-def _say_what_waits(job: Job, folder: Path, paths: Sequence[Path]) -> None:
+def say_what_waits(job: Job, folder: Path, paths: Sequence[Path]) -> None:
     """Name the files that are not ours to change, on the screen alone: their names may be a person's."""
     for path in paths:
         job.tell(f"  names them, or cannot be read: {path}")
     if paths:
         job.account.left.append(
-            f"Files in {folder} that campus has not read: {len(paths)} name what is forgotten, or cannot be "
+            f"Files in {folder} that campus has not read, {len(paths)}, name what is forgotten, or cannot be "
             f"read. They are not ours to change: have whoever writes them take it out."
         )
 
@@ -408,19 +411,19 @@ def _say_what_is_left(job: Job, listed: Matcher) -> None:
         left.append("The student of this guardian stays.")
 
 
-def _publish(job: Job, school_ids: Collection[int]) -> None:
+def _publish(job: Job, school_ids: Collection[int], removed: Collection[int] = ()) -> None:
     """Make what is published of some schools anew, with nothing carried over, and delete what was published
-    before. Exports are written again, where any were deleted."""
-    settings = job.settings
+    before. removed: those of them that the lake has no more. Exports are written again, where any were
+    deleted."""
+    settings, shards = job.settings, job.settings.shards
+    if shards is not None:
+        change_manifest(shards, partial(_unbuilt, school_ids=school_ids, removed=removed), clock=now)
     if not settings.published.exists():
-        job.note(Store("published files", files=_forget_generations(settings, None, keep=0)))
+        job.note(Store("published files", files=_forget_generations(settings, shards, keep=0)))
         return
-    job.tell("Building the published file anew.")
-    shards = settings.shards
+    job.tell("Building what is published anew.")
     if shards is None:
         (settings.home / ANEW).touch()
-    else:
-        change_manifest(shards, partial(_unbuilt, school_ids=school_ids), clock=now)
     if run_build(settings, job.tags, job.lake):
         job.account.found.append(f"{settings.published}: it could not be built anew, for the reason above")
         return
@@ -430,16 +433,20 @@ def _publish(job: Job, school_ids: Collection[int]) -> None:
         job.account.left.append("Exports were deleted and could not all be written again: run campus export.")
 
 
-def _unbuilt(manifest: Manifest, school_ids: Collection[int]) -> Manifest:
+def _unbuilt(manifest: Manifest, school_ids: Collection[int], removed: Collection[int]) -> Manifest:
     """The manifest in which the shards of some schools are of no models, so that nothing is carried over from
-    their files."""
-    shards = tuple(
-        msgspec.structs.replace(shard, published=msgspec.structs.replace(shard.published, models=""))
-        if shard.published and not set(school_ids).isdisjoint((*shard.schools, *shard.published.schools))
-        else shard
-        for shard in manifest.shards
-    )
-    return msgspec.structs.replace(manifest, shards=shards)
+    their files. A shard that has nothing but `removed` schools goes: no build would make it anew."""
+    shards = []
+    for shard in manifest.shards:
+        schools = {*shard.schools, *(shard.published.schools if shard.published else ())}
+        if schools and schools.issubset(removed):
+            continue
+        if shard.published and not schools.isdisjoint(school_ids):
+            published = msgspec.structs.replace(shard.published, models="")
+            shard = msgspec.structs.replace(shard, published=published)
+        shards.append(shard)
+    district = manifest.district if shards else None
+    return msgspec.structs.replace(manifest, shards=tuple(shards), district=district)
 
 
 def _forget_generations(settings: Settings, shards: Shards | None, keep: int) -> int:
@@ -449,6 +456,10 @@ def _forget_generations(settings: Settings, shards: Shards | None, keep: int) ->
         for generation in old:
             generation.path.unlink()
         return len(old) + keep
+    if keep == 0:
+        # Nothing is published any more, and this file lies beside those that the manifest names.
+        with suppress(FileNotFoundError):
+            obstore.delete(shards.objects, [FILE])
     alone = replace(shards, keep=1)
     change_manifest(alone, lambda before: msgspec.structs.replace(before, before=()), clock=now)
     gone = len(clean_shards(alone, timedelta(0)))

@@ -49,9 +49,11 @@ def prove_school(
         if path.suffix == ".duckdb":
             account.searched_files += 1
             try:
-                account.found += (
-                    f"{name}, {table}: rows of the school" for table in _of_school(path, school_id)
-                )
+                tables = _of_school(path, school_id)
+                if tables:
+                    account.found.append(
+                        f"{name}: rows of the school in {len(tables)} tables, such as {tables[0]}"
+                    )
             except duckdb.Error as error:
                 account.unread.append(f"{name}: {type(error).__name__}")
 
@@ -104,7 +106,7 @@ def _objects(home: Path, root: str, objects: ObjectStore) -> Iterator[tuple[str,
                     copy.unlink()
 
 
-def _of_school(file: Path, school_id: int) -> Iterator[str]:
+def _of_school(file: Path, school_id: int) -> list[str]:
     """The tables of a DuckDB file that have rows of a school."""
     with closing(duckdb.connect(str(file), read_only=True)) as con:
         columns = con.execute(
@@ -113,7 +115,11 @@ def _of_school(file: Path, school_id: int) -> Iterator[str]:
             "AND column_name IN (?, ?) AND data_type = 'BIGINT'",
             SCHOOL_COLUMNS,
         ).fetchall()
-        for schema, table, column in columns:
-            query = f"SELECT 1 FROM {quoted(schema)}.{quoted(table)} WHERE {quoted(column)} = ? LIMIT 1"
-            if con.execute(query, [school_id]).fetchall():
-                yield f"{schema}.{table}"
+        return [
+            f"{schema}.{table}"
+            for schema, table, column in columns
+            if con.execute(
+                f"SELECT 1 FROM {quoted(schema)}.{quoted(table)} WHERE {quoted(column)} = ? LIMIT 1",
+                [school_id],
+            ).fetchall()
+        ]

@@ -17,6 +17,7 @@ from loading.writes.unfinished import opened as unfinished_lessons
 from pipelines.backup import restore
 from pipelines.forgetting.account import unproven
 from pipelines.forgetting.files import arrived_files, delete_extracts, delete_plans, delete_words
+from pipelines.forgetting.home import Job, Request, say_what_waits
 from pipelines.settings import settings_apart
 from warehouse.forgetting.forgotten import Forgotten, matcher, read_file, with_person, write_file
 from warehouse.forgetting.identity import Person
@@ -108,6 +109,17 @@ def test_restored_home_without_a_list_needs_nothing(home: Path, tmp_path: Path) 
     Lake(str(tmp_path / "backup" / "lake")).ensure([TABLES["students"]])
     restore(settings_apart(home), tmp_path / "backup")
     assert unproven(home) == [] and not (home / "lake" / "forgotten.json").exists()
+
+
+def test_names_of_waiting_files_are_shown_and_not_written_down(tmp_path: Path) -> None:
+    """A file may be called by a phone that nobody knows any more."""
+    said: list[str] = []
+    request = Request(SCHOOL, "student", ID, (PERSON,))
+    job = Job.of(settings_apart(tmp_path / "home"), request, {}, said.append, apply=False)
+    file = tmp_path / "101" / "rosters" / "17000055555.csv"
+    say_what_waits(job, tmp_path, [file])
+    assert str(file) in said[0]
+    assert "17000055555" not in str(job.account) and "not read, 1," in job.account.left[0]
 
 
 @pytest.mark.parametrize("arguments", [["--school", "777"], ["--school", "777", "--dry-run"]])
