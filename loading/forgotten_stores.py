@@ -13,6 +13,7 @@ from typing import Any
 
 from loading.durable import compact
 from loading.pushes.names import resources_named
+from loading.writes.journal import LOCK
 from warehouse.files import locked
 from warehouse.forgetting.columns import MENTION_NAMES, NUMBER, SUBJECT_NAMES, V1, V3
 from warehouse.forgetting.forgotten import NUMBER as NUMBER_MARK
@@ -88,7 +89,7 @@ def forget_in_lessons(path: Path, school_id: int, matcher: Matcher, *, apply: bo
 def forget_in_journal(path: Path, school_id: int, matcher: Matcher, *, apply: bool) -> int:
     """Take the forgotten out of records of writes that are not filed yet. Records changed. Raises
     sqlite3.Error."""
-    with locked(path.with_name("writes.lock")):
+    with locked(path.with_name(LOCK)):
         return _changed(
             path, "write", "_school_id", school_id, lambda row: written(matcher, row), apply=apply
         )

@@ -94,7 +94,8 @@ def _notes_about(home: Path, deleted: Iterable[Path]) -> list[Path]:
     names = {path.name for path in deleted}
     return [
         note
-        for note in (home / PLANS).glob(NOTES)
+        for pattern in NOTES
+        for note in (home / PLANS).glob(pattern)
         if note not in deleted and any(name in note.read_text("utf-8", "replace") for name in names)
     ]
 
