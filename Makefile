@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow check old-duckdb model dictionary diagram bench-setup lock
+.PHONY: setup demo test test-slow check old-duckdb model models dictionary diagram bench-setup lock
 
 setup: .venv/installed
 
@@ -55,8 +55,12 @@ old-duckdb: .old-duckdb/installed
 model: setup
 	@$(BIN)/python -m pipelines.cli.model $(M)
 
+# After a change of the dbt project: compile it into warehouse/compiled_models.json, which is part of the code.
+models: setup
+	@$(BIN)/python -m pipelines.cli.models
+
 # After a change of contracts or models: the page that tests/models/test_dictionary.py compares with.
-dictionary: setup
+dictionary: models
 	CAMPUS_WRITE_DICTIONARY=1 $(BIN)/pytest tests/models/test_dictionary.py
 
 # After a change of keys or joins in core: the picture that tests/house/test_diagram.py compares with.
@@ -71,12 +75,12 @@ bench-setup: .venv-bench/installed
 	.venv-bench/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<
 	touch $@
 
-# Needs uv; run after a change of pyproject.toml's dependencies. The container has no development packages.
+# Needs uv; run after a change of pyproject.toml's dependencies. The container has neither dbt nor development packages.
 LOCK := uv pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-emit-find-links \
   --python-version 3.11
 EXTRAS := --extra build --extra district --extra kubernetes
 lock:
-	$(LOCK) $(EXTRAS) --extra dev --output-file requirements.lock pyproject.toml
+	$(LOCK) $(EXTRAS) --extra models --extra dev --output-file requirements.lock pyproject.toml
 	$(LOCK) $(EXTRAS) --no-annotate --constraint requirements.lock --output-file deploy/requirements.lock pyproject.toml
 	$(LOCK) --output-file benchmarks/requirements.lock benchmarks/requirements.in
 	$(LOCK) --output-file tests/old_duckdb.lock tests/old_duckdb.in

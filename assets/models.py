@@ -23,7 +23,7 @@ from warehouse.load.log_writer import standing_rows
 from warehouse.publish.audiences import audiences_are_published, publish_audiences
 from warehouse.publish.build import build_models, carried_by, models_version, of_another_version, project_of
 from warehouse.publish.compiled_models import Check, Model, read_project
-from warehouse.publish.dbt_project import Build, alone
+from warehouse.publish.dbt_project import Build, alone, compiled
 from warehouse.publish.fill import (
     OF_EVERY_SYNC,
     build_frozen,
@@ -48,12 +48,12 @@ MIXED = "rows of closed semesters and of others go together, so that all of thes
 NOTHING_CHANGED = "Nothing has changed since the last publication: campus.duckdb stays as it is."
 
 
-def model_assets(manifest: Path, build: Build, shards: Shards | None = None) -> dg.AssetsDefinition:
-    """The models and the published file as assets, the models' checks as asset checks. `manifest`: compiled.
+def model_assets(build: Build, shards: Shards | None = None) -> dg.AssetsDefinition:
+    """The models and the published file as assets, the models' checks as asset checks.
 
     All are one step: what is published is one file, built as a whole. `shards`: where there is such a file of
     each shard, which is a partition then."""
-    project = read_project(manifest)
+    project = read_project(compiled())
     models = [_model_spec(model) for model in project.models]
     published = dg.AssetSpec(
         PUBLISHED,
@@ -96,8 +96,8 @@ def model_assets(manifest: Path, build: Build, shards: Shards | None = None) -> 
     return warehouse
 
 
-def quality_sources(manifest: Path) -> list[dg.AssetSpec]:
-    """What the warehouse itself writes about its loads, and models read. `manifest`: compiled."""
+def quality_sources() -> list[dg.AssetSpec]:
+    """What the warehouse itself writes about its loads, and models read."""
     return [
         dg.AssetSpec(
             _key(name),
@@ -105,7 +105,7 @@ def quality_sources(manifest: Path) -> list[dg.AssetSpec]:
             description=f"{description}. Loads and builds write it; it is no asset to materialize.",
             kinds={"deltalake"},
         )
-        for name, description in read_project(manifest).sources.items()
+        for name, description in read_project(compiled()).sources.items()
         if name.startswith("quality.")
     ]
 

@@ -90,7 +90,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         home = options.home or Path(scratch)
         build = build_of(settings_apart(home))
-        project = read_project(compiled(build))
+        project = read_project(compiled())
         files = {str(path): path for path in options.file} or dict(
             _simulated(home, options.seeds, options.students)
         )

@@ -35,7 +35,7 @@ from warehouse.lake.delta import relative_files
 #: What is made again by itself, or belongs to the processes of one machine or to its disk; and `.env`, which
 #: has secrets.
 LEFT_OUT = {
-    *("audiences", "build", "cache", "dbt", "exports", "forgetting", "generations", "scratch", "trials"),
+    *("audiences", "build", "cache", "exports", "forgetting", "generations", "scratch", "trials"),
     "writers",
     *("lost+found", ".env"),
 }

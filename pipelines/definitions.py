@@ -18,7 +18,6 @@ from pipelines.nights.school_night import SCHOOL_NIGHT, school_night
 from pipelines.publication import shards_after_loads
 from pipelines.resources import build_of, campus_resource
 from pipelines.settings import Settings, load_settings
-from warehouse.publish.dbt_project import compiled
 
 DISCOVERY, PUBLISH, DISTRICT_JOB = "discovery", "publish", "publish_district"
 
@@ -94,8 +93,7 @@ def _of_workers() -> dg.Definitions:
 def _publication(settings: Settings) -> tuple[dg.Definitions, AssetJob]:
     """What builds and publishes, and the job that does: all schools, or a shard of them in each run."""
     build, shards = build_of(settings), settings.shards
-    manifest = compiled(build)
-    models, sources = model_assets(manifest, build, shards), quality_sources(manifest)
+    models, sources = model_assets(build, shards), quality_sources()
     # The step runs the checks of what it makes anew; to plan all of them would cost seconds.
     made, upkeep = (
         dg.AssetSelection.assets(models).without_checks(),

@@ -9,22 +9,17 @@ the end. A fixture of scope `session` is made once in each process.
 
 import gc
 import os
-from collections.abc import Generator, Iterator
-from hashlib import sha256
-from importlib.metadata import version
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from compiled_home import NewHome, give_compiled
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 from warehouse.files import UMASK
-from warehouse.publish import dbt_project
-from warehouse.publish.dbt_project import Build, alone, compiled
 
 # That of each process of campus. The folder tests/pipelines hides the package that sets it.
 os.umask(os.umask(UMASK) | UMASK)
@@ -121,27 +116,6 @@ def _revisions_read_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def compiled_models(pytestconfig: pytest.Config) -> Build:
-    """A home in which dbt has compiled its project, the same one for all processes, and for later runs until
-    dbt or how it is run changes: each compilation takes ten seconds of CPU."""
-    assert pytestconfig.cache is not None
-    state = sha256(Path(dbt_project.__file__).read_bytes())
-    for package in ("dbt-adapters", "dbt-common", "dbt-core", "dbt-duckdb"):
-        state.update(version(package).encode())
-    home = pytestconfig.cache.mkdir(f"compiled-{state.hexdigest()[:16]}")
-    build = Build(home, threads=2, memory_limit="1GB")
-    with alone(build):
-        compiled(build)
-    return build
-
-
-@pytest.fixture(scope="session")
-def new_home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -> NewHome:
-    """Makes homes in which dbt has compiled its project already, as in any home after the first command."""
-
-    def make() -> Path:
-        home = tmp_path_factory.mktemp("home")
-        give_compiled(home, compiled_models)
-        return home
-
-    return make
+def new_home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """Makes empty homes."""
+    return lambda: tmp_path_factory.mktemp("home")

@@ -27,11 +27,9 @@ from pipelines.district.trial import Trial, trial
 from pipelines.due import SCHOOL_TAG
 from pipelines.instance import POSTGRES_URL, open_instance
 from pipelines.nights.school_night import SCHOOL_NIGHT
-from pipelines.resources import build_of
 from pipelines.settings import load_settings
 from simulator.process import RunningSimulator
 from warehouse.lake.delta import Lake
-from warehouse.publish.dbt_project import compiled
 
 BIN = Path(sys.executable).parent
 #: Differ from load to load: when a row was read, which stands for a deletion without a time, too.
@@ -131,8 +129,6 @@ def night(
     """Discover by a daemon, and load by so many workers. ends: when it is over, by its runs; else when all
     have ended. meanwhile: is called once a second."""
     settings = load_settings()
-    # Before three processes do it side by side.
-    compiled(build_of(settings))
     with (
         open_instance(settings) as instance,
         trial(settings.home, workers, None, instance, address, tell) as running,

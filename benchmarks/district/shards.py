@@ -33,13 +33,12 @@ from pipelines.definitions import DISTRICT_JOB, PUBLISH, build_definitions
 from pipelines.instance import open_instance
 from pipelines.lake import lake_of
 from pipelines.publication import shards_to_build
-from pipelines.resources import build_of, runtime_without_platform
+from pipelines.resources import runtime_without_platform
 from pipelines.settings import load_settings
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.load_log import now
 from warehouse.load.log_writer import record
-from warehouse.publish.dbt_project import compiled
 from warehouse.published.manifest import Shard
 from warehouse.published.shards import Shards, change, manifest
 
@@ -118,12 +117,11 @@ def change_present(lake: Lake, schools: int) -> None:
 
 
 def configure(home: Path, per_shard: int, memory_limit: str | None, *, freeze: bool = False) -> None:
-    """campus.yaml, and the models compiled, as an installation does once for each version of them."""
+    """Write campus.yaml."""
     lines = ["publish:", f"  schools_per_shard: {per_shard}"]
     lines += ["  freeze_after_days: 0"] if freeze else []
     lines += [f"  memory_limit: {memory_limit}"] if memory_limit else []
     (home / "campus.yaml").write_text("\n".join(lines) + "\n")
-    compiled(build_of(load_settings()))
 
 
 def measure_builds(at_most: int | None) -> None:

@@ -20,7 +20,6 @@ from benchmarks.marts.build import build_in
 from benchmarks.marts.by_hand import compare
 from benchmarks.marts.lake import fill, schools_of
 from warehouse.lake.delta import Lake
-from warehouse.publish.dbt_project import compiled
 
 
 def main() -> None:
@@ -42,8 +41,6 @@ def main() -> None:
 
 def measure(home: Path) -> dict[str, Any]:
     """One build in a process of its own: what benchmarks.marts.build says, its CPU and its peak memory."""
-    # An installation compiles the models when they change, and not every night.
-    compiled(build_in(home))
     before, started = _children_cpu(), time.monotonic()
     output, peak = run([sys.executable, "-m", "benchmarks.marts.build", str(home)], os.environ)
     figures: dict[str, Any] = json.loads(output)

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.publish.dbt_project import Build
+from warehouse.publish.dbt_project import Build, compiled
 
 QUERIES = Path(__file__).parent / "by_hand"
-COMPILED = Path("compiled") / "campus" / "models" / "marts"
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def compare(build: Build, rounds: int) -> list[Pair]:
             con.execute(f"ATTACH '{build.home / 'campus.duckdb'}' AS campus (READ_ONLY)")
             con.execute("SET preserve_insertion_order = false")
             queries = {
-                "model": (build.target / COMPILED / file.name).read_text(),
+                "model": compiled()["nodes"][f"model.campus.{file.stem}"]["compiled_code"],
                 "query": _in_campus(file.read_text()),
             }
             pairs.append(_measure(con, file.stem, queries, rounds))

@@ -33,16 +33,12 @@ def up(workers: int, port: int, ui: bool) -> None:
     from pipelines.cli.session import terminated_as_interrupted
     from pipelines.district.trial import LOOK, trial
     from pipelines.instance import POSTGRES_URL, open_instance
-    from pipelines.resources import build_of
-    from warehouse.publish.dbt_project import compiled
 
     _daemon_lock(settings)
     with suppress(KeyboardInterrupt), terminated_as_interrupted(), open_instance(settings) as instance:
         at_a_time = settings.options.district.loads_at_a_time
         if workers > at_a_time:
             _tell(f"At most {at_a_time} loads go on at a time (district.loads_at_a_time in campus.yaml).")
-        # Before each of the programs does it at its start.
-        compiled(build_of(settings))
         with trial(
             settings.home, workers, port if ui else None, instance, os.environ[POSTGRES_URL], _tell
         ) as running:

@@ -21,9 +21,10 @@ from pydantic import SecretStr
 
 from loading.tables import TABLES
 from pipelines.cli.display import console, errors, show
+from pipelines.cli.models import EXECUTABLE, FOLDERS
 from pipelines.settings import settings_apart
 from simulator.process import running
-from warehouse.publish.dbt_project import EXECUTABLE, PROJECT, Build
+from warehouse.publish.dbt_project import PROJECT, Build
 from warehouse.publish.labels import Labels
 from warehouse.publish.publish import FILE
 
@@ -92,7 +93,6 @@ def build_model(home: Path, path: Path) -> int:
     target = home / "target"
     results_file = target / "run_results.json"
     results_file.unlink(missing_ok=True)
-    folders = ("--project-dir", os.fspath(PROJECT), "--profiles-dir", os.fspath(PROJECT))
     done = subprocess.run(
         [
             os.fspath(EXECUTABLE),
@@ -101,7 +101,7 @@ def build_model(home: Path, path: Path) -> int:
             "build",
             "--full-refresh",
             *_selection(path),
-            *folders,
+            *FOLDERS,
         ],
         env={
             **os.environ,

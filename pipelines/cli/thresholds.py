@@ -53,7 +53,7 @@ def run_thresholds(settings: Settings, schools: Sequence[int]) -> int:
         complain(problem)
         return 1
     build = build_of(settings)
-    project = read_project(compiled(build))
+    project = read_project(compiled())
     try:
         own = read_own(settings.home, project)
     except ThresholdsWrong as error:

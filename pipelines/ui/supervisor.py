@@ -13,10 +13,8 @@ from pipelines.daemon_lock import lock_daemon
 from pipelines.district import programs
 from pipelines.options import is_loopback
 from pipelines.program import Program, stop
-from pipelines.resources import build_of
 from pipelines.settings import Settings, no_platform
 from pipelines.ui.addresses import is_wildcard
-from warehouse.publish.dbt_project import compiled
 
 #: Below the home: what the webserver and the daemon have to say.
 FOLDER = "ui"
@@ -32,8 +30,6 @@ def run_ui(settings: Settings, host: str, port: int, *, allow_launch: bool) -> i
     Raises OSError where the address is taken or the home cannot be written."""
     _check_address(host, port)
     order_partitions(settings)
-    # Before both of the programs do it at their start.
-    compiled(build_of(settings))
     webserver = Program(
         "webserver", programs.webserver(host, port, allow_launch), _log(settings, "webserver")
     )

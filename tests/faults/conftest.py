@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compiled_home import give_compiled
 from killing import Victims, victims
 from kills import ROW, Copy
 from world import EARLY, World, world
-
-from warehouse.publish.dbt_project import Build
 
 #: One dataset that is read by segments, and one by pages.
 SETTINGS = "platform: {max_attempts: 4}\ndatasets: {include: [course_scores, entry_log]}\n"
@@ -20,15 +17,12 @@ SMALL = {"students": 12, "today": str(EARLY)}
 
 
 @pytest.fixture(scope="module")
-def make_world(
-    tmp_path_factory: pytest.TempPathFactory, compiled_models: Build
-) -> Iterator[Callable[[], World]]:
-    """Makes worlds that last as long as the module's tests; in their homes dbt has compiled its project."""
+def make_world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], World]]:
+    """Makes worlds that last as long as the module's tests."""
     with ExitStack() as worlds:
 
         def make(**options: Any) -> World:
             home = tmp_path_factory.mktemp("home")
-            give_compiled(home, compiled_models)
             (home / "campus.yaml").write_text(SETTINGS)
             return worlds.enter_context(world(home, **SMALL | options))
 

@@ -92,7 +92,7 @@ def left_behind(home: Path, keep: int = 3) -> list[str]:
     kept |= {home / "build" / "lock", home / "writers" / ".lock", home / "lake" / "campus.json"}
     folders = ("lake", "scratch", "build", "writers", "generations", "exports")
     found = [path for folder in folders for path in _files(home / folder) if path not in kept]
-    found += [*(home / "dbt").glob("tmp*"), *home.glob("*.[0-9]*")]
+    found += home.glob("*.[0-9]*")
     generations = sorted((home / "generations").glob("*.duckdb"))
     return sorted(str(path.relative_to(home)) for path in [*found, *generations[:-keep]])
 

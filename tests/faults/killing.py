@@ -24,7 +24,6 @@ PATIENCE = 600.0  # seconds, for a command on a busy machine
 STAGES = (
     ("upkeep", ("assets/maintenance.py",)),
     ("swap", ("warehouse/publish/publish.py",)),
-    ("compile", ("warehouse/publish/dbt_project.py", "in _compile")),
     ("check", ("warehouse/publish/model_runner.py", "in check")),
     ("model", ("warehouse/publish/model_runner.py",)),
     ("fill", ("warehouse/publish/fill.py",)),

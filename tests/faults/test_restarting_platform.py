@@ -7,24 +7,20 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from compiled_home import give_compiled
 from killing import Victims
 from kills import SYNC
 from world import BASE_ONLY, EARLY, World, differences, instance_at, settings_for
 
 from simulator.process import RunningSimulator, running
-from warehouse.publish.dbt_project import Build
 
 LOAD = (*SYNC, "--select", BASE_ONLY)
 AWAY = 3.0  # seconds, of the half minute for which it is waited
 
 
 @pytest.mark.slow
-def test_a_platform_that_restarts_in_the_midst_of_a_load(
-    programs: Victims, compiled_models: Build, tmp_path: Path
-) -> None:
+def test_a_platform_that_restarts_in_the_midst_of_a_load(programs: Victims, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    give_compiled(home, compiled_models)
+    home.mkdir()
     (home / "campus.yaml").write_text("datasets: {include: []}")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -19,7 +19,6 @@ from typing import Any
 import duckdb
 import pytest
 from command_line import campus
-from compiled_home import give_compiled
 from leaks import leaks
 
 from campus.attendance.calendar import Session
@@ -32,7 +31,6 @@ from loading.writes.outbox import opened as outbox_opened
 from loading.writes.unfinished import opened as unfinished_lessons
 from simulator.process import RunningSimulator, running
 from warehouse.lake.delta import Lake
-from warehouse.publish.dbt_project import Build
 
 pytestmark = pytest.mark.slow
 
@@ -102,12 +100,11 @@ def totals(home: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, compiled_models: Build) -> Iterator[Home]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     """Before anybody was forgotten: loaded, changed and loaded again, exported, backed up."""
     folder = tmp_path_factory.mktemp("forgotten")
     path = folder / "home"
     path.mkdir()
-    give_compiled(path, compiled_models)
     (path / "campus.yaml").write_text(OPTIONS.format(inbox=folder / "inbox", office=folder / "office"))
     with running(schools=1, students=24, semesters=1, core_subjects=4, today="2025-03-20") as platform:
         environment = {

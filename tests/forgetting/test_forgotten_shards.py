@@ -9,13 +9,11 @@ from pathlib import Path
 import obstore
 import pytest
 from command_line import campus
-from compiled_home import give_compiled
 from leaks import leaks
 from object_store import BUCKET, object_store
 
 from simulator.process import running
 from warehouse.forgetting.forgotten import NAME as LIST
-from warehouse.publish.dbt_project import Build
 from warehouse.stores import store_of
 
 pytestmark = pytest.mark.slow
@@ -77,8 +75,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         yield Place(home, bucket, {**environment, **server.environment, "CAMPUS_LAKE": f"{bucket}/lake"})
 
 
-def test_shards_and_frozen_files_name_nobody(place: Place, tmp_path: Path, compiled_models: Build) -> None:
-    give_compiled(place.home, compiled_models)
+def test_shards_and_frozen_files_name_nobody(place: Place, tmp_path: Path) -> None:
     with running(schools=2, students=10, semesters=2, core_subjects=3, today="2025-03-10") as platform:
         environment = {
             **place.environment,

@@ -18,11 +18,10 @@ BY_NAME = {
     "dagster_k8s",
     "dagster_postgres",
     "dagster_webserver",
-    "dbt",
     "psycopg2",
     "redis",
 }
-DEVELOPMENT = {"mypy", "ruff", "pytest", "hypothesis", "moto", "flask", "scipy", "import-linter"}
+DEVELOPMENT = {"dbt-core", "mypy", "ruff", "pytest", "hypothesis", "moto", "flask", "scipy", "import-linter"}
 
 
 def locked(file: str) -> dict[str, tuple[str, set[str]]]:

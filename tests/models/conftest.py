@@ -1,6 +1,5 @@
 """Builds of the models as the pipeline makes them: a private DuckDB file with `raw`, and the models on it."""
 
-import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ import worlds
 from raw_tables import Rows, create_raw
 
 from warehouse.publish.compiled_models import read_project
-from warehouse.publish.dbt_project import Build as Place
 from warehouse.publish.dbt_project import compiled
 from warehouse.publish.model_runner import Built, Checked, check, run
 
@@ -23,18 +21,11 @@ PROJECT = Path(__file__).parents[2] / "warehouse" / "dbt"
 
 @dataclass(frozen=True)
 class Build:
-    """What a build left: the file, dbt's manifest, and each node's status and failing rows by its name."""
+    """What a build left: the file, and each node's status and failing rows by its name."""
 
     file: Path
-    manifest_file: Path
     statuses: Mapping[str, str]
     failures: Mapping[str, int | None]
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        """The manifest, read anew."""
-        found: dict[str, Any] = json.loads(self.manifest_file.read_text(encoding="utf-8"))
-        return found
 
     @property
     def problems(self) -> dict[str, str]:
@@ -58,15 +49,9 @@ Builder = Callable[[str, Mapping[str, Rows] | Path], Build]
 
 
 @pytest.fixture(scope="session")
-def manifest_file(compiled_models: Place) -> Path:
-    """The project as dbt compiles it, once."""
-    return compiled(compiled_models)
-
-
-@pytest.fixture(scope="session")
-def build(tmp_path_factory: pytest.TempPathFactory, manifest_file: Path) -> Builder:
+def build(tmp_path_factory: pytest.TempPathFactory) -> Builder:
     """Builds the models as a night does, on a fresh file of the given raw rows or on a copy of a file."""
-    project = read_project(manifest_file)
+    project = read_project(compiled())
 
     def run_models(name: str, source: Mapping[str, Rows] | Path) -> Build:
         folder = tmp_path_factory.mktemp(name)
@@ -81,7 +66,6 @@ def build(tmp_path_factory: pytest.TempPathFactory, manifest_file: Path) -> Buil
         return Build(
             # The published file has another name than the one that was built.
             file=file.rename(folder / "published.duckdb"),
-            manifest_file=manifest_file,
             statuses={_name(each): _status(each) for each in done},
             failures={each.check.name: each.failures for each in done if isinstance(each, Checked)},
         )
@@ -127,9 +111,9 @@ def broken(build: Builder) -> Build:
     return build("broken", worlds.BROKEN)
 
 
-def broken_by(build: Build) -> dict[str, list[str]]:
+def broken_by() -> dict[str, list[str]]:
     """The statements by which a model's yml breaks each of its checks, by `schema.model`, core first."""
-    models = (node for node in build.manifest["nodes"].values() if node["resource_type"] == "model")
+    models = (node for node in compiled()["nodes"].values() if node["resource_type"] == "model")
     said = {
         f"{model['schema']}.{model['name']}": model["config"]["meta"].get("broken_by", []) for model in models
     }
@@ -149,16 +133,16 @@ def tampered(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Build:
             connection.execute(
                 f"insert into core.{table} select one.* from (from core.{table} limit 1) as one, range(3)"
             )
-        for model, statements in broken_by(healthy).items():
+        for model, statements in broken_by().items():
             for statement in statements:
                 changed = connection.execute(statement).fetchall()
                 assert changed != [(0,)], f"{model}, broken_by: changes no row of worlds.HEALTHY: {statement}"
         found = [
             check(connection, one)
-            for one in read_project(healthy.manifest_file).checks
+            for one in read_project(compiled()).checks
             if one.of in HARNESSED
             or one.of.startswith("marts.")
             or (one.of.startswith("core.") and one.blocks)
         ]
     statuses = {one.check.name: one.status for one in found}
-    return Build(file, healthy.manifest_file, statuses, {one.check.name: one.failures for one in found})
+    return Build(file, statuses, {one.check.name: one.failures for one in found})

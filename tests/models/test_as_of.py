@@ -27,6 +27,7 @@ from warehouse.load.commit import Guard, commit
 from warehouse.load.log_writer import batched
 from warehouse.load.reading import Reading
 from warehouse.publish.compiled_models import Model, read_project
+from warehouse.publish.dbt_project import compiled
 from warehouse.publish.fill import build_raw
 from warehouse.publish.model_runner import _make
 
@@ -81,9 +82,9 @@ def lake(tmp_path: Path) -> Lake:
 
 
 @pytest.fixture(scope="session")
-def known_since(manifest_file: Path) -> Model:
+def known_since() -> Model:
     """The model that brings the macros."""
-    return next(model for model in read_project(manifest_file).models if model.name == "core.known_since")
+    return next(model for model in read_project(compiled()).models if model.name == "core.known_since")
 
 
 @pytest.fixture(scope="session")

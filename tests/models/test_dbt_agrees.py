@@ -13,7 +13,7 @@ import worlds
 from conftest import Build
 from raw_tables import create_raw
 
-from warehouse.publish.dbt_project import EXECUTABLE, FOLDERS
+from pipelines.cli.models import EXECUTABLE, FOLDERS
 from warehouse.publish.dbt_project import Build as Place
 
 MADE = ("seeds", "staging", "core", "marts")

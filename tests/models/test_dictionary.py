@@ -1,5 +1,6 @@
 """The dictionary of a built file is whole, and the page of the docs is that of the models as they are."""
 
+import copy
 import os
 import shutil
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from conftest import Build
 
 from loading.tables import ENDPOINTS, TABLES
-from warehouse.publish.dbt_project import ModelsBroken
+from warehouse.publish.dbt_project import ModelsBroken, compiled
 from warehouse.publish.dictionary import page, privacy_classes, record_dictionary
 from warehouse.publish.labels import Labels
 
@@ -22,7 +23,7 @@ def file(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A built file with its dictionary, as the pipeline writes it after dbt."""
     copy = shutil.copy(healthy.file, tmp_path_factory.mktemp("dictionary") / "campus.duckdb")
     with duckdb.connect(copy) as connection:
-        record_dictionary(connection, healthy.manifest_file, TABLES.values(), ENDPOINTS)
+        record_dictionary(connection, compiled(), TABLES.values(), ENDPOINTS)
     return Path(copy)
 
 
@@ -82,7 +83,7 @@ def test_every_column_of_raw_core_and_marts_is_classified(file: Path) -> None:
 
 
 def test_a_misspelled_privacy_class_is_refused(healthy: Build) -> None:
-    project = healthy.manifest
+    project = copy.deepcopy(dict(compiled()))
     meta = project["nodes"]["model.campus.dim_student"]["config"]["meta"]
     meta["privacy"] = {"nmae": ["student_name"]}
     with pytest.raises(ModelsBroken, match=r"dim_student: meta\.privacy of student_name: nmae"):
@@ -91,9 +92,8 @@ def test_a_misspelled_privacy_class_is_refused(healthy: Build) -> None:
 
 def test_nothing_is_said_that_would_be_inherited(healthy: Build, file: Path) -> None:
     """A name or unit that a model's yml says again is one more to change."""
-    manifest = healthy.manifest
     columns = set(rows(file, "select schema_name, table_name, column_name from duckdb_columns()"))
-    labels = Labels(manifest, columns, TABLES.values())
+    labels = Labels(compiled(), columns, TABLES.values())
     twice = [
         place
         for place in columns

@@ -10,6 +10,7 @@ import pytest
 from conftest import Build
 
 from pipelines.cli.model import build_model, find, missing
+from warehouse.publish.dbt_project import compiled
 
 
 @pytest.fixture
@@ -34,7 +35,8 @@ def test_a_model_is_built_of_what_is_below_it_then_checked_and_shown(
 
 
 def test_what_a_mart_lacks_is_named(healthy: Build) -> None:
-    manifest = copy.deepcopy(healthy.manifest)
+    unit_tests = {"unit_test.campus.early_warning.one": {"model": "early_warning"}}
+    manifest = copy.deepcopy({**compiled(), "unit_tests": unit_tests})
     assert missing(manifest, "early_warning", healthy.file) == []
     mart = manifest["nodes"]["model.campus.early_warning"]
     mart["config"]["meta"] = {}

@@ -13,6 +13,8 @@ import pytest
 from conftest import Build
 from scipy import stats
 
+from warehouse.publish.dbt_project import compiled
+
 STUDENTS, CLASSES, ITEMS = 120, 6, 5
 #: Marts tell four decimals.
 EXACT = 5.1e-5
@@ -96,15 +98,15 @@ def _items(scores: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sums.with_columns(school_id=1, semester_id=20, full_score=10.0).to_dicts()
 
 
-def _mart(healthy: Build, connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
-    query = healthy.manifest["nodes"][f"model.campus.{name}"]["compiled_code"]
+def _mart(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict[str, Any]]:
+    query = compiled()["nodes"][f"model.campus.{name}"]["compiled_code"]
     return connection.sql(query).pl().to_dicts()
 
 
 def test_distributions_against_numpy(healthy: Build, generated: duckdb.DuckDBPyConnection) -> None:
     groups = {
         row["group_key"]: row
-        for row in _mart(healthy, generated, "grade_distribution")
+        for row in _mart(generated, "grade_distribution")
         if row["group_type"] == "course_class"
     }
     grades = generated.sql("select course_class_id, score_percent::double as x from core.fct_grade").pl()
@@ -123,7 +125,7 @@ def test_distributions_against_numpy(healthy: Build, generated: duckdb.DuckDBPyC
 
 
 def test_ranks_and_z_scores_against_scipy(healthy: Build, generated: duckdb.DuckDBPyConnection) -> None:
-    students = pl.DataFrame(_mart(healthy, generated, "grade_student_semester"))
+    students = pl.DataFrame(_mart(generated, "grade_student_semester"))
     # Who has left is ranked among nobody.
     students = students.filter(~pl.col("has_left"))
     for _, cohort in students.group_by("cohort_id"):
@@ -139,7 +141,7 @@ def test_ranks_and_z_scores_against_scipy(healthy: Build, generated: duckdb.Duck
 def test_classes_beside_the_others_against_scipy(
     healthy: Build, generated: duckdb.DuckDBPyConnection
 ) -> None:
-    classes = _mart(healthy, generated, "grade_class_against_cohort")
+    classes = _mart(generated, "grade_class_against_cohort")
     grades = generated.sql(
         "select course_class_id, course_class_id % 2 as course, cohort_id, score_percent::double as x"
         " from core.fct_grade join core.dim_student using (school_id, student_id)"
@@ -171,7 +173,7 @@ def test_classes_beside_the_others_against_scipy(
 
 
 def test_items_against_scipy(healthy: Build, generated: duckdb.DuckDBPyConnection) -> None:
-    found = {row["assessment_item_id"]: row for row in _mart(healthy, generated, "score_item_analysis")}
+    found = {row["assessment_item_id"]: row for row in _mart(generated, "score_item_analysis")}
     scores = generated.sql(
         "select assessment_id, assessment_item_id, student_id, score::double as score"
         " from core.fct_item_score"

@@ -22,6 +22,7 @@ from exports.workbooks.queries import SHOWN, rows, spread, spread_names
 from exports.workbooks.terms import INDICATORS, LEVELS
 from loading.tables import ENDPOINTS, TABLES
 from warehouse.publish.compiled_models import read_project
+from warehouse.publish.dbt_project import compiled
 from warehouse.publish.dictionary import record_dictionary
 from warehouse.publish.model_runner import Built, run
 from warehouse.publish.thresholds import read_own, with_own
@@ -41,7 +42,7 @@ def publish_strictly(build: Build, folder: Path) -> Path:
     file = publish(build, folder)
     (folder / "thresholds").mkdir()
     (folder / "thresholds" / "early_warning_rules.csv").write_text("indicator,warning\nfailed_courses,1\n")
-    project = read_project(build.manifest_file)
+    project = read_project(compiled())
     own = with_own(project, read_own(folder, project), folder / "seeds")
     with closing(duckdb.connect(str(file))) as con:
         made = [done for done in run(con, own, (), seeds_anew=True) if isinstance(done, Built)]
@@ -52,7 +53,7 @@ def publish_strictly(build: Build, folder: Path) -> Path:
 def publish(build: Build, folder: Path) -> Path:
     file = Path(shutil.copy(build.file, folder / "campus.duckdb"))
     with closing(duckdb.connect(str(file))) as con:
-        record_dictionary(con, build.manifest_file, TABLES.values(), ENDPOINTS)
+        record_dictionary(con, compiled(), TABLES.values(), ENDPOINTS)
         con.execute(
             "INSERT INTO quality.publication (generation, published_at)"
             " VALUES ('20260301T0200', TIMESTAMP '2026-03-01 02:00')"

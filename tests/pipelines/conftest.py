@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
-from compiled_home import NewHome
 from world import World, world
 
 
 @pytest.fixture(scope="module")
-def make_world(new_home: NewHome) -> Iterator[Callable[..., World]]:
+def make_world(new_home: Callable[[], Path]) -> Iterator[Callable[..., World]]:
     """Makes worlds that last as long as the module's tests."""
     with ExitStack() as worlds:
 

@@ -8,13 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from compiled_home import give_compiled
 
 from pipelines.cli.doctor.files import examine_files
 from pipelines.settings import Settings
 from simulator.process import running
 from warehouse.files import is_open, make_read_only
-from warehouse.publish.dbt_project import Build
 
 CAMPUS, DAGSTER = (Path(sys.executable).parent / name for name in ("campus", "dagster"))
 
@@ -27,12 +25,9 @@ def open_to_others(folder: Path) -> dict[str, str]:
     }
 
 
-def test_a_night_without_a_umask_leaves_nothing_to_others(tmp_path: Path, compiled_models: Build) -> None:
+def test_a_night_without_a_umask_leaves_nothing_to_others(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    give_compiled(home, compiled_models)
-    home.chmod(0o750)
-    for path in home.rglob("*"):
-        path.chmod(0o750 if path.is_dir() else 0o640)
+    home.mkdir(mode=0o750)
     with running(schools=1, students=12, semesters=1, core_subjects=4) as platform:
         environment = {
             "PATH": os.environ["PATH"],

@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,6 @@ import duckdb
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
-from compiled_home import NewHome
 from deltalake import write_deltalake
 from homes.make_home import SIZE
 from world import World, instance_at, settings_for
@@ -64,7 +63,7 @@ class Homes:
 
 
 @pytest.fixture(scope="module")
-def homes(new_home: NewHome) -> Iterator[Homes]:
+def homes(new_home: Callable[[], Path]) -> Iterator[Homes]:
     """What a plain `campus sync` makes of the home of an earlier version. Of its publication Dagster notes
     nothing, which would take as long as the load."""
     with running(**SIZE) as platform, pytest.MonkeyPatch.context() as environment:
@@ -132,7 +131,7 @@ def partitions(instance: dg.DagsterInstance) -> dict[str, list[str]]:
 
 @pytest.mark.slow
 def test_a_home_of_an_earlier_version_is_brought_up_to_date_by_a_sync(
-    homes: Homes, new_home: NewHome
+    homes: Homes, new_home: Callable[[], Path]
 ) -> None:
     upgraded, fresh = homes.upgraded, homes.of(new_home())
     with instance_at(fresh.home) as instance:

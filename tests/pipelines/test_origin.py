@@ -4,7 +4,6 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from compiled_home import give_compiled
 
 from assets.resource_assets import is_halted
 from pipelines.definitions import DISCOVERY, build_definitions
@@ -12,7 +11,6 @@ from pipelines.instance import open_instance
 from pipelines.made_up import CORRECTED_GRADES, correct_grades, made_up_platform, note_correction
 from pipelines.origin import NOTE, Origin, read_origin
 from pipelines.settings import SettingsError, claim_home, load_settings, needs_platform
-from warehouse.publish.dbt_project import Build
 
 PLATFORM = {
     "CAMPUS_BASE_URL": "https://school.example/",
@@ -77,11 +75,10 @@ def load_origin(home: Path) -> Origin:
 
 @pytest.mark.parametrize("remembered", [None, "https://school.example"])
 def test_run_without_platform_fails_in_words(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, compiled_models: Build, remembered: str | None
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, remembered: str | None
 ) -> None:
     monkeypatch.setenv("CAMPUS_HOME", str(tmp_path))
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    give_compiled(tmp_path, compiled_models)
     if remembered:
         (tmp_path / NOTE).write_text(f"a platform\n{remembered}")
     settings = load_settings()

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,6 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from compiled_home import NewHome
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -130,7 +129,7 @@ def running(home: Path, *arguments: str, folder: Path | None = None) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def ui(new_home: NewHome) -> Iterator[Ui]:
+def ui(new_home: Callable[[], Path]) -> Iterator[Ui]:
     with running(new_home()) as started:
         yield started
 
@@ -223,7 +222,7 @@ def test_a_taken_port_is_said(ui: Ui) -> None:
 
 
 @pytest.mark.slow
-def test_only_the_dotenv_of_the_home_counts(new_home: NewHome, tmp_path: Path) -> None:
+def test_only_the_dotenv_of_the_home_counts(new_home: Callable[[], Path], tmp_path: Path) -> None:
     """Dagster's programs put all of the .env of their folder into the environment of what they start, and
     Python looks for modules there."""
     home = new_home()
@@ -248,7 +247,7 @@ def test_only_the_dotenv_of_the_home_counts(new_home: NewHome, tmp_path: Path) -
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.slow
-def test_one_signal_stops_all(new_home: NewHome, number: signal.Signals) -> None:
+def test_one_signal_stops_all(new_home: Callable[[], Path], number: signal.Signals) -> None:
     with running(new_home()) as started:
         groups = started.started()
         assert len(groups) == 2
@@ -258,7 +257,7 @@ def test_one_signal_stops_all(new_home: NewHome, number: signal.Signals) -> None
 
 
 @pytest.mark.slow
-def test_when_the_daemon_dies_the_webserver_is_stopped(new_home: NewHome) -> None:
+def test_when_the_daemon_dies_the_webserver_is_stopped(new_home: Callable[[], Path]) -> None:
     with running(new_home()) as started:
         groups = started.started()
         [daemon] = [pid for pid in groups if "dagster-daemon" in command_of(pid)]
@@ -300,7 +299,7 @@ MUTATIONS = {
 
 
 @pytest.mark.slow
-def test_a_read_only_ui_changes_nothing(new_home: NewHome) -> None:
+def test_a_read_only_ui_changes_nothing(new_home: Callable[[], Path]) -> None:
     with running(new_home(), "--read-only") as started:
         for name, mutation in MUTATIONS.items():
             answer = started.ask(f"mutation {{{mutation}}}")

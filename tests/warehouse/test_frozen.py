@@ -17,7 +17,7 @@ from warehouse.publish.compiled_models import (
     Project,
     read_project,
 )
-from warehouse.publish.dbt_project import Build, ModelsBroken, compiled
+from warehouse.publish.dbt_project import ModelsBroken, compiled
 from warehouse.publish.frozen import TABLES, Divided, FrozenBuild, MixedSemesters
 from warehouse.publish.model_runner import Checked, run
 
@@ -145,8 +145,8 @@ def test_what_a_divided_model_reads_is_told() -> None:
         Divided(Project((ITEMS, SCORES, silent), ())).closed(silent)
 
 
-def test_each_divided_model_of_ours_tells_all_that_it_reads(compiled_models: Build) -> None:
-    project = read_project(compiled(compiled_models))
+def test_each_divided_model_of_ours_tells_all_that_it_reads() -> None:
+    project = read_project(compiled())
     divided = Divided(project)
     ours = [one for one in project.models if one.frozen]
     assert {one.name for one in ours} == divided.tables - TABLES

@@ -7,7 +7,7 @@ import pytest
 
 from warehouse.publish.build import models_version
 from warehouse.publish.compiled_models import Project, read_project
-from warehouse.publish.dbt_project import Build, compiled
+from warehouse.publish.dbt_project import compiled
 from warehouse.publish.thresholds import ThresholdsWrong, read_own, with_own
 
 ONLY_CSV = "only the CSV file of a table of thresholds belongs here"
@@ -15,8 +15,8 @@ RULES, TIERS, STATUSES = "early_warning_rules", "attendance_tiers", "attendance_
 
 
 @pytest.fixture(scope="module")
-def project(compiled_models: Build) -> Project:
-    return read_project(compiled(compiled_models))
+def project() -> Project:
+    return read_project(compiled())
 
 
 def put(home: Path, name: str, text: str, encoding: str = "utf-8") -> None:

@@ -25,7 +25,7 @@ def project_of(build: Build) -> Project:
     """The models and checks as they are compiled, with the thresholds of the home.
 
     Raises ModelsBroken, ThresholdsWrong."""
-    project = read_project(compiled(build))
+    project = read_project(compiled())
     return with_own(project, read_own(build.home, project), build.file.parent / "seeds")
 
 
@@ -55,7 +55,7 @@ def build_models(
         if frozen is not None:
             frozen.detach(con)
         record_checks(con, filter(None, map(_result, done)))
-        record_dictionary(con, compiled(build), tables, endpoints)
+        record_dictionary(con, compiled(), tables, endpoints)
 
 
 def models_version(home: Path) -> str:

@@ -1,16 +1,14 @@
-"""The models and checks of the dbt project as data, read from the manifest that dbt compiles."""
+"""The models and checks of the compiled dbt project as data."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
-from pathlib import Path
 from typing import Any
 
 from warehouse.identifiers import relation
-from warehouse.publish.dbt_project import PROJECT, ModelsBroken
+from warehouse.publish.dbt_project import PROJECT, ModelsBroken, source_of
 
 
 @dataclass(frozen=True)
@@ -101,16 +99,15 @@ class Project:
     sources: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_project(manifest: Path) -> Project:
-    """The models and checks of a compiled manifest.
+def read_project(manifest: Mapping[str, Any]) -> Project:
+    """The models and checks of a compiled project (`dbt_project.compiled`).
 
     Raises ModelsBroken where the project uses what the runner of this package does not know."""
-    said = json.loads(manifest.read_text(encoding="utf-8"))
     names = {
         key: f"{node.get('source_name') or node['schema']}.{node['name']}"
-        for key, node in (said["sources"] | said["nodes"]).items()
+        for key, node in {**manifest["sources"], **manifest["nodes"]}.items()
     }
-    nodes = said["nodes"].values()
+    nodes = manifest["nodes"].values()
     models = {
         model.name: model
         for node in nodes
@@ -122,7 +119,7 @@ def read_project(manifest: Path) -> Project:
     return Project(
         tuple(models[name] for name in TopologicalSorter(graph).static_order()),
         tuple(sorted(checks, key=lambda check: check.name)),
-        {names[key]: source["description"] for key, source in said["sources"].items()},
+        {names[key]: source["description"] for key, source in manifest["sources"].items()},
     )
 
 
@@ -141,7 +138,7 @@ def _model(node: Mapping[str, Any], names: Mapping[str, str]) -> Model:
         name=names[node["unique_id"]],
         kind=config["materialized"],
         sql=str(PROJECT / node["original_file_path"]) if is_seed else node["compiled_code"],
-        source=node["raw_code"],
+        source=source_of(node),
         comment=node["description"],
         columns=tuple(
             ModelColumn(name, types.get(name), column["description"])

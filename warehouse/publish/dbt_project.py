@@ -1,34 +1,29 @@
-"""The dbt project as the outside sees it: where it is, what its environment is, and what it compiles to.
+"""The dbt project: its folder, what it compiles to, and the place where its models are built.
 
-dbt turns the project into plain SQL once for each of its states; model_runner.py runs that SQL. A build by
-dbt itself takes ten times the CPU seconds of its SQL, as it renders 350 nodes anew (docs/decisions.md)."""
+dbt compiles the project into plain SQL when a developer changes it (`make models`); the result is part of the
+code. model_runner.py runs that SQL. No night needs dbt: it renders 350 nodes, which takes ten times the CPU
+seconds of their SQL (docs/decisions.md)."""
 
 import hashlib
-import os
-import shutil
-import subprocess
-import sys
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from warehouse.files import locked, workspace
+from warehouse.files import locked
 
 PROJECT = Path(__file__).parents[1] / "dbt"
-# Beside this interpreter: a console script may be run from anywhere, with no environment activated.
-EXECUTABLE = Path(sys.executable).parent / "dbt"
-# Said by dbt: only what is wrong, and nothing into files of its own.
-QUIET = ("--no-use-colors", "--quiet", "--log-level-file", "none", "--no-populate-cache")
-#: States of the project of which the compiled SQL is kept: a process of the version before may go on.
-KEPT = 3
-#: Letters in the name of a state.
-NAME = 16
-FOLDERS = ("--project-dir", os.fspath(PROJECT), "--profiles-dir", os.fspath(PROJECT))
+#: The compiled project, which `make models` writes (pipelines/cli/models.py).
+COMPILED = PROJECT.with_name("compiled_models.json")
+#: Hexadecimal digits of a fingerprint.
+DIGITS = 16
 
 
 class ModelsBroken(Exception):
-    """The dbt project cannot be compiled."""
+    """The models cannot be built as they are."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +40,6 @@ class Build:
     @property
     def file(self) -> Path:
         return self.home / "build" / self.shard / "campus.duckdb"
-
-    @property
-    def target(self) -> Path:
-        """Where dbt keeps its artifacts for the project as it is now."""
-        return self.home / "dbt" / fingerprint()
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -69,49 +59,21 @@ def alone(build: Build) -> Iterator[None]:
         yield
 
 
-def compiled(build: Build) -> Path:
-    """dbt's manifest of the project with the SQL of every node, compiled now if the project has changed since
-    the last time.
+@cache
+def compiled() -> Mapping[str, Any]:
+    """The compiled project: nodes and sources as in dbt's manifest, with the SQL of each node.
 
-    Raises ModelsBroken with dbt's own words."""
-    path, folder = build.target / "manifest.json", build.target.parent
-    if not path.exists():
-        with workspace(folder) as scratch:
-            # Another process may have compiled while this one waited.
-            if not path.exists():
-                _compile(build, scratch)
-        _forget_old(folder)
-    return path
+    Raises ModelsBroken where the project has changed since it was compiled."""
+    manifest: dict[str, Any] = json.loads(COMPILED.read_text(encoding="utf-8"))
+    if manifest["fingerprint"] != fingerprint():
+        raise ModelsBroken(f"{PROJECT} has changed since it was compiled: run `make models`")
+    return manifest
 
 
-def _compile(build: Build, scratch: Path) -> None:
-    """Compile in `scratch`, and keep the manifest, which appears as a whole."""
-    # A file of its own, so that nothing waits for a build; the database is named after it.
-    file = scratch / build.file.name
-    result = subprocess.run(
-        [EXECUTABLE, *QUIET, "compile", "--no-introspect", "--exclude", "test_type:unit", *FOLDERS],
-        env={
-            **os.environ,
-            **build.environment,
-            "CAMPUS_BUILD_FILE": str(file),
-            "DBT_TARGET_PATH": str(scratch),
-            "DBT_LOG_PATH": str(scratch),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode:
-        raise ModelsBroken(f"dbt cannot compile {PROJECT}:\n{result.stdout.strip()}")
-    build.target.mkdir(exist_ok=True)
-    (scratch / "manifest.json").replace(build.target / "manifest.json")
-
-
-def _forget_old(folder: Path) -> None:
-    """Delete the manifests of all but the last states of the project."""
-    manifests = sorted(folder.glob(f"{'?' * NAME}/manifest.json"), key=lambda path: path.stat().st_mtime)
-    for old in manifests[:-KEPT]:
-        shutil.rmtree(old.parent, ignore_errors=True)
+def source_of(node: Mapping[str, Any]) -> str:
+    """The file of a node of the compiled project, as it was written."""
+    file: str = node["original_file_path"]
+    return (PROJECT / file).read_text(encoding="utf-8")
 
 
 def fingerprint(folder: Path = PROJECT) -> str:
@@ -121,4 +83,4 @@ def fingerprint(folder: Path = PROJECT) -> str:
         if path.is_file() and "__pycache__" not in path.parts:
             state.update(str(path.relative_to(folder)).encode())
             state.update(path.read_bytes())
-    return state.hexdigest()[:NAME]
+    return state.hexdigest()[:DIGITS]

@@ -6,7 +6,6 @@ are those of labels.py. The source of a model is the line `-- Source:` of its he
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -23,7 +22,7 @@ from warehouse.lake.log_tables import Log
 from warehouse.lake.sql import create_table, transaction, view
 from warehouse.lake.tables import BOOKKEEPING, SCHOOL_ID, Column, Table, comments
 from warehouse.privacy import CLASSES
-from warehouse.publish.dbt_project import ModelsBroken
+from warehouse.publish.dbt_project import ModelsBroken, source_of
 from warehouse.publish.fill import CONTENTS
 from warehouse.publish.labels import Label, Labels
 from warehouse.publish.publish import CHECK_RESULTS, PUBLICATION
@@ -96,11 +95,14 @@ class Said:
 
 
 def record_dictionary(
-    con: duckdb.DuckDBPyConnection, manifest: Path, tables: Iterable[Table], endpoints: Mapping[str, str]
+    con: duckdb.DuckDBPyConnection,
+    project: Mapping[str, Any],
+    tables: Iterable[Table],
+    endpoints: Mapping[str, str],
 ) -> None:
-    """Write the dictionary into a file not yet published. `manifest` is dbt's; `tables`: those of `raw`;
+    """Write the dictionary into a file not yet published. `project`: compiled; `tables`: those of `raw`;
     `endpoints`: the path of the interface that each of them is read from."""
-    project, tables = json.loads(manifest.read_text(encoding="utf-8")), tuple(tables)
+    tables = tuple(tables)
     view(con, "held", [], DICTIONARY.lake_schema)
     con.execute("DROP TABLE IF EXISTS quality.dictionary")
     create_table(con, "quality.dictionary", "FROM held", DICTIONARY.comment, comments(DICTIONARY.columns))
@@ -220,7 +222,7 @@ def _entries(
 
 def privacy_classes(project: Mapping[str, Any], tables: Iterable[Table]) -> dict[tuple[str, str, str], str]:
     """The privacy class of each classified column, by schema, table and column: of `raw` as the contracts
-    state it, of models as their yml does. `project`: dbt's manifest. The thresholds in `seeds` name nobody.
+    state it, of models as their yml does. `project`: compiled. The thresholds in `seeds` name nobody.
 
     Raises ModelsBroken where a yml names no class of warehouse.privacy, or classifies a column twice."""
     classes = {
@@ -305,7 +307,7 @@ def _said_by_models(project: Mapping[str, Any]) -> dict[tuple[str, ...], Said]:
     for node in project["nodes"].values():
         if node["resource_type"] in ("model", "seed"):
             where = (node["schema"], node["name"])
-            source = _source(node.get("raw_code") or "") or ", ".join(_read(node))
+            source = _source(source_of(node)) or ", ".join(_read(node))
             found[where] = _said(node, source)
             for name, column in node["columns"].items():
                 found[(*where, name)] = _said(column, "")

@@ -40,7 +40,7 @@ def publish_district(shards: Shards, build: Build) -> DistrictFile:
     the home's, with what DuckDB may use.
 
     Raises PublicationBroken, FileNotFoundError, duckdb.Error."""
-    models = (model.name for model in read_project(compiled(build)).models if model.for_district)
+    models = (model.name for model in read_project(compiled()).models if model.for_district)
     file = build.home / "build" / FILE
     file.parent.mkdir(parents=True, exist_ok=True)
     for old in (file, file.with_name(f"{file.name}.wal")):
