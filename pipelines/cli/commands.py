@@ -120,7 +120,7 @@ def _sync(
             console.print("Nothing has been loaded yet, so nothing is built.")
         else:
             built = run_build(settings, tags, lake, listener)
-    made_up = "The schools are made-up: CAMPUS_BASE_URL=simulator." if settings.embedded else ""
+    made_up = "The schools are made-up: the embedded simulator sent them." if settings.embedded else ""
     if loaded.verdict:
         errors.print(f"{loaded.verdict} {made_up}".rstrip(), markup=False, soft_wrap=True)
     elif made_up:
