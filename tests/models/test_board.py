@@ -52,7 +52,7 @@ def published(healthy: Build, tmp_path_factory: pytest.TempPathFactory) -> Path:
         con.execute(
             "INSERT INTO marts.early_warning BY NAME SELECT * EXCLUDE (n) REPLACE (100 + n AS student_id, "
             "600 + n AS admin_class_id, '1班' AS admin_class_name, n AS cohort_id, "
-            "(2000 + n)::VARCHAR AS cohort_name, 'warning' AS level) "
+            "(2000 + n)::VARCHAR AS cohort_name, 'warning' AS level, true AS inputs_loaded) "
             f"FROM marts.early_warning, range(1, {MANY + 1}) classes (n) WHERE school_id = 2"
         )
         con.execute(
