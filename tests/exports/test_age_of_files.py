@@ -1,6 +1,7 @@
 """As of when a file says that it is: as its date and on its first sheet, and in red where a load failed."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,12 @@ import duckdb
 import openpyxl
 import pytest
 from openpyxl.cell import Cell
-from published_kit import exported, publish
+from published_kit import ORIGIN, exported, publish
 
+from exports.board.page import PARTS
+from exports.board.words import FAILED as BOARD_FAILED
+from exports.sheets import Words
+from exports.source import Loads
 from warehouse.publish.publish import prove
 
 MADE = "CREATE TABLE marts.marks AS SELECT 101 AS school_id, 1 AS n"
@@ -161,3 +166,27 @@ def test_nights_that_changed_nothing_make_it_younger(published: Path) -> None:
     with duckdb.connect(str(published)) as con:
         con.execute("UPDATE quality.publication SET generation = 'the next'")
     assert of(published).name == "marts.marks_101_2026-03-01.xlsx"
+
+
+def test_the_board_names_the_tiles_and_lists_concerned() -> None:
+    """In plain words, what could not be loaded and which parts of the page stand on it."""
+    loads = Loads(
+        standings=(
+            {
+                "resource": "class_members",
+                "slice": "101:1",
+                "status": "failed",
+                "finished_at": datetime(2026, 3, 2, 15),
+                "requests": 1,
+                "complete_at": None,
+            },
+        ),
+        made_of={"marts.early_warning": frozenset({"class_members"})}
+        | {table: frozenset({"scores"}) for _, tables in PARTS for table in tables if "early" not in table},
+        labels={"class_members": Words("Class members", "班级成员")},
+    )
+    origin = replace(ORIGIN, loads=loads, age=loads.age(()))
+    alarm = origin.alarm(BOARD_FAILED, PARTS)
+    assert alarm and alarm.en.startswith("Could not be loaded at 2026-03-02 15:00: Class members.")
+    assert "Students at risk, Warnings by class, Ten students to talk to" in alarm.en
+    assert "Rolls" not in alarm.en and "failed of" not in alarm.en
