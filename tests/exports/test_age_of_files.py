@@ -182,11 +182,16 @@ def test_the_board_names_the_tiles_and_lists_concerned() -> None:
             },
         ),
         made_of={"marts.early_warning": frozenset({"class_members"})}
-        | {table: frozenset({"scores"}) for _, tables in PARTS for table in tables if "early" not in table},
+        | {
+            table: frozenset({"scores"})
+            for _, tables in PARTS.values()
+            for table in tables
+            if "early" not in table
+        },
         labels={"class_members": Words("Class members", "班级成员")},
     )
     origin = replace(ORIGIN, loads=loads, age=loads.age(()))
-    alarm = origin.alarm(BOARD_FAILED, PARTS)
+    alarm = origin.alarm(BOARD_FAILED, origin.age.failed.keys(), PARTS.values())
     assert alarm and alarm.en.startswith("Could not be loaded at 2026-03-02 15:00: Class members.")
     assert "Students at risk, Warnings by class, Ten students to talk to" in alarm.en
     assert "Rolls" not in alarm.en and "failed of" not in alarm.en
