@@ -208,6 +208,7 @@ def _of_nights(
     if not _has_runs(settings):
         return
     # Dagster takes seconds to import, which a home without runs need not wait for.
+    from pipelines.definitions import PUBLISH
     from pipelines.district.pauses import pausing_workers
     from pipelines.instance import open_instance
     from pipelines.nights.failed_runs import MENDED_BY, failed_runs
@@ -229,7 +230,7 @@ def _of_nights(
     silent = bool(settings.base_url) and (settings.home / NOTE).exists()
     runs: dict[tuple[str, str], list[FailedRun]] = defaultdict(list)
     for run in failed:
-        if not (run.is_halted and silent) and not (run.job == "publish" and last_problem(settings.home)):
+        if not (run.is_halted and silent) and not (run.job == PUBLISH and last_problem(settings.home)):
             runs[run.job, run.why].append(run)
     for (job, why), alike in runs.items():
         ids = sorted({school_id for run in alike for school_id in run.schools})
