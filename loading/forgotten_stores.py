@@ -13,7 +13,7 @@ from typing import Any
 
 from loading.durable import compact
 from loading.pushes.names import resources_named
-from loading.writes.journal import LOCK
+from loading.writes.journal_files import LOCK
 from warehouse.files import locked
 from warehouse.forgetting.columns import MENTION_NAMES, NUMBER, SUBJECT_NAMES, V1, V3
 from warehouse.forgetting.forgotten import NUMBER as NUMBER_MARK

@@ -23,6 +23,7 @@ from campus.identity_numbers import without_identity_numbers
 from campus.writes.operations import Write
 from campus.writes.writer import Look, Writer, Written
 from loading.durable import durable
+from loading.writes.journal_files import LOCK, journal_path
 from warehouse.files import locked
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import WRITES
@@ -38,8 +39,6 @@ DONE, FOUND, REFUSED, UNSENT, UNCONFIRMED, INTERRUPTED = (
     "unconfirmed",
     "interrupted",
 )
-#: Which one process at a time has that writes to the platform, beside the journal.
-LOCK = "writes.lock"
 #: Rows that are filed in one commit of the lake.
 MOST_FILED = 50_000
 
@@ -155,11 +154,6 @@ class Journal:
         return [dict(zip(names, row, strict=True)) for row in found]
 
 
-def journal_path(home: Path) -> Path:
-    """Where the journal of a home is."""
-    return home / "writes.sqlite"
-
-
 @contextmanager
 def opened(home: Path, lake: Lake) -> Iterator[Journal]:
     """The journal of a home, for one process at a time: others wait. What has ended within the block is in
@@ -171,17 +165,6 @@ def opened(home: Path, lake: Lake) -> Iterator[Journal]:
             yield journal
         finally:
             journal.file(lake)
-
-
-def is_writing(home: Path) -> bool:
-    """Whether a process writes to the platform now."""
-    if not journal_path(home).exists():
-        return False
-    try:
-        with locked(home / LOCK, wait=False):
-            return False
-    except BlockingIOError:
-        return True
 
 
 def file_leftover(home: Path, lake: Lake) -> None:

@@ -28,7 +28,7 @@ from loading.forgotten_stores import (
 from loading.pushes.inbox import inbox_path, left_behind
 from loading.reports.tables import held_tables
 from loading.tables import TABLES
-from loading.writes.journal import journal_path
+from loading.writes.journal_files import journal_path
 from loading.writes.outbox import outbox_path
 from loading.writes.unfinished import lessons_path
 from pipelines.cli.commands import run_build

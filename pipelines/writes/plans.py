@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-from loading.writes.journal import is_writing
+from loading.writes.journal_files import is_writing
 from loading.writes.outcomes import RowOutcome, counted
 from loading.writes.roster.plan import Plan
 from loading.writes.roster.plan_file import PLANS, digest, regular_content

@@ -25,7 +25,8 @@ from campus.attendance.calendar import Session
 from campus.push.message import Push, PushedEvent
 from campus.writes.operations import CHANGE_USER, MARK_LESSON, Write
 from loading.pushes.inbox import opened as inbox_opened
-from loading.writes.journal import Errand, Journal, journal_path
+from loading.writes.journal import Errand, Journal
+from loading.writes.journal_files import journal_path
 from loading.writes.outbox import Swipe
 from loading.writes.outbox import opened as outbox_opened
 from loading.writes.unfinished import opened as unfinished_lessons

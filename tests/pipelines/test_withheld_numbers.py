@@ -15,7 +15,8 @@ from world import World
 from campus.push.message import Push, PushedEvent
 from campus.writes.operations import CHANGE_USER, Write
 from loading.pushes.inbox import opened
-from loading.writes.journal import Errand, Journal, journal_path
+from loading.writes.journal import Errand, Journal
+from loading.writes.journal_files import journal_path
 from pipelines.options import DatasetOptions
 
 SPELLINGS = (

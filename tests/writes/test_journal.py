@@ -12,16 +12,8 @@ from campus.contracts.v1_people import UserField
 from campus.http.errors import Halt, Refused, Transient, Unconfirmed
 from campus.writes.operations import CHANGE_USER, CREATE_USER, Write
 from campus.writes.writer import Written
-from loading.writes.journal import (
-    LOCK,
-    Errand,
-    Journal,
-    file_leftover,
-    is_writing,
-    journal_path,
-    opened,
-    recorded,
-)
+from loading.writes.journal import Errand, Journal, file_leftover, opened, recorded
+from loading.writes.journal_files import LOCK, is_writing, journal_path
 from warehouse.files import locked
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import WRITES

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from loading.writes.journal import LOCK, Journal, journal_path
+from loading.writes.journal import Journal
+from loading.writes.journal_files import LOCK, journal_path
 from loading.writes.outcomes import RowOutcome
 from pipelines.writes.plans import Note, begin, end, leave_note, notes, prune
 from warehouse.files import locked

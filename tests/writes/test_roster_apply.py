@@ -10,7 +10,7 @@ import pytest
 from rosters import SCHOOL, Town, pupil
 
 from campus.contracts.v1_people import UserField
-from loading.writes.journal import journal_path
+from loading.writes.journal_files import journal_path
 from loading.writes.roster.apply import Applied
 from loading.writes.roster.plan import Plan, Wishes
 from loading.writes.roster.rows import Reading
