@@ -71,4 +71,5 @@ def test_the_gpa_of_the_transcript(healthy: Build) -> None:
         "select student_name, courses, credits::double, gpa, cumulative_gpa, is_last"
         " from marts.transcript_gpa"
     )
-    assert terms == [("王一", 2, 0.0, None, None, True)]  # without credit there is nothing to weigh by
+    # Its courses give no credit: their sum is not known, and there is nothing to weigh by.
+    assert terms == [("王一", 2, None, None, None, True)]
