@@ -118,7 +118,7 @@ def _as_it_stands(asset: dg.AssetKey, rows: Iterable[Mapping[str, Any]]) -> dg.A
         check_name=LOADED_WHOLE,
         passed=bool(slices) and not troubled,
         severity=dg.AssetCheckSeverity.ERROR if failed else dg.AssetCheckSeverity.WARN,
-        description=None if slices else "Nothing of it was loaded yet.",
+        description="" if slices else "Nothing of it was loaded yet.",
         metadata={"slices": len(slices), **dict(list(troubled.items())[:MOST_TOLD])},
     )
 

@@ -132,7 +132,8 @@ def restore(settings: Settings, backup: Path, forgotten: Sequence[Path] = ()) ->
     the files `forgotten` have together. Raises BackupError, OSError, and SettingsError where the lake is
     another than the district's."""
     lake_here = lake_without_check(settings)
-    check_lake(settings, lake_here)
+    if settings.lake is not None:
+        check_lake(settings, lake_here)
     given = backup
     backup = next(iter(backups(backup)), backup).resolve()
     if not backup.exists():

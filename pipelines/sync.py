@@ -1,6 +1,7 @@
 """A night without a daemon: the same Dagster jobs, one after the other, in this process."""
 
 import gc
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -195,7 +196,9 @@ def _select(definitions: dg.Definitions, selection: str) -> set[dg.AssetKey]:
     """The assets of a load that a selection names."""
     loadable = {key for each in LOADS for key in each.assets.keys}
     try:
-        named = dg.AssetSelection.from_string(selection).resolve(definitions.resolve_asset_graph())
+        # Dagster calls its own selection of groups a beta.
+        with warnings.catch_warnings(action="ignore", category=dg.BetaWarning):
+            named = dg.AssetSelection.from_string(selection).resolve(definitions.resolve_asset_graph())
     except dg.DagsterError as error:
         raise SelectionError(f"--select {selection!r}: {' '.join(str(error).split())}") from error
     if not named & loadable:

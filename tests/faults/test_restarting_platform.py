@@ -31,7 +31,7 @@ def test_a_platform_that_restarts_in_the_midst_of_a_load(programs: Victims, tmp_
         platform = before.enter_context(running(**options))
 
         def restart(seconds: float) -> bool:
-            if not gone and "read students" in programs.output.read_text():
+            if not gone and "discovery:" in programs.output.read_text():
                 before.close()
                 gone.append(seconds)
             elif gone and not back and seconds > gone[0] + AWAY:

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,12 +25,17 @@ from pipelines.storage_trouble import in_words
 
 CAMPUS = Path(sys.executable).parent / "campus"
 LOAD = (*SYNC, "--select", BASE_ONLY)
-Moment = Callable[[Path, str], bool]
-#: When the disk is full: by what the command has said, or by a file that is there.
+Moment = Callable[[Path, str, float], bool]
+RESOURCES = ("students", "teachers", "classes", "class_members", "scores", "grades")
+#: When the disk is full: by what the command has said, or by a file that is new since a time.
 MOMENTS: dict[str, Moment] = {
-    "before anything is read": lambda _home, said: "read " in said,
-    "while slices are committed": lambda _home, said: "read scores" in said,
-    "while the file is built": lambda home, _said: (home / "build" / "campus.duckdb").exists(),
+    "before base data are read": lambda _home, said, _since: "discovery:" in said,
+    "while slices are committed": lambda home, _said, since: any(
+        path.stat().st_mtime > since
+        for name in RESOURCES
+        for path in (home / "lake" / name).rglob("*.parquet")
+    ),
+    "while the file is built": lambda home, _said, _since: (home / "build" / "campus.duckdb").exists(),
 }
 
 
@@ -68,9 +74,9 @@ def night(make_world: Callable[..., World]) -> World:
     return world
 
 
-def filled(programs: Victims, home: Path, is_due: Moment, _seconds: float) -> bool:
+def filled(programs: Victims, home: Path, is_due: Moment, since: float, _seconds: float) -> bool:
     """Fill the disk of a home when it is time to; never kill."""
-    if is_due(home, programs.output.read_text()) and not (home.parent / BALLAST).exists():
+    if is_due(home, programs.output.read_text(), since) and not (home.parent / BALLAST).exists():
         fill(home.parent)
     return False
 
@@ -98,7 +104,7 @@ def test_a_disk_that_fills_up_meanwhile(
     with small_disk(tmp_path / "disk", megabytes=400) as disk:
         home = disk / "home"
         shutil.copytree(reference.home, home)
-        fill_up = partial(filled, programs, home, MOMENTS[moment])
+        fill_up = partial(filled, programs, home, MOMENTS[moment], time.time())
         failed = programs.run(LOAD, reference.environment, home, fill_up)
         assert failed.status == 1, failed.output[-5000:]
         assert "Traceback" not in failed.output
@@ -114,7 +120,7 @@ def test_postgres_gone_meanwhile(reference: Start, programs: Victims, copy: Copy
         stopped: list[float] = []
 
         def stop(seconds: float) -> bool:
-            if not stopped and "read students" in programs.output.read_text():
+            if not stopped and "discovery:" in programs.output.read_text():
                 stopped.append(seconds)
                 server.stop()
             return False

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 from world import World
 
-from pipelines.cli.demo import PLATFORM
+from pipelines.made_up import PLATFORM
 
 SCHOOL = 101
 SMALL = {"schools": 1, "students": 12, "semesters": 2, "dataset_rows": 200}

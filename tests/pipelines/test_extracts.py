@@ -56,6 +56,7 @@ def campus(world: World, *arguments: str) -> Result:
 def extract(world: World, name: str, *arguments: str) -> Path:
     """Make an extract, and expect no complaint."""
     path = world.home / "extracts" / f"{name}.duckdb"
+    path.parent.mkdir(exist_ok=True)
     done = campus(world, "--pseudonymous", "--to", str(path), *arguments)
     assert done.exit_code == 0, done.output
     return path

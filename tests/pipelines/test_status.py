@@ -30,6 +30,12 @@ from warehouse.load.log_writer import standing_rows
 AT = datetime(2026, 3, 2, 7, 0)
 
 
+@pytest.fixture(autouse=True)
+def own_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each home has its own runs, whatever a test before has put into the environment."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     settings = Settings(home=tmp_path, school_ids=(101, 102, 103))

@@ -183,5 +183,7 @@ def is_escaped(value: ast.expr) -> bool:
         return all(is_escaped(part) or ast.unparse(part).endswith("school_id") for part in parts)
     if isinstance(value, ast.BoolOp):
         return is_escaped(value.values[-1])
+    if isinstance(value, ast.IfExp):
+        return is_escaped(value.body) and is_escaped(value.orelse)
     is_copied = isinstance(value, ast.Attribute) and ast.unparse(value) == "result.description"
     return isinstance(value, ast.Constant) or is_copied or ast.unparse(value).startswith("markdown.text(")
