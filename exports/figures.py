@@ -32,7 +32,10 @@ NOT_KNOWN, NEVER = Words("not known", "未知"), Words("never loaded: {}", "从�
 #: The resources without which a figure is not known: those of attendance, and those of a level, as
 #: marts.early_warning has them (inputs_loaded).
 ATTENDANCE = ("attendance_records", "attendance_sessions")
-WARNINGS = ("attendance_records", "class_members", "grades", "scores", "students")
+WARNINGS = (
+    *("assessment_items", "assessments", "attendance_records", "class_members", "grades", "scores"),
+    "students",
+)
 #: Of some resources those of which nothing was ever loaded of the semester that is shown, else of any.
 NEVER_LOADED = f"""
     WITH {SHOWN}

@@ -13,7 +13,9 @@
 
 {#- The resources without which a level is not known for sure. -#}
 {% macro warning_inputs() -%}
-    {{ return(['attendance_records', 'class_members', 'grades', 'scores', 'students']) }}
+    {{ return([
+        'assessment_items', 'assessments', 'attendance_records', 'class_members', 'grades', 'scores', 'students'
+    ]) }}
 {%- endmacro %}
 
 {#- Whether a value is beyond a limit of the CTE or table `rules`; null: there is no limit. -#}

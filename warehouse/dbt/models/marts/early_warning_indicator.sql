@@ -118,7 +118,13 @@ ruled as (
                 if(valued.indicator = 'missing_rate' and valued.lowers_score_rate, 'grades', rules.area) as area
             ),
         coalesce(valued.rests_on >= coalesce(rules.minimum, 0), false)
-            and coalesce(valued.begun_percent >= rules.minimum_begun, true)
+            -- Null: no item has a full score, or it is not known.
+            and coalesce(
+                valued.begun_percent >= rules.minimum_begun,
+                rules.minimum_begun is null
+                or {{ if_loaded(['scores', 'assessment_items'], 'true') }},
+                false
+            )
             and rules.indicator is not null as is_told
     from valued
     left join rules

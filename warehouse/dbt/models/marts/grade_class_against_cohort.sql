@@ -8,6 +8,8 @@
 --   within the class and within the others, weighted by their degrees of freedom. Means come from sums.
 --   is_distinguishable: Welch's t test, two-sided, at 5%; null with fewer than comparison_minimum_grades
 --   (seeds.grade_thresholds) in the class or in the others.
+--   Students without a cohort, or whose cohort is not known, are compared with nobody: their others_ columns, the
+--   comparison and the rank are null, and so are the mean, deviation and pass rate of a cohort.
 --   rank: min-rank of the class by its mean among the cohort's classes in the course, 1 the best; only of a class that
 --   is distinguishable from the others.
 -- Source: core.fct_grade and dimensions.
@@ -74,7 +76,7 @@ beside_others as (
         compared.*,
         cohorts.cohort_sd,
         cohorts.cohort_squares - compared.class_squares as others_squares,
-        compared.cohort_scored - compared.class_scored as others_scored,
+        case when compared.cohort_id is not null then compared.cohort_scored - compared.class_scored end as others_scored,
         compared.cohort_percent_sum - coalesce(compared.class_percent_sum, 0) as others_percent_sum,
         -- The difference of the means, both brought to the same denominator.
         compared.class_percent_sum * others_scored - others_percent_sum * compared.class_scored as difference_part,
@@ -106,6 +108,7 @@ means as (
     select
         spread.*,
         case
+            when spread.cohort_id is null then null
             when least(spread.class_scored, spread.others_scored) < thresholds.minimum_grades then null
             -- Neither side varies.
             when spread.degrees_of_freedom is null then spread.difference_part <> 0
@@ -138,9 +141,9 @@ select
     means.cohort_classes,
     means.cohort_scored,
     means.cohort_percent_sum,
-    {{ ratio('means.cohort_percent_sum', 'means.cohort_scored') }} as cohort_mean,
-    {{ rounded('means.cohort_sd') }} as cohort_sd,
-    {{ rate('means.cohort_passed', '(means.cohort_passed + means.cohort_failed)') }} as cohort_pass_rate,
+    case when means.cohort_id is not null then {{ ratio('means.cohort_percent_sum', 'means.cohort_scored') }} end as cohort_mean,
+    case when means.cohort_id is not null then {{ rounded('means.cohort_sd') }} end as cohort_sd,
+    case when means.cohort_id is not null then {{ rate('means.cohort_passed', '(means.cohort_passed + means.cohort_failed)') }} end as cohort_pass_rate,
     means.others_scored,
     {{ ratio('means.others_percent_sum', 'means.others_scored') }} as others_mean,
     {{ ratio('means.difference_part', 'means.difference_whole') }} as difference,

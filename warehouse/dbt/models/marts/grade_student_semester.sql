@@ -210,7 +210,7 @@ select
     ranked.failed_courses,
     ranked.pending_failed_courses,
     ranked.undecided_courses,
-    {{ if_loaded(['scores'], percent('ranked.begun_points', 'ranked.item_points', places=2)) }} as begun_percent,
+    {{ if_loaded(['scores', 'assessment_items'], percent('ranked.begun_points', 'ranked.item_points', places=2)) }} as begun_percent,
     ranked.score_sum,
     ranked.full_score_sum,
     ranked.score_rate,

@@ -74,7 +74,7 @@ select
     counted.invalid,
     counted.expected - counted.scored - counted.invalid as missing,
     {{ rate('missing', 'counted.expected') }} as missing_rate,
-    counted.missing_as_zero
+    {{ if_loaded(['grades'], 'counted.missing_as_zero') }} as missing_as_zero
 from counted
 left join semesters using (school_id, semester_id)
 where counted.expected > 0
