@@ -19,6 +19,25 @@ UNITS = {
     "courses": Words("", " 门"),
 }
 
+#: From how much on a rule is judged, by what its minimum counts. A minimum of 1 says nothing.
+MINIMUMS = {
+    "attendance_rate": Words("only with at least {} recorded days", "有考勤的天数至少 {} 天才判断"),
+    "attendance_drop": Words(
+        "only with at least {} recorded lessons in the last weeks, and as many before them",
+        "近期和此前各至少有 {} 节已点名的课才判断",
+    ),
+    "lateness_rate": Words("only with at least {} lessons attended", "出勤课次至少 {} 节才判断"),
+    "score_rate": Words("only with at least {} scored courses", "有分的课程至少 {} 门才判断"),
+    "score_drop": Words("only with at least {} scored courses", "有分的课程至少 {} 门才判断"),
+    "failed_courses": Words("only with at least {} counted courses", "计入统计的课程至少 {} 门才判断"),
+    "missing_rate": Words("only with at least {} expected scores", "应评至少 {} 次才判断"),
+}
+#: How much of the grades must have begun.
+BEGUN = Words(
+    "only once {}% of the points of the student's courses have begun",
+    "学生课程的分值至少有 {}% 已开始评分才判断",
+)
+
 #: The levels that have a limit, the gravest first.
 LIMITS = ("at_risk", "warning", "watch")
 
@@ -283,6 +302,7 @@ def _warnings(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Defini
     query = f"""
         SELECT
             indicator, label_zh, unit, worse, {plain("cohort_percent")}, suffices,
+            {plain("if(minimum > 1, minimum, NULL)")}, {plain("nullif(minimum_begun, 0)")},
             {", ".join(plain(level) for level in LIMITS)}
         FROM staging.stg_early_warning_rules
         JOIN quality.dictionary
@@ -290,7 +310,9 @@ def _warnings(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Defini
         WHERE school_id = $school_id
         ORDER BY position
     """
-    for indicator, label_zh, unit, worse, percent, suffices, *values in rows(con, school_id, query):
+    for indicator, label_zh, unit, worse, percent, suffices, minimum, begun, *values in rows(
+        con, school_id, query
+    ):
         limits = dict(zip(LIMITS, values, strict=True))
         told = [_limit(level, worse, limit, unit) for level, limit in limits.items() if limit is not None]
         if percent is not None and limits["warning"] is not None:
@@ -303,6 +325,11 @@ def _warnings(con: duckdb.DuckDBPyConnection, school_id: int) -> Iterator[Defini
         if suffices and limits["warning"] is not None:
             told.append(Words("enough by itself", "单独即构成预警"))
         if told:
+            told += [
+                Words(words.en.format(least), words.zh.format(least))
+                for words, least in ((MINIMUMS[indicator], minimum), (BEGUN, begun))
+                if least is not None
+            ]
             yield Definition(
                 Words(f"Limits: {indicator.replace('_', ' ')}", f"界限：{label_zh}"),
                 Words(

@@ -101,9 +101,18 @@ def test_thresholds_are_those_in_force(published: Path, tmp_path: Path) -> None:
     own = Path(shutil.copy(published, tmp_path / "own.duckdb"))
     with closing(duckdb.connect(str(own))) as con:
         con.execute("UPDATE seeds.early_warning_rules SET at_risk = 61.5 WHERE indicator = 'score_rate'")
+        con.execute(
+            "UPDATE seeds.early_warning_rules SET minimum = 3, minimum_begun = 42 "
+            "WHERE indicator = 'score_rate'"
+        )
         con.execute("UPDATE seeds.attendance_tiers SET upper_percent = 77 WHERE tier = 'severe'")
     told = {row[0]: row[2] for row in about(written(own, tmp_path, SCHOOL, "en")["early_warning"])}
     assert told["Limits: score rate"].startswith("At risk: below 61.5%; Warning: below ")
+    assert told["Limits: score rate"].endswith(
+        "; only with at least 3 scored courses; "
+        "only once 42% of the points of the student's courses have begun."
+    )
+    assert "minimum" not in str(told) and "at least 1 " not in told["Limits: failed courses"]
     assert told["Tier: At risk: severe absence"] == "Attendance rate up to and with 77%."
 
 
