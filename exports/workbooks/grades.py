@@ -38,19 +38,27 @@ NO_RANKS = {
     "few courses": Words("Too few courses", "课程过少"),
     "no class": Words("No class", "无班级"),
     "no cohort": Words("No cohort", "无届别"),
+    "unknown": Words("Not known", "未知"),
 }
+#: Whether the cohorts, or the administrative classes, of the semester were never loaded.
+NO_COHORTS = "list_contains(never_loaded, 'students')"
+NO_CLASSES = "list_has_any(never_loaded, ['admin_classes', 'class_members', 'classes'])"
 #: The rank of a class and of how many, or why there is none, as marts.grade_class_against_cohort has it.
-RANK_OF_CLASS = """CASE
+RANK_OF_CLASS = f"""CASE
+    WHEN cohort_id IS NULL AND {NO_COHORTS} THEN 'unknown'
+    WHEN cohort_id IS NULL THEN 'no cohort'
     WHEN rank IS NOT NULL THEN rank || ' / ' || cohort_classes
     WHEN cohort_classes = 1 THEN 'only class'
     WHEN is_distinguishable IS NULL THEN 'few grades'
     ELSE 'chance'
 END"""
 #: By the rules of marts.grade_student_semester.
-NO_RANK_OF_STUDENT = """CASE
+NO_RANK_OF_STUDENT = f"""CASE
     WHEN rank_in_class IS NOT NULL AND rank_in_cohort IS NOT NULL THEN NULL
     WHEN has_left THEN 'left'
     WHEN weighted_mean IS NULL THEN 'no mean'
+    WHEN has_left IS NULL THEN 'unknown'
+    WHEN rank_in_cohort IS NOT NULL AND {NO_CLASSES} THEN 'unknown'
     WHEN rank_in_cohort IS NOT NULL THEN 'no class'
     WHEN cohort_id IS NULL THEN 'no cohort'
     ELSE 'few courses'
@@ -118,6 +126,7 @@ CLASSES = Sheet(
             difference, effect_size, {RANK_OF_CLASS} AS rank
         FROM marts.grade_class_against_cohort
         JOIN shown USING (school_id, semester_id)
+        JOIN core.dim_semester USING (school_id, semester_id)
         ORDER BY shown.semester_name, cohort_name, course_name, class_mean DESC NULLS LAST, course_class_id
     """,
     sources=("marts.grade_class_against_cohort",),
@@ -166,6 +175,7 @@ STUDENTS = Sheet(
             {NO_RANK_OF_STUDENT} AS no_rank
         FROM marts.grade_student_semester
         JOIN shown USING (school_id, semester_id)
+        JOIN core.dim_semester USING (school_id, semester_id)
         ORDER BY
             shown.semester_name, cohort_name, admin_class_name, admin_class_id,
             rank_in_class NULLS LAST, weighted_mean DESC NULLS LAST, student_id

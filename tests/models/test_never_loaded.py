@@ -13,6 +13,7 @@ import worlds
 from conftest import Build, Builder
 from published_kit import exported
 from raw_tables import loads
+from spreadsheets import read_book
 from test_workbooks import SCHOOL, publish_strictly
 
 from campus.registry import ATTENDANCE, BASE_DATA, RESOURCES, SEMESTERS, V1_DATA, V1_SEMESTERS
@@ -89,6 +90,15 @@ def test_a_workbook_leaves_what_is_not_known_empty(without_classes: Path) -> Non
     assert "Students" in about["Not known"] and "Not up to date" not in about
     [overview] = [row for row in book["Overview"].iter_rows(values_only=True) if row[0] == "秋季"]
     assert not any(isinstance(cell, int | float) for cell in overview), overview
+
+
+def test_ranks_without_students_are_not_known(build: Builder, tmp_path: Path) -> None:
+    """Their cohorts were never read, which is not that there are none."""
+    file = publish_strictly(_without(build, "student.read"), tmp_path)
+    [book] = exported(file, "grades", schools=[SCHOOL], folder=tmp_path / "out", language="en")
+    tabs = read_book(book.path)
+    assert tabs["Students"].common("Why no rank") == "Not known"
+    assert tabs["Classes"].common("Class against the others", "Rank") == "Not known"
 
 
 def test_checks_hold_and_nothing_is_published_wrong(refused: Build) -> None:

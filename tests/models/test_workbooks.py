@@ -116,6 +116,14 @@ def test_thresholds_are_those_in_force(published: Path, tmp_path: Path) -> None:
     assert told["Tier: At risk: severe absence"] == "Attendance rate up to and with 77%."
 
 
+def test_a_class_without_a_cohort_has_no_rank(published: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copy(published, tmp_path / "own.duckdb"))
+    with closing(duckdb.connect(str(own))) as con:
+        con.execute("UPDATE marts.grade_class_against_cohort SET cohort_id = NULL, rank = 1")
+    classes = read_book(written(own, tmp_path, SCHOOL, "en")["grades"])["Classes"]
+    assert classes.common("Class against the others", "Rank") == "No cohort"
+
+
 def test_sheets_without_rows_say_so(empty: Build, tmp_path: Path) -> None:
     published = publish(empty, tmp_path)
     with closing(duckdb.connect(str(published))) as con:

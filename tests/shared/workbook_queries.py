@@ -230,6 +230,7 @@ CLASSES = """
         cohort_scored, cohort_mean, cohort_sd, cohort_pass_rate,
         class_mean - others_mean, effect_size,
         CASE
+            WHEN cohort_id IS NULL THEN 'no cohort'
             WHEN is_distinguishable THEN concat(rank, ' / ', cohort_classes)
             WHEN class_scored = cohort_scored THEN 'only class'
             WHEN is_distinguishable IS NULL THEN 'few grades' ELSE 'chance' END
