@@ -57,6 +57,8 @@ LEVEL_COUNTS = ", ".join(
         **{level: f"count_if(level = '{level}')" for level in LEVELS},
     }.items()
 )
+#: The students whose level is known: a share of the others would say too little.
+JUDGED = "(students - unknown)"
 LEVEL_COLUMNS = {
     "students": Column(STUDENTS, unit="students"),
     **under(STUDENTS, **{code: Column(words, unit="students") for code, words in LEVELS.items()}),
@@ -72,8 +74,8 @@ OVERVIEW = Sheet(
     summary=True,
     about=Words(
         "How many students are at risk or have a warning, semester by semester, those aside who left before "
-        "its end.",
-        "各学期高风险与预警学生人数，不含学期结束前离校的学生。",
+        "its end. Shares are of the students whose level is known.",
+        "各学期高风险与预警学生人数，不含学期结束前离校的学生。占比只按等级已知的学生计算。",
     ),
     query=f"""
         WITH levels AS (
@@ -84,7 +86,7 @@ OVERVIEW = Sheet(
         )
         SELECT
             semester_name, {UNFINISHED}, students, {listed(tuple(LEVELS))},
-            {rate("at_risk", "students")} AS at_risk_rate, {rate("warning", "students")} AS warning_rate
+            {rate("at_risk", JUDGED)} AS at_risk_rate, {rate("warning", JUDGED)} AS warning_rate
         FROM levels
         JOIN core.dim_semester USING (school_id, semester_id)
         ORDER BY {NEWEST_FIRST}
@@ -95,8 +97,9 @@ OVERVIEW = Sheet(
 CLASSES = Sheet(
     name=Words("Classes", "班级"),
     about=Words(
-        "How many students of each administrative class are at risk or have a warning.",
-        "各行政班高风险与预警学生人数。",
+        "How many students of each administrative class are at risk or have a warning. Shares are of the "
+        "students whose level is known.",
+        "各行政班高风险与预警学生人数。占比只按等级已知的学生计算。",
     ),
     query=f"""
         WITH {SHOWN},
@@ -110,7 +113,7 @@ CLASSES = Sheet(
         )
         SELECT
             shown.semester_name, cohort_name, admin_class_name, students, {listed(tuple(LEVELS))},
-            {rate("at_risk", "students")} AS at_risk_rate, {rate("warning", "students")} AS warning_rate
+            {rate("at_risk", JUDGED)} AS at_risk_rate, {rate("warning", JUDGED)} AS warning_rate
         FROM levels
         JOIN shown USING (school_id, semester_id)
         ORDER BY shown.semester_name, cohort_name, admin_class_name, admin_class_id

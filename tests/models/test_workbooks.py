@@ -195,3 +195,16 @@ def test_reasons_are_in_a_teachers_words(published: Path) -> None:
     said = [text for row in told for text in row]
     said += [text for words in (*named, *meanings, *INDICATORS.values()) for text in (words.en, words.zh)]
     assert said and not [text for text in said if re.search(r"\bsd\b|deviation|标准差|标准分", text)]
+
+
+def test_a_share_is_of_the_students_who_are_judged(published: Path, tmp_path: Path) -> None:
+    """A level that is not known is neither at risk nor well."""
+    own = Path(shutil.copy(published, tmp_path / "own.duckdb"))
+    with closing(duckdb.connect(str(own))) as con:
+        con.execute("UPDATE marts.early_warning SET level = 'unknown' WHERE level = 'none' OR student_id = 2")
+    overview = read_book(written(own, tmp_path, SCHOOL, "en")["early_warning"])["Overview"]
+    assert overview.column("Share", "Warning") == [100]
+    with closing(duckdb.connect(str(own))) as con:
+        con.execute("UPDATE marts.early_warning SET level = 'unknown'")
+    overview = read_book(written(own, tmp_path, SCHOOL, "en")["early_warning"])["Overview"]
+    assert overview.column("Share", "Warning") == [None]

@@ -266,7 +266,8 @@ _LEVELS = """
         {semesters}.semester_name, {groups} count(*) AS students,
         count_if(level = 'at_risk') AS at_risk, count_if(level = 'warning') AS warning,
         count_if(level = 'watch'), count_if(level = 'none'), count_if(level = 'unknown'),
-        round(100 * at_risk / students, 2), round(100 * warning / students, 2)
+        round(100 * at_risk / nullif(count_if(level <> 'unknown'), 0), 2),
+        round(100 * warning / nullif(count_if(level <> 'unknown'), 0), 2)
     FROM marts.early_warning
     JOIN {semesters} USING (school_id, semester_id) JOIN running USING (semester_id)
     WHERE {who}
