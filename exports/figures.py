@@ -29,6 +29,7 @@ LAST_WEEK = Words("a week before", "较一周前")
 LAST_TERM = Words("same week last term", "较上学期同周")
 NOTHING, EMPTY = Words("no data", "暂无数据"), Words("", "")
 NOT_KNOWN, NEVER = Words("not known", "未知"), Words("never loaded: {}", "从未加载：{}")
+TOO_LITTLE = Words("too little recorded to tell yet", "记录尚少，暂无法判断")
 #: The resources without which a figure is not known: those of attendance, and those of a level, as
 #: marts.early_warning has them (inputs_loaded).
 ATTENDANCE = ("attendance_records", "attendance_sessions")
@@ -109,7 +110,8 @@ LEVELS = f"""
     WITH {SHOWN}
     SELECT
         {GROUP}, bool_and(inputs_loaded) AS is_known, count(*) AS students,
-        count(*) FILTER (level = 'at_risk') AS at_risk, count(*) FILTER (level = 'warning') AS warning
+        count(*) FILTER (level = 'at_risk') AS at_risk, count(*) FILTER (level = 'warning') AS warning,
+        count(*) FILTER (level = 'unknown') AS unknown, students - unknown AS judged
     FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
     {BY_GROUP}
 """
@@ -253,10 +255,15 @@ def _at_risk(levels: Counts | None, never: Words | None) -> Figure:
     """Early warnings of earlier days are not kept, so this figure has no change."""
     if levels is None or not levels["students"] or not levels["is_known"]:
         return _without("at_risk", AT_RISK, never)
-    share = 100 * levels["at_risk"] / levels["students"]
+    judged, unknown = levels["judged"], levels["unknown"]
+    if not judged:
+        return Figure("at_risk", AT_RISK, NOT_KNOWN, TOO_LITTLE, ())
+    share = 100 * levels["at_risk"] / judged
     told = Words(
-        f"{share:.1f}% of {levels['students']:,} · besides {levels['warning']:,} with a warning",
-        f"占{levels['students']:,}人的{share:.1f}% · 另有预警{levels['warning']:,}人",
+        f"{share:.1f}% of {judged:,} · besides {levels['warning']:,} with a warning"
+        + (f" · {unknown:,} not known" if unknown else ""),
+        f"占{judged:,}人的{share:.1f}% · 另有预警{levels['warning']:,}人"
+        + (f" · {unknown:,}人未知" if unknown else ""),
     )
     value = f"{levels['at_risk']:,}"
     return Figure("at_risk", AT_RISK, Words(value, f"{value}人"), told, (), levels["at_risk"])

@@ -57,10 +57,12 @@
     return span;
   });
 
-  // A figure of what is picked; a group that nothing is known of has none.
+  // The figure of the group that is picked. A group without any data has none.
+  const figureOf = (place) => figures[`${picked.kind} ${picked.key}`]?.[place.dataset.figure]
+    ?? { value: words.no_data, told: { zh: "", en: "" }, changes: [], nothing: words.nothing };
+
   function fill(article) {
-    const figure = figures[`${picked.kind} ${picked.key}`]?.[article.dataset.figure]
-      ?? { value: words.no_data, told: { zh: "", en: "" }, changes: [] };
+    const figure = figureOf(article);
     article.querySelector(".value").replaceChildren(...said(figure.value));
     article.querySelector(".told").replaceChildren(...said(figure.told));
     article.querySelector(".changes").replaceChildren(...figure.changes.map((change) => element(
@@ -83,7 +85,9 @@
       shown += !entry.hidden;
     });
     const total = list.id === "talks" ? flagged[`${picked.kind} ${picked.key}`] ?? 0 : all;
-    list.querySelector(".nothing").hidden = shown > 0;
+    const nothing = list.querySelector(".nothing");
+    nothing.hidden = shown > 0;
+    nothing.replaceChildren(...said(figureOf(list).nothing));
     list.querySelector(".shown").textContent = shown < total
       ? words[list.id][language()].replace("{}", shown).replace("{}", total) : "";
   }

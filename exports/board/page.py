@@ -35,6 +35,7 @@ from exports.board.words import (
 )
 from exports.figures import (
     AT_RISK,
+    EMPTY,
     NOT_TAKEN,
     WARNINGS,
     WHOLE,
@@ -86,7 +87,6 @@ def write_board(
     told = by_group[WHOLE]
     classes = {group["key"]: group["name"] for group in drawn["groups"]}
     cohorts = _cohorts(drawn["groups"])
-    known = {figure.name: figure.number is not None for figure in told}
     warnings = (*warning_definitions(con, origin.school.id),)
     alarms = (
         origin.alarm(NEVER, origin.age.never, PARTS.values()),
@@ -104,8 +104,7 @@ def write_board(
         "talks_not_known": never_loaded(con, origin.school.id, WARNINGS),
         "talks": [_talk(row, classes, cohorts, names=names) for row in talks],
         "untaken": _untaken(untaken, cohorts, names=names),
-        "risk_known": known["at_risk"],
-        "rolls_known": known["rolls"],
+        "nothing": {figure.name: _nothing(figure) for figure in told},
         "terms": {
             "present": [PRESENT, LAST_DAY],
             "at_risk": warnings,
@@ -126,6 +125,8 @@ def write_board(
 
 
 LANGUAGES: tuple[Language, ...] = ("zh", "en")
+#: What an empty list says where its figure is known.
+NOBODY = {"at_risk": TEXTS["nobody"], "rolls": TEXTS["all_taken"]}
 
 
 def _not_known(origin: Origin, part: str) -> Words | None:
@@ -279,6 +280,7 @@ def _said_by_group(by_group: Mapping[Group, Sequence[Figure]]) -> dict[str, Any]
             figure.name: {
                 "value": _both(figure.value),
                 "told": _both(figure.told),
+                "nothing": _both(_nothing(figure)),
                 "changes": [
                     {"since": _both(change.since), "text": _both(change.text), "good": change.good}
                     for change in figure.changes
@@ -288,6 +290,13 @@ def _said_by_group(by_group: Mapping[Group, Sequence[Figure]]) -> dict[str, Any]
         }
         for group, told in by_group.items()
     }
+
+
+def _nothing(figure: Figure) -> Words:
+    """What the list of a figure says where it is empty: that there is nobody, or why that is not known."""
+    if figure.number is not None:
+        return NOBODY.get(figure.name, EMPTY)
+    return TEXTS["nothing"] if figure.told == EMPTY else figure.told
 
 
 def _columns(rows: Rows) -> dict[str, Any]:

@@ -144,12 +144,13 @@ TALK_TO = f"""
     QUALIFY least(place, row_number() OVER of_cohort, row_number() OVER of_class) <= {TALKS}
     ORDER BY place
 """
-#: How many students are at risk or have a warning, by group.
+#: How many students are at risk or have a warning, by group, as TALK_TO lists them. Where an input was never
+#: loaded, these are the students whom the loaded data alone put there.
 FLAGGED = f"""
     WITH {SHOWN}
     SELECT {GROUP}, count(*) AS students
     FROM marts.early_warning JOIN shown USING (school_id, semester_id) {STILL_THERE}
-    WHERE level IN ('at_risk', 'warning') AND inputs_loaded
+    WHERE level IN ('at_risk', 'warning')
     {BY_GROUP}
 """
 #: Rolls of the seven days up to a day that nobody took, the most first: a row a course class.

@@ -15,18 +15,18 @@ from exports.board.page import LANGUAGES, chart, render, titles
 from exports.board.rows import BANDS, WEEKS, Rows, rows
 from exports.board.words import (
     BAND,
-    CHARTS,
     LAST_DAY,
     NEVER_LOADED,
+    NOT_KNOWN_OF,
     NOT_LOADED,
     OF_SCHOOLS,
     ROLLS,
     SMALL,
     TEXTS,
 )
-from exports.figures import AT_RISK, LEVELS, NOT_TAKEN, PRESENT, figures
+from exports.figures import AT_RISK, LEVELS, NOT_KNOWN, NOT_TAKEN, PRESENT, figures, grade_figures
 from exports.sheets import Figure, Language, Words
-from exports.source import Origin, School, told_apart
+from exports.source import Origin, School, in_a_row, told_apart
 from exports.workbooks.definitions import PRESENT as RATE
 from exports.workbooks.definitions import warning_definitions
 from exports.workbooks.terms import same
@@ -44,14 +44,19 @@ def write_board_of_all(
     origins = [replace(one, school=School(one.school.id, names[str(one.school.id)])) for one in origins]
     told = {origin.school.id: figures(con, origin.school.id) for origin in origins}
     drawn: dict[str, list[dict[str, Any]]] = {"weeks": [], "levels": [], "bands": []}
+    unknown: dict[str, list[Words]] = {name: [] for name in drawn}
     for order, origin in enumerate(origins):
+        by_name = {figure.name: figure for figure in told[origin.school.id]}
+        [of_grades, *_] = grade_figures(con, origin.school.id)
+        of_charts = {"weeks": by_name["present"], "levels": by_name["at_risk"], "bands": of_grades}
         for name, own in _rows(con, origin.school).items():
             drawn[name] += [{**row, "order": order} for row in own]
+            if not own and of_charts[name].value == NOT_KNOWN:
+                unknown[name].append(same(origin.school.name))
     groups = [
         {"key": str(one.school.id), "name": one.school.name, "cohort": "", "cohort_name": ""}
         for one in origins
     ]
-    texts = {**CHARTS, **OF_SCHOOLS}
     warnings = warning_definitions(con, origins[0].school.id)
     oldest = min(origins, key=lambda one: one.day)
     content = {
@@ -63,7 +68,7 @@ def write_board_of_all(
             for one in origins
         ],
         "columns": [TEXTS["as_of"], PRESENT, AT_RISK, NOT_TAKEN],
-        "charts": [chart(name, *texts[name], drawn[name]) for name in drawn],
+        "charts": [_chart(name, drawn[name], unknown[name]) for name in drawn],
         "cohorts": [],
         "groups": groups,
         "terms": {
@@ -79,6 +84,18 @@ def write_board_of_all(
     page_of = replace(oldest, age=min((one.age for one in origins), key=lambda age: str(age.as_of)))
     render(page_of, content, {**drawn, "groups": groups}, everything, target, language, kept)
     return {name: len(own) for name, own in drawn.items()}
+
+
+def _chart(name: str, own: Rows, unknown: Sequence[Words]) -> dict[str, Any]:
+    """A chart of all schools. It names the schools that have no part in it because theirs is not known."""
+    title, hint = OF_SCHOOLS[name]
+    if not unknown:
+        return chart(name, title, hint, own)
+    schools = in_a_row(unknown)
+    not_known = Words(NOT_KNOWN_OF.en.format(schools.en), NOT_KNOWN_OF.zh.format(schools.zh))
+    if own:
+        hint = Words(f"{hint.en} {not_known.en}", f"{hint.zh}{not_known.zh}")
+    return chart(name, title, hint, own, not_known)
 
 
 def _rows(con: duckdb.DuckDBPyConnection, school: School) -> Mapping[str, list[dict[str, Any]]]:
@@ -104,10 +121,10 @@ def of_many(bands: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _levels(con: duckdb.DuckDBPyConnection, school_id: int) -> list[dict[str, Any]]:
-    """Of a hundred students; small numbers are left out."""
+    """Of a hundred students whose level is known; small numbers are left out."""
     [counted] = [row for row in rows(con, LEVELS, school_id) if row["kind"] == "school"]
     return [
-        {"level": level, "students": round(100 * counted[level] / counted["students"], 1)}
+        {"level": level, "students": round(100 * counted[level] / counted["judged"], 1)}
         for level in ("at_risk", "warning")
         if counted["is_known"] and counted[level] >= SMALLEST
     ]

@@ -19,7 +19,10 @@ TEXTS = {
         "Who belongs here is not known in full. Listed are those whom the loaded data alone put here.",
         "名单不完整，仅列出依据已加载数据可判断的学生。",
     ),
-    "nobody": Words("Nobody is at risk or has a warning.", "目前没有高风险或预警学生。"),
+    "nobody": Words(
+        "None of the students who can be judged is at risk or has a warning.",
+        "可判断的学生中，目前没有高风险或预警学生。",
+    ),
     "talks": Words("Ten students to talk to", "建议谈话的十名学生"),
     "talks_hint": Words(
         "Those at risk first, the most reasons first. A reason to look, not a verdict.",
@@ -47,6 +50,7 @@ SCRIPT = {
         "显示{}名，共{}名教师，全部见考勤工作簿。",
     ),
     "no_data": NOTHING,
+    "nothing": TEXTS["nothing"],
     "old": Words("These data are {} days old.", "数据已是{}天前的。"),
 }
 FAILED = Words(
@@ -62,6 +66,8 @@ NEVER = Words(
 NOT_LOADED = Words("{}; could not be loaded since: {}", "{}；此后未能加载：{}")
 NEVER_LOADED = Words("{}; never loaded whole: {}", "{}；尚未完整加载：{}")
 NOT_KNOWN = Words("Not known: never loaded whole: {}.", "未知：尚未完整加载：{}。")
+#: Of the schools that a chart has no bar or line of.
+NOT_KNOWN_OF = Words("Not known: {}.", "未知：{}。")
 STUDENT = Words("Student {}", "学生{}")
 NO_TEACHER = Words("Teacher not known", "任课教师未知")
 TEACHER = Words("Teacher {}", "教师{}")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.metadata import version
@@ -275,6 +276,96 @@ def test_a_school_without_anything_says_so(window: Page, pages: dict[str, Path])
     assert "目前没有" not in shown and "均已点名" not in shown, "nothing is known, which is not nobody"
 
 
+@pytest.fixture(scope="module")
+def begun(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A semester that has begun. The first school has nobody at risk, and a class without lessons or levels.
+    Scores of the second school were never loaded."""
+    file = Path(shutil.copy(published, tmp_path_factory.mktemp("begun") / "campus.duckdb"))
+    with closing(duckdb.connect(str(file))) as con:
+        con.execute(
+            "UPDATE marts.early_warning SET level = 'none', inputs_loaded = true WHERE school_id = $1",
+            [SCHOOL],
+        )
+        con.execute(
+            "INSERT INTO marts.early_warning BY NAME SELECT * REPLACE (103 AS student_id, "
+            "503 AS admin_class_id, '3班' AS admin_class_name, 'unknown' AS level) FROM marts.early_warning "
+            "WHERE school_id = $1 AND student_id = 1",
+            [SCHOOL],
+        )
+        con.execute(
+            "UPDATE marts.attendance_class_session SET state = 'recorded' WHERE school_id = $1", [SCHOOL]
+        )
+        con.execute("UPDATE marts.early_warning SET inputs_loaded = false WHERE school_id = 2")
+        con.execute(
+            "INSERT INTO core.never_loaded BY NAME SELECT 2 AS school_id, 20 AS semester_id, "
+            "'scores' AS resource"
+        )
+    return file
+
+
+NOTHING = "return document.querySelector('#{} .nothing').innerText.trim()"
+
+
+def test_empty_lists_speak_of_the_group_that_is_picked(window: Page, begun: Path, tmp_path: Path) -> None:
+    [end] = export(begun, ["board"], [SCHOOL], Options(tmp_path))
+    assert isinstance(end, Written)
+    page = opened(window, end.path)
+    assert _tiles(page)[1:] == [
+        ["0人", "占2人的0.0% · 另有预警0人 · 1人未知"],
+        ["0次", "占应点名2课次的0.0%", "较一周前 持平", "较上学期同周 暂无数据"],
+    ]
+    assert page.run(NOTHING.format("talks")) == "可判断的学生中，目前没有高风险或预警学生。"
+    assert page.run(NOTHING.format("untaken")) == "近7天的课次均已点名。"
+    page.run(
+        "const s = document.querySelector('#pick'); s.value = '503'; s.dispatchEvent(new Event('change'))"
+    )
+    assert _tiles(page)[1:] == [["未知", "记录尚少，暂无法判断"], ["暂无数据", ""]]
+    assert page.run(NOTHING.format("talks")) == "记录尚少，暂无法判断"
+    assert page.run(NOTHING.format("untaken")) == "暂无可显示的数据。"
+    page.click("//button[@id='language']")
+    page.shows("too little recorded to tell yet", "There is nothing to show yet.")
+    page.click("//button[@data-pick='school']")
+    page.shows("None of the students who can be judged", "All rolls of the last 7 days were taken.")
+
+
+def test_a_list_says_of_how_many_it_shows_ten(window: Page, begun: Path, tmp_path: Path) -> None:
+    """Also where scores were never loaded, so that there may be others."""
+    [end] = export(begun, ["board"], [2], Options(tmp_path))
+    assert isinstance(end, Written)
+    page = opened(window, end.path)
+    assert len(_seen(page, "talks")) == TALKS
+    assert page.run("return document.querySelector('#talks .shown').innerText") == (
+        f"显示{TALKS}名，高风险与预警共{MANY}名。"
+    )
+    page.shows("名单不完整")
+    page.run(
+        "const s = document.querySelector('#pick'); s.value = '601'; s.dispatchEvent(new Event('change'))"
+    )
+    assert page.run("return document.querySelector('#talks .shown').innerText") == ""
+
+
+def test_levels_that_nobody_has_yet_are_not_known(published: Path, tmp_path: Path) -> None:
+    """In the first days of a semester too little is recorded: no student is at risk, and none is well."""
+    file = Path(shutil.copy(published, tmp_path / "campus.duckdb"))
+    with closing(duckdb.connect(str(file))) as con:
+        con.execute("UPDATE marts.early_warning SET level = 'unknown', inputs_loaded = true")
+        con.execute("DELETE FROM core.never_loaded")
+        for told in figures_by_group(con, SCHOOL).values():
+            [at_risk] = [figure for figure in told if figure.name == "at_risk"]
+            assert (at_risk.value.en, at_risk.number) == ("not known", None)
+            assert at_risk.told.en == "too little recorded to tell yet"
+    ends = list(export(file, ["board"], None, Options(tmp_path / "pages", previews=True)))
+    pages = {end.path.name.split("_")[1]: end for end in ends if isinstance(end, Written)}
+    assert "**未知** (记录尚少，暂无法判断)" in pages[str(SCHOOL)].preview
+    own, together = (pages[whose].path.read_text(encoding="utf-8") for whose in (str(SCHOOL), "all"))
+    assert "目前没有" not in own
+    [talks] = re.findall(r'id="talks".*?</section>', own, re.DOTALL)
+    assert re.search(r'class="nothing">.*记录尚少，暂无法判断', talks)
+    [levels] = re.findall(r'id="chart-levels".*?</section>', together, re.DOTALL)
+    assert "未知：" in levels and NAMED not in levels
+    assert together.count('<td><span class="zh" lang="zh">未知</span>') >= len(SCHOOLS)
+
+
 def test_all_schools_together_name_no_student(pages: dict[str, Path], published: Path) -> None:
     text = pages["all"].read_text(encoding="utf-8")
     with duckdb.connect(str(published), read_only=True) as con:
@@ -312,3 +403,15 @@ def test_what_is_counted_here_makes_up_what_the_marts_say(published: Path) -> No
 
     assert total(lessons, "cohort", "recorded") == total(lessons, "school", "recorded") > 0
     assert total(bands, "cohort", "grades") == total(bands, "school", "grades") > 0
+
+
+def test_all_schools_say_whose_charts_are_not_known(pages: dict[str, Path], published: Path) -> None:
+    """A school without a bar may have nobody at risk, or levels that are not known. Attendance of the second
+    school was never loaded."""
+    text = pages["all"].read_text(encoding="utf-8")
+    with duckdb.connect(str(published), read_only=True) as con:
+        [[name]] = con.execute("SELECT school_name FROM core.dim_school WHERE school_id = 2").fetchall()
+    for chart, place in (("weeks", "hint"), ("levels", "nothing")):
+        [section] = re.findall(rf'id="chart-{chart}".*?</section>', text, re.DOTALL)
+        [said] = re.findall(rf'class="{place}">(.*?)</p>', section, re.DOTALL)
+        assert f"未知：{name}。" in said and f"Not known: {name}." in said
