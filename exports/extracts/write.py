@@ -173,8 +173,10 @@ def _copy(con: duckdb.DuckDBPyConnection, table: Table, request: Request, names:
     )
     schema = table.name.partition(".")[0]
     con.execute(f"CREATE SCHEMA IF NOT EXISTS extract.{quoted(schema)}")
+    # In the order of what the extract shows: the order of the source would pair pseudonyms with a roster.
     con.execute(
-        f"CREATE TABLE extract.{relation(table.name)} AS SELECT {columns} FROM ({_rows(table, where)})"
+        f"CREATE TABLE extract.{relation(table.name)} AS SELECT {columns} FROM ({_rows(table, where)}) "
+        "ORDER BY ALL"
     )
     [(rows,)] = con.execute(f"SELECT count(*) FROM extract.{relation(table.name)}").fetchall()
     return rows, sum(map(len, naming.values()))
@@ -207,7 +209,9 @@ def _expression(column: Column, table: Table, naming: Sequence[str]) -> str:
     match column.treatment:
         case "keyed":
             if column.is_list:
-                return f"list_transform({name}, lambda member: {_pseudonym_sql(column.privacy, 'member')})"
+                keyed = f"list_transform({name}, lambda member: {_pseudonym_sql(column.privacy, 'member')})"
+                # People in the order of their ids would show whose is the lesser; a path of things is a path.
+                return keyed if column.privacy == "id" else f"list_sort({keyed})"
             # An empty text is nobody's id.
             empty = f"CASE WHEN {name} = '' THEN '' ELSE " if column.type == "VARCHAR" else ""
             return f"{empty}{_pseudonym_sql(column.privacy, name)}{' END' if empty else ''}"

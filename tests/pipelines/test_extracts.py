@@ -68,6 +68,16 @@ def study(published: World) -> Path:
     return extract(published, "study", "--key-name", "study")
 
 
+def changed(world: World, folder: Path, *statements: str) -> Path:
+    """A copy of what is published, with changes."""
+    copy = folder / "campus.duckdb"
+    copy.write_bytes((world.home / "campus.duckdb").read_bytes())
+    with duckdb.connect(str(copy)) as con:
+        for statement in statements:
+            con.execute(statement)
+    return copy
+
+
 def ask(file: Path, query: str) -> list[tuple[Any, ...]]:
     with duckdb.connect(str(file), read_only=True) as con:
         return con.execute(query).fetchall()
@@ -185,6 +195,39 @@ def test_extracts_of_other_keys_share_no_pseudonym(published: World, study: Path
     )
     assert first == second
     assert first.isdisjoint(third) and first.isdisjoint(fourth) and third.isdisjoint(fourth)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "domain"),
+    [
+        ("dim_student", "student_id", "person"),
+        ("dim_teacher", "teacher_id", "person"),
+        ("fct_grade", "grade_id", "record"),
+    ],
+)
+def test_the_order_of_rows_says_nothing(
+    published: World, study: Path, table: str, column: str, domain: str
+) -> None:
+    """Whoever has a roster in the order of ids would lay it beside the pseudonyms."""
+    key = extract_key(published.home, "study")
+    rows = f"SELECT school_id, {column} FROM core.{table}"
+    source = ask(published.home / "campus.duckdb", f"{rows} ORDER BY ALL")
+    there = ask(study, f"{rows} ORDER BY rowid")
+    pairs = [(school, pseudonym(key, domain, number)) for school, number in source]
+    assert len(there) > 10 and set(there) == set(pairs)
+    for school in (101, 102):
+        assert [row for row in there if row[0] == school] != [row for row in pairs if row[0] == school]
+    whole = f"FROM core.{table}"
+    assert ask(study, f"{whole} ORDER BY rowid") == ask(study, f"{whole} ORDER BY ALL")
+
+
+def test_the_order_in_lists_of_people_says_nothing(published: World, tmp_path: Path) -> None:
+    ids = list(range(1, 40))
+    source = changed(published, tmp_path, f"UPDATE core.dim_course_class SET teacher_ids = {ids}")
+    request = Request(tables=("core.dim_course_class",))
+    done = write_extract(source, request, tmp_path / "x.duckdb", b"k" * 32, "k")
+    keyed = sorted(pseudonym(b"k" * 32, "person", number) for number in ids)
+    assert ask(done.path, "SELECT DISTINCT teacher_ids FROM core.dim_course_class") == [(keyed,)]
 
 
 def test_small_groups_and_rare_traits_are_blank(published: World, study: Path) -> None:
@@ -322,11 +365,12 @@ def test_a_dry_run_lists_every_column_and_writes_nothing(published: World) -> No
 
 
 def test_a_column_that_nobody_has_classified_is_dropped(published: World, tmp_path: Path) -> None:
-    copy = tmp_path / "campus.duckdb"
-    copy.write_bytes((published.home / "campus.duckdb").read_bytes())
-    with duckdb.connect(str(copy)) as con:
-        con.execute("UPDATE quality.dictionary SET privacy = NULL WHERE column_name = 'score'")
-        con.execute("ALTER TABLE core.dim_room ADD COLUMN janitor VARCHAR DEFAULT 'Zhang Wei'")
+    copy = changed(
+        published,
+        tmp_path,
+        "UPDATE quality.dictionary SET privacy = NULL WHERE column_name = 'score'",
+        "ALTER TABLE core.dim_room ADD COLUMN janitor VARCHAR DEFAULT 'Zhang Wei'",
+    )
     done = write_extract(copy, Request(), tmp_path / "x.duckdb", b"k" * 32, "k")
     columns = {row[0] for row in ask(done.path, "SELECT column_name FROM duckdb_columns()")}
     assert columns.isdisjoint({"score", "janitor"}) and "suggest_score" in columns
