@@ -19,6 +19,7 @@ CLASSES: Mapping[str, str] = {
     "moment": "when somebody did something, to the second",
     "trait": "a trait that few people may share: gender, boarding",
     "people": "how many people the row sums up",
+    "uncounted": "a sum or a rate over people, in a table that does not say over how many",
     "name": "a person's name",
     "number": "a person's number: student, staff, external, card or identity number",
     "phone": "a phone number",

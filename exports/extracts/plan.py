@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -21,6 +21,9 @@ SCHOOL_COLUMNS = ("school_id", "_school_id")
 #: Types that may hold anything at all.
 NESTED = re.compile(r"STRUCT\(|MAP\(|UNION\(|JSON|VARIANT|BLOB")
 NUMBERS = re.compile(r"(TINY|SMALL|BIG|HUGE|U\w*)?INT(EGER)?$|DECIMAL\(|DOUBLE$|FLOAT$")
+
+#: Tables whose numbers say when a row is, in other tables too: weeks, weekdays and lessons.
+CALENDAR = ("core.dim_date", "core.dim_lesson")
 
 CATALOG = """
     SELECT schema_name || '.' || table_name, column_name, data_type, privacy, description
@@ -100,8 +103,9 @@ def plan(con: duckdb.DuckDBPyConnection, request: Request) -> list[Table]:
             f"there is no school {', '.join(map(str, unknown))} in the published file; there are "
             f"{', '.join(map(str, sorted(there))) or 'none'}"
         )
+    calendar = {row[0] for table in CALENDAR for row in catalog.get(table, ())}
     planned = [
-        Table(name, tuple(_columns(catalog[name], request, request.declared.get(name, {}))))
+        Table(name, tuple(_columns(catalog[name], request, request.declared.get(name, {}), calendar)))
         for name in request.tables or allowed
     ]
     if request.schools and (unlimited := [table.name for table in planned if table.school_column is None]):
@@ -130,7 +134,10 @@ def _check(
 
 
 def _columns(
-    columns: Iterable[tuple[str, str, str | None, str]], request: Request, declared: Mapping[str, str]
+    columns: Iterable[tuple[str, str, str | None, str]],
+    request: Request,
+    declared: Mapping[str, str],
+    calendar: Collection[str],
 ) -> Iterable[Column]:
     columns = [(name, type_, declared.get(name, privacy), about) for name, type_, privacy, about in columns]
     is_grouped = any(privacy == "people" for _, _, privacy, _ in columns) or FLAG in {
@@ -139,17 +146,18 @@ def _columns(
     for name, type_, privacy, description in columns:
         if declared and name == "_school_id":
             privacy = "id"
-        treatment, reason = _treatment(type_, privacy, is_grouped, request.hides_schools)
+        is_blanked = is_grouped and name not in calendar
+        treatment, reason = _treatment(type_, privacy, is_blanked, request.hides_schools)
         yield Column(name, type_, privacy or "", description, treatment, reason)
 
 
 def _treatment(
-    type_: str, privacy: str | None, is_grouped: bool, hides_schools: bool
+    type_: str, privacy: str | None, is_blanked: bool, hides_schools: bool
 ) -> tuple[Treatment, str]:
     if privacy is None:
         return "dropped", "nobody has classified it"
     reason = CLASSES[privacy]
-    if privacy in PERSONAL:
+    if privacy in PERSONAL or privacy == "uncounted":
         return "dropped", reason
     if NESTED.search(type_):
         return "dropped", "a value of this type may hold anything"
@@ -165,7 +173,7 @@ def _treatment(
         return "dropped", "a time of this type cannot be made coarser"
     if privacy == "trait":
         return "grouped", f"null in cohorts where fewer than {SMALL_GROUP} students share their traits"
-    if is_grouped and privacy in ("plain", "people") and NUMBERS.match(type_):
+    if is_blanked and privacy in ("plain", "people") and NUMBERS.match(type_):
         return "small groups blank", f"null where the row is about fewer than {SMALL_GROUP} people"
     return "kept", reason
 

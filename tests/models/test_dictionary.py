@@ -10,11 +10,23 @@ import duckdb
 import pytest
 from conftest import Build
 
+from exports.extracts.plan import NUMBERS
 from loading.tables import ENDPOINTS, TABLES
 from warehouse.publish.dbt_project import ModelsBroken, compiled
 from warehouse.publish.dictionary import page, privacy_classes, record_dictionary
 from warehouse.publish.labels import Labels
 
+#: Numbers about times, things and the platform, in tables that count no people.
+OF_NO_PEOPLE = {
+    *("week", "weekday", "lesson", "minutes", "week_count", "first_week", "last_week", "week_type"),
+    *("sessions", "recorded_sessions", "unrecorded_sessions", "other_sessions", "recording_rate"),
+    *("days_in_session", "partial_days"),
+    *("full_score", "initial_score", "item_count", "weight", "depth", "level", "seq", "sort", "credit"),
+    *("course_classes", "weekly_lessons", "used_slots", "slots", "use_rate", "clashing_slots"),
+    *("compared", "agreed", "agreeing", "disagreeing", "agreement_rate", "unknown", "greatest_difference"),
+    # Of a whole school, a room and a class, and no figure of anybody in it.
+    *("record_count", "largest_class", "capacity"),
+}
 PAGE = Path(__file__).parents[2] / "docs" / "dictionary.md"
 
 
@@ -79,6 +91,30 @@ def test_every_column_of_raw_core_and_marts_is_classified(file: Path) -> None:
     )
     assert unclassified == [], (
         "state `privacy` in the contract's doc(), or in meta.privacy of the model's yml"
+    )
+
+
+def test_what_sums_up_people_says_over_how_many(file: Path) -> None:
+    """Else an extract shows the sum over two people: `_treatment` of exports/extracts/plan.py goes by it."""
+    tables = rows(
+        file,
+        "select schema_name || '.' || table_name,"
+        " bool_or(privacy = 'people' or (privacy in ('person', 'record') and column_name <> 'evaluator_id'"
+        " and not ends_with(data_type, '[]'))),"
+        " list((column_name, data_type)) filter (privacy = 'plain')"
+        " from quality.dictionary where schema_name in ('core', 'marts') and column_name is not null"
+        " group by all",
+    )
+    numbers = {
+        (table, name)
+        for table, is_safe, columns in tables
+        if not is_safe
+        for name, type_ in columns or ()
+        if NUMBERS.match(type_) and name not in OF_NO_PEOPLE
+    }
+    assert numbers == set(), (
+        "class the count of people as `people` in meta.privacy, or the numbers as `uncounted`; "
+        "a number about no people belongs into OF_NO_PEOPLE"
     )
 
 

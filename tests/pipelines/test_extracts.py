@@ -230,7 +230,7 @@ def test_the_order_in_lists_of_people_says_nothing(published: World, tmp_path: P
     assert ask(done.path, "SELECT DISTINCT teacher_ids FROM core.dim_course_class") == [(keyed,)]
 
 
-def test_small_groups_and_rare_traits_are_blank(published: World, study: Path) -> None:
+def test_small_groups_are_blank_and_others_kept(published: World, study: Path) -> None:
     source = published.home / "campus.duckdb"
     marked = "FROM marts.outcome_by_group WHERE is_suppressed AND students > 0"
     [(rows, numbers)] = ask(source, f"SELECT count(*), count(recorded) {marked}")
@@ -240,12 +240,74 @@ def test_small_groups_and_rare_traits_are_blank(published: World, study: Path) -
     ) == [(0, 0)]
     small = "SELECT count(*) FROM marts.grade_distribution WHERE students BETWEEN 1 AND 4"
     assert ask(study, small) == [(0,)]
-    smallest = (
-        "SELECT min(n) FROM (SELECT count(*) AS n FROM core.dim_student WHERE gender IS NOT NULL"
-        " GROUP BY school_id, cohort_id, gender, is_boarding)"
+    for large in (
+        "SELECT count(*), sum(recorded) FROM marts.outcome_by_group WHERE NOT is_suppressed AND students > 4",
+        "SELECT count(*), sum(mean) FROM marts.grade_distribution WHERE students > 4",
+    ):
+        assert ask(study, large) == ask(source, large)
+        assert ask(study, large)[0][0] > 0
+
+
+@pytest.mark.parametrize(
+    ("table", "counts", "figure"),
+    [
+        ("core.fct_class_session", ["members"], "present"),
+        ("core.fct_assessment_item", ["valid_scores", "expected"], "score_sum"),
+        ("marts.attendance_class_session", ["members"], "present"),
+        ("marts.score_completeness", ["expected"], "zeros"),
+        ("marts.score_item_analysis", ["students", "complete_students"], "score_sum"),
+        ("marts.score_item_analysis", ["complete_students", "students"], "alpha"),
+    ],
+)
+def test_sums_over_a_small_class_are_blank(
+    published: World, tmp_path: Path, table: str, counts: list[str], figure: str
+) -> None:
+    """The first count is small in one school; when a lesson was stays."""
+    source = changed(
+        published,
+        tmp_path,
+        f"UPDATE {table} SET {figure} = 0.5, " + ", ".join(f"{count} = 30" for count in counts),
+        f"UPDATE {table} SET {counts[0]} = 3 WHERE school_id = 101",
     )
-    [(before,)], [(after,)] = ask(source, smallest), ask(study, smallest)
-    assert before < 5 and (after is None or after >= 5)
+    done = write_extract(source, Request(tables=(table,)), tmp_path / "x.duckdb", b"k" * 32, "k")
+    shown = (
+        f"SELECT school_id, count({counts[0]}) > 0, count({figure}) > 0 FROM {table} GROUP BY 1 ORDER BY 1"
+    )
+    assert ask(done.path, shown) == [(101, False, False), (102, True, True)]
+    if counts == ["members"]:
+        lessons = f"SELECT school_id, count(week), count(lesson) FROM {table} GROUP BY 1 ORDER BY 1"
+        assert ask(done.path, lessons) == ask(source, lessons)
+
+
+@pytest.mark.parametrize("table", ["class_week", "group_week", "heatmap"])
+def test_sums_over_uncounted_people_are_not_there(published: World, study: Path, table: str) -> None:
+    table = f"attendance_{table}"
+    columns = f"SELECT column_name FROM duckdb_columns() WHERE table_name = '{table}'"
+    sums = {"recorded", "present", "absent", "late", "attendance_rate", "unexcused"}
+    assert sums < {row[0] for row in ask(published.home / "campus.duckdb", columns)}
+    left = {row[0] for row in ask(study, columns)}
+    assert left.isdisjoint(sums) and "school_id" in left
+
+
+def test_a_rare_trait_is_blank_in_its_cohort_alone(published: World, tmp_path: Path) -> None:
+    """Ten students in two groups of five keep their traits; a cohort with one other student loses all."""
+    numbered = (
+        "SELECT rowid AS place, row_number() OVER (ORDER BY school_id, student_id) AS number"
+        " FROM core.dim_student"
+    )
+    source = changed(
+        published,
+        tmp_path,
+        "UPDATE core.dim_student SET is_boarding = false,"
+        " cohort_id = CASE WHEN number <= 10 THEN 1 ELSE 2 END, gender = CASE WHEN number = 11 THEN 'u' WHEN number % 2 = 0 THEN 'm' ELSE 'f' END"
+        f" FROM ({numbered}) WHERE place = dim_student.rowid",
+    )
+    done = write_extract(source, Request(tables=("core.dim_student",)), tmp_path / "x.duckdb", b"k" * 32, "k")
+    query = (
+        "SELECT cohort_id, gender, is_boarding, count(*) FROM core.dim_student WHERE school_id = 101"
+        " GROUP BY ALL ORDER BY ALL"
+    )
+    assert ask(done.path, query) == [(1, "f", False, 5), (1, "m", False, 5), (2, None, None, 30)]
 
 
 def test_no_time_tells_more_than_the_day(study: Path) -> None:
