@@ -39,6 +39,8 @@ LOADED_WHOLE = "loaded_whole"
 MOST_TOLD = 50
 # On a run that ended as nothing more could be read of the platform.
 HALTED_TAG = "campus/halted"
+#: After its count, says that slices have failed. `pipelines.nights.failed_runs` looks for it.
+SLICES_FAILED = "failed; rows of earlier loads stay."
 
 #: What a load tells Dagster its outcome by: a step of assets, or one of a school's night.
 StepContext = dg.AssetExecutionContext | dg.OpExecutionContext
@@ -167,7 +169,7 @@ def raise_failed(
     `halts`: why schools, or the whole run, were read no further; the run is tagged with the latter, so that
     no further ones are started for the same reason."""
     failed = [one for one in loaded if one.status == "failed"]
-    words = [f"{len(failed)} failed; rows of earlier loads stay.\n{in_words(failed)}"] if failed else []
+    words = [f"{len(failed)} {SLICES_FAILED}\n{in_words(failed)}"] if failed else []
     if any(halt.school_id is None for halt in halts):
         context.instance.add_run_tags(context.run.run_id, {HALTED_TAG: "true"})
     if halts or problems or failed:

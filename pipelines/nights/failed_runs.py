@@ -9,7 +9,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets.resource_assets import is_halted
+from assets.resource_assets import SLICES_FAILED, is_halted
 from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH
 from pipelines.due import RANGE_END, RANGE_START, SCHOOLS_TAG, SELECTED_TAG, schools_in
 from pipelines.export_automation import EXPORTS
@@ -37,8 +37,8 @@ MENDED_BY = {
 }
 #: What makes two runs the same piece of work, beside the job.
 SAME_WORK = (SCHOOLS_TAG, SELECTED_TAG, "dagster/partition", RANGE_START, RANGE_END)
-#: How a load says that slices have failed, each of which the load log has; see assets.resource_assets.
-SLICES = re.compile(r"^\d+ failed; their last good rows stay\.", re.MULTILINE)
+#: Says that slices have failed, each of which the load log has. Runs of earlier versions say it otherwise.
+SLICES = re.compile(rf"^\d+ ({re.escape(SLICES_FAILED)}|failed; their last good rows stay\.)", re.MULTILINE)
 LONGEST_REASON = 200
 
 
@@ -146,7 +146,8 @@ def _reasons(instance: dg.DagsterInstance, run_id: str, said: Collection[str]) -
 
 def _own_words(description: str, said: Collection[str]) -> str:
     """What an asset says of its failure, without the slices and reasons that the load log has."""
-    before = SLICES.split(description)[0]
+    slices = SLICES.search(description)
+    before = description[: slices.start()] if slices else description
     lines = [line for line in before.splitlines() if not any(reason in line for reason in said)]
     rest = [*lines, *([description] if _storage(description) and not lines else [])]
     return _in_words(" ".join(rest)) if rest else ""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from failed_slices import slices_failed
 from night_ticks import carry_out, tick
 from sqlalchemy.exc import OperationalError
 from world import World
@@ -86,12 +87,16 @@ def test_partitions_that_a_person_chose_are_made_up_for_by_a_night(instance: dg.
 
 
 def test_slices_that_the_load_log_has_are_not_told_twice(instance: dg.DagsterInstance) -> None:
-    slices = "2 failed; their last good rows stay.\nstudents 101: status 403"
-    ran(instance, SCHOOL_NIGHT, {SCHOOLS_TAG: "101"}, dg.Failure(slices))
+    slices_failed(instance, SCHOOL_NIGHT, {SCHOOLS_TAG: "101"}, "status 403")
+    earlier = dg.Failure("2 failed; their last good rows stay.\nstudents 101: status 403")
+    ran(instance, SCHOOL_NIGHT, {SCHOOLS_TAG: "103"}, earlier)
     assert failed_runs(instance) == []
-    ran(instance, SCHOOL_NIGHT, {SCHOOLS_TAG: "102"}, dg.Failure(f"no token for 102\nmore\n{slices}"))
+    problems = ["no token for 102", "more"]
+    slices_failed(instance, SCHOOL_NIGHT, {SCHOOLS_TAG: "102"}, "status 403", problems)
     [failed] = failed_runs(instance, ["no token for 102"])
     assert failed.why == "base_data: more"
+    slices_failed(instance, SCHOOL_NIGHT, {SCHOOLS_TAG: "104"}, "No space left on device")
+    assert failed_runs(instance)[0].why == "base_data: the disk was full"
 
 
 def test_the_words_of_the_platform_are_left_out(instance: dg.DagsterInstance) -> None:

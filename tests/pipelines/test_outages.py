@@ -14,7 +14,7 @@ from night_ticks import carry_out, ended_discovery, tick
 from world import World, publications, settings_for
 
 from assets.partitions import ATTENDANCE_WEEKS, PARTITIONS, SCHOOL_SEMESTERS
-from assets.resource_assets import HALTED_TAG, is_halted
+from assets.resource_assets import HALTED_TAG, SLICES_FAILED, is_halted
 from loading.outage import KNOWN_FOR, NOTE, known_since
 from loading.partition_keys import week_key
 from loading.tables import TABLES
@@ -138,10 +138,10 @@ def standing(
 
 def test_what_failed_of_a_night_is_told_with_its_age() -> None:
     log = [row(101, "101", "ok"), row(102, "102", "failed"), row(102, "102:20", "warning")]
-    ends = [JobEnd("base_data", "r", "1 failed; its last good rows stay.\nstudents 102: status 500.")]
+    ends = [JobEnd("base_data", "r", f"1 {SLICES_FAILED}\nstudents 102: status 500.")]
     held = [standing(101, "101", NIGHT), standing(102, "102", NIGHT - timedelta(days=3))]
     line = verdict(ends, log, held, [101, 102])
-    assert line.startswith("FAILED: 1 of 2 schools loaded whole, 2 of 3 slices. 1 failed; its last good")
+    assert line.startswith("FAILED: 1 of 2 schools loaded whole, 2 of 3 slices. 1 failed; rows of")
     assert "What failed is as of 2026-02-27 02:00. docs/running.md" in line and "\n" not in line
 
 
