@@ -25,7 +25,7 @@ from pipelines.storage_trouble import in_words as storage_in_words
 from pipelines.storage_trouble import no_room
 from pipelines.writers import living
 from pipelines.writes.plans import notes as roster_notes
-from warehouse.age import STALE, Age, age_of, read_in_part
+from warehouse.age import FAILED, STALE, Age, age_of, read_in_part
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT
 from warehouse.load.drift import in_a_line, latest
@@ -55,7 +55,8 @@ GROUPS = {
 class SchoolStatus:
     """One school. `last_good`: when its last complete load of anything began (the platform's wall clock);
     `age`: how old its data are, `groups`: those of each group of resources; `failures`: the slices (resource,
-    slice) that could not be loaded, by the reason; `quarantined`: rows a resource."""
+    slice) that could not be loaded, by the reason; `quarantined`: rows a resource; `has_earlier_rows`: a
+    slice that could not be loaded has rows of an earlier load."""
 
     school_id: int
     name: str
@@ -64,6 +65,7 @@ class SchoolStatus:
     groups: Mapping[str, Age]
     failures: Mapping[str, Sequence[tuple[str, str]]]
     quarantined: Mapping[str, int]
+    has_earlier_rows: bool = False
 
     @property
     def is_unheard_of(self) -> bool:
@@ -146,6 +148,7 @@ def _school(
         {group: age_of(own) for group, own in groups.items()},
         reasons,
         Counter(row["resource"] for row in waiting),
+        any(row["status"] == FAILED and row["complete_at"] is not None for row in rows),
     )
 
 
@@ -298,9 +301,10 @@ def _to_do(settings: Settings, schools: Sequence[SchoolStatus], at: datetime) ->
         )
     failing = [each.school_id for each in schools if each.failures]
     if failing:
+        rest = " Rows of earlier loads stay." if any(each.has_earlier_rows for each in schools) else ""
         yield (
             f"Slices of school {', '.join(map(str, failing))} could not be loaded, for the reasons above; "
-            f"docs/running.md says what to do about each. Rows of earlier loads stay."
+            f"docs/running.md says what to do about each.{rest}"
         )
     for never, alike in groupby(sorted(schools, key=_never), key=_never):
         if never:

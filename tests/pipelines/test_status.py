@@ -119,11 +119,13 @@ def test_what_was_never_loaded_is_named_and_no_last_good_rows_are_promised(
         "To do: Never loaded whole, of school 102: classes, grades. What is made of these is not known"
         in told
     )
-    assert "Their last good rows stay" not in told
+    assert "could not be loaded" in told and "ows of earlier loads stay" not in told
     first, second = rows_of(status_of(settings))
     assert (first[3], second[3]) == ("<1 h", "<1 h, 2 never")
     loaded(lake, "grades", slice_of(RESOURCES["grades"], 102, 20), 0)
     assert status_of(settings).schools[1].age.never == {"classes"}
+    failed(lake, "students", Slice.of(_school_id=101), "status 403")
+    assert any("Rows of earlier loads stay." in line for line in status_of(settings).to_do)
 
 
 def test_nothing_to_do_is_said_and_ends_with_0(
