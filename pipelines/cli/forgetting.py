@@ -9,16 +9,23 @@ import click
 from pipelines.cli.display import complain, console, example
 from pipelines.cli.given import given_to_write
 
+ID = click.IntRange(1)
 KINDS = ("student", "teacher", "guardian")
 
 
 @click.command(
     epilog=example("forget --school 101 --student 20231 --dry-run", "forget --school 101 --student 20231")
 )
-@click.option("--school", "school_id", type=int, help="The school.")
-@click.option("--student", type=int, help="Id of a student of the school; the guardians' accounts go too.")
-@click.option("--teacher", type=int, help="Id of a teacher, or of other staff.")
-@click.option("--guardian", type=int, help="Id of a guardian's account.")
+@click.option("--school", "school_id", type=ID, help="The school.")
+@click.option("--student", type=ID, help="Id of a student of the school; the guardians' accounts go too.")
+@click.option("--teacher", type=ID, help="Id of a teacher, or of other staff.")
+@click.option("--guardian", type=ID, help="Id of a guardian's account.")
+@click.option(
+    "--v1",
+    "of_v1",
+    is_flag=True,
+    help="The id is one of the v1 interface, where v3 has it for another person.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be changed, and change nothing.")
 @click.option(
     "--yes",
@@ -36,6 +43,7 @@ def forget(
     student: int | None,
     teacher: int | None,
     guardian: int | None,
+    of_v1: bool,
     dry_run: bool,
     yes: bool,
     allow: bool,
@@ -49,12 +57,14 @@ def forget(
     persons = [
         (kind, id) for kind, id in zip(KINDS, (student, teacher, guardian), strict=True) if id is not None
     ]
-    if again and (school_id is not None or persons or dry_run or yes or allow):
+    if again and (school_id is not None or persons or of_v1 or dry_run or yes or allow):
         raise click.UsageError("--again goes with no other option")
     if not again and school_id is None:
         raise click.UsageError("--school is missing: name the school, or the school of the person")
     if len(persons) > 1:
         raise click.UsageError("name one student, teacher or guardian at a time")
+    if of_v1 and not persons:
+        raise click.UsageError("--v1 goes with the id of a student, teacher or guardian")
     if allow and (persons or dry_run):
         raise click.UsageError("--allow is for a whole school")
     settings = given_to_write()
@@ -72,7 +82,7 @@ def forget(
     if not persons:
         sys.exit(run_forget_school(settings, school_id, dry_run=dry_run, confirmed=yes))
     [(kind, id)] = persons
-    sys.exit(run_forget_person(settings, school_id, kind, id, dry_run=dry_run, confirmed=yes))
+    sys.exit(run_forget_person(settings, school_id, kind, id, of_v1=of_v1, dry_run=dry_run, confirmed=yes))
 
 
 def is_confirmed(words: str, answer: str) -> bool:

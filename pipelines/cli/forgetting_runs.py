@@ -7,6 +7,7 @@ from pipelines.cli.forgetting import is_confirmed
 from pipelines.cli.session import session
 from pipelines.forgetting.account import RESTORED, UNPROVEN, Account
 from pipelines.forgetting.home import (
+    AnotherKind,
     NobodyThere,
     allow_school,
     forget_again,
@@ -26,9 +27,16 @@ NOT_UNDONE = "will be removed from everything that this home has. It cannot be u
 
 
 def run_forget_person(
-    settings: Settings, school_id: int, kind: str, id: int, *, dry_run: bool, confirmed: bool
+    settings: Settings,
+    school_id: int,
+    kind: str,
+    id: int,
+    *,
+    of_v1: bool,
+    dry_run: bool,
+    confirmed: bool,
 ) -> int:
-    """Forget one person. The exit status."""
+    """Forget one person. of_v1: the id is that of v1. The exit status."""
     with session(settings, "campus forget") as tags:
         if problem := _under_way(settings):
             complain(problem)
@@ -36,12 +44,15 @@ def run_forget_person(
         lake = lake_of(settings)
         make_ready(lake, settings)
         try:
-            request = request_of(settings, lake, school_id, kind, id)
+            request = request_of(settings, lake, school_id, kind, id, of_v1=of_v1)
+        except AnotherKind as error:
+            complain(f"{error}; nothing was changed")
+            return 1
         except NobodyThere as error:
             if dry_run or not confirmed:
                 complain(f"{error}; nothing was changed. {_listed_by_yes('the id')}")
                 return 1
-            request = unknown_request(school_id, kind, id)
+            request = unknown_request(school_id, kind, id, of_v1=of_v1)
         words = f"{request.words[0].upper()}{request.words[1:]} {NOT_UNDONE}."
         if not (dry_run or confirmed or is_confirmed(words, str(id))):
             return 1

@@ -97,7 +97,7 @@ def unproven(home: Path) -> list[str]:
     folder = home / UNPROVEN
     lines = []
     for path in sorted(folder.glob("*-*-*.json")):
-        school_id, kind, _ = path.stem.split("-")
+        school_id, kind, _ = path.stem.split("-", 2)
         if kind == SEVERAL:
             lines.append(
                 f"Not everybody of school {school_id} who is on the list of the forgotten is out of this "

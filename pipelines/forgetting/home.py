@@ -52,8 +52,9 @@ from pipelines.instance import dagster_home, open_instance
 from pipelines.lake import lake_of
 from pipelines.settings import Settings
 from warehouse.files import put_in_place
+from warehouse.forgetting.columns import V1
 from warehouse.forgetting.forgotten import Forgotten, Matcher, change, matcher, read, with_person
-from warehouse.forgetting.identity import GUARDIAN, STUDENT, People, Person, choices_of
+from warehouse.forgetting.identity import GUARDIAN, People, Person, choices_of
 from warehouse.forgetting.search import Search
 from warehouse.forgetting.surgery import (
     Changed,
@@ -93,6 +94,10 @@ class NobodyThere(Exception):
     """The home has nothing about this id."""
 
 
+class AnotherKind(Exception):
+    """The id is that of a person of another kind."""
+
+
 class Request(msgspec.Struct, frozen=True):
     """What is to be forgotten."""
 
@@ -101,6 +106,8 @@ class Request(msgspec.Struct, frozen=True):
     id: int
     #: The person whose id was given first, then guardians. A school has none.
     persons: tuple[Person, ...] = ()
+    #: The id is that of v1.
+    of_v1: bool = False
 
     @property
     def words(self) -> str:
@@ -148,25 +155,28 @@ class Job:
             self.tell(f"  {store.words}")
 
 
-def request_of(settings: Settings, lake: Lake, school_id: int, kind: str, id: int) -> Request:
+def request_of(
+    settings: Settings, lake: Lake, school_id: int, kind: str, id: int, *, of_v1: bool = False
+) -> Request:
     """Whom an id means, by what the lake has, and by what an attempt that did not end has found.
 
-    Raises NobodyThere where neither has anything."""
+    Raises AnotherKind where the id is somebody else's, and NobodyThere where neither has anything."""
     people = People(lake, school_id, TABLES)
-    person = people.find(kind, id)
-    persons = [] if person is None else [person]
-    if person is not None and kind == STUDENT:
-        persons += people.guardians_of(person)
-    persons = _with_those_before(settings, school_id, kind, id, persons)
-    if not persons:
+    request = _with_those_before(
+        settings, Request(school_id, kind, id, tuple(people.find(kind, id, of_v1=of_v1)), of_v1)
+    )
+    if not request.persons and (kinds := people.other_kinds(kind, id)):
+        options = " or ".join(f"--{other}" for other in kinds)
+        raise AnotherKind(f"{id} of school {school_id} is a {' and a '.join(kinds)}: say {options}")
+    if not request.persons:
         raise NobodyThere(f"this home has no {kind} {id} of school {school_id}")
-    return Request(school_id, kind, id, tuple(persons))
+    return request
 
 
-def unknown_request(school_id: int, kind: str, id: int) -> Request:
+def unknown_request(school_id: int, kind: str, id: int, *, of_v1: bool = False) -> Request:
     """The request for an id that nothing is known of, so that no load ever brings it."""
     ids = frozenset((id,))
-    return Request(school_id, kind, id, (Person(school_id, kind, ids, ids),))
+    return Request(school_id, kind, id, (Person(school_id, kind, frozenset() if of_v1 else ids, ids),), of_v1)
 
 
 def forget_persons(
@@ -261,7 +271,7 @@ def forget_again(settings: Settings, tags: Mapping[str, str], tell: Tell) -> lis
     schools = sorted({entry.school_id for group in forgotten.groups for entry in group.entries})
     jobs = []
     for school_id in schools:
-        request = _request_of_list(settings, lake, forgotten, school_id)
+        request = _request_of_list(settings, lake, school_id)
         job = Job.of(settings, request, tags, tell, apply=True)
         search = Search(request.persons)
         _take_out(job, search)
@@ -276,20 +286,11 @@ def forget_again(settings: Settings, tags: Mapping[str, str], tell: Tell) -> lis
     return accounts
 
 
-def _request_of_list(settings: Settings, lake: Lake, forgotten: Forgotten, school_id: int) -> Request:
+def _request_of_list(settings: Settings, lake: Lake, school_id: int) -> Request:
     """All persons of a school who are on the list and of whom the lake knows. The lake's rows go by the list
     itself, the files by these."""
-    listed = matcher(forgotten, school_id)
-    assert listed is not None
-    people = People(lake, school_id, TABLES)
-    persons = [
-        person
-        for each in people.known.values()
-        if listed.find(each.generation, str(each.id)) is not None
-        and (person := people.find(each.kind or STUDENT, each.id)) is not None
-    ]
-    persons = _with_those_before(settings, school_id, SEVERAL, 0, _together((), persons))
-    return Request(school_id, SEVERAL, 0, tuple(persons))
+    persons = People(lake, school_id, TABLES).listed()
+    return _with_those_before(settings, Request(school_id, SEVERAL, 0, tuple(persons)))
 
 
 def _take_out(job: Job, search: Search) -> None:
@@ -405,10 +406,27 @@ def _say_what_is_left(job: Job, listed: Matcher) -> None:
             f"{shared} of the names, numbers and addresses are also those of others, or too short to be "
             f"searched for. They go where a row is about the person, and stay with the others."
         )
+    _say_what_is_uncertain(job)
     if any(listed.identifies(card) is not None for card in job.settings.card_ids):
         left.append("CAMPUS_CARD_IDS names a card of theirs: take it out of the settings.")
     if job.request.kind == GUARDIAN:
         left.append("The student of this guardian stays.")
+
+
+def _say_what_is_uncertain(job: Job) -> None:
+    """Name the ids that may be the persons' too, on the screen alone: the account names nobody."""
+    uncertain = [(person.kind, *key) for person in job.request.persons for key in sorted(person.uncertain)]
+    for kind, generation, id in uncertain:
+        option = " --v1" if generation == V1 else ""
+        job.tell(
+            f"  left as it is: id {id} of {generation}, since nothing proves that it is the same {kind}. If "
+            f"it is: campus forget --school {job.request.school_id} --{kind} {id}{option}"
+        )
+    if uncertain:
+        job.account.left.append(
+            f"Accounts that may be theirs were left as they are: {len(uncertain)}. The screen named them. "
+            f"Forget those that are theirs."
+        )
 
 
 def _publish(job: Job, school_ids: Collection[int], removed: Collection[int] = ()) -> None:
@@ -511,7 +529,8 @@ def _with_schools(forgotten: Forgotten, schools: Mapping[int, str]) -> Forgotten
 
 
 def _path(settings: Settings, request: Request) -> Path:
-    return settings.home / UNPROVEN / f"{request.school_id}-{request.kind}-{request.id}.json"
+    id = f"v1-{request.id}" if request.of_v1 else request.id
+    return settings.home / UNPROVEN / f"{request.school_id}-{request.kind}-{id}.json"
 
 
 def _write_request(settings: Settings, request: Request) -> None:
@@ -523,23 +542,20 @@ def _write_request(settings: Settings, request: Request) -> None:
     put_in_place(unfinished, path)
 
 
-def _with_those_before(
-    settings: Settings, school_id: int, kind: str, id: int, persons: list[Person]
-) -> list[Person]:
-    """Persons as they are known now, and as an attempt that did not end has found them."""
-    path = _path(settings, Request(school_id, kind, id))
+def _with_those_before(settings: Settings, request: Request) -> Request:
+    """A request with its persons as they are known now, and as an attempt that did not end has found them."""
     try:
-        before = msgspec.json.decode(path.read_bytes(), type=Request)
+        before = msgspec.json.decode(_path(settings, request).read_bytes(), type=Request)
     except FileNotFoundError:
-        return persons
-    return _together(before.persons, persons)
+        return request
+    return msgspec.structs.replace(request, persons=tuple(_together(before.persons, request.persons)))
 
 
 def _together(before: Iterable[Person], known_now: Iterable[Person]) -> list[Person]:
     """Persons as two attempts have found them, each once."""
     persons = list(before)
     for person in known_now:
-        same = next((each for each in persons if each.kind == person.kind and each.ids & person.ids), None)
+        same = next((each for each in persons if each.is_same(person)), None)
         if same is None:
             persons.append(person)
         else:

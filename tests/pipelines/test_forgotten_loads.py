@@ -61,8 +61,7 @@ def forgotten(make_world: Callable[..., World]) -> Forgotten:
     found.rows = found.counts()
     assert len(found.leaks) > 5
     lake = world.lake
-    person = People(lake, SCHOOL, TABLES).find("student", student)
-    assert person is not None
+    person, *_ = People(lake, SCHOOL, TABLES).find("student", student)
     change(lake, lambda before: with_person(before, SCHOOL, "student", person.marks, since="", choices={})[0])
     known = matcher_of(lake, SCHOOL)
     assert known is not None

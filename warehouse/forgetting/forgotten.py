@@ -232,8 +232,8 @@ class Matcher:
     lengths: Sequence[int]
     #: The ids that stand for them.
     substitutes: frozenset[int]
-    #: Those of them that stand for teachers.
-    teachers: frozenset[int]
+    #: By substitute: student, teacher or guardian.
+    kinds: Mapping[int, str]
     #: By custom field the values that stay.
     choices: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
@@ -305,7 +305,7 @@ def matcher(forgotten: Forgotten, school_id: int) -> Matcher | None:
         keyed,
         sorted({length for entry in entries for length in entry.lengths}),
         frozenset(entry.substitute for entry in entries),
-        frozenset(entry.substitute for entry in entries if entry.kind == "teacher"),
+        {entry.substitute: entry.kind for entry in entries},
         {name: frozenset(values) for name, values in forgotten.choices.get(school_id, {}).items()},
     )
 

@@ -21,6 +21,7 @@ from warehouse.forgetting.forgotten import (
     TOKENS,
     folded_token,
     is_bounded,
+    matcher_of,
 )
 from warehouse.forgetting.forgotten import NUMBER as NUMBER_MARK
 from warehouse.lake.delta import Lake
@@ -34,6 +35,18 @@ _ADDRESSES = ("phone", "email", "outer_id", "card_id", "pupil_id", "avatar_url")
 _NAMES = ("name", "pinyin")
 _OF_V3 = ("students", "teachers", "reflections")
 _OF_V1 = ("v1_users", "v1_class_students", "cards")
+#: Tables whose rows are about students alone.
+_OF_STUDENTS = (
+    "students",
+    "scores",
+    "grades",
+    "attendance_records",
+    "v1_class_students",
+    "cards",
+    "transcripts",
+    "transcript_semesters",
+    "transcript_courses",
+)
 _NESTED = {
     V3: (
         ("admin_classes", "students"),
@@ -63,6 +76,7 @@ class Person(msgspec.Struct, frozen=True):
         elsewhere: those of tokens and names that other schools of the lake have for somebody or something
         else. shared: how many names and addresses others of the school have too. They are removed only where
         a row says that it is about this person.
+        uncertain: pairs of a generation and an id, that may be this person's too. Nothing is done about them.
     """
 
     school_id: int
@@ -74,6 +88,7 @@ class Person(msgspec.Struct, frozen=True):
     names: frozenset[str] = frozenset()
     elsewhere: frozenset[str] = frozenset()
     shared: int = 0
+    uncertain: frozenset[tuple[str, int]] = frozenset()
 
     @property
     def ids(self) -> frozenset[int]:
@@ -103,7 +118,12 @@ class Person(msgspec.Struct, frozen=True):
             self.names | other.names,
             self.elsewhere | other.elsewhere,
             max(self.shared, other.shared),
+            self.uncertain | other.uncertain,
         )
+
+    def is_same(self, other: Person) -> bool:
+        """Whether both are of one kind, and share an id of one interface."""
+        return self.kind == other.kind and bool(self.v3 & other.v3 or self.v1 & other.v1)
 
 
 @dataclass
@@ -120,6 +140,21 @@ class Known:
     #: Of a guardian: the student's id.
     ward: int | None = None
 
+    def is_another(self, other: Known) -> bool:
+        """Whether kinds or numbers say that both are two persons."""
+        kinds_differ = bool(self.kind and other.kind and self.kind != other.kind)
+        return kinds_differ or bool(self.numbers and other.numbers and not self.numbers & other.numbers)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The ids of a person, each with its interface."""
+
+    kind: str
+    keys: frozenset[tuple[str, int]]
+    #: Those that may be the person's too.
+    uncertain: frozenset[tuple[str, int]] = frozenset()
+
 
 class People:
     """All persons that the lake knows of a school, tombstones too. tables: those of the platform's rows, by
@@ -127,6 +162,7 @@ class People:
 
     def __init__(self, lake: Lake, school_id: int, tables: Mapping[str, Table]) -> None:
         self._lake, self.school_id, self._tables = lake, school_id, tables
+        self._listed = matcher_of(lake, school_id)
         self.known: dict[tuple[str, int], Known] = {}
         for generation, names in ((V3, _OF_V3), (V1, _OF_V1)):
             for name in names:
@@ -137,54 +173,110 @@ class People:
                     for person in row[column] if isinstance(row[column], list) else [row[column]]:
                         self._note(generation, f"{name}.{column}", person or {})
 
-    def find(self, kind: str, id: int) -> Person | None:
-        """The person of a kind who has an id: that of v3, or of v1 where v3 does not know it. None: nothing
-        in the lake is about this id."""
-        own = self.known.get((V3, id))
-        if own is not None and own.kind in (kind, ""):
-            return self._person(kind, {id}, self._in_v1(own, kind))
-        of_v1 = self.known.get((V1, id))
-        if of_v1 is not None and of_v1.kind in (kind, ""):
-            return self._person(kind, {id} if own is None else set(), {id})
-        if own is None and of_v1 is None and kind == STUDENT and self._is_named(id):
-            return self._person(kind, {id}, {id})
+    def find(self, kind: str, id: int, *, of_v1: bool = False) -> list[Person]:
+        """The person of a kind who has an id, then the guardians of a student. Empty: nothing in the lake is
+        about the id.
+
+        The id is that of v3, or of v1 where v3 has nobody of the kind under it. of_v1: it is that of v1."""
+        own = self._identity(kind, id, of_v1=of_v1)
+        if own is None:
+            return []
+        return self._persons([own, *(self._guardians_of(own) if kind == STUDENT else ())])
+
+    def listed(self) -> list[Person]:
+        """The persons on the list of the forgotten of whom the lake still has rows."""
+        if self._listed is None:
+            return []
+        found = {each for key in self.known if (each := self._substitute(*key)) is not None}
+        return self._persons([self._of_list(each) for each in sorted(found)])
+
+    def other_kinds(self, kind: str, id: int) -> list[str]:
+        """The kinds of whoever else has an id, in either interface."""
+        kinds = {self.known[key].kind for key in ((V3, id), (V1, id)) if key in self.known}
+        if not kinds and self._is_named(id, _OF_STUDENTS):
+            kinds = {STUDENT}
+        return sorted(kinds - {kind, ""})
+
+    def _identity(self, kind: str, id: int, *, of_v1: bool) -> Identity | None:
+        """Whose id it is. Who is on the list already has the ids of the list, since the rows that paired them
+        may be gone by now."""
+        for generation in (V1,) if of_v1 else (V3, V1):
+            key = (generation, id)
+            substitute = self._substitute(*key)
+            if self._listed and substitute is not None and self._listed.kinds[substitute] == kind:
+                listed = self._of_list(substitute)
+                return Identity(kind, listed.keys | {key})
+            own = self.known.get(key)
+            if own is not None and own.kind in (kind, ""):
+                return self._paired(own, kind)
+        is_unknown = (V1, id) not in self.known and (of_v1 or (V3, id) not in self.known)
+        if is_unknown and kind == STUDENT and self._is_named(id, SUBJECTS):
+            return Identity(kind, frozenset({(V1, id)} if of_v1 else {(V3, id), (V1, id)}))
         return None
 
-    def guardians_of(self, person: Person) -> list[Person]:
+    def _guardians_of(self, student: Identity) -> list[Identity]:
         """The accounts of guardians that belong to a student: they have no other one."""
-        found = [
-            each
-            for (generation, _), each in self.known.items()
-            if generation == V1 and each.kind == GUARDIAN and each.ward in person.v1
-        ]
         return [
-            self._person(GUARDIAN, {each.id} if (V3, each.id) in self.known else set(), {each.id})
-            for each in found
-        ]
-
-    def _in_v1(self, own: Known, kind: str) -> set[int]:
-        """The ids of v1 that the models pair with a person of v3: the same id unless the numbers differ,
-        else the only account with the same number."""
-        same = self.known.get((V1, own.id))
-        if same is not None and (not same.numbers or not own.numbers or same.numbers & own.numbers):
-            return {own.id}
-        others = {
-            each.id
+            self._paired(each, GUARDIAN)
             for (generation, _), each in self.known.items()
-            if generation == V1 and each.numbers & own.numbers and each.kind in (kind, "")
-        }
-        if len(others) == 1:
-            return others
-        return {own.id}
-
-    def _person(self, kind: str, v3: set[int], v1: set[int]) -> Person:
-        seen = [
-            self.known[key]
-            for key in [*((V3, one) for one in v3), *((V1, one) for one in v1)]
-            if key in self.known
+            if generation == V1 and each.kind == GUARDIAN and (V1, each.ward) in student.keys
         ]
+
+    def _paired(self, own: Known, kind: str) -> Identity:
+        """A person with the id in the other interface: the one that has the same number, else the same id
+        where no number and no kind says otherwise. An id that may be somebody else's is not taken."""
+        key, other = (own.generation, own.id), V1 if own.generation == V3 else V3
+        same = self.known.get((other, own.id))
+        numbered = {each.id for each in self._holders(other, kind, own.numbers)}
+        namesakes = {each.id for each in self._holders(own.generation, kind, own.numbers)} - {own.id}
+        # Which ids may be the person's, and the one that is.
+        possible, sure = numbered, None
+        if own.id in numbered or (len(numbered) == 1 and not namesakes):
+            sure = own.id if own.id in numbered else next(iter(numbered))
+        elif same is not None and not numbered:
+            is_taken = bool(self._holders(own.generation, "", same.numbers, but=own.id))
+            if same.kind in (kind, "") and not own.is_another(same) and not is_taken:
+                sure = own.id
+            elif not is_taken and (kind != GUARDIAN or same.kind in (kind, "")):
+                # Numbers change, and nobody else is in question.
+                possible = {own.id}
+        elif same is None and not numbered and kind != GUARDIAN and self._substitute(other, own.id) is None:
+            sure = own.id
+        if same is not None and same.kind in (kind, "") and not own.is_another(same):
+            possible = possible | {own.id}
+        keys = {key} if sure is None else {key, (other, sure)}
+        return Identity(kind, frozenset(keys), frozenset((other, id) for id in possible - {sure}))
+
+    def _holders(self, generation: str, kind: str, numbers: set[str], but: int | None = None) -> list[Known]:
+        """Who has one of some numbers in an interface. kind: empty stands for any."""
+        return [
+            each
+            for (of, id), each in self.known.items()
+            if of == generation
+            and id != but
+            and each.numbers & numbers
+            and (not kind or each.kind in (kind, ""))
+        ]
+
+    def _substitute(self, generation: str, id: int) -> int | None:
+        """The id that stands for a person on the list of the forgotten; None: the id is not on it."""
+        return None if self._listed is None else self._listed.find(generation, str(id))
+
+    def _of_list(self, substitute: int) -> Identity:
+        """The ids of the lake that the list has for one person."""
+        assert self._listed is not None
+        keys = frozenset(key for key in self.known if self._substitute(*key) == substitute)
+        return Identity(self._listed.kinds[substitute], keys)
+
+    def _persons(self, group: Sequence[Identity]) -> list[Person]:
+        """The persons of one request. What they share with each other alone is theirs."""
+        keys = {key for each in group for key in each.keys}
+        others = [each for key, each in self.known.items() if key not in keys]
+        return [self._person(each, others, keys) for each in group]
+
+    def _person(self, own: Identity, others: Sequence[Known], taken_up: set[tuple[str, int]]) -> Person:
+        seen = [self.known[key] for key in sorted(own.keys) if key in self.known]
         numbers = {one for each in seen for one in each.numbers}
-        others = [each for each in self.known.values() if each not in seen]
         taken = {folded_token(one) for each in others for one in (*each.addresses, *each.numbers)}
         addresses = {one for each in seen for one in (*each.addresses, *each.numbers)}
         tokens = {one for one in addresses if len(one) >= SHORTEST_TOKEN and folded_token(one) not in taken}
@@ -194,14 +286,15 @@ class People:
         spaced = {one for one in tokens if not TOKENS.fullmatch(one)}
         return Person(
             self.school_id,
-            kind,
-            frozenset(v3),
-            frozenset(v1),
+            own.kind,
+            frozenset(id for generation, id in own.keys if generation == V3),
+            frozenset(id for generation, id in own.keys if generation == V1),
             frozenset(numbers),
             frozenset(tokens),
             frozenset(clear | spaced),
             self._elsewhere(tokens | clear | spaced),
             len(names - clear) + len(addresses - tokens),
+            own.uncertain - taken_up,
         )
 
     def _unmistakable(self, names: set[str], others: Sequence[Known]) -> set[str]:
@@ -241,12 +334,12 @@ class People:
                     )
         return frozenset(text for text in texts if any(_contains(other, text) for other in others))
 
-    def _is_named(self, id: int) -> bool:
-        """Whether any row is about an id that no table of people has, such as that of a student who left
-        long ago."""
-        for name, columns in SUBJECTS.items():
+    def _is_named(self, id: int, names: Iterable[str]) -> bool:
+        """Whether a row of some tables is about an id that no table of people has, such as that of a student
+        who left long ago."""
+        for name in names:
             table = self._tables[name]
-            for column in columns:
+            for column in SUBJECTS[name]:
                 if self._lake.holds(table) and self._scan(table, [column], pc.field(column) == id).num_rows:
                     return True
         return False

@@ -149,7 +149,7 @@ def _subjects(batch: pa.RecordBatch, rules: Rules, matcher: Matcher) -> dict[int
             if _is_text(field.type) or pa.types.is_integer(field.type):
                 for row, substitute in _matches(batch.column(position), _identifier(field, matcher)).items():
                     # A teacher who is named in a student's row is mentioned there.
-                    if substitute not in matcher.teachers:
+                    if matcher.kinds[substitute] != "teacher":
                         subjects.setdefault(row, substitute)
     return subjects
 
