@@ -37,7 +37,7 @@ CALENDARS = [
     for school in (1, 2)
 ]
 #: Columns that say of this file how much it knows, and of rows why they are there.
-OF_THE_FILE = {"indicators_known", "inputs_loaded", "chronic_profiles"}
+OF_THE_FILE = {"indicators_known", "inputs_loaded", "is_told", "chronic_profiles"}
 
 
 @pytest.fixture(scope="module", params=REFUSED)

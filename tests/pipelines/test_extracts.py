@@ -299,7 +299,8 @@ def test_a_rare_trait_is_blank_in_its_cohort_alone(published: World, tmp_path: P
         published,
         tmp_path,
         "UPDATE core.dim_student SET is_boarding = false,"
-        " cohort_id = CASE WHEN number <= 10 THEN 1 ELSE 2 END, gender = CASE WHEN number = 11 THEN 'u' WHEN number % 2 = 0 THEN 'm' ELSE 'f' END"
+        " cohort_id = CASE WHEN number <= 10 THEN 1 ELSE 2 END,"
+        " gender = CASE WHEN number = 11 THEN 'u' WHEN number % 2 = 0 THEN 'm' ELSE 'f' END"
         f" FROM ({numbered}) WHERE place = dim_student.rowid",
     )
     done = write_extract(source, Request(tables=("core.dim_student",)), tmp_path / "x.duckdb", b"k" * 32, "k")
