@@ -72,8 +72,6 @@ STUDENT = Words("Student {}", "学生{}")
 NO_TEACHER = Words("Teacher not known", "任课教师未知")
 TEACHER = Words("Teacher {}", "教师{}")
 LESSON = Words("{0:%a %d %b} lesson {1}", "{0.month}月{0.day}日第{1}节")
-#: Of the schools that a chart has no bar or line of.
-NOT_KNOWN_OF = Words("Not known: {}.", "未知：{}。")
 
 #: Of each chart: title, and how to read it.
 CHARTS = {
