@@ -13,8 +13,9 @@ import sqlalchemy as sa
 
 from assets.partitions import PARTITIONS
 from loading.partition_keys import school_of
+from pipelines.forgetting.files import files_below
 from pipelines.instance import POSTGRES_URL
-from warehouse.forgetting.search import Search
+from warehouse.forgetting.search import Finding, Search, Searched
 from warehouse.identifiers import quoted
 
 #: Seconds to wait for a daemon that writes.
@@ -34,8 +35,8 @@ def forget_in_dagster(home: Path, search: Search, *, apply: bool) -> int:
 
     Raises sqlite3.Error, sqlalchemy's errors."""
     changed = 0
-    for path in sorted(home.rglob("*")):
-        if path.suffix in SQLITE and path.is_file():
+    for path in files_below(home, linked=True):
+        if path.suffix in SQLITE:
             changed += forget_in_sqlite(path, search, apply=apply)
     if url := os.environ.get(POSTGRES_URL):
         changed += _forget_in_postgres(url, search, apply=apply)
@@ -78,9 +79,14 @@ def _likely(
 ) -> list[tuple[int, str]]:
     found: dict[int, str] = {}
     for needle in needles:
-        query = f"SELECT rowid, {quoted(column)} FROM {quoted(table)} WHERE instr({quoted(column)}, ?)"
+        query = (
+            f"SELECT rowid, {quoted(column)} FROM {quoted(table)} "
+            f"WHERE instr({quoted(column)}, ?) OR instr(lower({quoted(column)}), lower(?))"
+        )
         found.update(
-            (rowid, text) for rowid, text in connection.execute(query, (needle,)) if isinstance(text, str)
+            (rowid, text)
+            for rowid, text in connection.execute(query, (needle, needle))
+            if isinstance(text, str)
         )
     return sorted(found.items())
 
@@ -90,23 +96,10 @@ def _forget_in_postgres(url: str, search: Search, *, apply: bool) -> int:
     engine = sa.create_engine(url)
     try:
         with engine.begin() as connection:
-            columns = connection.execute(
-                sa.text(
-                    "SELECT table_name, column_name FROM information_schema.columns "
-                    "WHERE table_schema = current_schema() AND data_type IN ('text', 'character varying')"
-                )
-            ).fetchall()
-            for table, column in ((str(row[0]), str(row[1])) for row in columns):
-                found: dict[str, str] = {}
-                for needle in search.needles:
-                    query = (
-                        f"SELECT ctid::text, {quoted(column)} FROM {quoted(table)} WHERE "
-                        f"position(:needle IN {quoted(column)}) > 0"
-                    )
-                    found.update(
-                        (row[0], row[1]) for row in connection.execute(sa.text(query), {"needle": needle})
-                    )
-                for ctid, text in found.items():
+            for table, column, kind in _postgres_columns(connection):
+                if kind not in ("text", "character varying"):
+                    continue
+                for ctid, text in _likely_in_postgres(connection, table, column, search.needles):
                     new = search.cleaned_json(text)
                     if new != text:
                         changed += 1
@@ -125,6 +118,66 @@ def _forget_in_postgres(url: str, search: Search, *, apply: bool) -> int:
     finally:
         engine.dispose()
     return changed
+
+
+def search_in_postgres(search: Search, searched: Searched) -> None:
+    """Search all texts of the Postgres in which Dagster keeps its records, where there is one.
+
+    Raises sqlalchemy's errors."""
+    url = os.environ.get(POSTGRES_URL)
+    if not url:
+        return
+    engine = sa.create_engine(url)
+    try:
+        with engine.connect() as connection:
+            columns = _postgres_columns(connection)
+            searched.tables += len({table for table, *_ in columns})
+            for table, column, kind in columns:
+                place = f"{table}.{column}"
+                if kind == "bytea":
+                    query = f"SELECT {quoted(column)} FROM {quoted(table)} WHERE {quoted(column)} IS NOT NULL"
+                    contents: Iterable[bytes] = connection.scalars(sa.text(query))
+                    kinds = {
+                        found
+                        for content in contents
+                        for _, found in search.in_content(bytes(content), "", searched)
+                    }
+                else:
+                    likely = _likely_in_postgres(connection, table, column, search.needles)
+                    kinds = {found for _, text in likely for found in search.in_stored(text)}
+                searched.findings += [Finding("Dagster's Postgres", place, found) for found in sorted(kinds)]
+    finally:
+        engine.dispose()
+
+
+def _postgres_columns(connection: sa.Connection) -> list[tuple[str, str, str]]:
+    """Table, column and type of all columns that may have words."""
+    rows = connection.execute(
+        sa.text(
+            "SELECT table_name, column_name, data_type FROM information_schema.columns "
+            "JOIN information_schema.tables USING (table_schema, table_name) "
+            "WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' "
+            "AND data_type IN ('text', 'character varying', 'character', 'json', 'jsonb', 'xml', 'ARRAY', "
+            "'bytea') ORDER BY table_name, column_name"
+        )
+    )
+    return [(str(table), str(column), str(kind)) for table, column, kind in rows]
+
+
+def _likely_in_postgres(
+    connection: sa.Connection, table: str, column: str, needles: Iterable[str]
+) -> list[tuple[str, str]]:
+    """Row and text where a column is likely to say anything of the persons."""
+    found: dict[str, str] = {}
+    for needle in needles:
+        query = (
+            f"SELECT place, text FROM (SELECT ctid::text AS place, CAST({quoted(column)} AS text) AS text "
+            f"FROM {quoted(table)}) AS texts WHERE position(:needle IN text) > 0 "
+            f"OR position(lower(:needle) IN lower(text)) > 0"
+        )
+        rows = connection.execute(sa.text(query), {"needle": needle})
+        found.update((str(row), str(text)) for row, text in rows)
+    return sorted(found.items())
 
 
 def forget_school_in_dagster(instance: dg.DagsterInstance, school_id: int, *, apply: bool) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
@@ -51,7 +52,11 @@ def delete_exports(home: Path, school_id: int, *, apply: bool) -> int:
 
 def delete_extracts(home: Path, *, apply: bool) -> int:
     """Delete the pseudonymous extracts that were written inside the home. Files."""
-    files = [path for path in files_below(home) if path.suffix == SUFFIX and is_extract(path)]
+    files = [
+        path
+        for path in files_below(home, linked=True)
+        if path.suffix == SUFFIX and not path.is_symlink() and is_extract(path)
+    ]
     return _delete(files, apply=apply)
 
 
@@ -124,9 +129,24 @@ def naming(paths: Iterable[Path], search: Search) -> Iterator[Path]:
             yield path
 
 
-def files_below(folder: Path) -> list[Path]:
-    """All regular files below a folder, no links."""
-    return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
+def files_below(folder: Path, *, linked: bool = False) -> list[Path]:
+    """All regular files below a folder. linked: also those to which it links, and those below folders to
+    which it links, each once."""
+    paths, links, seen, waiting = list[Path](), list[Path](), set[Path](), [folder]
+    while waiting:
+        for name, folders, files in os.walk(waiting.pop(0)):
+            parent = Path(name)
+            if parent.resolve() in seen:
+                folders.clear()
+                continue
+            seen.add(parent.resolve())
+            for path in (parent / each for each in files):
+                if path.is_file():
+                    (links if path.is_symlink() else paths).append(path)
+            if linked:
+                waiting += [path for each in sorted(folders) if (path := parent / each).is_symlink()]
+    targets = {path.resolve(): path for path in links if path.resolve().parent not in seen}
+    return sorted([*paths, *(targets.values() if linked else ())])
 
 
 def _delete(paths: list[Path], *, apply: bool) -> int:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from obstore.store import ObjectStore
 
 from pipelines.forgetting.account import UNPROVEN, Account
+from pipelines.forgetting.dagster_storage import search_in_postgres
 from pipelines.forgetting.files import files_below
 from pipelines.instance import dagster_home
 from pipelines.settings import Settings
@@ -28,10 +29,12 @@ SCHOOL_COLUMNS = (SCHOOL_ID.name, "school_id")
 
 
 def prove(settings: Settings, lake: Lake, search: Search, account: Account) -> None:
-    """Search every file for the persons of a search, and note the result."""
+    """Search every file, and Dagster's Postgres, for the persons of a search, and note the result. Raises
+    sqlalchemy's errors."""
     searched = Searched()
     for name, path in all_files(settings, lake):
         search.file(path, name, searched)
+    search_in_postgres(search, searched)
     account.searched_files += searched.files
     account.searched_tables += searched.tables
     account.searched_bytes += searched.bytes
@@ -75,7 +78,7 @@ def all_files(settings: Settings, lake: Lake) -> Iterator[tuple[str, Path]]:
     store are copied one by one. Left out are the list of the forgotten and the requests under way."""
     home, shards = settings.home, settings.shards
     left_out = {home / UNPROVEN, Path(lake.root) / NAME}
-    for path in files_below(home):
+    for path in files_below(home, linked=True):
         if left_out.isdisjoint((path, *path.parents)):
             yield str(path.relative_to(home)), path
     elsewhere = [dagster_home(settings)]
@@ -83,7 +86,9 @@ def all_files(settings: Settings, lake: Lake) -> Iterator[tuple[str, Path]]:
     elsewhere += [Path(shards.root)] if shards is not None and not shards.is_remote else []
     for folder in elsewhere:
         if not folder.is_relative_to(home):
-            yield from ((str(path), path) for path in files_below(folder) if path not in left_out)
+            yield from (
+                (str(path), path) for path in files_below(folder, linked=True) if path not in left_out
+            )
     for path in audience_files(home, settings.audiences):
         if not path.is_relative_to(home):
             yield str(path), path

@@ -16,8 +16,9 @@ from loading.writes.unfinished import lessons_path
 from loading.writes.unfinished import opened as unfinished_lessons
 from pipelines.backup import restore
 from pipelines.forgetting.account import unproven
-from pipelines.forgetting.files import arrived_files, delete_extracts, delete_plans, delete_words
+from pipelines.forgetting.files import arrived_files, delete_extracts, delete_plans, delete_words, files_below
 from pipelines.forgetting.home import Job, Request, say_what_waits
+from pipelines.forgetting.proof import all_files
 from pipelines.settings import settings_apart
 from warehouse.forgetting.forgotten import Forgotten, matcher, read_file, with_person, write_file
 from warehouse.forgetting.identity import Person
@@ -56,6 +57,34 @@ def test_only_extracts_are_deleted(tmp_path: Path) -> None:
             con.execute(f"CREATE SCHEMA about; CREATE TABLE about.{table} (key_name VARCHAR)")
     assert delete_extracts(tmp_path, apply=True) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["own.duckdb"]
+
+
+def test_linked_folders_are_searched_once(tmp_path: Path) -> None:
+    """A lake on another disk, a link that leads back, and one to a file elsewhere."""
+    home, disk = tmp_path / "home", tmp_path / "disk"
+    for path in (disk / "students" / "part.parquet", home / "logs" / "a.log", tmp_path / "b.log"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    (home / "lake").symlink_to(disk)
+    (disk / "back").symlink_to(home)
+    (home / "logs" / "again").symlink_to(disk / "students")
+    (home / "latest.log").symlink_to(home / "logs" / "a.log")
+    (home / "b.log").symlink_to(tmp_path / "b.log")
+    (home / "gone.log").symlink_to(tmp_path / "nowhere")
+    settings = settings_apart(home)
+    names = [name for name, _ in all_files(settings, Lake(str(home / "lake")))]
+    assert names == ["b.log", "lake/students/part.parquet", "logs/a.log"]
+    assert files_below(home / "logs") == [home / "logs" / "a.log"]
+
+
+def test_extracts_in_linked_folders_are_deleted(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    with closing(duckdb.connect(str(tmp_path / "disk" / "study.duckdb"))) as con:
+        con.execute("CREATE SCHEMA about; CREATE TABLE about.extract (key_name VARCHAR)")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "studies").symlink_to(tmp_path / "disk")
+    assert delete_extracts(tmp_path / "home", apply=True) == 1
+    assert not list((tmp_path / "disk").iterdir())
 
 
 def test_files_that_arrived_are_those_of_the_school_and_no_links(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 import xlsxwriter
 from postgres import postgres
 
-from pipelines.forgetting.dagster_storage import forget_in_dagster, forget_in_sqlite
+from pipelines.forgetting.dagster_storage import forget_in_dagster, forget_in_sqlite, search_in_postgres
 from warehouse.forgetting.identity import Person
 from warehouse.forgetting.search import Search, Searched
 
@@ -200,3 +200,41 @@ def test_words_in_postgres_are_blanked(url: str, monkeypatch: pytest.MonkeyPatch
     assert json.loads(texts[0]) == {"message": "student [forgotten]: no [forgotten]", "pid": ID}
     assert texts[1] == "{}"
     assert forget_in_dagster(Path("/nonexistent"), Search([PERSON]), apply=True) == 0
+
+
+def test_postgres_is_searched_in_the_proof(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what the rewriting does not reach: numbers of JSON, JSON columns and bytes."""
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE runs (id bigint, body text, tags jsonb, packed bytea)"))
+        for values in (
+            {"id": ID, "body": json.dumps({"pid": ID}), "tags": "{}", "packed": b"-"},
+            {"id": 1, "body": f"mail {MAIL.upper()}", "tags": json.dumps({"student_id": ID}), "packed": None},
+            {"id": 2, "body": "", "tags": "{}", "packed": gzip.compress(NAME.encode())},
+        ):
+            connection.execute(
+                sa.text("INSERT INTO runs VALUES (:id, :body, CAST(:tags AS jsonb), :packed)"), values
+            )
+    engine.dispose()
+    search_in_postgres(Search([PERSON]), nothing := Searched())
+    assert nothing.tables == 0
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", url)
+    search_in_postgres(Search([PERSON]), searched := Searched())
+    assert sorted(map(str, searched.findings)) == [
+        "Dagster's Postgres, runs.body: a number or an address",
+        "Dagster's Postgres, runs.packed: a name",
+        "Dagster's Postgres, runs.tags: an id",
+    ]
+    assert searched.tables == 1
+    assert forget_in_dagster(Path("/nonexistent"), Search([PERSON]), apply=True) == 1
+    search_in_postgres(Search([PERSON]), after := Searched())
+    assert [finding.place for finding in after.findings] == ["runs.packed", "runs.tags"]
+
+
+def test_words_in_capitals_are_blanked(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with closing(sqlite3.connect(path)) as con, con:
+        con.execute("CREATE TABLE t (a TEXT)")
+        con.execute("INSERT INTO t VALUES (?)", (f"mail {MAIL.upper()}",))
+    assert forget_in_sqlite(path, Search([PERSON]), apply=True) == 1
+    assert search(tmp_path).findings == []

@@ -235,7 +235,7 @@ class Search:
         elif head.startswith(_PARQUET):
             yield from self._in_parquet(pq.ParquetFile(path, pre_buffer=False), searched, path=path)
         else:
-            yield from self._in_content(path.read_bytes(), "", searched)
+            yield from self.in_content(path.read_bytes(), "", searched)
 
     def _in_raw(self, path: Path) -> Iterator[tuple[str, str]]:
         longest = max(map(len, self._in_bytes), default=0)
@@ -257,18 +257,19 @@ class Search:
             at = block.find(needle, at + 1)
         return False
 
-    def _in_content(self, content: bytes, place: str, searched: Searched) -> Iterator[tuple[str, str]]:
+    def in_content(self, content: bytes, place: str, searched: Searched) -> Iterator[tuple[str, str]]:
+        """Where some bytes, which are unpacked, say anything of the persons: places and kinds of findings."""
         if content.startswith(_PARQUET):
             yield from self._in_parquet(pq.ParquetFile(io.BytesIO(content)), searched, place)
         elif content.startswith((_GZIP, _ZSTD)):
             kind: Literal["gzip", "zstd"] = "gzip" if content.startswith(_GZIP) else "zstd"
             with pa.input_stream(pa.py_buffer(content), compression=kind) as stream:
-                yield from self._in_content(_inflated(stream), f"{place} {kind}".strip(), searched)
+                yield from self.in_content(_inflated(stream), f"{place} {kind}".strip(), searched)
         elif content.startswith(_ZIP):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 for member in archive.infolist():
                     with archive.open(member) as file:
-                        yield from self._in_content(
+                        yield from self.in_content(
                             _inflated(file), f"{place} {member.filename}".strip(), searched
                         )
         elif _is_tar(content):
@@ -276,7 +277,7 @@ class Search:
                 for entry in archive:
                     opened = archive.extractfile(entry)
                     if opened is not None:
-                        yield from self._in_content(
+                        yield from self.in_content(
                             _inflated(opened), f"{place} {entry.name}".strip(), searched
                         )
         else:
@@ -287,8 +288,9 @@ class Search:
                 kinds |= self._everywhere.kinds_in(content.decode("gb18030", "replace"))
             yield from ((place, kind) for kind in kinds)
 
-    def _in_stored(self, text: str) -> set[str]:
-        """The same of a text that may be JSON: a number in it is an id only where its name says so."""
+    def in_stored(self, text: str) -> set[str]:
+        """What a text that may be JSON says of the persons: a number in it is an id only where its name says
+        so."""
         marks = self._everywhere
         if not text.startswith(("{", "[")):
             return marks.kinds_in(text)
@@ -378,7 +380,7 @@ class Search:
                     for name, value in zip(columns, row, strict=True):
                         text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
                         if isinstance(text, str):
-                            yield from ((f"{table}.{name}", kind) for kind in self._in_stored(text))
+                            yield from ((f"{table}.{name}", kind) for kind in self.in_stored(text))
 
 
 def _table_of(path: Path) -> str:
