@@ -106,11 +106,19 @@ def is_extract(path: Path) -> bool:
 
 def _put_beside(finished: Path, target: Path) -> None:
     """Put a finished file where nothing is. Raises ExtractRefused where somebody has put something there."""
+    taken = f"{target} is there already: name another file, or give --force"
     flush(finished)
     try:
         os.link(finished, target)
     except FileExistsError as error:
-        raise ExtractRefused(f"{target} is there already: name another file, or give --force") from error
+        raise ExtractRefused(taken) from error
+    except OSError:
+        # A disk without hard links: whoever makes the empty file has the name, and may replace it.
+        try:
+            target.touch(mode=0o600, exist_ok=False)
+        except FileExistsError as error:
+            raise ExtractRefused(taken) from error
+        finished.replace(target)
     flush(target.parent)
 
 

@@ -1,5 +1,7 @@
 """`campus extract`: nobody can be found in it, and its joins hold."""
 
+import errno
+import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,8 +13,8 @@ import pytest
 from click.testing import Result
 from world import World
 
-from exports.extracts.plan import Request
-from exports.extracts.write import pseudonym, write_extract
+from exports.extracts.plan import ExtractRefused, Request
+from exports.extracts.write import is_extract, pseudonym, write_extract
 from pipelines.cli.extracting import extract_key
 from warehouse.identifiers import quoted, relation
 
@@ -291,10 +293,8 @@ def test_sums_over_uncounted_people_are_not_there(published: World, study: Path,
 
 def test_a_rare_trait_is_blank_in_its_cohort_alone(published: World, tmp_path: Path) -> None:
     """Ten students in two groups of five keep their traits; a cohort with one other student loses all."""
-    numbered = (
-        "SELECT rowid AS place, row_number() OVER (ORDER BY school_id, student_id) AS number"
-        " FROM core.dim_student"
-    )
+    number = "row_number() OVER (ORDER BY school_id, student_id)"
+    gender = "CASE WHEN number = 11 THEN 'u' WHEN number % 2 = 0 THEN 'm' ELSE 'f' END"
     source = changed(
         published,
         tmp_path,
@@ -390,6 +390,26 @@ def test_the_file_is_its_owners_and_replaces_nothing_by_itself(published: World,
     assert study.read_bytes() == before
     extract(published, "study", "--key-name", "study", "--force")
     assert [path.name for path in study.parent.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_disk_without_hard_links_is_good_enough(
+    published: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def link(source: Path, target: Path) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), source, None, target)
+
+    monkeypatch.setattr(os, "link", link)
+    source, path = published.home / "campus.duckdb", tmp_path / "x.duckdb"
+    request = Request(tables=("core.dim_room",))
+    write_extract(source, request, path, b"k" * 32, "k")
+    assert is_extract(path) and stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.iterdir()) == [path]
+    # Somebody else was there while the extract was made.
+    monkeypatch.setattr("exports.extracts.write.check_place", lambda *_, **__: None)
+    before = path.read_bytes()
+    with pytest.raises(ExtractRefused, match="is there already"):
+        write_extract(source, request, path, b"k" * 32, "k")
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
