@@ -1,7 +1,7 @@
 """What the lake knows of a semester before its attendance is asked for: classes, students, sessions."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -16,8 +16,11 @@ from loading.forgotten import forgotten_ids
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
+from warehouse.load.earlier_rows import earlier_rows
 
 Row = dict[str, Any]
+#: A class and a student.
+Pair = tuple[int, int]
 
 
 def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: int) -> Semester:
@@ -53,11 +56,12 @@ def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: i
 
 def moved_members(
     lake: Lake, school_id: int, timeline: Timeline, semester_id: int, since: datetime
-) -> dict[tuple[int, int], datetime]:
+) -> dict[Pair, datetime]:
     """Who joined or left which class of a semester, or changed as its member: by class and student, when that
     was found. `since`: only what was found later. The forgotten are left out: nobody can ask for them.
 
-    Rows of v1 move with all that they say of a student. So one that v3 knows to be as it was is left out."""
+    A row of v1 also changes with the photo or grade of its student. So it counts only if v3 does not know
+    the member as it is, and the student is new in the list of the class or gone from it."""
     here = _Here(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
     if not any(here.moved(name, since) for name in ("v1_class_students", "class_members")):
         return {}
@@ -65,9 +69,9 @@ def moved_members(
     enrolled = here.rows("v1_class_students", ["class_id", "student_id", "usin", *columns], alive=False)
     users = here.rows("v1_users", ["id", "usin", "role"])
     classes, students = _v1_classes(here), _v1_students(here, enrolled, users)
-    found: dict[tuple[int, int], datetime] = {}
-    members: set[tuple[int, int]] = set()
-    former: set[tuple[int, int]] = set()
+    found: dict[Pair, datetime] = {}
+    members: set[Pair] = set()
+    former: set[Pair] = set()
     for row in here.rows("class_members", ["class_id", "reflection_id", *columns], alive=False):
         if row["class_id"] not in classes or row["reflection_id"] not in students:
             # Of a teacher, or of a class that v1 does not have.
@@ -76,11 +80,17 @@ def moved_members(
         (members if row["_deleted_at"] is None else former).add(pair)
         if row["_synced_at"] > since:
             found[pair] = max(row["_synced_at"], found.get(pair, datetime.min))
+    listed: dict[Pair, datetime] = {}
     for row in enrolled:
-        pair = row["class_id"], row["student_id"]
-        agrees = pair in members if row["_deleted_at"] is None else pair in former - members
-        if row["_synced_at"] > since and not agrees:
-            found[pair] = max(row["_synced_at"], found.get(pair, datetime.min))
+        pair, moment = (row["class_id"], row["student_id"]), row["_synced_at"]
+        if moment <= since:
+            continue
+        if row["_deleted_at"] is None and pair not in members:
+            listed[pair] = moment
+        elif row["_deleted_at"] is not None and pair not in former - members:
+            found[pair] = max(moment, found.get(pair, datetime.min))
+    for pair, moment in here.joined(listed, since).items():
+        found[pair] = max(moment, found.get(pair, datetime.min))
     forgotten = forgotten_ids(lake, school_id)
     return {pair: moment for pair, moment in found.items() if pair[1] not in forgotten}
 
@@ -104,6 +114,22 @@ class _Here:
         """Whether any row of a resource has changed, come or gone."""
         rows = self.rows(name, ["_synced_at"], alive=False)
         return any(row["_synced_at"] > since for row in rows)
+
+    def joined(self, listed: Mapping[Pair, datetime], since: datetime) -> dict[Pair, datetime]:
+        """Which of the listed members an earlier list of v1 lacks, and when a load found them first."""
+        found: dict[Pair, datetime] = {}
+        rest = dict(listed)
+        spec = RESOURCES["v1_class_students"]
+        slice = slice_of(spec, self._school_id, self._semester_id)
+        columns = ["class_id", "student_id", "_synced_at"]
+        earlier = earlier_rows(self._lake, TABLES[spec.name], slice, columns) if rest else ()
+        for rows in earlier:
+            before = {(row["class_id"], row["student_id"]): row["_synced_at"] for row in rows.to_pylist()}
+            found |= {pair: moment for pair, moment in rest.items() if pair not in before}
+            rest = {pair: before[pair] for pair in rest if before.get(pair, datetime.min) > since}
+            if not rest:
+                break
+        return found
 
     def sessions(self, calendar: Calendar) -> dict[int, dict[Session, AttendanceSession]]:
         """The sessions by the week that they count as. Where the dates of the semester have moved, that is
