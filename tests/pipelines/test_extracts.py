@@ -298,10 +298,9 @@ def test_a_rare_trait_is_blank_in_its_cohort_alone(published: World, tmp_path: P
     source = changed(
         published,
         tmp_path,
-        "UPDATE core.dim_student SET is_boarding = false,"
-        " cohort_id = CASE WHEN number <= 10 THEN 1 ELSE 2 END,"
-        " gender = CASE WHEN number = 11 THEN 'u' WHEN number % 2 = 0 THEN 'm' ELSE 'f' END"
-        f" FROM ({numbered}) WHERE place = dim_student.rowid",
+        f"UPDATE core.dim_student SET gender = {gender}, is_boarding = false,"
+        f" cohort_id = 1 + (number > 10)::INT FROM (SELECT rowid AS place, {number} AS number"
+        " FROM core.dim_student) WHERE place = dim_student.rowid",
     )
     done = write_extract(source, Request(tables=("core.dim_student",)), tmp_path / "x.duckdb", b"k" * 32, "k")
     query = (
