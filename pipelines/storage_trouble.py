@@ -17,6 +17,8 @@ FULL = re.compile(
 )
 #: What delta-rs and obstore say of a request that an object store did not answer as it should.
 STORE = re.compile("S3 error|NoSuchBucket|Error performing (GET|PUT|HEAD|POST|DELETE|list)")
+#: What the system, DuckDB, delta-rs and pyarrow say of a file that cannot be read or written.
+FILES = re.compile(r"\b(os error|errno) \d|IO Error", re.IGNORECASE)
 #: What is wrong with a store, by the words of an error, and what to do.
 STORE_TROUBLE = (
     ("NoSuchBucket", "has no such bucket: make it, or set CAMPUS_LAKE right"),
@@ -55,6 +57,11 @@ def full_disk(home: Path) -> str:
 def is_full(words: str) -> bool:
     """Whether a failure, by its words, comes of a full disk."""
     return FULL.search(words) is not None
+
+
+def is_of_storage(words: str) -> bool:
+    """Whether a failure, by its words, comes of the disk, of files or of the object store."""
+    return any(pattern.search(words) for pattern in (FULL, STORE, FILES))
 
 
 def store_trouble(said: str) -> str:

@@ -4,9 +4,13 @@ Postgres says why, for `campus status`."""
 import os
 from dataclasses import dataclass
 
+import dagster as dg
 from sqlalchemy import Engine, text
 
+from assets.resource_assets import is_halted
+from pipelines.district.signs import CANCELED
 from pipelines.instance import POSTGRES_URL
+from pipelines.nights.failed_runs import is_of_slices
 from pipelines.settings import Settings
 from pipelines.shared.database import MAKING, engine_of
 
@@ -88,6 +92,15 @@ class Pauses:
                 connection.execute(text(TABLE))
             self._made = engine
         return self._made
+
+
+def may_be_this_machine(instance: dg.DagsterInstance, run_id: str) -> bool:
+    """Whether a run may have failed for a reason of this machine. A platform that is down, slices that it
+    refuses, and a person who cancels the run end it at once, too."""
+    run = instance.get_run_by_id(run_id)
+    if run is None:
+        return True
+    return not (is_halted(run.tags) or run.status in CANCELED or is_of_slices(instance, run_id))
 
 
 def pausing_workers(settings: Settings) -> dict[str, str]:

@@ -22,12 +22,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 # So that the process of each run, which is forked, has it from the beginning: three CPU seconds a run.
 import pipelines.definitions  # noqa: F401
-from assets.resource_assets import is_halted
 from pipelines.district.heartbeats import NO_ANSWER, Heartbeats
 from pipelines.district.launcher import WatchedCeleryLauncher
-from pipelines.district.pauses import SIGN, Failures, Pauses
+from pipelines.district.pauses import SIGN, Failures, Pauses, may_be_this_machine
 from pipelines.district.signs import (
-    CANCELED,
     HEARTBEAT,
     beat_until,
     try_again_where_cut_off,
@@ -63,14 +61,12 @@ class RunRequest(Request):  # type: ignore[misc]
         super().on_failure(exc_info, send_failed_event, return_ok)
 
     def _may_be_this_machine(self) -> bool:
-        """Whether the run may have failed for a reason of this machine: a platform that is down, or a person
-        who cancels it, ends a run at once, too."""
+        """Whether the run may have failed for a reason of this machine."""
         told: Any = unpack_value(self.kwargs["execute_job_args_packed"])
         try:
-            run = _instance().get_run_by_id(told.run_id)
+            return may_be_this_machine(_instance(), told.run_id)
         except NO_ANSWER:
             return True
-        return run is None or not (is_halted(run.tags) or run.status in CANCELED)
 
 
 class Listening(bootsteps.StartStopStep):  # type: ignore[misc]

@@ -19,7 +19,7 @@ from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.notices.automation import MORNING
 from pipelines.notices.notice import THEIR_WORDS
 from pipelines.pushes.automation import PUSHES
-from pipelines.storage_trouble import is_full, store_in_words
+from pipelines.storage_trouble import is_full, is_of_storage, store_in_words
 from warehouse.age import STALE
 from warehouse.lake.tables import PLATFORM_ZONE
 
@@ -87,6 +87,16 @@ def failed_runs(instance: dg.DagsterInstance, said: Collection[str] = ()) -> lis
                 FailedRun(run.job_name, tuple(schools_in(run.tags)), at, reasons, is_halted(run.tags))
             )
     return found
+
+
+def is_of_slices(instance: dg.DagsterInstance, run_id: str) -> bool:
+    """Whether a run has failed by slices alone, and by no error of this machine's storage: the platform
+    refuses them, or sends what cannot be read."""
+    entries = instance.all_logs(run_id, of_type={dg.DagsterEventType.STEP_FAILURE})
+    events = [entry.dagster_event for entry in entries if entry.dagster_event]
+    failures = [getattr(event.event_specific_data, "user_failure_data", None) for event in events]
+    words = [str(failure.description or "") if failure else "" for failure in failures]
+    return bool(words) and all(SLICES.search(each) and not is_of_storage(each) for each in words)
 
 
 def _work(run: dg.DagsterRun) -> tuple[str | None, ...]:

@@ -1,6 +1,18 @@
 """When a worker pauses, and for how long."""
 
-from pipelines.district.pauses import AT_ONCE, FIRST_PAUSE, LONGEST_PAUSE, MOST, Failures
+import dagster as dg
+import pytest
+from failed_slices import slices_failed
+
+from pipelines.district.pauses import (
+    AT_ONCE,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    MOST,
+    Failures,
+    may_be_this_machine,
+)
+from pipelines.nights.school_night import SCHOOL_NIGHT
 
 
 def fail(failures: Failures, times: int, now: float = 0.0) -> None:
@@ -28,3 +40,20 @@ def test_a_pause_ends_and_the_next_one_is_longer_up_to_the_longest() -> None:
     assert failures.why_not(2 * FIRST_PAUSE - 1) and not failures.why_not(2 * FIRST_PAUSE)
     fail(failures, 100)
     assert failures.why_not(LONGEST_PAUSE - 1) and not failures.why_not(LONGEST_PAUSE)
+
+
+@pytest.mark.parametrize(
+    ("message", "pauses"),
+    [
+        ("status 403: the scope class.read_all is not granted", False),
+        ("No space left on device (os error 28)", True),
+        ("[Errno 13] Permission denied: 'lake'", True),
+    ],
+)
+def test_refused_slices_are_no_reason_to_pause(message: str, pauses: bool) -> None:
+    failures = Failures()
+    with dg.DagsterInstance.ephemeral() as instance:
+        for _ in range(5):
+            run = slices_failed(instance, SCHOOL_NIGHT, {}, message)
+            failures.ended(failed=may_be_this_machine(instance, run.run_id), seconds=1.0, now=0.0)
+    assert (failures.why_not(1.0) is not None) is pauses
