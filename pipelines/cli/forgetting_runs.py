@@ -139,8 +139,8 @@ def _report(settings: Settings, account: Account) -> int:
     result = f"{searched}; nothing was found. " if account.searched_files else ""
     if not account.is_proven:
         complain(
-            f"NOT forgotten everywhere: {searched}. Remove or mend what is named above, then run the same "
-            f"command again. The account: {path}"
+            f"NOT forgotten everywhere: {searched}. Run the same command again. What is still named then, "
+            f"remove or mend, but never remove a file of the lake: it would be damaged. The account: {path}"
         )
         return 1
     _tell(f"Forgotten: {account.what}. {result}The account: {path}")

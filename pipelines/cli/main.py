@@ -75,6 +75,10 @@ def leave(status: str | int | None) -> NoReturn:
 def _complained(error: Exception) -> int | None:
     """Say in a line what went wrong; the exit status, None: nobody foresaw it."""
     # A command that ends well needs to know none of them.
+    import sqlite3
+
+    import duckdb
+    import msgspec
     from deltalake.exceptions import DeltaError
 
     from pipelines.settings import SettingsError
@@ -90,7 +94,10 @@ def _complained(error: Exception) -> int | None:
             complain(problem)
         return 2
     words = in_words(error, _home())
-    worded = (OSError, Busy, DeltaError, SchemaConflict, ModelsBroken, SimulatorError)
+    worded = (
+        *(OSError, Busy, DeltaError, SchemaConflict, ModelsBroken, SimulatorError),
+        *(sqlite3.Error, duckdb.Error, msgspec.MsgspecError),
+    )
     if words is None and not isinstance(error, worded):
         return None
     complain(words or (unusable(error) if isinstance(error, OSError) else error))

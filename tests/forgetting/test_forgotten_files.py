@@ -167,3 +167,12 @@ def test_unfinished_requests_are_told_in_words(tmp_path: Path) -> None:
     student, school, several = unproven(tmp_path)
     assert "a student of school 101" in student and "5" not in student.replace(str(folder), "")
     assert "campus forget of school 102" in school and "--again" in several
+
+
+def test_damaged_request_is_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "forgetting"
+    folder.mkdir(parents=True)
+    (folder / "101-student-5.json").write_text("{")
+    environment = {"CAMPUS_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    said = campus(tmp_path, "forget", "--school", "101", "--student", "5", "--dry-run", **environment)
+    assert said.exit_code == 1 and "truncated" in said.output

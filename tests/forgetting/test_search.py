@@ -238,3 +238,26 @@ def test_words_in_capitals_are_blanked(tmp_path: Path) -> None:
         con.execute("INSERT INTO t VALUES (?)", (f"mail {MAIL.upper()}",))
     assert forget_in_sqlite(path, Search([PERSON]), apply=True) == 1
     assert search(tmp_path).findings == []
+
+
+def test_numbers_of_a_delta_log_are_judged_by_column(tmp_path: Path) -> None:
+    """A size, a partition, and the least room are no ids; the least id of a student is."""
+    folder = tmp_path / "campus" / "students" / "_delta_log"
+    folder.mkdir(parents=True)
+    for number, (school, stats) in enumerate(
+        ((101, {"room": ID}), (102, {"id": ID}), (101, {"id": ID}), (101, {"name": NAME}))
+    ):
+        add = {
+            "path": f"_school_id={school}/_semester_id={ID}/part.parquet",
+            "partitionValues": {"_semester_id": str(ID)},
+            "size": ID,
+            "stats": json.dumps({"minValues": stats}),
+        }
+        (folder / f"{number}.json").write_text(json.dumps({"add": add}))
+        pq.write_table(pa.Table.from_pylist([{"add": add}]), folder / f"{number}.checkpoint.parquet")
+    (folder / "_last_checkpoint").write_text(json.dumps({"size": ID}))
+    found = {
+        (finding.file.split("/")[-1].split(".")[0], finding.kind) for finding in search(tmp_path).findings
+    }
+    assert found == {("2", "an id"), ("3", "a name")}
+    assert len({finding.file for finding in search(tmp_path).findings}) == 4

@@ -228,7 +228,9 @@ class Search:
         with path.open("rb") as file:
             head = file.read(16)
         yield from self._in_raw(path)
-        if head.startswith(_SQLITE):
+        if path.parent.name == LOG:
+            yield from self._in_log(path, _table_of(path), is_parquet=head.startswith(_PARQUET))
+        elif head.startswith(_SQLITE):
             yield from self._in_sqlite(path, searched)
         elif head[8:12] == _DUCKDB:
             yield from self._in_duckdb(path, searched)
@@ -236,6 +238,24 @@ class Search:
             yield from self._in_parquet(pq.ParquetFile(path, pre_buffer=False), searched, path=path)
         else:
             yield from self.in_content(path.read_bytes(), "", searched)
+
+    def _in_log(self, path: Path, table: str, *, is_parquet: bool) -> Iterator[tuple[str, str]]:
+        """In the log of a Delta table: the least and greatest ids of a file are judged by their columns."""
+        marks = self._everywhere
+        if is_parquet:
+            actions = pq.read_table(path).to_pylist()
+        else:
+            actions = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line]
+        for action in actions:
+            # Sizes, times and partitions are numbers of the log's own.
+            yield from (("log", kind) for kind in _in_value(marks, "", action) if kind != ID)
+            added = action.get("add") or {}
+            if f"{SCHOOL_ID.name}={self._school_id}/" in str(added.get("path")):
+                stats = json.loads(added.get("stats") or "{}")
+                for part in ("minValues", "maxValues"):
+                    for column, value in (stats.get(part) or {}).items():
+                        if isinstance(value, int) and value in marks.ids_of(column, table):
+                            yield f"log, column {column}", ID
 
     def _in_raw(self, path: Path) -> Iterator[tuple[str, str]]:
         longest = max(map(len, self._in_bytes), default=0)
