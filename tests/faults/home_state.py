@@ -20,6 +20,7 @@ from warehouse.maintenance.compaction import maintain
 OF_THE_SYNC = {
     "_synced_at",
     "_month",
+    "as_of",
     "checked_at",
     "complete_at",
     "finished_at",
@@ -41,6 +42,7 @@ OF_THE_SYNC = {
     "retired_since",
     "valid_since",
     "version",
+    "whole_as_of",
     "whole_at",
 }
 #: When a sync found a row gone: only that it is counts.

@@ -237,6 +237,7 @@ def test_a_worker_whose_disk_is_full_leaves_runs_to_others(
 ) -> None:
     with small_disk(district.folder / "disk", megabytes=100) as disk:
         monkeypatch.setenv("CAMPUS_HOME", str(disk / "home"))
+        monkeypatch.setenv("CAMPUS_LAKE", str(district.folder / "lake"))
         (disk / "home").mkdir()
         fill(disk)
         waits = district.launch()
