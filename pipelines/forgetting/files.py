@@ -67,8 +67,18 @@ def delete_audience_files(home: Path, audiences: Iterable[Audience], *, apply: b
 
 def delete_words(home: Path, search: Search, *, apply: bool) -> int:
     """Delete the notes and logs of programs that name one of the persons. Files."""
-    files = [path for name in WORDS for path in (*files_below(home / name), home / name) if path.is_file()]
-    return _delete(list(naming(files, search)), apply=apply)
+    return _delete(list(naming(_words(home), search)), apply=apply)
+
+
+def delete_words_of_school(home: Path, school_id: int, *, apply: bool) -> int:
+    """Delete the notes and logs of programs that name a school. Files."""
+    named = re.compile(rf"(?<![0-9]){school_id}(?![0-9])")
+    files = [path for path in _words(home) if named.search(path.read_text("utf-8", "replace"))]
+    return _delete(files, apply=apply)
+
+
+def _words(home: Path) -> list[Path]:
+    return [path for name in WORDS for path in (*files_below(home / name), home / name) if path.is_file()]
 
 
 def delete_plans(home: Path, search: Search, *, apply: bool) -> int:

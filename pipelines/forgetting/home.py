@@ -45,6 +45,7 @@ from pipelines.forgetting.files import (
     delete_plans_of_school,
     delete_scraps,
     delete_words,
+    delete_words_of_school,
     naming,
 )
 from pipelines.forgetting.proof import prove, prove_school, tables_with
@@ -220,6 +221,7 @@ def forget_whole_school(
     for path in (*_inboxes(home), outbox_path(home), journal_path(home), lessons_path(home)):
         job.note(Store(path.name, removed=forget_school_in(path, school_id, apply=apply)))
     job.note(Store("plans", files=delete_plans_of_school(home, school_id, apply=apply)))
+    job.note(Store("notes and logs", files=delete_words_of_school(home, school_id, apply=apply)))
     folder = settings.options.writes.inbox.folder
     if folder is not None:
         arrived = arrived_files(folder, school_id, done=True)

@@ -16,7 +16,14 @@ from loading.writes.unfinished import lessons_path
 from loading.writes.unfinished import opened as unfinished_lessons
 from pipelines.backup import restore
 from pipelines.forgetting.account import unproven
-from pipelines.forgetting.files import arrived_files, delete_extracts, delete_plans, delete_words, files_below
+from pipelines.forgetting.files import (
+    arrived_files,
+    delete_extracts,
+    delete_plans,
+    delete_words,
+    delete_words_of_school,
+    files_below,
+)
 from pipelines.forgetting.home import Job, Request, say_what_waits
 from pipelines.forgetting.proof import all_files
 from pipelines.settings import settings_apart
@@ -176,3 +183,11 @@ def test_damaged_request_is_one_line(tmp_path: Path) -> None:
     environment = {"CAMPUS_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
     said = campus(tmp_path, "forget", "--school", "101", "--student", "5", "--dry-run", **environment)
     assert said.exit_code == 1 and "truncated" in said.output
+
+
+def test_notes_and_logs_of_a_school_go(tmp_path: Path) -> None:
+    (tmp_path / "ui").mkdir()
+    (tmp_path / "ui" / "daemon.log").write_text(f"The run school_night of school {SCHOOL} failed")
+    (tmp_path / "ui" / "webserver.log").write_text(f"Rows: {SCHOOL}7")
+    assert delete_words_of_school(tmp_path, SCHOOL, apply=True) == 1
+    assert [path.name for path in files_below(tmp_path / "ui")] == ["webserver.log"]
