@@ -66,6 +66,7 @@ def test_only_extracts_are_deleted(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["own.duckdb"]
 
 
+@pytest.mark.usefixtures("own_runs")
 def test_linked_folders_are_searched_once(tmp_path: Path) -> None:
     """A lake on another disk, a link that leads back, and one to a file elsewhere."""
     home, disk = tmp_path / "home", tmp_path / "disk"

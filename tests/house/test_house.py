@@ -39,7 +39,8 @@ def test_no_module_names_what_its_part_of_the_house_does_not_know(package: str, 
 
 
 def test_both_rooms_have_the_same_privacy_classes() -> None:
-    assert set(get_args(Privacy)) == {"", *privacy.CLASSES}
+    # No row of the platform sums over people.
+    assert {*get_args(Privacy), "uncounted"} == {"", *privacy.CLASSES}
     assert PERSONAL == privacy.PERSONAL
 
 

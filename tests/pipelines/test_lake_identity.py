@@ -183,7 +183,7 @@ def test_first_starts_at_once_agree_on_one_lake(url: str, tmp_path: Path) -> Non
 
 def test_a_restored_lake_has_no_id_of_the_original(url: str, tmp_path: Path) -> None:
     """Else two lakes would have one id, and a worker could load into either."""
-    original = machine(url, tmp_path / "a")
+    original = machine(url, tmp_path / "a", tmp_path / "a" / "lake")
     make_ready(lake_of(original), original)
     copied = back_up(original, tmp_path / "backups", 1)
     assert copied.tables
