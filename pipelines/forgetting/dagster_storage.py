@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
 import dagster as dg
 import sqlalchemy as sa
@@ -17,6 +18,8 @@ from pipelines.forgetting.files import files_below
 from pipelines.instance import POSTGRES_URL
 from warehouse.forgetting.search import Finding, Search, Searched
 from warehouse.identifiers import quoted
+
+Row = TypeVar("Row")
 
 #: Seconds to wait for a daemon that writes.
 PATIENCE = 60.0
@@ -49,21 +52,26 @@ def forget_in_sqlite(path: Path, search: Search, *, apply: bool) -> int:
     with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection:
         connection.execute("PRAGMA secure_delete = ON")
         for table, column in _text_columns(connection):
-            for rowid, text in _likely(connection, table, column, search.needles):
-                new = search.cleaned_json(text)
-                if new != text:
-                    changed += 1
-                    if apply:
-                        with connection:
-                            connection.execute(
-                                f"UPDATE {quoted(table)} SET {quoted(column)} = ? WHERE rowid = ?",
-                                (new, rowid),
-                            )
+            for rowid, new in _cleaned(search, _likely(connection, table, column, search.needles)):
+                changed += 1
+                if apply:
+                    with connection:
+                        connection.execute(
+                            f"UPDATE {quoted(table)} SET {quoted(column)} = ? WHERE rowid = ?", (new, rowid)
+                        )
         if apply:
             # Also without a change: Dagster's own deletions leave text in free pages.
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return changed
+
+
+def _cleaned(search: Search, rows: Iterable[tuple[Row, str]]) -> Iterator[tuple[Row, str]]:
+    """The rows whose text says anything of the persons, each with the text that stays."""
+    for row, text in rows:
+        new = search.cleaned_json(text)
+        if new != text:
+            yield row, new
 
 
 def _text_columns(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
@@ -99,18 +107,14 @@ def _forget_in_postgres(url: str, search: Search, *, apply: bool) -> int:
             for table, column, kind in _postgres_columns(connection):
                 if kind not in ("text", "character varying"):
                     continue
-                for ctid, text in _likely_in_postgres(connection, table, column, search.needles):
-                    new = search.cleaned_json(text)
-                    if new != text:
-                        changed += 1
-                        if apply:
-                            connection.execute(
-                                sa.text(
-                                    f"UPDATE {quoted(table)} SET {quoted(column)} = :new WHERE ctid = "
-                                    f"CAST(:ctid AS tid)"
-                                ),
-                                {"new": new, "ctid": ctid},
-                            )
+                update = sa.text(
+                    f"UPDATE {quoted(table)} SET {quoted(column)} = :new WHERE ctid = CAST(:ctid AS tid)"
+                )
+                likely = _likely_in_postgres(connection, table, column, search.needles)
+                for ctid, new in _cleaned(search, likely):
+                    changed += 1
+                    if apply:
+                        connection.execute(update, {"new": new, "ctid": ctid})
         if apply and changed:
             # The old versions of rows are readable in the files until then.
             with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

@@ -72,9 +72,14 @@ def delete_words(home: Path, search: Search, *, apply: bool) -> int:
 
 def delete_words_of_school(home: Path, school_id: int, *, apply: bool) -> int:
     """Delete the notes and logs of programs that name a school. Files."""
-    named = re.compile(rf"(?<![0-9]){school_id}(?![0-9])")
+    named = _number(school_id)
     files = [path for path in _words(home) if named.search(path.read_text("utf-8", "replace"))]
     return _delete(files, apply=apply)
+
+
+def _number(school_id: int) -> re.Pattern[str]:
+    """What finds the id of a school in a text, and in no longer number."""
+    return re.compile(rf"(?<![0-9]){school_id}(?![0-9])")
 
 
 def _words(home: Path) -> list[Path]:
@@ -91,7 +96,7 @@ def delete_plans(home: Path, search: Search, *, apply: bool) -> int:
 def delete_plans_of_school(home: Path, school_id: int, *, apply: bool) -> int:
     """Delete the plans, results and notes of a school. Files."""
     folder = home / PLANS
-    named = re.compile(rf"(?:^|[^0-9]){school_id}(?:[^0-9]|$)")
+    named = _number(school_id)
     stated = re.compile(rf'"school_id": ?{school_id}\b')
     files = [
         path

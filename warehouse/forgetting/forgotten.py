@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -327,6 +327,19 @@ def is_bounded(text: str, start: int, end: int) -> bool:
     """Whether a stretch of a text is no part of a longer word. Chinese has no gaps between words."""
     before, after = text[start - 1 : start], text[end : end + 1]
     return not (_goes_on(before, text[start]) or _goes_on(after, text[end - 1]))
+
+
+def occurrences(text: str, part: str) -> Iterator[tuple[int, int]]:
+    """Where a text has a part, overlapping ones too."""
+    at = text.find(part)
+    while at >= 0:
+        yield at, at + len(part)
+        at = text.find(part, at + 1)
+
+
+def holds_name(text: str, name: str) -> bool:
+    """Whether a text has a name that is no part of a longer word."""
+    return any(is_bounded(text, *span) for span in occurrences(text, name))
 
 
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:

@@ -20,7 +20,7 @@ from warehouse.forgetting.forgotten import (
     TOKEN,
     TOKENS,
     folded_token,
-    is_bounded,
+    holds_name,
     matcher_of,
 )
 from warehouse.forgetting.forgotten import NUMBER as NUMBER_MARK
@@ -303,7 +303,7 @@ class People:
         if not found:
             return found
         elsewhere = {name for each in others for name in each.names} | self._words()
-        return {name for name in found if not any(_contains(text, name) for text in elsewhere)}
+        return {name for name in found if not any(holds_name(text, name) for text in elsewhere)}
 
     def _words(self, *, of_others: bool = False) -> set[str]:
         """What classes, courses, terms and so on are called, here or in other schools."""
@@ -332,7 +332,7 @@ class People:
                     others.update(
                         _clean(one) for one in pc.unique(rows[column]).to_pylist() if one not in (None, "")
                     )
-        return frozenset(text for text in texts if any(_contains(other, text) for other in others))
+        return frozenset(text for text in texts if any(holds_name(other, text) for other in others))
 
     def _is_named(self, id: int, names: Iterable[str]) -> bool:
         """Whether a row of some tables is about an id that no table of people has, such as that of a student
@@ -402,15 +402,6 @@ def _kind(table: str, row: Mapping[str, Any]) -> str:
     if isinstance(role, int):
         return ROLES.get(role, TEACHER)
     return {"student": STUDENT, "guardian": GUARDIAN}.get(str(role), TEACHER if role else "")
-
-
-def _contains(text: str, name: str) -> bool:
-    at = text.find(name)
-    while at >= 0:
-        if is_bounded(text, at, at + len(name)):
-            return True
-        at = text.find(name, at + 1)
-    return False
 
 
 def _clean(value: Any) -> str:

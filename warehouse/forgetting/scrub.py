@@ -175,7 +175,7 @@ def _changes(
         for row, substitute in subjects.items():
             if not column[row].is_valid or _is_choice(column[row].as_py(), name, rules, matcher):
                 continue
-            if (pa.types.is_nested(kind) and not is_key) or not is_key:
+            if not is_key:
                 replacements[row] = None
             elif row in replacements or (_is_text(kind) and not rules.defined):
                 replacements[row] = str(substitute) if _is_text(kind) else substitute

@@ -34,7 +34,15 @@ from warehouse.forgetting.columns import (
     V1,
     generation_of,
 )
-from warehouse.forgetting.forgotten import TOKENS, blanked, folded_token, id_spans, is_bounded
+from warehouse.forgetting.forgotten import (
+    TOKENS,
+    blanked,
+    folded_token,
+    holds_name,
+    id_spans,
+    is_bounded,
+    occurrences,
+)
 from warehouse.forgetting.identity import Person, variants
 from warehouse.identifiers import folded, literal, quoted
 from warehouse.lake.delta_log import LOG
@@ -120,7 +128,7 @@ class _Marks:
     def kinds_in(self, text: str) -> set[str]:
         """What a text says of the persons: kinds of findings."""
         found = set()
-        if any(_stands(text, name) for name in self.names if name in text):
+        if any(holds_name(text, name) for name in self.names):
             found.add(NAME)
         if any(each in text for each in self.escaped):
             found.add(NAME)
@@ -199,12 +207,10 @@ class Search:
         marks = self._everywhere
         spans = id_spans(text, marks.is_id)
         spans += [word.span() for word in TOKENS.finditer(text) if marks.is_token(word[0])]
-        for name in {*marks.names, *marks.escaped}:
-            at = text.find(name)
-            while at >= 0:
-                if name in marks.escaped or is_bounded(text, at, at + len(name)):
-                    spans.append((at, at + len(name)))
-                at = text.find(name, at + 1)
+        for name in marks.names:
+            spans += [span for span in occurrences(text, name) if is_bounded(text, *span)]
+        for name in marks.escaped:
+            spans += occurrences(text, name)
         return blanked(text, spans)
 
     def cleaned_json(self, text: str) -> str:
@@ -451,15 +457,6 @@ def _inflated(stream: Any) -> bytes:
 
 def _is_tar(content: bytes) -> bool:
     return content[257:262] == b"ustar"
-
-
-def _stands(text: str, name: str) -> bool:
-    at = text.find(name)
-    while at >= 0:
-        if is_bounded(text, at, at + len(name)):
-            return True
-        at = text.find(name, at + 1)
-    return False
 
 
 def _may_name_person(column: str, table: str = "") -> bool:

@@ -386,8 +386,7 @@ def written(matcher: Matcher, row: Mapping[str, Any]) -> dict[str, Any]:
     substitute = (
         matcher.find(V1, first) if "user" in row["operation"] or "student" in row["operation"] else None
     )
-    named = [row["row"] or ""]
-    subject = substitute or next((m for text in named if (m := matcher.identifies(text)) is not None), None)
+    subject = substitute or matcher.identifies(row["row"] or "")
     sent = {name: row[name] and cleaned_json(row[name], matcher, V1) for name in ("sent", "answer")}
     is_single = not (row["sent"] or "").lstrip().startswith("[")
     if subject is None and is_single and any(_about_user(row[name], matcher) for name in ("sent", "answer")):
