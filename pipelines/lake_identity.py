@@ -18,7 +18,7 @@ from sqlalchemy import Connection, text
 
 from pipelines.instance import POSTGRES_URL
 from pipelines.settings import Settings, SettingsError
-from pipelines.shared.database import engine_of
+from pipelines.shared.database import engine_of, make_table
 from warehouse.lake.delta import Lake
 
 #: At the lake's root: its id.
@@ -146,8 +146,7 @@ def _district_lake(connection: Connection) -> DistrictLake | None:
 
 
 def _write(connection: Connection, statement: str, lake: Lake, id: str) -> None:
-    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MAKING})
-    connection.execute(text(TABLE))
+    make_table(connection, TABLE, MAKING)
     connection.execute(text(statement), {"id": id, "root": lake.root, "host": socket.gethostname()})
 
 

@@ -12,7 +12,7 @@ from dagster_postgres.utils import DagsterPostgresException
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from pipelines.shared.database import MAKING, engine_of
+from pipelines.shared.database import engine_with
 
 #: How a Postgres that is away shows; what Dagster raises after its own tries is no DagsterError.
 NO_ANSWER = (SQLAlchemyError, dg.DagsterError, DagsterPostgresException)
@@ -83,11 +83,7 @@ class Heartbeats:
     @property
     def _engine(self) -> Engine:
         if self._made is None:
-            engine = engine_of(self._url)
-            with engine.begin() as connection:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MAKING})
-                connection.execute(text(TABLE))
-            self._made = engine
+            self._made = engine_with(self._url, TABLE)
         return self._made
 
 

@@ -12,7 +12,7 @@ from pipelines.district.signs import CANCELED
 from pipelines.instance import POSTGRES_URL
 from pipelines.nights.failed_runs import is_of_slices
 from pipelines.settings import Settings
-from pipelines.shared.database import MAKING, engine_of
+from pipelines.shared.database import engine_with
 
 #: Seconds within which a run that fails has failed at once, and how many in a row make a worker pause.
 AT_ONCE, MOST = 20.0, 3
@@ -86,11 +86,7 @@ class Pauses:
     @property
     def _engine(self) -> Engine:
         if self._made is None:
-            engine = engine_of(self._url)
-            with engine.begin() as connection:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MAKING})
-                connection.execute(text(TABLE))
-            self._made = engine
+            self._made = engine_with(self._url, TABLE)
         return self._made
 
 

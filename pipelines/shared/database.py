@@ -77,8 +77,7 @@ class Database:
         if self._engine is None:
             self._engine = engine_of(self._url)
             with self._engine.begin() as connection:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MAKING})
-                connection.execute(text(TABLE))
+                make_table(connection, TABLE)
         connection = self._engine.connect()
         self._told = False
         return connection
@@ -105,6 +104,20 @@ def keep(connection: Connection, name: str, content: bytes) -> None:
         ),
         {"name": name, "content": content},
     )
+
+
+def make_table(connection: Connection, statement: str, lock: int = MAKING) -> None:
+    """Make a table where it is missing. `lock`: the number by which two processes do not do so at once."""
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": lock})
+    connection.execute(text(statement))
+
+
+def engine_with(url: str, statement: str) -> Engine:
+    """What connects to a Postgres that may be away, once it has the table of a statement."""
+    engine = engine_of(url)
+    with engine.begin() as connection:
+        make_table(connection, statement)
+    return engine
 
 
 def engine_of(url: str) -> Engine:
