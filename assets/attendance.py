@@ -196,7 +196,9 @@ class _School:
         if not self._cause.only_due:
             return MembershipChanges()
         lake, timeline = self._runtime.lake, self._timeline
-        found = membership_changes(lake, self._school_id, timeline, semester_id, self._due)
+        found = membership_changes(
+            lake, self._school_id, timeline, semester_id, self._due, standings(lake, self._school_id)
+        )
         return replace(found, weeks=tuple(week for week in found.weeks if week in weeks))
 
     def _since(self, semester_id: int, week: int) -> date | None:

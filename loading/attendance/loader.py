@@ -209,8 +209,30 @@ class SemesterLoader:
         following = self._follower("students beside the sessions")
         witnessed = await ask_witnesses(self._client, self._semester, self.plan.witnesses, following)
         semester = self._semester.knowing(witnessed.records)
-        beside, unheard = following.account, failures("student", following.account.failed)
-        for number, since in self._since.items():
+        async for one in self._each_week(semester, witnessed, following.account, self._since):
+            yield one
+
+    async def _by_classes(
+        self, semester: Semester, witnessed: Witnessed, asked: Asked, beside: Account | None = None
+    ) -> AsyncIterator[Loaded]:
+        """Read the classes of a narrowed semester session by session; the rows of other classes stay.
+        `beside`: of what was asked for besides."""
+        weeks = dict.fromkeys(self._since, date.min)
+        async for one in self._each_week(semester, witnessed, beside or Account(), weeks, asked):
+            yield one
+
+    async def _each_week(
+        self,
+        semester: Semester,
+        witnessed: Witnessed,
+        beside: Account,
+        weeks: Mapping[int, date],
+        asked: Asked | None = None,
+    ) -> AsyncIterator[Loaded]:
+        """Read weeks session by session, each from a day on. `asked`: for the rows of some classes alone."""
+        unheard = failures("student", beside.failed)
+        part = dict.fromkeys(DAY_OF, asked) if asked else None
+        for number, since in weeks.items():
             with self._open(number) as one:
                 # The first week answers for what was asked for all of them.
                 one.week.records.account.tally, one.week.records.account.drift = beside.tally, beside.drift
@@ -225,33 +247,9 @@ class SemesterLoader:
                     # A session that no schedule has may be missing in any week.
                     words = failures("class", failed) + unheard
                     since_then = since if since > date.min else None
-                    loaded = await asyncio.to_thread(self._commit, one, kept, words, since_then)
-            for each in loaded:
-                yield each
-
-    async def _by_classes(
-        self, semester: Semester, witnessed: Witnessed, asked: Asked, beside: Account | None = None
-    ) -> AsyncIterator[Loaded]:
-        """Read the classes of a narrowed semester session by session; the rows of other classes stay.
-        `beside`: of what was asked for besides."""
-        beside = beside or Account()
-        unheard = failures("student", beside.failed)
-        part = dict.fromkeys(DAY_OF, asked)
-        for number in self._since:
-            with self._open(number) as one:
-                # The first week answers for what was asked for all of them.
-                one.week.records.account.tally, one.week.records.account.drift = beside.tally, beside.drift
-                beside = Account()
-                try:
-                    await read_by_sessions(self._client, semester, number, one.week, witnessed)
-                except (CampusError, *STORAGE_ERRORS) as error:
-                    loaded = self._failed(number, str(error))
-                else:
-                    failed = one.week.records.account.failed
-                    kept = (Kept("class_id", tuple(failed)),) if failed else ()
-                    words = failures("class", failed) + unheard
+                    follows = asked is not None and asked.suffices
                     loaded = await asyncio.to_thread(
-                        self._commit, one, kept, words, None, part, follows=asked.suffices
+                        self._commit, one, kept, words, since_then, part, follows=follows
                     )
             for each in loaded:
                 yield each

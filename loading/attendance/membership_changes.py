@@ -32,10 +32,16 @@ class MembershipChanges:
 
 
 def membership_changes(
-    lake: Lake, school_id: int, timeline: Timeline, semester_id: int, due: DueWeeks
+    lake: Lake,
+    school_id: int,
+    timeline: Timeline,
+    semester_id: int,
+    due: DueWeeks,
+    known: Mapping[str, Mapping[str, Standing]],
 ) -> MembershipChanges:
-    """What was found to have changed since the weeks of a semester were last read whole, or followed."""
-    calendar, known = timeline.calendars[semester_id], standings(lake, school_id)
+    """What was found to have changed since the weeks of a semester were last read whole, or followed.
+    `known`: the `standings` of the school."""
+    calendar = timeline.calendars[semester_id]
     since = {}
     for week in calendar.weeks_until(timeline.today):
         day = due.get((semester_id, week), date.max)
@@ -68,9 +74,9 @@ def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], 
     for school_id, own in keys_by_school(keys).items():
         timeline = timeline_of(lake, school_id, settings)
         due = due_weeks(lake, school_id, timeline, settings)
-        weeks = set(due)
+        weeks, known = set(due), standings(lake, school_id)
         for semester_id in timeline.calendars:
-            changes = membership_changes(lake, school_id, timeline, semester_id, due)
+            changes = membership_changes(lake, school_id, timeline, semester_id, due, known)
             weeks.update((semester_id, week) for week in changes.weeks)
         wanted = {week_key(school_id, *each) for each in (weeks.union(timeline.begun) if full else weeks)}
         asked += [key for key in own if key in wanted]
