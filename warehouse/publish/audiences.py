@@ -19,7 +19,7 @@ from warehouse.identifiers import listed, literal, quoted, relation
 from warehouse.lake.sql import create_table, transaction
 from warehouse.privacy import GUARDIANS
 from warehouse.publish.dbt_project import Build
-from warehouse.publish.publish import put_generation
+from warehouse.publish.publish import generation_of, put_generation
 from warehouse.published.audiences import GENERATIONS, Audience, audience_files, group_problem
 from warehouse.published.problem import problem_of_audiences
 
@@ -98,7 +98,7 @@ def audiences_are_published(file: Path, home: Path, audiences: Sequence[Audience
     defined, and the last publication had no problem with one."""
     if problem_of_audiences(home) or _of_no_audience(home, audiences):
         return False
-    return all(_about(audience.file) == (_generation(file), audience.definition) for audience in audiences)
+    return all(_about(audience.file) == (generation_of(file), audience.definition) for audience in audiences)
 
 
 def _of_no_audience(home: Path, audiences: Sequence[Audience]) -> set[Path]:
@@ -110,7 +110,7 @@ def _of_no_audience(home: Path, audiences: Sequence[Audience]) -> set[Path]:
 def _published(file: Path, home: Path, audience: Audience, build: Build, keep: int) -> AudienceEnd:
     try:
         problem = group_problem(home, audience)
-        generation = _generation(file)
+        generation = generation_of(file)
         if _about(audience.file) != (generation, audience.definition):
             _publish(file, audience, build, generation, keep, is_open=problem is None)
         for old in audience.generations:
@@ -146,14 +146,7 @@ def _publish(
 
 
 def _fill(file: Path, target: Path, audience: Audience, build: Build, scratch: Path) -> None:
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": build.memory_limit,
-        "threads": build.threads,
-        "temp_directory": str(scratch / "spill"),
-        "preserve_insertion_order": False,
-        "autoinstall_known_extensions": False,
-    }
-    with closing(duckdb.connect(config=config)) as con:
+    with closing(duckdb.connect(config=dict(build.config(scratch / "spill")))) as con:
         con.execute(f"ATTACH {literal(str(file))} AS campus (READ_ONLY)")
         con.execute(f"ATTACH {literal(str(target))} AS audience (STORAGE_VERSION {literal(STORAGE_VERSION)})")
         tables = list(_visible(con, audience))
@@ -233,13 +226,6 @@ def _describe(con: duckdb.DuckDBPyConnection, audience: Audience) -> None:
     con.execute(f"CREATE OR REPLACE TABLE {ABOUT} (name VARCHAR, definition VARCHAR)")
     con.execute(f"INSERT INTO {ABOUT} VALUES (?, ?)", [audience.name, audience.definition])
     con.execute(f"COMMENT ON TABLE {ABOUT} IS 'The audience of this file, and what the file has'")
-
-
-def _generation(file: Path) -> str:
-    with closing(duckdb.connect(str(file), read_only=True)) as con:
-        [(generation,)] = con.execute("SELECT generation FROM quality.publication").fetchall()
-    name: str = generation
-    return name
 
 
 def _about(file: Path) -> tuple[Any, Any]:

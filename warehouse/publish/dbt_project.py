@@ -4,6 +4,8 @@ dbt compiles the project into plain SQL when a developer changes it (`make model
 code. model_runner.py runs that SQL. No night needs dbt: it renders 350 nodes, which takes ten times the CPU
 seconds of their SQL (docs/decisions.md)."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -11,9 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warehouse.files import locked
+
+if TYPE_CHECKING:
+    from warehouse.published.reading import Config
 
 PROJECT = Path(__file__).parents[1] / "dbt"
 #: The compiled project, which `make models` writes (pipelines/cli/models.py).
@@ -48,6 +53,16 @@ class Build:
             "CAMPUS_BUILD_FILE": str(self.file),
             "CAMPUS_BUILD_THREADS": str(self.threads),
             "CAMPUS_BUILD_MEMORY": self.memory_limit,
+        }
+
+    def config(self, spill: Path) -> Config:
+        """DuckDB's, for a connection beside the build's own. `spill`: where what memory cannot hold goes."""
+        return {
+            "memory_limit": self.memory_limit,
+            "threads": self.threads,
+            "temp_directory": str(spill),
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
         }
 
 

@@ -124,13 +124,20 @@ def prove(home: Path, standings: Iterable[Mapping[str, Any]]) -> None:
     """Write down beside the published file how the slices stood (`log_writer.standing_rows`) when the lake
     was last seen to hold what the file does. Without it a night that changed nothing would leave the data as
     old as the file says."""
-    with closing(duckdb.connect(str(home / FILE), read_only=True)) as con:
-        [(generation,)] = con.execute("SELECT generation FROM quality.publication").fetchall()
+    generation = generation_of(home / FILE)
     schema = STANDINGS.row_schema.append(pa.field("generation", pa.string()))
     rows = pa.Table.from_pylist([{**row, "generation": generation} for row in standings], schema=schema)
     unfinished = home / f"{PROVEN}.{os.getpid()}"
     parquet.write_table(rows, unfinished)
     put_in_place(unfinished, home / PROVEN)
+
+
+def generation_of(file: Path) -> str:
+    """The name under which a file was published. Raises duckdb.Error."""
+    with closing(duckdb.connect(str(file), read_only=True)) as con:
+        [(generation,)] = con.execute("SELECT generation FROM quality.publication").fetchall()
+    name: str = generation
+    return name
 
 
 def proven(home: Path) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from warehouse.load.load_log import now
 from warehouse.publish.compiled_models import read_project
 from warehouse.publish.dbt_project import Build, compiled
 from warehouse.published.manifest import NAME, DistrictFile, Manifest
-from warehouse.published.reading import Config, opened_shards
+from warehouse.published.reading import opened_shards
 from warehouse.published.shards import Shards, change, clean, put
 
 FILE = "district.duckdb"
@@ -57,14 +57,7 @@ def publish_district(shards: Shards, build: Build) -> DistrictFile:
 
 def _fill(shards: Shards, file: Path, tables: list[str], build: Build) -> dict[str, str]:
     """Copy the tables; by shard the file that they came from."""
-    config: Config = {
-        "memory_limit": build.memory_limit,
-        "threads": build.threads,
-        "temp_directory": str(file.parent / "spill"),
-        "preserve_insertion_order": False,
-        "autoinstall_known_extensions": False,
-    }
-    with opened_shards(shards, config) as (con, found):
+    with opened_shards(shards, build.config(file.parent / "spill")) as (con, found):
         con.execute(f"ATTACH {literal(str(file))} AS district (STORAGE_VERSION '{STORAGE_VERSION}')")
         for table in tables:
             _copy(con, table)
