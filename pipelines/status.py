@@ -117,9 +117,13 @@ def ago(moment: datetime, at: datetime) -> str:
 
 def in_words(slices: Sequence[tuple[str, str]], reason: str) -> str:
     """Which slices (resource, slice) could not be loaded, and why."""
-    more = len(slices) - MOST_SLICES
-    some = ", ".join(map(" ".join, slices[:MOST_SLICES])) + (f" and {more} more" if more > 0 else "")
-    return f"{some}: {reason}"
+    return f"{_some([' '.join(each) for each in slices])}: {reason}"
+
+
+def _some(texts: Sequence[str]) -> str:
+    """The first of some texts, and how many more there are."""
+    more = len(texts) - MOST_SLICES
+    return ", ".join(texts[:MOST_SLICES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _by_school(rows: Iterable[Row]) -> defaultdict[int, list[Row]]:
@@ -259,10 +263,8 @@ def _by_night(
     for school_id, (night, places) in missing.items():
         if school_id not in stale:
             tables = list(dict.fromkeys(resource for resource, _ in places))
-            more = len(tables) - MOST_SLICES
-            some = ", ".join(tables[:MOST_SLICES]) + (f" and {more} more" if more > 0 else "")
             slices = "1 slice" if len(places) == 1 else f"{len(places)} slices"
-            nights[night][f"{slices} of {some}"].append(school_id)
+            nights[night][f"{slices} of {_some(tables)}"].append(school_id)
     return {
         night: [f"{named(schools)}: {words}" for words, schools in alike.items()]
         for night, alike in nights.items()

@@ -119,3 +119,9 @@ def _revisions_read_once() -> Iterator[None]:
 def new_home(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     """Makes empty homes."""
     return lambda: tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def own_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each home has its own runs, whatever a test before has put into the environment."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)

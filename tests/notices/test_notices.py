@@ -31,10 +31,7 @@ WELL = Status(AT, (), (), ())
 NOTHING_LOADED = "Nothing has been loaded yet: run campus sync."
 
 
-@pytest.fixture(autouse=True)
-def own_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each home has its own runs, whatever a test before has put into the environment."""
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+pytestmark = pytest.mark.usefixtures("own_runs")
 
 
 @pytest.fixture

@@ -30,10 +30,7 @@ from warehouse.load.log_writer import standing_rows
 AT = datetime(2026, 3, 2, 7, 0)
 
 
-@pytest.fixture(autouse=True)
-def own_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each home has its own runs, whatever a test before has put into the environment."""
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+pytestmark = pytest.mark.usefixtures("own_runs")
 
 
 @pytest.fixture
