@@ -111,7 +111,7 @@ async def _load_all(
                 job = jobs.popleft()
                 if any(halt.concerns(job.loader.school_id) for halt in halts):
                     continue
-                if not client.doubt.lies:
+                if not client.capabilities.doubt.lies:
                     believing.append(job)
                 try:
                     one = await job.loader.load(job.segment)
@@ -124,7 +124,7 @@ async def _load_all(
                 _tell(runtime, ended[job.loader], total[job.loader])
 
         await together(work() for _ in range(min(runtime.datasets.segments_at_a_time, len(jobs))))
-        if client.doubt.lies and believing:
+        if client.capabilities.doubt.lies and believing:
             total.update(job.loader for job in believing)
             jobs.extend(believing)
             await together(work() for _ in range(runtime.datasets.segments_at_a_time))

@@ -15,7 +15,7 @@ from campus.extract.batches import Account, Collector
 from campus.extract.requests import Where
 from campus.extract.slice import count, read
 from campus.http.client import Client
-from campus.http.errors import CampusError, Unauthorized
+from campus.http.errors import CampusError, Forbidden, NotFound, Refused, Unauthorized
 from campus.http.events import Tally
 from campus.registry import ResourceSpec
 from loading.runtime import Cause, Runtime
@@ -50,7 +50,7 @@ def since_of(
     standing = standings.get(str(slice))
     if cause.full or spec.updated_since is None or standing is None:
         return None
-    if (spec.path, spec.updated_since, "") in client.unwelcome or UPDATED_AT not in column_names(
+    if client.capabilities.rejects(spec.path, spec.updated_since) or UPDATED_AT not in column_names(
         spec.contract
     ):
         return None
@@ -85,8 +85,10 @@ async def read_changes(
         await read(client, collector.spec, where, collector)
     except Unauthorized:
         raise
-    except CampusError:
-        client.unwelcome.add((spec.path, spec.updated_since, ""))
+    except CampusError as error:
+        # An overload, say, may be over tomorrow.
+        is_lasting = isinstance(error, (Refused, Forbidden, NotFound))
+        client.capabilities.reject(spec.path, spec.updated_since, lasting=is_lasting)
         return None
     if account.failed or account.bad or not account.complete:
         return None

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loading.capabilities import keep_capabilities, read_capabilities
 from warehouse.files import write_text
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ async def connected(runtime: Runtime, scopes: Iterable[tuple[str, ...]]) -> Asyn
     from campus.http.client import Client
 
     note, address = runtime.home / NOTE, runtime.client.base_url
-    async with Client(runtime.client, scopes, runtime.listener) as client:
+    capabilities = read_capabilities(runtime.home, address)
+    async with Client(runtime.client, scopes, runtime.listener, capabilities) as client:
         since = known_since(note, address)
         if since is not None:
             client.health.suspect(time.monotonic() - (time.time() - since))
@@ -39,6 +41,7 @@ async def connected(runtime: Runtime, scopes: Iterable[tuple[str, ...]]) -> Asyn
             yield client
         finally:
             _leave_note(note, address, client)
+            keep_capabilities(runtime.home, address, capabilities)
 
 
 def known_since(note: Path, address: str, within: float = KNOWN_FOR) -> float | None:

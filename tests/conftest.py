@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
@@ -21,6 +22,9 @@ from xdist.workermanage import WorkerController
 
 from warehouse.files import UMASK
 
+# The machine may be busy.
+hypothesis.settings.register_profile("busy", deadline=None)
+hypothesis.settings.load_profile("busy")
 # That of each process of campus. The folder tests/pipelines hides the package that sets it.
 os.umask(os.umask(UMASK) | UMASK)
 

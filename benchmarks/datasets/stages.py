@@ -128,8 +128,8 @@ async def _fetch(config: ClientConfig, rows: int) -> tuple[AskedDataset, list[by
     async with Client(config, [DATASETS.scopes]) as client:
 
         async def get(path: str, **params: str | int) -> bytes:
-            answer = await client.get(path, params, school_id=SCHOOL_ID, scope=DATASETS.scopes, parse=bytes)
-            return answer.value
+            exchange = client.get(path, params, school_id=SCHOOL_ID, scope=DATASETS.scopes)
+            return (await exchange.response()).body
 
         definition = parse_definition(await get(RECORDS.removesuffix("/records")))
         asked = ask_dataset(Selection(), SCHOOL_ID, DATASET, RECORDS, definition, {})

@@ -47,12 +47,8 @@ async def worker(base_url: str, school_id: int, schools: int, seconds: float, on
                 # Where nothing is shared each new token ends the other worker's: that is what is counted.
                 with suppress(Unauthorized):
                     await client.get(
-                        SEMESTERS.path,
-                        {},
-                        school_id=school_id,
-                        scope=SEMESTERS.scopes,
-                        parse=lambda body: body,
-                    )
+                        SEMESTERS.path, {}, school_id=school_id, scope=SEMESTERS.scopes
+                    ).response()
 
         await asyncio.gather(*(ask() for _ in range(config.concurrency)))
 

@@ -23,8 +23,9 @@ from campus.decoding.page import row_key
 from campus.extract.batches import Gathered
 from campus.extract.requests import Unit
 from campus.extract.row_rules import apply_row_rules, leave_out
+from campus.fetch.answer import fetch
+from campus.fetch.emptiness import asked_anew, believed
 from campus.http.client import Client
-from campus.http.emptiness import asked_anew, believed
 from campus.http.errors import NotFound, Refused
 from campus.http.events import Tally
 from campus.paging import V1_NAMES
@@ -79,11 +80,11 @@ async def ask_session(
     refusals = semester.refusals
     try:
         detail = await believed(
-            client,
+            client.capabilities,
             ask,
             is_unmarked,
             grave=lambda detail: counted or counts_students(detail.statistics),
-            cut=(SESSIONS.path, V1_NAMES.page, ""),
+            varies=(SESSIONS.path, V1_NAMES.page),
         )
     except NotFound:
         return None
@@ -103,7 +104,8 @@ async def _ask_once(
     client: Client, semester: Semester, session: Session, tally: Tally, before: int = 0
 ) -> SessionDetail:
     """What one answer has of a session. `before`: how often it was asked for already."""
-    answer = await client.get(
+    answer = await fetch(
+        client,
         SESSIONS.path.format(id=session.class_id),
         asked_anew(
             {
@@ -116,7 +118,7 @@ async def _ask_once(
         ),
         school_id=semester.school_id,
         scope=SESSIONS.scopes,
-        parse=partial(parse_session, keep_id_numbers=client.config.keep_id_numbers),
+        decode=partial(parse_session, keep_id_numbers=client.config.keep_id_numbers),
         tally=tally,
     )
     tally.pages += 1

@@ -12,11 +12,12 @@ from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import withhold_in_row
 from campus.extract.batches import Collector, Gathered
 from campus.extract.row_rules import gathered_of
+from campus.fetch.answer import fetch
+from campus.fetch.emptiness import asked_anew, believed
+from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
-from campus.http.emptiness import asked_anew, believed
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.http.events import Tally
-from campus.http.prefix import first_answer
 from campus.paging import V3_NAMES, Outcome, PageNumbers
 from campus.paging.fetch import Collection, read_list, together
 from campus.registry import DATASETS
@@ -44,7 +45,9 @@ async def read_datasets(
     where the list cannot be read: what is missing from half a list would look like a dataset that is gone."""
     tally = datasets.account.tally
     found = await first_answer(
-        lambda prefix: _list(client, school_id, prefix, tally), lambda listed: not listed[0]
+        client.capabilities,
+        lambda prefix: _list(client, school_id, prefix, tally),
+        lambda listed: not listed[0],
     )
     if found is None:
         return OfferedDatasets(None, {})
@@ -57,7 +60,9 @@ async def read_datasets(
         if members and name and ("relations" not in members or _has_no_fields(row)):
             ask = partial(_ask_one, client, school_id, prefix, name, tally)
             try:
-                found = await believed(client, ask, _has_no_fields, cut=(DATASETS.path, V3_NAMES.page, ""))
+                found = await believed(
+                    client.capabilities, ask, _has_no_fields, varies=(DATASETS.path, V3_NAMES.page)
+                )
             except CampusError as error:
                 unread[name] = str(error)
             else:
@@ -87,7 +92,7 @@ async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tu
     pages, outcome = await read_list(
         client,
         Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
-        PageNumbers(client.per_page, client.config.unpaged_limit, doubt=client.doubt),
+        PageNumbers(client.page_size, client.config.unpaged_limit, doubt=client.capabilities.doubt),
         prefix + DATASETS.path,
         parse=raw_rows,
         keys=lambda rows: [_identity(row) for row in rows],
@@ -100,12 +105,13 @@ async def _ask_one(
     client: Client, school_id: int, prefix: str, name: str, tally: Tally, before: int
 ) -> bytes:
     """One dataset, as the JSON object that is sent. `before`: how often it was asked for."""
-    answer = await client.get(
+    answer = await fetch(
+        client,
         f"{prefix}{DATASETS.path}/{segment(name)}",
         asked_anew({}, V3_NAMES.page, before),
         school_id=school_id,
         scope=DATASETS.scopes,
-        parse=_one,
+        decode=_one,
         tally=tally,
     )
     return answer.value

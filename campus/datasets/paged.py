@@ -28,11 +28,11 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
 
         async def ask(order: Mapping[str, str]) -> tuple[list[Page], Outcome]:
             paging = PageNumbers(
-                client.per_page,
+                client.page_size,
                 limit,
                 names=PageNames(whole=(("paginated", 0), ("limit", limit))),
                 keyless=not source.key,
-                doubt=client.doubt,
+                doubt=client.capabilities.doubt,
             )
             answer = await read_collection(
                 client,
@@ -42,7 +42,7 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 keys=lambda page: page.keys,
                 tally=read.account.tally,
             )
-            client.per_page = min(client.per_page, paging.size)
+            client.capabilities.limit_page_size(paging.size)
             return answer
 
         order = {"sort": source.key_fields[0]} if source.key_fields else {}

@@ -10,8 +10,9 @@ from msgspec import Raw
 from campus.contracts.fields import fields
 from campus.datasets.records import Source, count, key_in
 from campus.decoding.raw_json import raw_rows
+from campus.fetch.answer import fetch
+from campus.fetch.emptiness import believed
 from campus.http.client import Client
-from campus.http.emptiness import believed
 from campus.http.errors import Refused, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.registry import DATASETS
@@ -186,17 +187,18 @@ async def _first(
 
     async def ask(before: int) -> Sequence[bytes | Raw]:
         part = {"page": 1, "per_page": before} if before % 2 else {"paginated": 0, "limit": 1 + before}
-        answer = await client.get(
+        answer = await fetch(
+            client,
             source.path,
             {**source.params, **params, "sort": sort, **part},
             school_id=source.school_id,
             scope=DATASETS.scopes,
-            parse=raw_rows,
+            decode=raw_rows,
             tally=tally,
         )
         return answer.value
 
-    rows = await believed(client, ask, lambda rows: not rows, grave=lambda _: grave)
+    rows = await believed(client.capabilities, ask, lambda rows: not rows, grave=lambda _: grave)
     if not rows:
         return None
     found = key_in(rows[0], key_field)

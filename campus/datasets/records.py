@@ -21,8 +21,9 @@ from campus.decoding.definition import UPDATED_AT
 from campus.decoding.page import Drift
 from campus.decoding.raw_json import raw_rows
 from campus.extract.batches import Account
-from campus.http.client import Answer, Client
-from campus.http.emptiness import believed
+from campus.fetch.answer import Answer, fetch
+from campus.fetch.emptiness import believed
+from campus.http.client import Client
 from campus.http.errors import Refused
 from campus.http.events import Tally
 from campus.paging import IdCursor, PageRequest, PageSeen
@@ -151,7 +152,7 @@ async def _read_on(
         span.first,
         span.last,
         key=source.key_fields[0],
-        doubt=client.doubt,
+        doubt=client.capabilities.doubt,
         grave=since is None and not read.account.received,
     )
     loop = asyncio.get_running_loop()
@@ -198,12 +199,13 @@ async def _ask(
     """The answer to what the cursor asks; None where it is refused and the cursor knows another way."""
     changed = {} if since is None else {f"{UPDATED_AT}_egt": f"{since:%Y-%m-%d %H:%M:%S}"}
     try:
-        answer = await client.get(
+        answer = await fetch(
+            client,
             source.path,
             {**source.params, **changed, **dict(request.params)},
             school_id=source.school_id,
             scope=DATASETS.scopes,
-            parse=partial(
+            decode=partial(
                 decode_records,
                 contract=source.contract,
                 key=source.key,
@@ -238,16 +240,17 @@ async def count(client: Client, source: Source, span: Span | None, tally: Tally)
         within = {f"{key_field}_egt": span.first, f"{key_field}_elt": span.last}
 
     async def ask(before: int) -> Answer[Sequence[bytes | Raw]]:
-        return await client.get(
+        return await fetch(
+            client,
             source.path,
             {**source.params, **within, "page": 1, "per_page": 1 + before},
             school_id=source.school_id,
             scope=DATASETS.scopes,
-            parse=raw_rows,
+            decode=raw_rows,
             tally=tally,
         )
 
-    answer = await believed(client, ask, lambda answer: not answer.value and not _told(answer))
+    answer = await believed(client.capabilities, ask, lambda answer: not answer.value and not _told(answer))
     return _told(answer)
 
 

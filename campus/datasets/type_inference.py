@@ -22,8 +22,9 @@ from campus.decoding.definition import Decided, Decision, Definition, FieldDefin
 from campus.decoding.inferred_contract import contract_of
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import WITHHELD
+from campus.fetch.answer import fetch
+from campus.fetch.emptiness import believed
 from campus.http.client import Client
-from campus.http.emptiness import believed
 from campus.http.errors import Refused
 from campus.http.events import Tally
 from campus.registry import DATASETS
@@ -57,19 +58,20 @@ async def first_rows(
     params: what is asked of the dataset besides. Raises CampusError."""
 
     async def ask(size: int, before: int) -> Sequence[bytes | Raw]:
-        answer = await client.get(
+        answer = await fetch(
+            client,
             path,
             {**params, "page": 1, "per_page": size - before},
             school_id=school_id,
             scope=DATASETS.scopes,
-            parse=raw_rows,
+            decode=raw_rows,
             tally=tally,
         )
         return answer.value
 
     for size in _ROWS:
         try:
-            rows = await believed(client, partial(ask, size), lambda rows: not rows)
+            rows = await believed(client.capabilities, partial(ask, size), lambda rows: not rows)
         except Refused:
             continue
         return rows[: _ROWS[0]]

@@ -65,11 +65,11 @@ async def _read_as(
 
     if spec.paged:
         paging = PageNumbers(
-            client.per_page,
+            client.page_size,
             client.config.unpaged_limit,
             names=names,
             keyless=keyless,
-            doubt=client.doubt,
+            doubt=client.capabilities.doubt,
             grave=grave,
         )
         pages, outcome = await read_list(

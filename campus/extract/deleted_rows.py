@@ -24,7 +24,7 @@ TRASHED_TOO = {WITH_TRASHED: "1"}
 
 def refuses_trashed(client: Client, spec: ResourceSpec) -> bool:
     """Whether the platform has refused to show a resource's deleted rows."""
-    return (spec.path, WITH_TRASHED, "") in client.unwelcome
+    return client.capabilities.rejects(spec.path, WITH_TRASHED)
 
 
 async def read_with_trashed(
@@ -42,7 +42,7 @@ async def read_with_trashed(
     except (Refused, Forbidden):
         # Where the list is refused as well, it is not the parameter.
         alive, _ = await read_pages(client, spec, school_id, unit, tally)
-        client.unwelcome.add((spec.path, WITH_TRASHED, ""))
+        client.capabilities.reject(spec.path, WITH_TRASHED)
         return alive
     if not everything.rows or "deleted_at" in sent:
         everything.trashed = [

@@ -15,8 +15,9 @@ from campus.decoding.nested import page_of
 from campus.decoding.page import Drift, Key, Page, row_key
 from campus.extract.batches import Gathered
 from campus.extract.requests import Unit, Where, id_batches
-from campus.http.client import Answer, Client
-from campus.http.emptiness import believed
+from campus.fetch.answer import Answer, fetch
+from campus.fetch.emptiness import believed
+from campus.http.client import Client
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.paging import V1_NAMES, V3_NAMES
@@ -49,7 +50,7 @@ async def add_hidden(
             # A platform may break on a value that only we thought of.
             if isinstance(error, Transient) and not has_open_status(spec):
                 raise
-            client.unwelcome.add((spec.path, name, value))
+            client.capabilities.reject(spec.path, name, value)
             continue
         if more:
             _take(gathered, await read_list(filtered), spec, Drift(HIDDEN, name, value))
@@ -74,7 +75,7 @@ def _filters(client: Client, spec: ResourceSpec, where: Where) -> list[tuple[str
     found = list(spec.archived)
     if found and has_open_status(spec):
         found += [(STATUS, value) for value in (*where.statuses, *client.config.archived_statuses)]
-    return [each for each in dict.fromkeys(found) if (spec.path, *each) not in client.unwelcome]
+    return [each for each in dict.fromkeys(found) if not client.capabilities.rejects(spec.path, *each)]
 
 
 async def _shows_more(
@@ -91,22 +92,26 @@ async def _shows_more(
 
     Raises Transient where a value of the specification gets no answer."""
     names, size = V1_NAMES if spec.is_v1 else V3_NAMES, 1
-    has_pages = (spec.path, names.page, "") not in client.unwelcome
+    has_pages = not client.capabilities.rejects(spec.path, names.page)
 
     async def ask(before: int) -> Answer[Page[Any]]:
         nonlocal size
         size = 1 + before
-        return await client.get(
+        return await fetch(
+            client,
             filtered.path,
             {**filtered.params, **({names.page: "1", names.per_page: str(size)} if has_pages else {})},
             school_id=where.school_id,
             scope=spec.scopes,
-            parse=partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
+            decode=partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
             tally=tally,
         )
 
     answer = await believed(
-        client, ask, lambda answer: not answer.value.rows and not answer.value.bad, grave=lambda _: False
+        client.capabilities,
+        ask,
+        lambda answer: not answer.value.rows and not answer.value.bad,
+        grave=lambda _: False,
     )
     page, pagination = answer.value, answer.pagination
     shown, listed = [row_key(row, spec.primary_key) for row in page.rows], _keys(gathered, spec)

@@ -8,8 +8,9 @@ from campus.contracts.fields import Contract
 from campus.decoding.page import Page, decode_page
 from campus.extract.deleted_rows import TRASHED_TOO, WITH_TRASHED, refuses_trashed
 from campus.extract.requests import Unit, Where
+from campus.fetch.answer import fetch
+from campus.fetch.emptiness import believed
 from campus.http.client import Client
-from campus.http.emptiness import believed
 from campus.http.errors import Forbidden, NotFound, Refused, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.registry import ResourceSpec
@@ -70,21 +71,26 @@ async def _first_row(
             return await get(before, TRASHED_TOO)
         except (Refused, Forbidden):
             page = await get(before, {})
-            client.unwelcome.add((spec.path, WITH_TRASHED, ""))
+            client.capabilities.reject(spec.path, WITH_TRASHED)
             return page
 
     async def get(before: int, more: Mapping[str, str]) -> Page[Contract]:
-        answer = await client.get(
+        answer = await fetch(
+            client,
             spec.path,
             {**params, **more, "page": "1", "per_page": str(1 + before)},
             school_id=where.school_id,
             scope=spec.scopes,
-            parse=partial(decode_page, contract=spec.contract, keep_id_numbers=client.config.keep_id_numbers),
+            decode=partial(
+                decode_page, contract=spec.contract, keep_id_numbers=client.config.keep_id_numbers
+            ),
             tally=tally,
         )
         return answer.value
 
-    return await believed(client, ask, lambda page: not (page.rows or page.bad), grave=lambda _: grave)
+    return await believed(
+        client.capabilities, ask, lambda page: not (page.rows or page.bad), grave=lambda _: grave
+    )
 
 
 def _has(page: Page[Contract], name: str) -> bool:

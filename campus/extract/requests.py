@@ -36,7 +36,7 @@ class Unit:
     """One collection to ask for. `ids`: what is missing if it fails. `known`: what a row has in fields that
     it leaves out. `belongs`: fields that rows have in common unless the platform ignores a parameter.
     `may_be_absent`: an unknown id (404) is a normal answer that means no rows, or the row `if_absent`.
-    `grave`: that there are no rows is no everyday matter (see campus.http.emptiness). `since`: only what was
+    `grave`: that there are no rows is no everyday matter (see campus.fetch.emptiness). `since`: only what was
     updated then or later is asked for."""
 
     path: str

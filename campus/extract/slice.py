@@ -20,8 +20,9 @@ from campus.extract.row_rules import apply_row_rules, gathered_of
 from campus.extract.shown_alone import read_alone, take_lacking
 from campus.extract.side_by_side import UnitResult, read_all
 from campus.extract.unit import read_unit
+from campus.fetch.answer import fetch
+from campus.fetch.emptiness import asked_anew, believed
 from campus.http.client import Client
-from campus.http.emptiness import asked_anew, believed
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.paging import V1_NAMES, V3_NAMES
@@ -65,22 +66,23 @@ async def read_together(client: Client, where: Where, main: Collector, *others: 
 
     async def read_one(unit: Unit) -> UnitResult:
         async def ask(before: int) -> dict[str, Page[Any]]:
-            answer = await client.get(
+            answer = await fetch(
+                client,
                 unit.path,
                 asked_anew(unit.params, page_name, before),
                 school_id=where.school_id,
                 scope=spec.scopes,
-                parse=partial(taken_apart, name=spec.name, keep_id_numbers=client.config.keep_id_numbers),
+                decode=partial(taken_apart, name=spec.name, keep_id_numbers=client.config.keep_id_numbers),
                 tally=tally,
             )
             return answer.value
 
         pages = await believed(
-            client,
+            client.capabilities,
             ask,
             _lacks_rows,
             grave=lambda pages: unit.grave or any(_counts_rows(one.spec, pages) for one in collectors),
-            cut=(spec.path, page_name, ""),
+            varies=(spec.path, page_name),
         )
 
         def take() -> None:
@@ -117,12 +119,13 @@ async def count(client: Client, spec: ResourceSpec, where: Where, tally: Tally) 
     total = 0
     for unit in MODES[spec.asked].requests(spec, replace(where, since=None)):
         try:
-            answer = await client.get(
+            answer = await fetch(
+                client,
                 unit.path,
                 {**unit.params, V3_NAMES.page: 1, V3_NAMES.per_page: 1},
                 school_id=where.school_id,
                 scope=spec.scopes,
-                parse=partial(page_of, spec),
+                decode=partial(page_of, spec),
                 tally=tally,
             )
         except (Refused, NotFound, UnexpectedAnswer):

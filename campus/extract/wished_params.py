@@ -19,7 +19,7 @@ async def read_wished(
 
     What it refuses may be a relation that it does not know: each is tried, once a run; the others stay."""
     wishes = [(name, part) for name, value in spec.wished.items() for part in value.split(",")]
-    taken = [each for each in wishes if (spec.path, *each) not in client.unwelcome]
+    taken = [each for each in wishes if not client.capabilities.rejects(spec.path, *each)]
     asked = _with_wishes(unit, taken)
     try:
         gathered = await read_list(asked)
@@ -35,7 +35,9 @@ async def read_wished(
                 continue
             taken.append(each)
         asked = _with_wishes(unit, taken)
-        client.unwelcome.update((spec.path, *each) for each in doubtful if each not in taken)
+        for each in doubtful:
+            if each not in taken:
+                client.capabilities.reject(spec.path, *each)
     for name, part in wishes:
         if (name, part) not in taken:
             gathered.drift[Drift("refused_parameter", name, part)] += 1

@@ -15,12 +15,12 @@ import msgspec
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError, Forbidden, Halt, TornBody, Unauthorized, UnexpectedAnswer
 from campus.http.events import Event, Tally
+from campus.http.exchange import Declined, Exchange
 from campus.http.messages import answered, permission_advice, refusal, speaks_of_permission
-from campus.http.request import Request
+from campus.http.request import Request, Response
 from campus.http.retry import http_date
-from campus.http.sender import Declined, Sender
+from campus.http.sender import Sender
 from campus.http.shared import HeldToken, OwnProcess, Shared
-from campus.http.transport import Reply
 
 PATH = "/api/v3/oauth/tokens"
 # The interface names this buffer: the smaller of 300 seconds and 5% of the lifetime.
@@ -112,17 +112,17 @@ class Grant:
             token.accepted = self._ever_accepted = True
             self._refusals = 0
 
-    async def has_better(self, token: Token, reply: Reply, scope: tuple[str, ...]) -> bool:
+    async def has_better(self, token: Token, response: Response, scope: tuple[str, ...]) -> bool:
         """After a refusal of this token: whether there is now another one to replay the request with.
 
         The interface does not show how a missing scope and an expired token are answered: 401 and 403 may
         mean either, and any refusal may name a scope in its words."""
-        if reply.status == 401:
+        if response.status == 401:
             return await self._replace_refused(token) or await self._widen(token, scope)
-        if reply.status == 403:
+        if response.status == 403:
             return await self._widen(token, scope) or await self._replace_expired(token, scope)
         self.accept(token)
-        return speaks_of_permission(reply.body) and await self._widen(token, scope)
+        return speaks_of_permission(response.body) and await self._widen(token, scope)
 
     async def _replace_refused(self, token: Token) -> bool:
         """After a 401: whether there is another token to replay the request with."""
@@ -261,23 +261,23 @@ class Grant:
         try:
             return await self._token_for(wanted)
         except Declined as declined:
-            reply = declined.reply
-        if reply.status in WRONG_ADDRESS:
-            raise refusal(self._request, reply.status, self._sender.quote(reply))
-        if WRONG_CREDENTIALS.search(reply.body) or (reply.status == 401 and not await self._known()):
-            raise self._unauthorized(reply)
+            response = declined.response
+        if response.status in WRONG_ADDRESS:
+            raise refusal(self._request, response.status, self._sender.quote(response))
+        if WRONG_CREDENTIALS.search(response.body) or (response.status == 401 and not await self._known()):
+            raise self._unauthorized(response)
         await self._sort_out()
         granted = self._wanted()
         if granted and granted != wanted:
             try:
                 return await self._token_for(granted)
             except Declined as declined:
-                reply = declined.reply
+                response = declined.response
         if await self._known():
-            said = answered(reply.status, self._sender.quote(reply))
+            said = answered(response.status, self._sender.quote(response))
             advice = permission_advice(self._school_id, " and ".join(wanted))
             raise Forbidden(f"{self._request}: {said}", f"The credentials are right. {advice}")
-        raise self._unauthorized(reply)
+        raise self._unauthorized(response)
 
     def _wanted(self) -> list[str]:
         """The least scope of each resource that the platform has not refused."""
@@ -296,7 +296,9 @@ class Grant:
                     await self._token_for([name])
                     granted.add(name)
                 except Declined as declined:
-                    self._refused[name] = answered(declined.reply.status, self._sender.quote(declined.reply))
+                    self._refused[name] = answered(
+                        declined.response.status, self._sender.quote(declined.response)
+                    )
 
     async def _known(self) -> bool:
         """Whether the platform knows these credentials at all: asked for without school and scope."""
@@ -316,7 +318,8 @@ class Grant:
         }
         begun = self._clock()
         request = replace(self._request, content=msgspec.json.encode(body))
-        reply, answer = await self._sender.send(request, _parse_token, Tally())
+        exchange = Exchange(self._sender, request, Tally())
+        response, answer = await _token_in(exchange)
         self._sender.keep_secret(answer.access_token)
         self._sender.notify(
             Event(
@@ -325,7 +328,7 @@ class Grant:
             )
         )
         lifetime = answer.expires_in - min(BUFFER_SECONDS, BUFFER_SHARE * answer.expires_in)
-        date = http_date(reply.headers.get("date", ""))
+        date = http_date(response.headers.get("date", ""))
         return Token(
             text=answer.access_token,
             scopes=frozenset(scopes),
@@ -333,15 +336,15 @@ class Grant:
             clock_skew=None if date is None else (date - datetime.now(UTC)).total_seconds(),
         )
 
-    def _unauthorized(self, reply: Reply) -> Unauthorized:
+    def _unauthorized(self, response: Response) -> Unauthorized:
         return Unauthorized(
-            f"{self._request}: {answered(reply.status, self._sender.quote(reply))}",
+            f"{self._request}: {answered(response.status, self._sender.quote(response))}",
             "The platform refuses the credentials: check CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET.",
         )
 
 
 class TokenAuth:
-    """The tokens of one request, from one grant; see `campus.http.sender.Auth`.
+    """The tokens of one request, from one grant; see `campus.http.exchange.Auth`.
 
     scope: the scopes of which any one suffices, least first. attempts: tokens to try, besides one for each of
     these scopes. school_id: what the request is for."""
@@ -363,12 +366,12 @@ class TokenAuth:
         if self._token is not None:
             self._grant.accept(self._token, self._scope)
 
-    async def replaced(self, reply: Reply) -> bool:
+    async def replaced(self, response: Response) -> bool:
         """After a refusal: whether there is now another token to replay the request with."""
         self._left -= 1
         if self._token is None or not self._left:
             return False
-        return await self._grant.has_better(self._token, reply, self._scope)
+        return await self._grant.has_better(self._token, response, self._scope)
 
 
 def school_scope(school_id: int | None) -> str:
@@ -379,6 +382,18 @@ def school_scope(school_id: int | None) -> str:
 def school_header(school_id: int | None) -> dict[str, str]:
     """The header that names the school of a business request."""
     return {} if school_id is None else {"x-school-id": str(school_id)}
+
+
+async def _token_in(exchange: Exchange) -> tuple[Response, _TokenBody]:
+    """The first response with a token. Raises what `Exchange.response` does."""
+    while True:
+        response = await exchange.response()
+        try:
+            return response, _parse_token(response.body)
+        except TornBody as torn:
+            await exchange.retry(f"a torn or invalid body ({torn})")
+        except UnexpectedAnswer as error:
+            raise UnexpectedAnswer(f"{exchange.request}: {error.message}", error.advice) from None
 
 
 def _parse_token(body: bytes) -> _TokenBody:

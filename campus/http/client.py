@@ -1,54 +1,45 @@
-"""The client of the platform's interface: one request with all that makes it dependable."""
+"""The client of one platform: requests with tokens, retries and a shared pace; bytes come back."""
 
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor
+from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Self
 from urllib.parse import quote
 
+from campus.capabilities import CAUGHT, Capabilities
 from campus.http.auth import Grant, TokenAuth, school_header
 from campus.http.config import ClientConfig
-from campus.http.emptiness import CAUGHT, doubt_for
+from campus.http.errors import CampusError
 from campus.http.events import Event, Listener, Tally
+from campus.http.exchange import Exchange
 from campus.http.health import Health
 from campus.http.messages import refusal
-from campus.http.pagination import Pagination
-from campus.http.request import Body, Request
-from campus.http.sender import Declined, Sender
+from campus.http.request import Body, Request, Response
+from campus.http.sender import Sender
 from campus.http.shared import OwnProcess
 from campus.http.transport import Transport
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
-    """What the parser made of the body, and the pagination headers that came with it (None: none)."""
-
-    value: T
-    pagination: Pagination | None
-    status: int = 200
-
 
 class Client:
-    """Asks one platform, all of its schools; an async context manager, for one event loop.
+    """Requests to one platform, all of its schools; an async context manager, for one event loop.
 
     scopes: what the selected resources need: for each its scopes of which any one suffices, least first.
+    capabilities: what earlier runs found of the platform; this one adds to it.
     """
 
     def __init__(
-        self, config: ClientConfig, scopes: Iterable[tuple[str, ...]] = (), listener: Listener | None = None
+        self,
+        config: ClientConfig,
+        scopes: Iterable[tuple[str, ...]] = (),
+        listener: Listener | None = None,
+        capabilities: Capabilities | None = None,
     ) -> None:
         self.config = config
+        self.capabilities = capabilities or Capabilities()
         self._shared = config.shared or OwnProcess(config.base_url)
-        self._per_page = config.per_page
-        # Parameters that the platform refuses: the path as the registry has it, the name, and the value,
-        # which is "" where it refuses every value.
-        self.unwelcome: set[tuple[str, str, str]] = set()
-        self.doubt = doubt_for(config.base_url)
-        self._lies_before = self.doubt.lies
+        self._false_empties = self.capabilities.doubt.lies
         self._scopes = (*scopes, *((name,) for name in config.extra_scopes))
         self._sender = Sender(config, Transport(config), self._shared.pace, listener)
         self._grants: dict[int | None, Grant] = {}
@@ -60,7 +51,7 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if lies := self.doubt.lies - self._lies_before:
+        if lies := self.capabilities.doubt.lies - self._false_empties:
             message = (
                 f"{lies} answers of the platform said that there is nothing where there is something. Each "
                 f"was asked for again; from the first one on, nothing is believed only where {CAUGHT} more "
@@ -69,33 +60,27 @@ class Client:
             self._sender.notify(Event("note", message))
         await self._sender.close()
 
-    async def get(
+    def get(
         self,
         path: str,
         params: Mapping[str, str | int],
         *,
         school_id: int | None,
         scope: tuple[str, ...] = (),
-        parse: Callable[[bytes], T],
-        executor: Executor | None = None,
         tally: Tally | None = None,
         anonymous: bool = False,
-    ) -> Answer[T]:
-        """GET `path` below the base address and parse the body.
+    ) -> Exchange:
+        """A GET of `path` below the base address, which is sent once its response is awaited.
 
         path: percent-encoded where a segment comes from data (see `segment`); params are encoded here.
-        scope: the scopes of which any one suffices, least first. parse: raises TornBody for a body to be
-        asked for again, and UnexpectedAnswer for one that would come again. executor: where to parse what
-        takes long; None: in the event loop, which waits. tally: counts the attempts, retries and bytes.
-        anonymous: without a token.
-        Raises Transient, Unauthorized, Forbidden, NotFound, Refused or UnexpectedAnswer, and Halt where
-        nothing more can be read (see errors).
+        scope: the scopes of which any one suffices, least first. tally: counts the attempts, retries and
+        bytes. anonymous: without a token. The response raises Transient, Unauthorized, Forbidden, NotFound,
+        Refused or UnexpectedAnswer, and Halt where nothing more can be read (see errors).
         """
         request = Request("GET", path, school_id, _query(params), school_header(school_id))
-        grant = None if anonymous else self._grant(school_id)
-        return await self._ask(request, parse, tally or Tally(), grant, scope, executor)
+        return self._exchange(request, tally, None if anonymous else self._grant(school_id), scope)
 
-    async def write(
+    def write(
         self,
         method: str,
         path: str,
@@ -104,15 +89,14 @@ class Client:
         *,
         school_id: int,
         scope: tuple[str, ...],
-        parse: Callable[[bytes], T],
         repeatable: bool,
         tally: Tally | None = None,
-    ) -> Answer[T]:
-        """Send what changes something on the platform; see `get` for what they share.
+    ) -> Exchange:
+        """A request that changes something on the platform; see `get` for what they share.
 
-        repeatable: to carry it out twice is as once, so that it is sent again like a question. Else it is
-        sent again only where the platform cannot have carried it out, and Unconfirmed is raised where it may
-        have. parse: must take whatever follows a status of success, an empty body too: it has happened."""
+        repeatable: carrying it out twice is the same as once, so that it is sent again after a fault. Else
+        it is sent again only where the platform cannot have carried it out, and the response raises
+        Unconfirmed where it may have. A status of success says that it has happened, whatever the body."""
         request = Request(
             method,
             path,
@@ -123,28 +107,23 @@ class Client:
             repeatable=repeatable,
             secrets=() if body is None else body.secrets,
         )
-        return await self._ask(request, parse, tally or Tally(), self._grant(school_id), scope, None)
+        return self._exchange(request, tally, self._grant(school_id), scope)
 
-    async def _ask(
-        self,
-        request: Request,
-        parse: Callable[[bytes], T],
-        tally: Tally,
-        grant: Grant | None,
-        scope: tuple[str, ...],
-        executor: Executor | None,
-    ) -> Answer[T]:
+    def _exchange(
+        self, request: Request, tally: Tally | None, grant: Grant | None, scope: tuple[str, ...]
+    ) -> Exchange:
         auth = None
         if grant is not None:
             auth = TokenAuth(grant, scope, self.config.max_attempts, request.school_id)
-        try:
-            reply, value = await self._sender.send(request, parse, tally, auth, executor)
-        except Declined as declined:
-            said = self._sender.quote(declined.reply, request.secrets)
-            concerned = self.config.extra_scopes if request.writes else scope
-            needed = "" if grant is None else grant.in_words(concerned)
-            raise refusal(request, declined.reply.status, said, needed) from None
-        return Answer(value, Pagination.of(reply.headers), reply.status)
+        explain = partial(self._refusal, request, grant, scope)
+        return Exchange(self._sender, request, tally or Tally(), auth, explain)
+
+    def _refusal(
+        self, request: Request, grant: Grant | None, scope: tuple[str, ...], response: Response
+    ) -> CampusError:
+        said = self._sender.quote(response, request.secrets)
+        scopes = self.config.extra_scopes if request.writes else scope
+        return refusal(request, response.status, said, "" if grant is None else grant.in_words(scopes))
 
     def with_id_numbers(self) -> Self:
         """The same client, whose answers are decoded with national identity numbers: for what is compared in
@@ -154,14 +133,9 @@ class Client:
         return client
 
     @property
-    def per_page(self) -> int:
-        """The greatest page that the platform takes, as far as it is known."""
-        return min(self._per_page, self._shared.per_page or self._per_page)
-
-    @per_page.setter
-    def per_page(self, size: int) -> None:
-        if size < self.per_page:
-            self._per_page = self._shared.per_page = size
+    def page_size(self) -> int:
+        """The greatest page to ask for: that of the settings, or what the platform is known to take."""
+        return min(self.config.per_page, self.capabilities.page_size or self.config.per_page)
 
     @property
     def health(self) -> Health:

@@ -28,6 +28,16 @@ class Health:
     down: Halt | None = None
     last_answer: float = -math.inf
 
+    def check(self) -> None:
+        """Raise Halt where the platform counts as down."""
+        if self.down is not None:
+            raise self.down.with_traceback(None)
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether there was an answer to any request."""
+        return self.last_answer >= 0
+
     def answered(self, now: float) -> None:
         """Note an answer, be it a refusal."""
         self.last_answer, self.silent_since = now, None

@@ -1,4 +1,4 @@
-"""One request to the platform, as it is sent and as messages name it."""
+"""A request to the platform, as it is sent and as messages name it, and its response."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,3 +40,12 @@ class Request:
     def __str__(self) -> str:
         school = "" if self.school_id is None else f" for school {self.school_id}"
         return f"{self.method} {unquote(self.path)}{school}"
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole response. Names of headers match in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes

@@ -40,6 +40,13 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
+def pause_asked(headers: Mapping[str, str]) -> float:
+    """The seconds that a response asks us to wait; 0: it names none."""
+    # Measured by the platform's own clock where it sends it, since ours may be wrong.
+    now = http_date(headers.get("date", "")) or datetime.now(UTC)
+    return retry_after(headers.get("retry-after"), now) or 0.0
+
+
 def http_date(text: str) -> datetime | None:
     """The moment that an HTTP date names; None if it is none."""
     try:

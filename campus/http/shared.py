@@ -1,4 +1,4 @@
-"""What the clients of one platform hold together: the pace of their requests, tokens, the size of pages.
+"""What the clients of one platform share: the pace of their requests, and tokens.
 
 Campus knows no database: this is what one has to offer. Where there is none, a process has its own."""
 
@@ -51,9 +51,6 @@ class Turn(Protocol):
 class Shared(Protocol):
     """What all clients of one platform with the same credentials hold together."""
 
-    #: The greatest page that the platform takes; None: nobody has found it.
-    per_page: int | None
-
     @property
     def pace(self) -> Pace:
         """When requests may be sent."""
@@ -90,7 +87,6 @@ class OwnProcess:
     """Nothing is shared but the pace, with the other clients of this process."""
 
     def __init__(self, base_url: str) -> None:
-        self.per_page: int | None = None
         self.pace: Pace = OwnPace(base_url)
 
     async def join(self, tell: Callable[[Event], None]) -> None:

@@ -4,14 +4,13 @@ import socket
 import ssl
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 import httpcore
 import httpx
 
 from campus.http.config import ClientConfig
-from campus.http.request import Request
+from campus.http.request import Request, Response
 
 USER_AGENT = "campus-warehouse"
 # Pages of datasets have megabytes, and to take them 64 kB at a time is a quarter of what fetching them costs.
@@ -50,15 +49,6 @@ class TooLarge(Exception):
 
 class Unusable(Exception):
     """No request can be made with this address, or its certificate does not hold."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """One whole answer. Header names match in any case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 @cache
@@ -101,7 +91,7 @@ class Transport:
         self._lanes.append(lane)
         return lane
 
-    async def send(self, sent: Request, headers: Mapping[str, str]) -> Reply:
+    async def send(self, sent: Request, headers: Mapping[str, str]) -> Response:
         """Send one request once. headers: all of them, in place of its own.
 
         Raises Fault where no whole answer comes, TooLarge where it has no end, Unusable where the address is
@@ -134,7 +124,7 @@ class Transport:
             raise _kind(error)(_words(error)) from None
         finally:
             self._idle.append(lane)
-        return Reply(answer.status_code, answer.headers, body)
+        return Response(answer.status_code, answer.headers, body)
 
 
 async def _read(answer: httpx.Response, most: int) -> bytes:

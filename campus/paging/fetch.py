@@ -5,7 +5,8 @@ from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from campus.http.client import Answer, Client
+from campus.fetch.answer import Answer, fetch
+from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, Refused, Transient
 from campus.http.events import Tally
 from campus.paging import (
@@ -94,17 +95,16 @@ async def read_list(
 
     kind: the path as the registry has it, since what one list shows of this holds for all of its kind. The
     rest, the result and the errors are those of `read_collection`."""
-    pages_of_kind = (kind, paging.names.page, "")
-    if pages_of_kind not in client.unwelcome:
+    if not client.capabilities.rejects(kind, paging.names.page):
         try:
             found = await read_collection(client, collection, paging, parse=parse, keys=keys, tally=tally)
         except Refused:
-            if not await _refuses_only_pages(client, collection, paging.names, parse, tally):
+            if not await _rejects_only_pages(client, collection, paging.names, parse, tally):
                 raise
-            client.unwelcome.add(pages_of_kind)
+            client.capabilities.reject(kind, paging.names.page)
         else:
             # The next lists need not find out the greatest page size again.
-            client.per_page = min(client.per_page, paging.size)
+            client.capabilities.limit_page_size(paging.size)
             return found
     return await read_unpaged(
         client, collection, kind, paging.names, grave=paging.grave, parse=parse, keys=keys, tally=tally
@@ -126,15 +126,17 @@ async def read_unpaged(
 
     kind: as of `read_list`; names, grave: as of `Unpaged`. The rest, the result and the errors are those of
     `read_collection`."""
-    pages_of_kind = (kind, names.page, "")
-    paging = Unpaged(names, client.doubt, grave=grave, knows_pages=pages_of_kind not in client.unwelcome)
+    capabilities = client.capabilities
+    paging = Unpaged(
+        names, capabilities.doubt, grave=grave, knows_pages=not capabilities.rejects(kind, names.page)
+    )
     found = await read_collection(client, collection, paging, parse=parse, keys=keys, tally=tally)
     if not paging.knows_pages:
-        client.unwelcome.add(pages_of_kind)
+        capabilities.reject(kind, names.page)
     return found
 
 
-async def _refuses_only_pages(
+async def _rejects_only_pages(
     client: Client, collection: Collection, names: PageNames, parse: Callable[[bytes], P], tally: Tally
 ) -> bool:
     """Whether the platform refuses to be asked for page 1, of any size, and answers without the parameter."""
@@ -157,12 +159,13 @@ async def _get(
     tally: Tally,
 ) -> Answer[P]:
     """One answer of a collection, asked for with these parameters besides its own."""
-    return await client.get(
+    return await fetch(
+        client,
         collection.path,
         {**collection.params, **params},
         school_id=collection.school_id,
         scope=collection.scopes,
-        parse=parse,
+        decode=parse,
         tally=tally,
         anonymous=collection.anonymous,
     )

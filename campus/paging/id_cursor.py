@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from campus.http.emptiness import Doubt
+from campus.capabilities import Doubt
 from campus.paging.protocol import Outcome, PageRequest, PageSeen
 
 

@@ -13,7 +13,7 @@ more first pages, each of another size; a page that is empty before the count is
 
 from collections import Counter
 
-from campus.http.emptiness import CAUGHT, GRAVE, MOST_DOUBTS, Doubt
+from campus.capabilities import CAUGHT, GRAVE, MOST_DOUBTS, Doubt
 from campus.paging.passes import Pass
 from campus.paging.proof import Proof, Reading, Verdict
 from campus.paging.protocol import V3_NAMES, Outcome, PageNames, PageRequest, PageSeen, Params

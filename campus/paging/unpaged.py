@@ -1,6 +1,6 @@
 """Reading a list that comes in one answer, as far as the platform's own count agrees."""
 
-from campus.http.emptiness import MOST_DOUBTS, Doubt
+from campus.capabilities import MOST_DOUBTS, Doubt
 from campus.paging.page_numbers import PageNumbers
 from campus.paging.proof import is_everything
 from campus.paging.protocol import V3_NAMES, Outcome, PageNames, PageRequest, PageSeen, Params

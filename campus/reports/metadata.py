@@ -11,10 +11,10 @@ from campus.decoding.raw_json import raw_rows
 from campus.extract.batches import Collector, Gathered
 from campus.extract.requests import Unit
 from campus.extract.row_rules import apply_row_rules, gathered_of
+from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, Refused
 from campus.http.events import Tally
-from campus.http.prefix import first_answer
 from campus.paging import Outcome, Unpaged
 from campus.paging.fetch import Collection, read_collection
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
@@ -74,6 +74,7 @@ async def read_report(
     tally = queries.account.tally
     try:
         found = await first_answer(
+            client.capabilities,
             lambda prefix: _list(client, f"{prefix}{_path(REPORT_QUERIES, report)}", school_id, tally),
             lambda listed: not listed[0],
         )
@@ -113,7 +114,7 @@ async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tupl
     pages, outcome = await read_collection(
         client,
         Collection(path, {}, school_id, REPORT_QUERIES.scopes),
-        Unpaged(doubt=client.doubt),
+        Unpaged(doubt=client.capabilities.doubt),
         parse=raw_rows,
         keys=lambda rows: [bytes(row) for row in rows],
         tally=tally,

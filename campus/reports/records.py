@@ -76,7 +76,9 @@ async def _read_pages(
     client: Client, collection: Collection, answers: "_Answers", read: RecordsRead
 ) -> tuple[list[Page], Outcome]:
     """The pages that have rows and count, and how the reading ended."""
-    paging = PageNumbers(client.per_page, client.config.unpaged_limit, keyless=True, doubt=client.doubt)
+    paging = PageNumbers(
+        client.page_size, client.config.unpaged_limit, keyless=True, doubt=client.capabilities.doubt
+    )
     try:
         pages, outcome = await read_collection(
             client,
@@ -89,7 +91,7 @@ async def _read_pages(
     except Refused as error:
         asked = collection.params.get("params", "none")
         raise Refused(f"{error.message} The params were: {asked}.", error.advice) from None
-    client.per_page = min(client.per_page, paging.size)
+    client.capabilities.limit_page_size(paging.size)
     return [page for page in pages if page is not _NO_ROWS], outcome
 
 

@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from campus.http.client import Answer, Client, segment
+from campus.http.client import Client, segment
 from campus.http.errors import CampusError, Halt, NotFound, Refused, Transient, Unconfirmed
 from campus.http.events import Tally
-from campus.http.request import Body
+from campus.http.request import Body, Response
 from campus.http.retry import backoff
 from campus.writes.operations import Operation, Write
 
@@ -82,7 +82,7 @@ class Writer:
                 return Written(0, found, lost=True)
             else:
                 whole = write.whole is not None and write.operation.name in self._methods
-                return Written(answer.status, answer.value, lost=lost is not None, whole=whole)
+                return Written(answer.status, _parsed(answer.body), lost=lost is not None, whole=whole)
             if look is None:
                 raise lost
             await asyncio.sleep(self._pause(attempt))
@@ -102,7 +102,7 @@ class Writer:
     def _pause(self, attempt: int) -> float:
         return self._settling * 2.0 ** (attempt - 1) + backoff(1, self.client.config.backoff_base, 1.0)
 
-    async def _adapted(self, write: Write, tally: Tally) -> Answer[Any]:
+    async def _adapted(self, write: Write, tally: Tally) -> Response:
         """Send it, in the other way where the platform says that it does not take this one."""
         operation = write.operation
         method = self._methods.get(operation.name, operation.method)
@@ -117,20 +117,20 @@ class Writer:
                 raise
         return await self._send(write, self._methods.get(operation.name, method), tally)
 
-    async def _send(self, write: Write, method: str, tally: Tally) -> Answer[Any]:
+    async def _send(self, write: Write, method: str, tally: Tally) -> Response:
         operation = write.operation
         path = operation.path.replace("{id}", segment("" if write.id is None else write.id))
-        return await self.client.write(
+        exchange = self.client.write(
             method,
             path,
             write.params,
             self._body(operation, write, method),
             school_id=write.school_id,
             scope=operation.scopes,
-            parse=_parsed,
             repeatable=operation.repeatable,
             tally=tally,
         )
+        return await exchange.response()
 
     def _body(self, operation: Operation, write: Write, method: str) -> Body | None:
         content = write.content

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from campus.fetch.answer import fetch
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, TornBody, UnexpectedAnswer
 from campus.registry import RESOURCES
@@ -93,12 +94,13 @@ class Binder:
         """What the platform has of a card or device; None: it is not bound. Raises CampusError."""
         spec = RESOURCES[self.kind.resource]
         try:
-            answer = await self.client.get(
+            answer = await fetch(
+                self.client,
                 spec.path.format(id=segment(id)),
                 {},
                 school_id=self.school_id,
                 scope=spec.scopes,
-                parse=_object,
+                decode=_object,
             )
         except NotFound:
             return None

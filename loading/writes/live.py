@@ -8,6 +8,7 @@ from typing import Any
 from campus.attendance.calendar import Session
 from campus.attendance.requests import OF_STUDENT
 from campus.attendance.rows import RECORDS, SentRecord, parse_list
+from campus.fetch.answer import fetch
 from campus.http.client import Client
 from campus.writes.operations import SWIPE_CARD, SWIPE_STUDENT, Write
 from loading.writes.bindings import CARDS, Binder, SendOnce
@@ -96,7 +97,12 @@ async def _recorded(
 
 async def _records(client: Client, school_id: int, student: int) -> Sequence[SentRecord]:
     """What a student attended in the current semester."""
-    answer = await client.get(
-        OF_STUDENT.format(id=student), {}, school_id=school_id, scope=RECORDS.scopes, parse=parse_list
+    answer = await fetch(
+        client,
+        OF_STUDENT.format(id=student),
+        {},
+        school_id=school_id,
+        scope=RECORDS.scopes,
+        decode=parse_list,
     )
     return answer.value.rows

@@ -188,12 +188,13 @@ def demo() -> None:
 
 
 @main.command(epilog=example("doctor"))
-def doctor() -> None:
+@click.option("--rediscover", is_flag=True, help="Forget what was found of the platform's capabilities.")
+def doctor(rediscover: bool) -> None:
     """Say in words whether the settings, the token, its scopes and each endpoint are right."""
     settings = given()
     from pipelines.cli.doctor import run_doctor
 
-    sys.exit(run_doctor(settings))
+    sys.exit(run_doctor(settings, rediscover=rediscover))
 
 
 @main.command(epilog=example("status"))

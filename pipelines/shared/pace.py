@@ -22,8 +22,6 @@ LATE = 0.1
 LOOK = 0.05
 #: Whose turn it is with the budget.
 ALONE = "SELECT pg_advisory_xact_lock(1, hashtext(:name))"
-#: Seconds for which the page size that somebody found is believed.
-PAGE_SIZE_COUNTS = 24 * 3600.0
 
 
 class SharedPace:
@@ -33,8 +31,6 @@ class SharedPace:
 
     def __init__(self, database: Database, name: str) -> None:
         self._database, self._name = database, name
-        # And when it was found, in seconds since the epoch.
-        self._page_size: tuple[int, float] | None = None
         self._budget = Budget()
         self._exchanging = threading.Lock()
         self._moments: deque[float] = deque()
@@ -83,15 +79,6 @@ class SharedPace:
             self._moments.clear()
             self._begin_exchange(0)
 
-    @property
-    def per_page(self) -> int | None:
-        """The greatest page that the platform takes, as far as anybody has found it."""
-        return None if self._page_size is None else self._page_size[0]
-
-    @per_page.setter
-    def per_page(self, size: int | None) -> None:
-        self._page_size = None if size is None else (size, time.time())
-
     def _lease_soon(self, left: float, wanted: int) -> None:
         """Lease more before the last permit is used: on a busy machine the database answers late."""
         if left < SOON and not self._exchanges:
@@ -120,11 +107,7 @@ class SharedPace:
             for granted, refused, pause in answers:
                 budget.answered(granted, now, refused, pause)
             self._lease(budget, now, wanted)
-            told = [self._page_size, state.get("page_size")]
-            found = [(size, at) for size, at in filter(None, told) if now - at < PAGE_SIZE_COUNTS]
-            self._page_size = min(found, default=None)
-            content = {"budget": budget.state(), "page_size": self._page_size}
-            keep(connection, self._name, json.dumps(content).encode())
+            keep(connection, self._name, json.dumps({"budget": budget.state()}).encode())
 
     def _lease(self, budget: Budget, now: float, wanted: int) -> None:
         moments, ours = budget.moments(now, wanted, now + AHEAD), self._ahead

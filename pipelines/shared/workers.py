@@ -40,15 +40,6 @@ class Workers:
         """When requests may be sent."""
         return self._pace
 
-    @property
-    def per_page(self) -> int | None:
-        """The greatest page that the platform takes; None: nobody has found it."""
-        return self._pace.per_page
-
-    @per_page.setter
-    def per_page(self, size: int | None) -> None:
-        self._pace.per_page = size
-
     async def join(self, tell: Callable[[Event], None]) -> None:
         """Learn what the others know."""
         self._database.tell = tell

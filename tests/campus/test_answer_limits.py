@@ -10,6 +10,7 @@ import pytest
 from scripted_platform import Platform, Request, answer, run
 
 from campus.decoding.raw_json import raw_rows
+from campus.fetch.answer import fetch
 from campus.http.client import Client
 from campus.http.errors import Transient, UnexpectedAnswer
 
@@ -18,7 +19,7 @@ LIMIT = 4 << 20
 
 async def ask(platform: Platform, **settings: Any) -> int:
     async with Client(platform.config(max_answer_bytes=LIMIT, **settings)) as client:
-        got = await client.get("/api/v3/students", {}, school_id=101, parse=raw_rows)
+        got = await fetch(client, "/api/v3/students", {}, school_id=101, decode=raw_rows)
         return len(got.value)
 
 
@@ -58,7 +59,7 @@ def test_an_answer_without_end_is_left() -> None:
             platform.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             async with Client(platform.config(max_answer_bytes=LIMIT)) as client:
                 with pytest.raises(UnexpectedAnswer, match="4 MB"):
-                    await client.get("/x", {}, school_id=None, parse=raw_rows, anonymous=True)
+                    await client.get("/x", {}, school_id=None, anonymous=True).response()
         server.close()
 
     run(test())

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 from scripted_platform import RESET, SECRET, Platform, Request, answer, run
 
+from campus.fetch.answer import fetch
 from campus.http.client import Client, segment
 from campus.http.errors import (
     CampusError,
@@ -42,7 +43,7 @@ def parse(body: bytes) -> Any:
 
 
 async def get(client: Client, path: str = PATH, **more: Any) -> Any:
-    return (await client.get(path, {}, **{"school_id": 101, "parse": parse, **more})).value
+    return (await fetch(client, path, {}, **{"school_id": 101, "decode": parse, **more})).value
 
 
 def once(first: bytes, then: bytes) -> Callable[[Request], bytes]:
@@ -76,7 +77,7 @@ def test_a_request_carries_token_school_and_encoded_parameters() -> None:
         async with Platform(lambda _: answer([7], x_pagination_total_count="1", **told)) as platform:
             params = {"$page": 2, "name_like": "高一 a:b&c%", "id_in": "1,2"}
             async with Client(platform.config()) as client:
-                got = await client.get(PATH, params, school_id=101, parse=parse)
+                got = await fetch(client, PATH, params, school_id=101, decode=parse)
         assert got.value == [7]
         assert got.pagination == Pagination(1, 1, 1, 1)
         (request,) = platform.gets
@@ -209,7 +210,7 @@ def test_a_platform_that_does_not_answer_is_transient_and_one_that_is_not_there_
             with pytest.raises(Transient, match="no answer in time, after 2 attempts"):
                 await get(client)
         async with Client(platform.config(max_attempts=2)) as client:
-            with pytest.raises(Halt, match=f"{platform.url} answers nothing.*no connection") as caught:
+            with pytest.raises(Halt, match=f"{platform.url} has not responded.*no connection") as caught:
                 await get(client)
         assert caught.value.outage and caught.value.school_id is None
 
@@ -293,7 +294,7 @@ def test_an_answer_of_the_wrong_shape_is_final_and_names_the_request() -> None:
     async def test() -> None:
         async with Platform() as platform, Client(platform.config()) as client:
             with pytest.raises(UnexpectedAnswer, match=f"GET {PATH} for school 101: a list .* developers"):
-                await get(client, parse=wrong)
+                await get(client, decode=wrong)
         assert len(platform.gets) == 1
 
     run(test())
@@ -374,7 +375,7 @@ def test_neither_secret_nor_token_shows_anywhere(caplog: pytest.LogCaptureFixtur
             async with Client(config, [("a", "b")], note) as client:
                 for _ in range(12):
                     try:
-                        await get(client, scope=("a", "b"), parse=torn)
+                        await get(client, scope=("a", "b"), decode=torn)
                     except CampusError as error:
                         texts += [str(error), repr(error), error.message, error.advice]
                 texts += [repr(client._grants[101].token), repr(config)]

@@ -326,6 +326,9 @@ def fits(line: str, contract: type[Contract]) -> bool:
     except Misfit:
         return False
     # Nobody writes a number with more digits than Arrow's widest decimal has.
+    numbers = [value for value in sent.values() if isinstance(value, Decimal)]
+    if any(len(number.as_tuple().digits) > MOST_DIGITS for number in numbers):
+        return False
     texts = [value for value in sent.values() if isinstance(value, str)]
     return not any(text.strip() != text or len(text) > MOST_DIGITS for text in texts)
 

@@ -21,13 +21,14 @@ from test_cursor import read as read_by_id
 from test_read import Platform as Stub
 from test_read import load, load_assessments
 
+from campus.capabilities import CAUGHT, COMMON, GRAVE, MOST_DOUBTS, Capabilities, Doubt
 from campus.datasets.paged import read_pages
 from campus.datasets.plan import Layout, lay_out
 from campus.datasets.records import RecordsRead, Source, Span, read_segment, read_whole_segment
 from campus.decoding.inferred_contract import contract_of
 from campus.extract.requests import Where
+from campus.fetch.emptiness import believed
 from campus.http.client import Client
-from campus.http.emptiness import CAUGHT, COMMON, GRAVE, MOST_DOUBTS, Doubt, believed
 from campus.http.errors import CampusError, Refused
 from campus.http.events import Event, Tally
 from campus.http.pagination import Pagination
@@ -223,12 +224,6 @@ def test_ids_are_read_on_behind_an_answer_that_is_empty_by_mistake(
 # Questions of one answer
 
 
-class Doubtful:
-    def __init__(self, lies: int = 0) -> None:
-        self.doubt = Doubt(lies)
-        self.unwelcome: set[tuple[str, str, str]] = set()
-
-
 @pytest.mark.parametrize(
     ("lies", "grave", "asked"), [(0, False, COMMON), (0, True, GRAVE), (1, False, CAUGHT)]
 )
@@ -239,10 +234,10 @@ def test_nothing_is_believed_once_enough_questions_agree(lies: int, grave: bool,
         questions.append(before)
         return []
 
-    client = Doubtful(lies)
-    assert asyncio.run(believed(client, ask, lambda rows: not rows, grave=lambda _: grave)) == []
+    capabilities = Capabilities(doubt=Doubt(lies))
+    assert asyncio.run(believed(capabilities, ask, lambda rows: not rows, grave=lambda _: grave)) == []
     assert questions == list(range(1 + asked))
-    assert client.doubt.lies == lies
+    assert capabilities.doubt.lies == lies
 
 
 def test_one_answer_with_something_is_enough_and_is_remembered() -> None:
@@ -251,9 +246,9 @@ def test_one_answer_with_something_is_enough_and_is_remembered() -> None:
             raise Refused("status 422.")
         return [1] if before == 2 else []
 
-    client = Doubtful()
-    assert asyncio.run(believed(client, ask, lambda rows: not rows)) == [1]
-    assert client.doubt.lies == 1
+    capabilities = Capabilities()
+    assert asyncio.run(believed(capabilities, ask, lambda rows: not rows)) == [1]
+    assert capabilities.doubt.lies == 1
 
 
 def test_a_cut_that_is_refused_is_not_tried_again() -> None:
@@ -265,9 +260,9 @@ def test_a_cut_that_is_refused_is_not_tried_again() -> None:
             raise Refused("status 422.")
         return []
 
-    client, cut = Doubtful(), ("/api/v1/timetable/structure", "$page", "")
+    capabilities, varies = Capabilities(), ("/api/v1/timetable/structure", "$page")
     for _ in range(2):
-        asyncio.run(believed(client, ask, lambda rows: not rows, grave=lambda _: False, cut=cut))
+        asyncio.run(believed(capabilities, ask, lambda rows: not rows, grave=lambda _: False, varies=varies))
     assert questions == [0, 1, 0, 0, 0]
 
 
@@ -288,7 +283,7 @@ def test_what_was_believed_before_the_platform_was_caught_is_read_again() -> Non
     platform = Stub(scores)
     rows, account = load(platform, "scores", Where(101, 1, (1, 2, 9)))
     assert sorted(row["id"] for row in rows) == [10, 90]
-    assert (account.received, account.complete, platform.doubt.lies) == (2, True, 1)
+    assert (account.received, account.complete, platform.capabilities.doubt.lies) == (2, True, 1)
     assert sum("/2/" in path for path, _ in platform.asked) > CAUGHT
 
 
@@ -377,7 +372,7 @@ def test_a_segment_is_read_to_its_last_record(seed: int, counts: Counts, countin
             Platform(lying_records(seed, counts, counting=counting)) as platform,
             Client(platform.config(), [DATASETS.scopes]) as client,
         ):
-            client.doubt.contradict()
+            client.capabilities.doubt.contradict()
             found.append(await read_whole_segment(client, BY_ID, Span(200, 299), 10_000, write, Tally()))
 
     run(go())
@@ -429,10 +424,10 @@ def test_an_operator_is_told_of_a_platform_that_was_caught() -> None:
         ):
 
             async def ask(before: int) -> list[Any]:
-                got = await client.get("/x", {"n": before}, school_id=101, parse=lambda body: body)
-                return [] if got.value == b"[]" else [got.value]
+                got = await client.get("/x", {"n": before}, school_id=101).response()
+                return [] if got.body == b"[]" else [got.body]
 
-            await believed(client, ask, lambda rows: not rows)
+            await believed(client.capabilities, ask, lambda rows: not rows)
 
     run(go())
     [note] = [event.message for event in told if event.kind == "note"]

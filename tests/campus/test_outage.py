@@ -26,7 +26,7 @@ def test_three_parts_given_up_in_a_row_are_an_outage_and_end_what_follows() -> N
                     await get(client, part)
             # One that was given up keeps the next from as many attempts.
             assert len(platform.gets) == 4 + 2
-            with pytest.raises(Halt, match=f"{platform.url} answers nothing.*{PARTS[2]}.*502") as caught:
+            with pytest.raises(Halt, match=f"{platform.url} has not responded.*{PARTS[2]}.*502") as caught:
                 await get(client, PARTS[2])
             asked = len(platform.requests)
             with pytest.raises(Halt) as again:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import pairwise
 from typing import Any, cast
 from urllib.parse import quote
@@ -12,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from campus.capabilities import Capabilities
 from campus.decoding.page import BadRow, Drift, batch_schema
 from campus.extract.batches import Account, Collector
 from campus.extract.members import NO_CLASS
 from campus.extract.requests import MAX_IDS_LENGTH, Where, id_batches
 from campus.extract.side_by_side import GIVE_UP_AFTER
 from campus.extract.slice import read, read_together
-from campus.http.client import Answer, Client
+from campus.http.client import Client
 from campus.http.config import ClientConfig
-from campus.http.emptiness import Doubt
 from campus.http.errors import Forbidden, NotFound, Refused, TornBody, Transient, UnexpectedAnswer
 from campus.http.events import Event
-from campus.http.pagination import Pagination
+from campus.http.request import Response
 from campus.registry import RESOURCES
 
 Params = dict[str, str]
@@ -35,25 +36,41 @@ class Platform:
 
     def __init__(self, answer: Callable[[str, Params], Any], headers: bool = True) -> None:
         self.config = ClientConfig("http://platform", "id", "secret", concurrency=4)
-        self.per_page = self.config.per_page
-        self.unwelcome: set[tuple[str, str, str]] = set()
-        self.doubt = Doubt()
+        self.page_size = self.config.per_page
+        self.capabilities = Capabilities()
         self.asked: list[tuple[str, Params]] = []
         self._answer = answer
         self._headers = headers
 
-    async def get(
-        self, path: str, params: Mapping[str, str | int], *, parse: Callable[[bytes], Any], **_: Any
-    ) -> Answer[Any]:
-        asked = {name: str(value) for name, value in params.items()}
+    def get(self, path: str, params: Mapping[str, str | int], **_: Any) -> "Exchange":
+        return Exchange(self, path, {name: str(value) for name, value in params.items()})
+
+    def respond(self, path: str, asked: Params) -> Response:
         self.asked.append((path, asked))
-        await asyncio.sleep(0)
         answer = self._answer(path, asked)
         if isinstance(answer, Exception):
             raise answer
-        total = len(answer) if self._headers and isinstance(answer, list) else None
+        headers = {}
+        if self._headers and isinstance(answer, list):
+            counts = {"current-page": 1, "page-count": 1, "per-page": 1000, "total-count": len(answer)}
+            headers = {f"x-pagination-{name}": str(value) for name, value in counts.items()}
         body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        return Answer(parse(body), None if total is None else Pagination(1, 1, 1000, total))
+        return Response(200, headers, body)
+
+
+class Exchange:
+    """Stands in for a request: one attempt."""
+
+    def __init__(self, platform: Platform, path: str, asked: Params) -> None:
+        self.request = f"GET {path}"
+        self._respond = partial(platform.respond, path, asked)
+
+    async def response(self) -> Response:
+        await asyncio.sleep(0)
+        return self._respond()
+
+    async def retry(self, reason: str) -> None:
+        raise TornBody(reason)
 
 
 def table_of(name: str, batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
@@ -438,7 +455,7 @@ def test_a_refusal_that_is_not_about_pages_stays_one() -> None:
     platform = Platform(lambda path, params: [] if "per_page" not in params else Refused("status 422."))
     with pytest.raises(Refused):
         load(platform, "structures", Where(101))
-    assert platform.unwelcome == set()
+    assert platform.capabilities.rejected == set()
 
 
 def test_an_empty_list_that_was_not_asked_for_is_not_known() -> None:

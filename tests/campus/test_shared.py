@@ -38,7 +38,6 @@ class Others:
     """What processes share, held by the test."""
 
     pace: OwnPace = field(default_factory=lambda: OwnPace("http://shared"))
-    per_page: int | None = None
     tokens: dict[str, HeldToken] = field(default_factory=dict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -139,18 +138,5 @@ def test_a_school_that_one_token_may_not_open_ends_that_school_only() -> None:
                     await get(client, school_id=102)
                 assert caught.value.school_id == 102
                 assert await get(client, school_id=101) == []
-
-    run(test())
-
-
-def test_a_page_size_that_one_process_found_is_known_to_the_others() -> None:
-    async def test() -> None:
-        async with Platform() as platform:
-            one, other = two(platform, Others(), per_page=1000)
-            async with one, other:
-                one.per_page = min(one.per_page, 100)
-                assert (one.per_page, other.per_page) == (100, 100)
-                other.per_page = 500
-                assert (one.per_page, other.per_page) == (100, 100)
 
     run(test())

@@ -30,8 +30,7 @@ from campus.http.client import Client, segment
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
 from campus.http.events import Tally
-from campus.http.request import Request
-from campus.http.transport import Reply
+from campus.http.request import Request, Response
 from campus.registry import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
 from simulator.app import Application
 from simulator.control.editing import entries
@@ -84,12 +83,12 @@ class InProcess:
             transport=httpx.ASGITransport(local.app), base_url="http://platform"
         )
 
-    async def send(self, sent: Request, headers: Mapping[str, str]) -> Reply:
+    async def send(self, sent: Request, headers: Mapping[str, str]) -> Response:
         target = sent.path + sent.query
         if sent.method == "GET":
             self._local.targets.append(target)
         answer = await self._session.request(sent.method, target, headers=dict(headers), content=sent.content)
-        return Reply(answer.status_code, answer.headers, answer.content)
+        return Response(answer.status_code, answer.headers, answer.content)
 
     async def close(self) -> None:
         await self._session.aclose()

@@ -12,7 +12,7 @@ from cases import the_rest_slow
 from dataset_world import ONLY_DATASETS, planned
 from world import EARLY, Load, World, differences, give_ready_lake, instance_at, settings_for
 
-from campus.http.emptiness import doubt_for
+from loading.capabilities import forget_capabilities
 from loading.tables import TABLES
 from pipelines.options import DatasetOptions, Options, PlatformOptions
 from warehouse.load.dataset_plans import dataset_tables
@@ -36,12 +36,10 @@ def well(make_world: Callable[..., World]) -> World:
 @contextmanager
 def another_home(world: World, folder: Path) -> Iterator[World]:
     """A new home of the same platform, which nobody has caught yet."""
-    doubt_for(world.platform.base_url).lies = 0
     settings = settings_for(folder, world.platform)
     give_ready_lake(settings)
     with instance_at(folder) as instance:
         yield World(folder, world.platform, settings, instance, count(1))
-    doubt_for(world.platform.base_url).lies = 0
 
 
 def load(world: World, seed: int = 1, select: str | None = None, **fault: Any) -> Load:
@@ -92,7 +90,7 @@ def test_a_night_of_it_deletes_nothing_and_retires_no_segment(well: World, tmp_p
         assert sick.load(select=None, options=OPTIONS).problems == []
         segments = {name: plan.segments for name, plan in planned(sick).items()}
         for night in range(2):
-            doubt_for(sick.platform.base_url).lies = 0
+            forget_capabilities(sick.home)
             loaded = load(sick, 10 + night)
             assert loaded.total("vanished") == 0
             assert {name: plan.segments for name, plan in planned(sick).items()} == segments

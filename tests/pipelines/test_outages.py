@@ -48,7 +48,7 @@ def test_twenty_schools_of_a_platform_that_is_down_are_one_run_and_one_message(a
     load = alone.load(select=None)
     [end] = load.ends
     assert end.job == DISCOVERY and end.halted
-    assert end.problem and end.problem.startswith(f"{NOBODY} answers nothing") and "\n" not in end.problem
+    assert end.problem and end.problem.startswith(f"{NOBODY} has not responded") and "\n" not in end.problem
     assert load.log == []
     assert publications(build_definitions(alone.settings), alone.instance) == []
 
@@ -116,8 +116,8 @@ def test_the_command_ends_with_a_line_that_says_all_of_it(tmp_path: Path) -> Non
     done = campus(tmp_path, "sync", **environment)
     assert done.exit_code == 1
     problem, last = done.stderr.splitlines()
-    assert problem.startswith(f"discovery: {NOBODY} answers nothing")
-    assert last.startswith(f"FAILED: 0 of 20 schools loaded. {NOBODY} answers nothing")
+    assert problem.startswith(f"discovery: {NOBODY} has not responded")
+    assert last.startswith(f"FAILED: 0 of 20 schools loaded. {NOBODY} has not responded")
     assert "There are no data yet. campus doctor" in last
     assert done.stdout.splitlines() == ["Nothing has been loaded yet, so nothing is built."]
 
@@ -163,14 +163,16 @@ def test_schools_that_lack_something_are_named_where_there_are_many() -> None:
 
 
 def test_a_night_that_was_cut_short_says_where_and_how_old_the_rest_is() -> None:
-    ends = [JobEnd("base_data", "r", None), JobEnd("v1", "r", "http://x answers nothing.", halted=True)]
+    ends = [JobEnd("base_data", "r", None), JobEnd("v1", "r", "http://x has not responded.", halted=True)]
     held = [
         standing(101, "101", NIGHT),
         standing(102, "102", None),
         standing(102, "102:20", NIGHT - timedelta(days=1), "scores"),
     ]
     line = verdict(ends, [row(101, "101", "ok")], held, [101, 102])
-    assert line.startswith("FAILED: stopped after 1 slices of 2 schools. http://x answers nothing. The data")
+    assert line.startswith(
+        "FAILED: stopped after 1 slices of 2 schools. http://x has not responded. The data"
+    )
     assert "as of 2026-03-01 02:00" in line
     # The semesters had come before the platform went, and are not what people look at.
     held = [standing(101, "101", NIGHT, "semesters"), standing(101, "101", NIGHT - timedelta(days=3))]

@@ -3,7 +3,7 @@
 from loading.writes.outcomes import RowOutcome
 from pipelines.cli.writing.bench import SHOWN, bad_rows
 
-AWAY = "http://school.example answers nothing"
+AWAY = "http://school.example has not responded"
 
 
 def refused(line: int, words: str) -> RowOutcome:

@@ -174,17 +174,6 @@ def test_permits_are_leased_before_the_last_one_is_used(fresh: str, monkeypatch:
     assert len(sent) >= 0.8 * 3 * 50
 
 
-def test_the_page_size_that_one_found_is_known_to_the_other(fresh: str) -> None:
-    async def test() -> None:
-        one, other = of_process(fresh), of_process(fresh)
-        one.per_page = 100
-        await one.join(lambda _: None)
-        await other.join(lambda _: None)
-        assert other.per_page == 100
-
-    asyncio.run(test())
-
-
 def asked(platform: RunningSimulator, shared: Workers, events: list[Event], times: int = 20) -> Any:
     """Ask with a client of its own."""
 
@@ -194,9 +183,7 @@ def asked(platform: RunningSimulator, shared: Workers, events: list[Event], time
         )
         async with Client(config, [SEMESTERS.scopes], events.append) as client:
             for _ in range(times):
-                await client.get(
-                    SEMESTERS.path, {}, school_id=101, scope=SEMESTERS.scopes, parse=lambda body: body
-                )
+                await client.get(SEMESTERS.path, {}, school_id=101, scope=SEMESTERS.scopes).response()
 
     return test()
 

@@ -19,6 +19,7 @@ from campus.extract.collection import read_pages
 from campus.extract.custom_fields import CustomField, with_custom_fields
 from campus.extract.requests import Unit, Where
 from campus.extract.slice import read
+from campus.fetch.answer import fetch
 from campus.http.client import Client
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.http.events import Tally
@@ -163,12 +164,13 @@ class People:
 
     async def _hides_one(self, status: str) -> bool:
         names = V1_NAMES
-        answer = await self.client.get(
+        answer = await fetch(
+            self.client,
             USERS.path,
             {"status": status, names.page: 1, names.per_page: 1},
             school_id=self.school_id,
             scope=USERS.scopes,
-            parse=partial(page_of, self.spec, keep_id_numbers=self._compares),
+            decode=partial(page_of, self.spec, keep_id_numbers=self._compares),
         )
         first = next((row for row in answer.value.rows if str(row.status) == status and row.usin), None)
         if first is None:

@@ -36,7 +36,7 @@ async def reread_users(loader: Loader, people: People, school_id: int, steps: Se
     roles = {step.role for step in steps}
     for spec in (RESOURCES["reflections"], *(SHOWN_IN[role] for role in SHOWN_IN if role in roles)):
         # As many pages as there are changes, or a few. Else the night brings them.
-        if _held(loader, spec, school_id) <= people.client.per_page * (ROUND + len(steps)):
+        if _held(loader, spec, school_id) <= people.client.page_size * (ROUND + len(steps)):
             loaded += await _whole(loader, spec, school_id)
     return loaded
 

@@ -9,10 +9,10 @@ from campus.datasets.selection import Selection, SelectionError, chosen, unmatch
 from campus.datasets.type_inference import decide, first_rows, needs_values
 from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.extract.batches import Collector
+from campus.fetch.prefix import PREFIXES
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError
 from campus.http.events import Tally
-from campus.http.prefix import PREFIXES
 from campus.registry import DATASET_METADATA, DATASETS
 from loading.datasets.tables import AskedDataset, ask_dataset
 from pipelines.cli.doctor.findings import Finding

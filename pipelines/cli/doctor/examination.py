@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from campus.http.client import Client
 from campus.http.errors import Halt
+from loading.capabilities import forget_capabilities
 from loading.discovery.listing import MOST_IDS
 from pipelines.cli.display import console
+from pipelines.cli.doctor.capabilities import examine_capabilities
 from pipelines.cli.doctor.files import examine_files
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.identity import examine_past
@@ -26,8 +28,12 @@ from warehouse.load.drift import Difference, in_a_line, latest
 SKEW_SECONDS = 60
 
 
-def run_doctor(settings: Settings) -> int:
-    """Examine the settings, the platform and the warehouse. The exit status: 1 where something is wrong."""
+def run_doctor(settings: Settings, *, rediscover: bool = False) -> int:
+    """Examine the settings, the platform and the warehouse. The exit status: 1 where something is wrong.
+
+    rediscover: forget first what earlier runs found of the platform's capabilities."""
+    if rediscover:
+        forget_capabilities(settings.home)
     return asyncio.run(_show(settings))
 
 
@@ -74,6 +80,7 @@ async def _examine(settings: Settings) -> AsyncIterator[Finding]:
         async with Client(config, needed_scopes(settings)) as client:
             async for finding in _examine_platform(client, settings):
                 yield finding
+        yield examine_capabilities(settings.home, platform.base_url)
     for finding in (*examine_inbox(settings), *examine_pushes(settings)):
         yield finding
     is_readable = all(finding is None or finding.good for finding in (store, lake))

@@ -8,6 +8,7 @@ from typing import Any
 from campus.decoding.nested import as_rows
 from campus.extract.modes import MODES, parents_of
 from campus.extract.requests import Where
+from campus.fetch.answer import fetch
 from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, Refused, TornBody, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
@@ -67,12 +68,13 @@ async def ask(
     """Send one small question. What goes wrong is a finding; `school_id` None: of no school."""
     label = spec.name if school_id is None else f"school {school_id}, {spec.name}"
     try:
-        answer = await client.get(
+        answer = await fetch(
+            client,
             path,
             params or {},
             school_id=school_id,
             scope=spec.scopes,
-            parse=partial(_rows, spec),
+            decode=partial(_rows, spec),
             anonymous=spec.anonymous,
         )
     except NotFound as error:

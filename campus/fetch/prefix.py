@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from campus.capabilities import Capabilities
 from campus.http.errors import CampusError, NotFound
 
 T = TypeVar("T")
@@ -12,7 +13,7 @@ PREFIXES = ("/v3", "/api/v3")
 
 
 async def first_answer(
-    ask: Callable[[str], Awaitable[T]], is_empty: Callable[[T], bool]
+    capabilities: Capabilities, ask: Callable[[str], Awaitable[T]], is_empty: Callable[[T], bool]
 ) -> tuple[str, T] | None:
     """The prefix under which the platform answers `ask`, and the answer; None where both answer 404.
 
@@ -20,13 +21,14 @@ async def first_answer(
     where no prefix has a fuller one. Where there is none at all, the first error that is no 404 is raised."""
     errors: list[CampusError] = []
     empty: list[tuple[str, T]] = []
-    for prefix in PREFIXES:
+    for prefix in sorted(PREFIXES, key=lambda prefix: prefix != capabilities.prefix):
         try:
             answer = await ask(prefix)
         except CampusError as error:
             errors.append(error)
             continue
         if not is_empty(answer):
+            capabilities.prefix = prefix
             return prefix, answer
         empty.append((prefix, answer))
     if empty:

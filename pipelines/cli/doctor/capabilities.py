@@ -1,0 +1,28 @@
+"""What earlier runs found of the platform's capabilities, in words."""
+
+from pathlib import Path
+
+from loading.capabilities import read_capabilities
+from pipelines.cli.doctor.findings import Finding
+
+REDISCOVER = "campus doctor --rediscover has the next sync find it out anew; else that happens once a week."
+
+
+def examine_capabilities(home: Path, base_url: str) -> Finding:
+    """What the platform was found to do differently from the interface's description."""
+    capabilities = read_capabilities(home, base_url)
+    found = []
+    if capabilities.page_size is not None:
+        found.append(f"sends at most {capabilities.page_size} rows a page")
+    if capabilities.prefix is not None:
+        found.append(f"has datasets and reports under {capabilities.prefix}")
+    for each in sorted(capabilities.rejected):
+        value = f"={each.value}" if each.value else ""
+        found.append(f"rejects {each.parameter}{value} for {each.path}")
+    if capabilities.doubt.lies:
+        found.append(
+            f"answered {capabilities.doubt.lies} times that there is nothing where there was something"
+        )
+    if not found:
+        return Finding(True, "No difference between the platform and the interface's description is noted.")
+    return Finding(True, f"The platform, as earlier syncs found it: {'; '.join(found)}. {REDISCOVER}")
