@@ -25,10 +25,10 @@ from assets.resource_assets import (
     whole_spec,
 )
 from campus.datasets.selection import SelectionError
+from campus.fetch.collection import together
 from campus.http.client import Client
 from campus.http.errors import Halt
 from campus.http.events import Event
-from campus.paging.fetch import together
 from campus.registry import DATASETS
 from loading.commit import STORAGE_ERRORS, Loaded
 from loading.datasets.loader import DatasetLoader, LastUpdate, LoadedSegment, last_updates

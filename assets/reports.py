@@ -24,14 +24,14 @@ from assets.resource_assets import (
     raw_asset,
     whole_spec,
 )
-from campus.extract.batches import Collector
+from campus.fetch.collection import together
 from campus.http.client import Client
 from campus.http.errors import CampusError, Halt
 from campus.http.events import Event, Listener
-from campus.paging.fetch import together
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
 from campus.reports.parameters import ReportRequest, ReportSelectionError
+from campus.sources.gathered import Collector
 from loading.commit import Loaded
 from loading.outage import connected
 from loading.reports.loader import ReportLoader

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from campus.decoding.nested import together_with
-from campus.extract.hidden_rows import has_open_status
-from campus.extract.modes import MODES, parents_of
-from campus.extract.requests import Where
 from campus.http.errors import Halt
+from campus.plan.modes import MODES, parents_of
+from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
+from campus.sources.hidden_rows import has_open_status
 from loading.commit import Loaded
 from loading.custom_fields import with_fields_of
 from loading.forgotten import forgotten_ids
@@ -35,14 +35,14 @@ async def load_school(
     The outcome of a slice of the school is reported as it is committed, of a semester's when they all are.
     Raises Halt once what was read beside is committed and reported."""
     runtime = loader.runtime
-    where = Where(
+    query = SliceQuery(
         school_id,
         term_types=runtime.term_types,
         devices=_with_ours(runtime, DEVICES, school_id, runtime.device_ids),
         cards=_with_ours(runtime, CARDS, school_id, runtime.card_ids),
         client_id=runtime.client.client_id,
     )
-    async for one in _load_chain(loader, where, [spec for spec in selected if spec.sliced_by == "school"]):
+    async for one in _load_chain(loader, query, [spec for spec in selected if spec.sliced_by == "school"]):
         yield one
     of_semester = [spec for spec in selected if spec.sliced_by == "semester"]
     told_first = sorted(of_semester, key=lambda spec: bool(spec.moves_with))
@@ -56,7 +56,7 @@ async def load_school(
         async with places:
             try:
                 if not halts:
-                    here = replace(where, semester_id=semester_id)
+                    here = replace(query, semester_id=semester_id)
                     by_moves = semester_id in ended or not runtime.incremental.all_scores
                     order = told_first if by_moves else of_semester
                     async for one in _load_chain(loader, here, order, by_moves=by_moves):
@@ -73,7 +73,7 @@ async def load_school(
 
 
 async def _load_chain(
-    loader: Loader, where: Where, specs: Sequence[ResourceSpec], *, by_moves: bool = False
+    loader: Loader, query: SliceQuery, specs: Sequence[ResourceSpec], *, by_moves: bool = False
 ) -> AsyncIterator[Loaded]:
     """Load resources of one school or semester in order; what a resource is asked with is read back from the
     lake. `by_moves`: what has not moved need not be asked for, as of a semester that is over."""
@@ -84,15 +84,15 @@ async def _load_chain(
         group = together_with(spec, specs)
         parent = loaded.get(spec.child_of or "")
         if parent and parent.status == "failed" and parent.outcome is None:
-            results = [loader.not_asked(one, where) for one in group]
+            results = [loader.not_asked(one, query) for one in group]
         else:
             again = parent is not None and parent.status != "skipped"
-            assert where.school_id is not None
-            asked = tuple(with_fields_of(loader.runtime, one, where.school_id) for one in group)
-            known = with_known(loader, spec, where)
+            assert query.school_id is not None
+            asked = tuple(with_fields_of(loader.runtime, one, query.school_id) for one in group)
+            known = with_known(loader, spec, query)
             told = [loaded[name].status for name in spec.moves_with if name in loaded]
-            if all(loader.may_rest(one, where) for one in group):
-                results = [loader.leave(one, where) for one in group]
+            if all(loader.may_rest(one, query) for one in group):
+                results = [loader.leave(one, query) for one in group]
             elif by_moves and told and len(told) == len(spec.moves_with) and "failed" not in told:
                 results = await loader.load_moved(spec, known, again=again)
             else:
@@ -101,7 +101,7 @@ async def _load_chain(
             loaded[one.spec.name] = one
             yield one
         if spec is MEMBERS and _all_loaded(loaded, CLASSES, MEMBERS):
-            for one in await loader.load_outdated_classes(where):
+            for one in await loader.load_outdated_classes(query):
                 yield one
 
 
@@ -109,51 +109,51 @@ def _all_loaded(loaded: Mapping[str, Loaded], *specs: ResourceSpec) -> bool:
     return all(spec.name in loaded and loaded[spec.name].status != "failed" for spec in specs)
 
 
-def with_known(loader: Loader, spec: ResourceSpec, where: Where) -> Where:
+def with_known(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> SliceQuery:
     """Add what the lake knows of a resource's questions: the ids that they name; and of a list that may hide
     rows, which are held, and the statuses that those of the school have."""
-    where = _with_parents(loader, spec, where)
-    if not (spec.archived and has_open_status(spec)):
-        return where
-    assert where.school_id is not None
+    query = _with_parents(loader, spec, query)
+    if not (spec.hidden_filters and has_open_status(spec)):
+        return query
+    assert query.school_id is not None
     lake = loader.runtime.lake
     statuses: set[str] = set()
     for one in RESOURCES.values():
         if has_open_status(one) and one.sliced_by == "school":
-            rows = lake.read(TABLES[one.name], slice_of(one, where.school_id), ["status"], alive=False)
+            rows = lake.read(TABLES[one.name], slice_of(one, query.school_id), ["status"], alive=False)
             statuses.update(filter(None, pc.unique(rows["status"]).to_pylist()))
     # Tombstones too: a version that did not ask for hidden rows took them for deleted.
-    held = lake.read(TABLES[spec.name], slice_of(spec, where.school_id), ["id"], alive=False)
-    return replace(where, known=frozenset(values(held, "id")), statuses=tuple(sorted(statuses)))
+    held = lake.read(TABLES[spec.name], slice_of(spec, query.school_id), ["id"], alive=False)
+    return replace(query, known=frozenset(values(held, "id")), statuses=tuple(sorted(statuses)))
 
 
-def _with_parents(loader: Loader, spec: ResourceSpec, where: Where) -> Where:
+def _with_parents(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> SliceQuery:
     """Add the ids that the requests name: those of the semester's classes, of its assessment items, or of
     the school's students; and those of which rows are held."""
     parent, mode = parents_of(spec), MODES[spec.asked]
     if parent is None:
-        return where
-    assert where.school_id is not None
+        return query
+    assert query.school_id is not None
     rows = loader.runtime.lake.read(
         TABLES[parent.name],
-        slice_of(parent, where.school_id, where.semester_id),
+        slice_of(parent, query.school_id, query.semester_id),
         ["id", *mode.parents_with],
         alive=not mode.deleted_parents,
     )
     for column, value in mode.parents_with.items():
         rows = rows.filter(pc.field(column) == value)
     # Whoever was forgotten has an id here that the platform does not know.
-    forgotten = forgotten_ids(loader.runtime.lake, where.school_id)
+    forgotten = forgotten_ids(loader.runtime.lake, query.school_id)
     parents = set(values(rows, "id")) - forgotten
-    return replace(where, parents=tuple(sorted(parents)), filled=_filled(loader, spec, where) - forgotten)
+    return replace(query, parents=tuple(sorted(parents)), filled=_filled(loader, spec, query) - forgotten)
 
 
-def _filled(loader: Loader, spec: ResourceSpec, where: Where) -> frozenset[int]:
+def _filled(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> frozenset[int]:
     """The classes, items or students of which the slice holds rows."""
     if spec.unit_column is None or not MODES[spec.asked].names_parents:
         return frozenset()
-    assert where.school_id is not None
-    slice = slice_of(spec, where.school_id, where.semester_id)
+    assert query.school_id is not None
+    slice = slice_of(spec, query.school_id, query.semester_id)
     lake = loader.runtime.lake
     held = lake.read(TABLES[spec.name], slice, [spec.unit_column])
     units = {one for one in pc.unique(held[spec.unit_column]).to_pylist() if one is not None}

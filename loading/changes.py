@@ -11,13 +11,13 @@ from datetime import datetime
 
 from campus.contracts.fields import column_names
 from campus.decoding.definition import UPDATED_AT
-from campus.extract.batches import Account, Collector
-from campus.extract.requests import Where
-from campus.extract.slice import count, read
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, NotFound, Refused, Unauthorized
 from campus.http.events import Tally
+from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
+from campus.sources.gathered import Account, Collector
+from campus.sources.slice import count, read
 from loading.runtime import Cause, Runtime
 from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice, Table
@@ -43,7 +43,7 @@ def since_of(
     spec: ResourceSpec,
     slice: Slice,
     table: Table,
-    where: Where,
+    query: SliceQuery,
     standings: Mapping[str, Standing],
 ) -> datetime | None:
     """From when on a slice's changes suffice; None: it is read in full. standings: of the table's slices."""
@@ -55,7 +55,7 @@ def since_of(
     ):
         return None
     # A class that is gone took its rows with it, perhaps to where as many are missing.
-    if not where.filled.issubset(where.parents):
+    if not query.filled.issubset(query.parents):
         return None
     [state] = held(runtime.lake, table, [slice], UPDATED_AT, standings).values()
     return watermark(standing, state, runtime.incremental, cause.started_at, client.clock_skew)
@@ -67,22 +67,22 @@ async def read_changes(
     spec: ResourceSpec,
     slice: Slice,
     table: Table,
-    where: Where,
+    query: SliceQuery,
     spool: Spool,
     tally: Tally,
 ) -> ReadChanges | None:
-    """Read what changed of a slice since `where.since` into a spool; None: it has to be read in full.
+    """Read what changed of a slice since `query.since` into a spool; None: it has to be read in full.
 
     What is refused is not asked for again by this client. Raises Unauthorized, as a reading in full would."""
-    assert where.since is not None and spec.updated_since is not None
+    assert query.since is not None and spec.updated_since is not None
     collector = Collector(_without_unsent_key(spec), str(slice), spool.write, runtime.listener)
     account = collector.account
     account.tally = tally
     try:
-        total = await count(client, spec, where, tally)
+        total = await count(client, spec, query, tally)
         if total is None:
             return None
-        await read(client, collector.spec, where, collector)
+        await read(client, collector.spec, query, collector)
     except Unauthorized:
         raise
     except CampusError as error:
@@ -93,7 +93,7 @@ async def read_changes(
     if account.failed or account.bad or not account.complete:
         return None
     merged = await asyncio.to_thread(
-        foresee, runtime.lake, table, slice, spool.finish(), where.since, UPDATED_AT
+        foresee, runtime.lake, table, slice, spool.finish(), query.since, UPDATED_AT
     )
     account.server_total = total
     return judge(account, merged, total, numbered=spec.numbered is not None)

@@ -8,8 +8,8 @@ import duckdb
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from campus.extract.batches import Account
 from campus.registry import ResourceSpec
+from campus.sources.gathered import Account
 from loading.forgotten import without_forgotten
 from loading.runtime import Cause, Runtime
 from warehouse.lake.spool import Spool

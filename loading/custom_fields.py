@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from campus.extract.custom_fields import ID_NUMBER, CustomField, with_custom_fields
+from campus.plan.custom_fields import ID_NUMBER, CustomField, with_custom_fields
 from campus.registry import RESOURCES, ResourceSpec
 from loading.runtime import Runtime
 from loading.tables import TABLES, lake_table, slice_of

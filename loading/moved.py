@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from campus.extract.modes import MODES, parents_of
-from campus.extract.requests import Where
+from campus.plan.modes import MODES, parents_of
+from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, SEMESTERS, ResourceSpec
 from loading.runtime import Cause, Runtime
 from loading.tables import TABLES, slice_of
@@ -48,20 +48,20 @@ def semesters_over(lake: Lake, school_id: int, day: date) -> frozenset[int]:
     )
 
 
-def moved_items(runtime: Runtime, cause: Cause, where: Where, standing: Standing | None) -> Moved | None:
+def moved_items(runtime: Runtime, cause: Cause, query: SliceQuery, standing: Standing | None) -> Moved | None:
     """The items of a semester of whose assessments anything has moved since its scores were known to be
     whole; None: all are asked for. `standing`: of the scores."""
     if cause.full or standing is None or standing.complete_at is None or standing.quarantined:
         return None
     if is_due_whole(standing, runtime.incremental, cause.started_at):
         return None
-    moved, graded = _moved_assessments(runtime, where, standing.complete_at)
+    moved, graded = _moved_assessments(runtime, query, standing.complete_at)
     concerned = {
         row["id"]
-        for row in _rows(runtime.lake, ITEMS, where, "id", "assessment_id")
+        for row in _rows(runtime.lake, ITEMS, query, "id", "assessment_id")
         if row["assessment_id"] in moved or row["assessment_id"] not in graded
     }
-    return Moved(tuple(sorted(concerned.intersection(where.parents))), tuple(sorted(concerned)))
+    return Moved(tuple(sorted(concerned.intersection(query.parents))), tuple(sorted(concerned)))
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,17 @@ class OutdatedClasses:
     are_most: bool
 
 
-def outdated_classes(lake: Lake, where: Where, standing: Standing | None) -> OutdatedClasses:
+def outdated_classes(lake: Lake, query: SliceQuery, standing: Standing | None) -> OutdatedClasses:
     """The classes of a semester whose members have moved since their rows were known to agree with them.
     `standing`: of the classes."""
     since = (standing or Standing()).agrees_as_of
-    alive = {row["id"] for row in _rows(lake, CLASSES, where, "id", DELETED_AT) if row[DELETED_AT] is None}
-    moved = alive & _classes_moved(lake, where, since)
+    alive = {row["id"] for row in _rows(lake, CLASSES, query, "id", DELETED_AT) if row[DELETED_AT] is None}
+    moved = alive & _classes_moved(lake, query, since)
     return OutdatedClasses(tuple(sorted(moved)), 2 * len(moved) > len(alive))
 
 
 def may_rest(
-    runtime: Runtime, cause: Cause, spec: ResourceSpec, where: Where, standing: Standing | None
+    runtime: Runtime, cause: Cause, spec: ResourceSpec, query: SliceQuery, standing: Standing | None
 ) -> bool:
     """Whether a night may leave what seldom changes: it was read in full lately, and nothing that it is asked
     with has changed since. `standing`: of the slice. What a person chose to load never rests."""
@@ -96,27 +96,27 @@ def may_rest(
     told_by = MODES[spec.asked].parents_with
     return not any(
         row[SYNCED_AT] > standing.whole_at
-        for row in _rows(runtime.lake, parent, where, SYNCED_AT, *told_by)
+        for row in _rows(runtime.lake, parent, query, SYNCED_AT, *told_by)
         if all(row[column] == value for column, value in told_by.items())
     )
 
 
-def _moved_assessments(runtime: Runtime, where: Where, since: datetime) -> tuple[set[int], set[int]]:
+def _moved_assessments(runtime: Runtime, query: SliceQuery, since: datetime) -> tuple[set[int], set[int]]:
     """The assessments of which anything has moved; and those that have a
     grade, which would tell."""
     lake = runtime.lake
     moved = {
         row[name]
         for spec, name in ((ASSESSMENTS, "id"), (ITEMS, "assessment_id"))
-        for row in _rows(lake, spec, where, name, SYNCED_AT)
+        for row in _rows(lake, spec, query, name, SYNCED_AT)
         if row[SYNCED_AT] > since
     }
     graded = set[int]()
-    classes = _classes_moved(lake, where, since)
+    classes = _classes_moved(lake, query, since)
     moved |= {
-        row["id"] for row in _rows(lake, ASSESSMENTS, where, "id", "class_id") if row["class_id"] in classes
+        row["id"] for row in _rows(lake, ASSESSMENTS, query, "id", "class_id") if row["class_id"] in classes
     }
-    for row in _rows(lake, GRADES, where, "source_id", "updated_at", SYNCED_AT, DELETED_AT):
+    for row in _rows(lake, GRADES, query, "source_id", "updated_at", SYNCED_AT, DELETED_AT):
         if row[DELETED_AT] is None:
             graded.add(row["source_id"])
         # The load that read the scores may have read the grades a little later.
@@ -126,15 +126,15 @@ def _moved_assessments(runtime: Runtime, where: Where, since: datetime) -> tuple
     return moved, graded
 
 
-def _classes_moved(lake: Lake, where: Where, since: datetime) -> set[int]:
+def _classes_moved(lake: Lake, query: SliceQuery, since: datetime) -> set[int]:
     """The classes that somebody joined or left, or whose members changed otherwise."""
-    rows = _rows(lake, MEMBERS, where, "class_id", SYNCED_AT)
+    rows = _rows(lake, MEMBERS, query, "class_id", SYNCED_AT)
     return {row["class_id"] for row in rows if row[SYNCED_AT] > since}
 
 
-def _rows(lake: Lake, spec: ResourceSpec, where: Where, *columns: str) -> list[dict[str, Any]]:
+def _rows(lake: Lake, spec: ResourceSpec, query: SliceQuery, *columns: str) -> list[dict[str, Any]]:
     """Some columns of a slice, tombstones included."""
-    assert where.school_id is not None
-    slice = slice_of(spec, where.school_id, where.semester_id)
+    assert query.school_id is not None
+    slice = slice_of(spec, query.school_id, query.semester_id)
     rows: list[dict[str, Any]] = lake.read(TABLES[spec.name], slice, columns, alive=False).to_pylist()
     return rows

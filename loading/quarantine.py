@@ -12,9 +12,9 @@ from typing import Any
 
 from campus.contracts.fields import Contract
 from campus.decoding.page import decode_page, row_key
-from campus.extract.batches import Collector, Gathered
 from campus.http.client import Client
 from campus.registry import BASE_DATA, RESOURCES, ResourceSpec
+from campus.sources.gathered import Collector, Gathered
 from loading.commit import Loaded
 from loading.custom_fields import with_fields_of
 from loading.pushes.reader import read_targets

@@ -11,15 +11,15 @@ from functools import partial
 import pyarrow as pa
 
 from campus.decoding.nested import SPLITTERS, family
-from campus.extract.batches import Account, Collector
-from campus.extract.modes import MODES, parents_of, unit_in_words
-from campus.extract.named_rows import read_by_ids
-from campus.extract.requests import Where
-from campus.extract.slice import read, read_together
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, Halt, NotFound, Refused
 from campus.http.events import Tally
+from campus.plan.modes import MODES, parents_of, unit_in_words
+from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
+from campus.sources.gathered import Account, Collector
+from campus.sources.named_rows import read_by_ids
+from campus.sources.slice import read, read_together
 from loading.changes import read_changes, since_of, spool_table
 from loading.commit import (
     STORAGE_ERRORS,
@@ -68,19 +68,19 @@ class Loader:
         self._commits = asyncio.Lock()
         self._known: dict[int, Mapping[str, Mapping[str, Standing]]] = {}
 
-    async def load(self, specs: tuple[ResourceSpec, ...], where: Where, *, again: bool) -> list[Loaded]:
+    async def load(self, specs: tuple[ResourceSpec, ...], query: SliceQuery, *, again: bool) -> list[Loaded]:
         """Load one slice, or those that come in one answer (see campus.decoding.nested).
 
         `again`: also where this run's cause has committed it, because what the questions are made from is
         new. A failure is an outcome, not an exception: the other slices go on. Raises Halt where they cannot.
         """
-        slices = {spec: _slice(spec, where) for spec in specs}
+        slices = {spec: _slice(spec, query) for spec in specs}
         tally = Tally()
         if len(specs) == 1 and (again or not self._is_done(specs[0], slices[specs[0]])):
-            done = await self._load_changes(specs[0], slices[specs[0]], where, tally)
+            done = await self._load_changes(specs[0], slices[specs[0]], query, tally)
             if done is not None:
                 return [done]
-        return await self.load_by(partial(self.read, where=where), slices, again=again, tally=tally)
+        return await self.load_by(partial(self.read, query=query), slices, again=again, tally=tally)
 
     async def load_by(
         self,
@@ -137,69 +137,69 @@ class Loader:
                     for spec, slice in slices.items()
                 ]
 
-    async def load_moved(self, spec: ResourceSpec, where: Where, *, again: bool) -> list[Loaded]:
+    async def load_moved(self, spec: ResourceSpec, query: SliceQuery, *, again: bool) -> list[Loaded]:
         """The same for a slice of which only what may have moved is asked for, see `loading.moved`."""
-        slice, table = _slice(spec, where), TABLES[spec.name]
+        slice, table = _slice(spec, query), TABLES[spec.name]
         standing = self._standings(slice, table).get(str(slice))
         told_by = [self._standings(slice, TABLES[name]).get(str(slice)) for name in spec.moves_with]
         # A row that is in quarantine may have moved.
         known = all(one is not None and not one.quarantined for one in told_by)
-        moved = moved_items(self.runtime, self.cause, where, standing) if known else None
+        moved = moved_items(self.runtime, self.cause, query, standing) if known else None
         if moved is None or (not again and self._is_done(spec, slice)):
-            return await self.load((spec,), where, again=again)
+            return await self.load((spec,), query, again=again)
         if not moved.concerned:
-            return [self.leave(spec, where)]
-        where = replace(where, parents=moved.asked, filled=where.filled.intersection(moved.asked))
+            return [self.leave(spec, query)]
+        query = replace(query, parents=moved.asked, filled=query.filled.intersection(moved.asked))
         asked = {spec: Asked(spec.unit_column or "", moved.concerned, suffices=True)}
-        return await self.load_by(partial(self.read, where=where), {spec: slice}, again=again, asked=asked)
+        return await self.load_by(partial(self.read, query=query), {spec: slice}, again=again, asked=asked)
 
-    async def load_outdated_classes(self, where: Where) -> list[Loaded]:
+    async def load_outdated_classes(self, query: SliceQuery) -> list[Loaded]:
         """Read the rows of the classes again whose members have moved, see `loading.moved`."""
-        slice, lake = _slice(CLASSES, where), self.runtime.lake
+        slice, lake = _slice(CLASSES, query), self.runtime.lake
         # The run itself may have read all of them meanwhile.
         standing = standings(lake, slice.school_id).get(CLASSES.name, {}).get(str(slice))
-        found = outdated_classes(lake, where, standing)
+        found = outdated_classes(lake, query, standing)
         if not found.ids:
             return []
         if found.are_most:
-            whole = partial(self.read, where=where)
+            whole = partial(self.read, query=query)
             return await self.load_by(whole, {CLASSES: slice}, again=True, follows=True)
-        by_ids = replace(where, filled=frozenset(found.ids))
+        by_ids = replace(query, filled=frozenset(found.ids))
 
         async def reading(collectors: Mapping[ResourceSpec, Collector]) -> None:
             try:
                 await read_by_ids(self._client, CLASSES, by_ids, found.ids, collectors[CLASSES])
             except Refused:
                 # The list of all has them too.
-                await read(self._client, CLASSES, where, collectors[CLASSES])
+                await read(self._client, CLASSES, query, collectors[CLASSES])
 
         asked = {CLASSES: Asked("id", found.ids, suffices=True)}
         return await self.load_by(reading, {CLASSES: slice}, again=True, asked=asked, follows=True)
 
-    def may_rest(self, spec: ResourceSpec, where: Where) -> bool:
+    def may_rest(self, spec: ResourceSpec, query: SliceQuery) -> bool:
         """Whether a slice of what seldom changes need not be asked for now, see `loading.moved`."""
-        slice = _slice(spec, where)
+        slice = _slice(spec, query)
         standing = self._standings(slice, TABLES[spec.name]).get(str(slice))
-        return spec.seldom_changes and may_rest(self.runtime, self.cause, spec, where, standing)
+        return spec.seldom_changes and may_rest(self.runtime, self.cause, spec, query, standing)
 
-    def leave(self, spec: ResourceSpec, where: Where) -> Loaded:
+    def leave(self, spec: ResourceSpec, query: SliceQuery) -> Loaded:
         """A slice that is left as it was, without a request."""
         return confirm_slice(
-            self.runtime, self.cause, spec, TABLES[spec.name], _slice(spec, where), Account(), None
+            self.runtime, self.cause, spec, TABLES[spec.name], _slice(spec, query), Account(), None
         )
 
     async def _load_changes(
-        self, spec: ResourceSpec, slice: Slice, where: Where, tally: Tally
+        self, spec: ResourceSpec, slice: Slice, query: SliceQuery, tally: Tally
     ) -> Loaded | None:
         """Load a slice by what changed of it; None: it has to be read in full."""
         runtime, cause, table = self.runtime, self.cause, TABLES[spec.name]
         try:
             since = since_of(
-                runtime, self._client, cause, spec, slice, table, where, self._standings(slice, table)
+                runtime, self._client, cause, spec, slice, table, query, self._standings(slice, table)
             )
             if since is None:
                 return None
-            asked = replace(where, since=since)
+            asked = replace(query, since=since)
             rewrite = rewrite_of(runtime, table, slice.school_id)
             with Spool(spool_table(spec, table), runtime.scratch, rewrite=rewrite) as spool:
                 found = await read_changes(runtime, self._client, spec, slice, table, asked, spool, tally)
@@ -264,22 +264,22 @@ class Loader:
         with open_target(self.runtime, spec, slice.school_id) as target:
             return self._commit(spec, slice, target, Account(), guard, retires=True)
 
-    def not_asked(self, spec: ResourceSpec, where: Where) -> Loaded:
+    def not_asked(self, spec: ResourceSpec, query: SliceQuery) -> Loaded:
         """A slice whose parent could not be loaded: it keeps its last good rows."""
         return self._failed(
-            spec, _slice(spec, where), "not asked for, since what it is asked with could not be loaded"
+            spec, _slice(spec, query), "not asked for, since what it is asked with could not be loaded"
         )
 
-    async def read(self, collectors: dict[ResourceSpec, Collector], *, where: Where) -> None:
-        """Read slices, or the parts of them that `where` names, into their collectors. Raises CampusError."""
+    async def read(self, collectors: dict[ResourceSpec, Collector], *, query: SliceQuery) -> None:
+        """Read slices, or the parts of them that `query` names, into their collectors. Raises CampusError."""
         by_name = {spec.name: collector for spec, collector in collectors.items()}
         first = next(iter(collectors))
         main = first.embedded_in or first.name
         if main in SPLITTERS:
             wanted = [by_name.get(name) or Collector(RESOURCES[name]) for name in family(main)]
-            await read_together(self._client, where, *wanted)
+            await read_together(self._client, query, *wanted)
         else:
-            await read(self._client, first, where, collectors[first])
+            await read(self._client, first, query, collectors[first])
 
     def _commit(
         self,
@@ -359,9 +359,9 @@ def bare(kind: str) -> str:
     return kind.rpartition(".")[2]
 
 
-def _slice(spec: ResourceSpec, where: Where) -> Slice:
-    assert where.school_id is not None
-    return slice_of(spec, where.school_id, where.semester_id)
+def _slice(spec: ResourceSpec, query: SliceQuery) -> Slice:
+    assert query.school_id is not None
+    return slice_of(spec, query.school_id, query.semester_id)
 
 
 def failures(unit: str, failed: Mapping[int | str, str]) -> tuple[str, ...]:

@@ -24,10 +24,10 @@ from campus.attendance.rows import SESSIONS, SessionDetail
 from campus.attendance.semester import Semester
 from campus.attendance.week import Week
 from campus.contracts.v1_attendance import AttendanceRecord
-from campus.extract.batches import Collector, Gathered
-from campus.extract.requests import Unit
-from campus.extract.side_by_side import UnitResult, read_all
 from campus.http.client import Client
+from campus.plan.units import Unit
+from campus.sources.gathered import Collector, Gathered
+from campus.sources.side_by_side import UnitResult, read_all
 
 
 @dataclass

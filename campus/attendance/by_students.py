@@ -27,11 +27,11 @@ from campus.attendance.semester import Semester
 from campus.attendance.week import Week
 from campus.contracts.v1_attendance import AttendanceRecord
 from campus.decoding.page import BadRow
-from campus.extract.batches import Collector, Gathered
-from campus.extract.requests import Unit
-from campus.extract.row_rules import keep_only
-from campus.extract.side_by_side import UnitResult, read_all
 from campus.http.client import Client
+from campus.plan.units import Unit
+from campus.sources.gathered import Collector, Gathered
+from campus.sources.row_rules import keep_only
+from campus.sources.side_by_side import UnitResult, read_all
 
 STATISTICS = ("attendance_rate", "normal", "late", "absent")
 _CHECKED_AT = re.compile(r'"checked_at"\s*:\s*"(\d{4}-\d\d-\d\d)"')

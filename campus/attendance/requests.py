@@ -20,16 +20,16 @@ from campus.attendance.rows import (
 )
 from campus.attendance.semester import Semester, counts_any
 from campus.decoding.page import row_key
-from campus.extract.batches import Gathered
-from campus.extract.requests import Unit
-from campus.extract.row_rules import apply_row_rules, leave_out
 from campus.fetch.answer import fetch
+from campus.fetch.collection import Collection, read_unpaged
 from campus.fetch.emptiness import asked_anew, believed
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused
 from campus.http.events import Tally
 from campus.paging import V1_NAMES
-from campus.paging.fetch import Collection, read_unpaged
+from campus.plan.units import Unit
+from campus.sources.gathered import Gathered
+from campus.sources.row_rules import apply_row_rules, leave_out
 
 OF_STUDENT = "/api/v1/students/{id}/attendances"
 

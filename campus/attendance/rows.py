@@ -14,10 +14,10 @@ from campus.contracts.fields import Contract, Int, Text, doc
 from campus.contracts.v1_attendance import STATUSES, AttendanceRecord
 from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import raw_rows
-from campus.extract.batches import Gathered
-from campus.extract.row_rules import gathered_of
 from campus.http.errors import UnexpectedAnswer
 from campus.registry import RESOURCES
+from campus.sources.gathered import Gathered
+from campus.sources.row_rules import gathered_of
 
 SESSIONS, RECORDS = RESOURCES["attendance_sessions"], RESOURCES["attendance_records"]
 KEY = ("id",)

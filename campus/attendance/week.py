@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from campus.attendance.checks import Check
-from campus.extract.batches import Collector
+from campus.sources.gathered import Collector
 
 
 @dataclass

@@ -10,17 +10,17 @@ from msgspec import Raw
 from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import withhold_in_row
-from campus.extract.batches import Collector, Gathered
-from campus.extract.row_rules import gathered_of
 from campus.fetch.answer import fetch
+from campus.fetch.collection import Collection, read_list, together
 from campus.fetch.emptiness import asked_anew, believed
 from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.paging import V3_NAMES, Outcome, PageNumbers
-from campus.paging.fetch import Collection, read_list, together
 from campus.registry import DATASETS
+from campus.sources.gathered import Collector, Gathered
+from campus.sources.row_rules import gathered_of
 
 
 @dataclass

@@ -6,10 +6,10 @@ from pathlib import Path
 from campus.datasets.records import RecordsRead, Source, Write
 from campus.decoding.columnar import Records, RowNumbers, decode_records
 from campus.decoding.page_buffer import Page, Pages
+from campus.fetch.collection import Collection, read_collection
 from campus.http.client import Client
 from campus.http.errors import Refused
 from campus.paging import Outcome, PageNames, PageNumbers
-from campus.paging.fetch import Collection, read_collection
 from campus.registry import DATASETS
 
 

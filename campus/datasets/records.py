@@ -20,7 +20,6 @@ from campus.decoding.columnar import Records, decode_records
 from campus.decoding.definition import UPDATED_AT
 from campus.decoding.page import Drift
 from campus.decoding.raw_json import raw_rows
-from campus.extract.batches import Account
 from campus.fetch.answer import Answer, fetch
 from campus.fetch.emptiness import believed
 from campus.http.client import Client
@@ -28,6 +27,7 @@ from campus.http.errors import Refused
 from campus.http.events import Tally
 from campus.paging import IdCursor, PageRequest, PageSeen
 from campus.registry import DATASETS
+from campus.sources.gathered import Account
 
 # As many pages are decoded at a time as there are processors: more would only take more memory.
 _DECODERS = ThreadPoolExecutor(os.cpu_count() or 1, "decode")

@@ -47,7 +47,7 @@ def page_of(spec: ResourceSpec, body: bytes, *, keep_id_numbers: bool = False) -
     """The page of rows in an answer to a question for a resource; keep_id_numbers as of decode_page.
 
     Raises TornBody where the body is no JSON, UnexpectedAnswer where it holds no rows."""
-    rows = as_rows(body, single=spec.single) if spec.is_v1 else body
+    rows = as_rows(body, single=spec.is_one_object) if spec.is_v1 else body
     return decode_page(rows, spec.contract, keep_id_numbers=keep_id_numbers)
 
 

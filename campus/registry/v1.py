@@ -3,7 +3,7 @@
 from campus.contracts import v1 as contracts_v1
 from campus.contracts import v1_attendance as contracts_v1_attendance
 from campus.contracts import v1_people as contracts_v1_people
-from campus.registry.spec import ResourceSpec
+from campus.registry.spec import DetailRows, HiddenRows, ResourceSpec
 
 # Which scope a path of v1 needs is not shown: these are of the sample tokens, and of what v3 has of the same.
 OF_USERS = ("user.read", "reflection.read_basic", "reflection.read_all")
@@ -24,7 +24,7 @@ V1_SEMESTERS = ResourceSpec(
     "/api/v1/semesters",
     contracts_v1.SemesterV1,
     (*OF_CLASSES, "semester.read"),
-    paged=False,
+    shape="list",
     lists_semesters=True,
 )
 
@@ -36,10 +36,10 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "/api/v1/admin-classes",
         contracts_v1.AdminClass,
         (*OF_CLASSES, "admin_class.read"),
-        paged=False,
+        shape="list",
         unit_column="id",
         unit="class",
-        shown_alone="students",
+        sources=(DetailRows("students"),),
     ),
     ResourceSpec(
         "user_fields",
@@ -47,7 +47,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         contracts_v1_people.UserField,
         OF_USERS,
         primary_key=("name", "role"),
-        paged=False,
+        shape="list",
     ),
     ResourceSpec(
         "v1_users",
@@ -56,7 +56,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         OF_USERS,
         asked="by_role",
         # Archived, and disabled.
-        archived=(("status", "2"), ("status", "4")),
+        sources=(HiddenRows((("status", "2"), ("status", "4"))),),
         fields_from="user_fields",
     ),
     ResourceSpec(
@@ -65,8 +65,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         contracts_v1.AttendanceSettings,
         OF_CLASSES,
         primary_key=("school_id",),
-        paged=False,
-        single=True,
+        shape="object",
     ),
     ResourceSpec(
         "devices",
@@ -75,8 +74,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         OF_CLASSES,
         asked="by_device",
         primary_key=("device_id",),
-        paged=False,
-        single=True,
+        shape="object",
         unit_column="device_id",
     ),
     ResourceSpec(
@@ -86,8 +84,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         OF_USERS,
         asked="by_card",
         primary_key=("card_id",),
-        paged=False,
-        single=True,
+        shape="object",
         unit_column="card_id",
         resolved=STUDENT_ID,
     ),
@@ -97,8 +94,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         contracts_v1.AppUpdate,
         (),
         primary_key=("latest_version",),
-        paged=False,
-        single=True,
+        shape="object",
         anonymous=True,
     ),
     ResourceSpec(
@@ -108,8 +104,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         OF_STUDENTS,
         asked="by_student",
         primary_key=("student_id",),
-        paged=False,
-        single=True,
+        shape="object",
         child_of="v1_users",
         unit_column="student_id",
         counts="total_credit",
@@ -123,7 +118,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         OF_STUDENTS,
         asked="by_student",
         primary_key=("student_id", "semester_id"),
-        paged=False,
+        shape="list",
         child_of="v1_users",
         unit_column="student_id",
         embedded_in="transcripts",
@@ -142,7 +137,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         nullable_key=("source_id", "csin"),
         numbered="entry",
         ordered_by=("class_id", "name"),
-        paged=False,
+        shape="list",
         child_of="v1_users",
         unit_column="student_id",
         embedded_in="transcripts",
@@ -165,7 +160,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         asked="by_class",
         sliced_by="semester",
         primary_key=("class_id", "student_id"),
-        paged=False,
+        shape="list",
         child_of="v1_classes",
         unit_column="class_id",
         resolved=STUDENT_ID,
@@ -178,8 +173,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         asked="by_semester",
         sliced_by="semester",
         primary_key=("semester_id", "day"),
-        paged=False,
-        single=True,
+        shape="object",
     ),
     ResourceSpec(
         "timetable_lessons",
@@ -189,7 +183,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         asked="by_semester",
         sliced_by="semester",
         primary_key=("semester_id", "lesson"),
-        paged=False,
+        shape="list",
         embedded_in="timetable_days",
     ),
 )
@@ -204,7 +198,7 @@ ATTENDANCE: tuple[ResourceSpec, ...] = (
         asked="by_session",
         sliced_by="week",
         primary_key=("class_id", "date", "lesson"),
-        paged=False,
+        shape="list",
         child_of="v1_class_students",
         unit_column="class_id",
         unseen=LATE,
@@ -216,7 +210,7 @@ ATTENDANCE: tuple[ResourceSpec, ...] = (
         OF_CLASSES,
         asked="by_session",
         sliced_by="week",
-        paged=False,
+        shape="list",
         child_of="v1_class_students",
         unit_column="class_id",
         embedded_in="attendance_sessions",

@@ -3,7 +3,7 @@
 from campus.contracts import base_data as contracts
 from campus.contracts import datasets as contracts_datasets
 from campus.contracts import reports as contracts_reports
-from campus.registry.spec import UNDATED, ResourceSpec
+from campus.registry.spec import UNDATED, DeletedRows, Expansions, HiddenRows, ResourceSpec
 
 # Named for all that belongs to a class; sample tokens have the other one too.
 CLASSES = ("class.read", "klass.read")
@@ -11,7 +11,7 @@ CLASSES = ("class.read", "klass.read")
 # Named for each resource that can be asked for what changed.
 UPDATED_SINCE = "updated_at_egt"
 
-SCHOOLS = ResourceSpec("schools", "/api/v1/schools", contracts.School, ("user.read",), paged=False)
+SCHOOLS = ResourceSpec("schools", "/api/v1/schools", contracts.School, ("user.read",), shape="list")
 
 SEMESTERS = ResourceSpec(
     "semesters",
@@ -32,21 +32,21 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         ("term.read",),
         asked="by_term_type",
         unit_column="type",
-        archived=(("archived_at_is_empty", "0"),),
+        sources=(HiddenRows((("archived_at_is_empty", "0"),)),),
     ),
     ResourceSpec(
         "structures",
         "/api/v3/structure/structures",
         contracts.Structure,
         ("structure.read",),
-        archived=(("status", "archived"),),
+        sources=(HiddenRows((("status", "archived"),)),),
     ),
     ResourceSpec(
         "reflections",
         "/api/v3/reflection/reflections",
         contracts.Reflection,
         ("reflection.read_basic", "reflection.read_all"),
-        with_trashed=True,
+        sources=(DeletedRows(),),
         updated_since=UPDATED_SINCE,
     ),
     ResourceSpec(
@@ -54,7 +54,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         "/api/v3/reflection/students",
         contracts.Student,
         ("student.read_basic", "student.read_all"),
-        with_trashed=True,
+        sources=(DeletedRows(),),
         id_filter="id_in",
         updated_since=UPDATED_SINCE,
     ),
@@ -63,7 +63,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         "/api/v3/reflection/teachers",
         contracts.Teacher,
         ("teacher.read_basic", "teacher.read_all"),
-        with_trashed=True,
+        sources=(DeletedRows(),),
         id_filter="id_in",
         updated_since=UPDATED_SINCE,
     ),
@@ -72,10 +72,11 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         "/api/v3/admin_class/admin_classes",
         contracts.AdminClass,
         ("admin_class.read",),
-        wished={"expand": "students,teachers"},
-        expandable=("students", "teachers"),
-        # The values of its status are not shown: words of structures, numbers of users.
-        archived=tuple(("status", value) for value in ("archived", "disabled", "2", "4")),
+        sources=(
+            Expansions(("students", "teachers"), lists=("students", "teachers")),
+            # The values of its status are not shown: words of structures, numbers of users.
+            HiddenRows(tuple(("status", value) for value in ("archived", "disabled", "2", "4"))),
+        ),
         id_filter="id_in",
     ),
     ResourceSpec(
@@ -85,9 +86,13 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         CLASSES,
         asked="by_semester",
         sliced_by="semester",
-        wished={"expand": "teachers,admin_class_ids,grades"},
-        expandable=("teachers", "students", "admin_class_ids", "grades"),
-        with_trashed=True,
+        sources=(
+            DeletedRows(),
+            Expansions(
+                ("teachers", "admin_class_ids", "grades"),
+                lists=("teachers", "students", "admin_class_ids", "grades"),
+            ),
+        ),
         id_filter="id_in",
         updated_since=UPDATED_SINCE,
         unseen="lists of teachers, students, grades, structures and administrative classes that changed "
@@ -104,7 +109,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         primary_key=("class_id", "type", "reflection_id", "membership"),
         numbered="membership",
         ordered_by=("created_at", "deleted_at", "updated_at"),
-        with_trashed=True,
+        sources=(DeletedRows(),),
         updated_since=UPDATED_SINCE,
         child_of="classes",
         unit_column="class_id",
@@ -119,9 +124,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         asked="by_class",
         sliced_by="semester",
         params={"expand": "items"},
-        paged=False,
-        single=True,
-        one_or_list=True,
+        shape="object_or_list",
         child_of="classes",
         unit_column="class_id",
         counts="item_num",
@@ -134,7 +137,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         asked="by_class",
         sliced_by="semester",
         params={"expand": "items"},
-        paged=False,
+        shape="list",
         child_of="classes",
         unit_column="assessment_id",
         unit_via="assessments",

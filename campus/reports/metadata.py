@@ -8,18 +8,18 @@ from msgspec import Raw
 
 from campus.decoding.page import Page, decode_page
 from campus.decoding.raw_json import raw_rows
-from campus.extract.batches import Collector, Gathered
-from campus.extract.requests import Unit
-from campus.extract.row_rules import apply_row_rules, gathered_of
+from campus.fetch.collection import Collection, read_collection
 from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, Refused
 from campus.http.events import Tally
 from campus.paging import Outcome, Unpaged
-from campus.paging.fetch import Collection, read_collection
+from campus.plan.units import Unit
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
 from campus.reports.fields import members_of
 from campus.selections import Scalar
+from campus.sources.gathered import Collector, Gathered
+from campus.sources.row_rules import apply_row_rules, gathered_of
 
 
 class UnknownReport(CampusError):

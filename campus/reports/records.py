@@ -17,17 +17,17 @@ from campus.decoding.page import Page as Decoded
 from campus.decoding.page import decode_page
 from campus.decoding.page_buffer import Page, Pages
 from campus.decoding.raw_json import raw_members, raw_rows
-from campus.extract.batches import Collector
-from campus.extract.requests import Unit
-from campus.extract.row_rules import apply_row_rules, gathered_of
+from campus.fetch.collection import Collection, read_collection
 from campus.http.client import Client, segment
 from campus.http.errors import Refused, UnexpectedAnswer
 from campus.paging import Outcome, PageNumbers
-from campus.paging.fetch import Collection, read_collection
+from campus.plan.units import Unit
 from campus.registry import REPORT_FIELDS
 from campus.reports.fields import definition_of, members_of
 from campus.reports.parameters import ReportRequest
 from campus.reports.selection import combination_text
+from campus.sources.gathered import Collector
+from campus.sources.row_rules import apply_row_rules, gathered_of
 
 # Of a query whose fields change while it is read.
 _MOST_READINGS = 3

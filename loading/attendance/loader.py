@@ -18,11 +18,11 @@ from campus.attendance.routes import Choice, choose
 from campus.attendance.rows import RECORDS, SESSIONS
 from campus.attendance.semester import Semester
 from campus.attendance.week import Week
-from campus.extract.batches import BATCH_ROWS, Account, Collector
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Event
 from campus.registry import ResourceSpec
+from campus.sources.gathered import BATCH_ROWS, Account, Collector
 from loading.attendance.membership_changes import MembershipChanges
 from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of
 from loading.partition_keys import partition_key

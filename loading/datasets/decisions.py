@@ -10,10 +10,10 @@ from campus.datasets.selection import SelectionError, ask_for, targets
 from campus.datasets.type_inference import decide, first_rows, needs_values, revise
 from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.decoding.type_words import meaning_of
+from campus.fetch.collection import together
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError
 from campus.http.events import Tally
-from campus.paging.fetch import together
 from campus.registry import DATASETS
 from loading.datasets.tables import decided_of, planned_table
 from loading.runtime import Runtime

@@ -8,12 +8,12 @@ from campus.datasets.plan import Layout, has_ids, lay_out
 from campus.datasets.selection import SelectionError, chosen, unmatched
 from campus.decoding.column_names import table_names
 from campus.decoding.columnar import RowNumbers
-from campus.extract.batches import Collector
+from campus.fetch.collection import together
 from campus.http.client import Client
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.http.events import Tally
-from campus.paging.fetch import together
 from campus.registry import DATASET_FIELDS, DATASET_METADATA, DATASET_RELATIONS, DATASETS, ResourceSpec
+from campus.sources.gathered import Collector
 from loading.commit import STORAGE_ERRORS, Planned
 from loading.datasets.decisions import Decisions
 from loading.datasets.plan_changes import drift_of, is_read_otherwise, key_text

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from campus.decoding.page import batch_schema
-from campus.extract.batches import Collector
-from campus.extract.requests import Where
-from campus.extract.slice import read
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, Halt, NotFound, Refused, Unauthorized
+from campus.plan.units import SliceQuery
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS
+from campus.sources.gathered import Collector
+from campus.sources.slice import read
 from loading.outage import connected
 from loading.runtime import Runtime
 from loading.tables import values
@@ -51,7 +51,7 @@ async def list_schools(client: Client, runtime: Runtime) -> Listing:
         batches: list[pa.RecordBatch] = []
         collector = Collector(SCHOOLS, "", batches.append)
         try:
-            await read(client, SCHOOLS, Where(header), collector)
+            await read(client, SCHOOLS, SliceQuery(header), collector)
         except Halt as halt:
             if halt.school_id is None:
                 listing.halt = halt
@@ -110,7 +110,7 @@ async def _has_semesters(client: Client, school_id: int) -> bool:
     for spec in (SEMESTERS, V1_SEMESTERS):
         collector = Collector(spec)
         try:
-            await read(client, spec, Where(school_id), collector)
+            await read(client, spec, SliceQuery(school_id), collector)
         except Halt as halt:
             if halt.school_id is None:
                 raise

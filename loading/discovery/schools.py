@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from campus.extract.requests import Where
 from campus.http.client import Client
 from campus.http.errors import Halt
+from campus.plan.units import SliceQuery
 from campus.registry import DATASETS, REPORT_QUERIES, SCHOOLS, SEMESTERS, V1_SEMESTERS
 from loading.commit import Loaded, in_words
 from loading.datasets.plans import plan_datasets
@@ -136,7 +136,7 @@ async def _load_school(loader: Loader, school_id: int, listed: pa.Table, found: 
     loaded = [
         one
         for spec in (SEMESTERS, V1_SEMESTERS)
-        for one in await loader.load((spec,), Where(school_id), again=False)
+        for one in await loader.load((spec,), SliceQuery(school_id), again=False)
     ]
     if any(one.status != "failed" for one in loaded):
         # A school that does not answer may not exist; one that does has a row, be it only an id.

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from campus.decoding.nested import SPLITTERS, family
-from campus.extract.batches import Collector
-from campus.extract.modes import MODES
-from campus.extract.named_rows import read_by_classes, read_by_ids, read_updated
-from campus.extract.requests import Where
 from campus.http.client import Client
+from campus.plan.modes import MODES
+from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
+from campus.sources.gathered import Collector
+from campus.sources.named_rows import read_by_classes, read_by_ids, read_updated
 from loading.chain import load_school, with_known
 from loading.commit import Loaded
 from loading.pushes.targets import PEOPLE, current_semester, held_ids
@@ -58,14 +58,14 @@ async def read_targets(
     for semester_id, ids in targets.items():
         if spec.sliced_by == "semester" and semester_id is None:
             continue
-        where = with_known(loader, spec, Where(school_id, semester_id))
+        query = with_known(loader, spec, SliceQuery(school_id, semester_id))
         if spec.name == PEOPLE:
-            one, missing = await _read_people(loader, client, spec, where, ids, sent_at - EARLIER)
+            one, missing = await _read_people(loader, client, spec, query, ids, sent_at - EARLIER)
             loaded.append(one)
         elif spec.id_filter:
-            loaded += await _read_ids(loader, client, spec, where, ids)
+            loaded += await _read_ids(loader, client, spec, query, ids)
         else:
-            loaded += await _read_below(loader, client, spec, where, ids)
+            loaded += await _read_below(loader, client, spec, query, ids)
     return Read(tuple(loaded), missing)
 
 
@@ -77,47 +77,52 @@ async def read_slice(loader: Loader, spec: ResourceSpec, school_id: int) -> Read
 
 
 async def _read_people(
-    loader: Loader, client: Client, spec: ResourceSpec, where: Where, ids: frozenset[int], since: datetime
+    loader: Loader,
+    client: Client,
+    spec: ResourceSpec,
+    query: SliceQuery,
+    ids: frozenset[int],
+    since: datetime,
 ) -> tuple[Loaded, frozenset[int]]:
     """People, whom the platform does not show by their ids: those updated since then."""
     found: set[int] = set()
 
     async def reading(collectors: Mapping[ResourceSpec, Collector]) -> None:
-        found.update(await read_updated(client, spec, where, since, collectors[spec]))
+        found.update(await read_updated(client, spec, query, since, collectors[spec]))
 
     # Nobody was asked for by name, so that nobody who did not come is gone.
-    [loaded] = await loader.load_by(reading, _slices(where, spec), again=True, asked={spec: Asked("id", ())})
+    [loaded] = await loader.load_by(reading, _slices(query, spec), again=True, asked={spec: Asked("id", ())})
     return loaded, ids - found if loaded.status != "failed" else frozenset()
 
 
 async def _read_ids(
-    loader: Loader, client: Client, spec: ResourceSpec, where: Where, ids: frozenset[int]
+    loader: Loader, client: Client, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int]
 ) -> list[Loaded]:
     """Rows by their ids: one that is asked for and does not come is gone."""
-    assert where.school_id is not None
-    held = held_ids(loader.runtime.lake, spec, where.school_id, alive=True) & ids
-    where = replace(where, known=where.known & ids, filled=frozenset(held))
+    assert query.school_id is not None
+    held = held_ids(loader.runtime.lake, spec, query.school_id, alive=True) & ids
+    query = replace(query, known=query.known & ids, filled=frozenset(held))
 
     async def reading(collectors: Mapping[ResourceSpec, Collector]) -> None:
-        await read_by_ids(client, spec, where, sorted(ids), collectors[spec])
+        await read_by_ids(client, spec, query, sorted(ids), collectors[spec])
 
     asked = {spec: Asked("id", tuple(sorted(ids)))}
-    return await loader.load_by(reading, _slices(where, spec), again=True, asked=asked)
+    return await loader.load_by(reading, _slices(query, spec), again=True, asked=asked)
 
 
 async def _read_below(
-    loader: Loader, client: Client, spec: ResourceSpec, where: Where, ids: frozenset[int]
+    loader: Loader, client: Client, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int]
 ) -> list[Loaded]:
     """All rows below some classes or items; of assessments with their items, which come with them."""
-    where = replace(where, parents=tuple(sorted(ids)), filled=where.filled & ids)
+    query = replace(query, parents=tuple(sorted(ids)), filled=query.filled & ids)
     specs = [RESOURCES[name] for name in family(spec.name)] if spec.name in SPLITTERS else [spec]
-    slices = _slices(where, *specs)
+    slices = _slices(query, *specs)
     asked = {one: Asked(one.unit_column or "", _below(loader, one, slices[one], ids)) for one in specs}
     if MODES[spec.asked].decide is None:
-        return await loader.load_by(partial(loader.read, where=where), slices, again=True, asked=asked)
+        return await loader.load_by(partial(loader.read, query=query), slices, again=True, asked=asked)
 
     async def reading(collectors: Mapping[ResourceSpec, Collector]) -> None:
-        await read_by_classes(client, spec, where, collectors[spec])
+        await read_by_classes(client, spec, query, collectors[spec])
 
     return await loader.load_by(reading, slices, again=True, asked=asked)
 
@@ -129,6 +134,6 @@ def _below(loader: Loader, spec: ResourceSpec, slice: Slice, ids: frozenset[int]
     return loader.via(RESOURCES[spec.unit_via], slice, tuple(sorted(ids)))
 
 
-def _slices(where: Where, *specs: ResourceSpec) -> dict[ResourceSpec, Slice]:
-    assert where.school_id is not None
-    return {spec: slice_of(spec, where.school_id, where.semester_id) for spec in specs}
+def _slices(query: SliceQuery, *specs: ResourceSpec) -> dict[ResourceSpec, Slice]:
+    assert query.school_id is not None
+    return {spec: slice_of(spec, query.school_id, query.semester_id) for spec in specs}

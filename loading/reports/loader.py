@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from campus.contracts.fields import Contract, fields
 from campus.datasets.records import Write
-from campus.extract.batches import Account, Collector
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.registry import REPORT_FIELDS, ResourceSpec
 from campus.reports.fields import lost
 from campus.reports.parameters import ReportRequest
 from campus.reports.records import read_records
+from campus.sources.gathered import Account, Collector
 from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
 from loading.forgotten import rewrite_of
 from loading.reports.tables import Result, known_columns, name_columns, records_spec, table_of

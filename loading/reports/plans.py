@@ -3,14 +3,14 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from campus.extract.batches import Collector
+from campus.fetch.collection import together
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden
-from campus.paging.fetch import together
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
 from campus.reports.metadata import OfferedReport, read_report
 from campus.reports.parameters import ReportRequest, ask_for
 from campus.reports.selection import ReportSelection, combination_text
+from campus.sources.gathered import Collector
 from loading.commit import Loaded, Planned, empty_slice, guard_of
 from loading.reports.tables import Result, records_spec, report_slice, selections_of
 from loading.runtime import Cause

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 
 from campus.contracts.v1_people import UserField
-from campus.extract.batches import Collector
-from campus.extract.requests import Where
-from campus.extract.slice import read
 from campus.http.client import Client
 from campus.http.errors import CampusError
+from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES
+from campus.sources.gathered import Collector
+from campus.sources.slice import read
 from campus.writes.operations import CHANGE_FIELD, CREATE_FIELD, DELETE_FIELD, Operation, Write
 from loading.writes.bindings import SendOnce
 from loading.writes.outcomes import RowOutcome, failed
@@ -35,7 +35,7 @@ class FieldWriter:
         """What the platform has, by name and role. Raises CampusError."""
         rows: list[dict[str, Any]] = []
         collector = Collector(RESOURCES["user_fields"], write=lambda batch: rows.extend(batch.to_pylist()))
-        await read(self.client, RESOURCES["user_fields"], Where(self.school_id), collector)
+        await read(self.client, RESOURCES["user_fields"], SliceQuery(self.school_id), collector)
         collector.flush()
         names = {field.name for field in msgspec.structs.fields(UserField)}
         found = [UserField(**{name: row[name] for name in names}) for row in rows]

@@ -5,8 +5,8 @@ from datetime import date
 from functools import partial
 
 from campus.attendance.calendar import Session
-from campus.extract.requests import Where
 from campus.http.client import Client
+from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES
 from loading.attendance.loader import SemesterLoader
 from loading.attendance.semester import read_semester
@@ -78,10 +78,10 @@ async def reread_bindings(
 ) -> list[Loaded]:
     """Read some cards or devices of a school again. resource: cards or devices."""
     spec, asked = RESOURCES[resource], tuple(sorted(ids))
-    where = Where(school_id, cards=asked, devices=asked)
+    query = SliceQuery(school_id, cards=asked, devices=asked)
     loader = Loader(runtime, client, cause, {})
     return await loader.load_by(
-        partial(loader.read, where=where),
+        partial(loader.read, query=query),
         {spec: slice_of(spec, school_id)},
         again=True,
         asked={spec: Asked(spec.unit_column or "", asked)},

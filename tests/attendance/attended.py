@@ -20,13 +20,13 @@ from campus.attendance.semester import Semester
 from campus.attendance.week import Week
 from campus.contracts.fields import column_names
 from campus.decoding.page import batch_schema
-from campus.extract.batches import Account, Collector
-from campus.extract.requests import Where
-from campus.extract.slice import read
 from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.http.transport import Transport
+from campus.plan.units import SliceQuery
 from campus.registry import ATTENDANCE, RESOURCES
+from campus.sources.gathered import Account, Collector
+from campus.sources.slice import read
 from simulator.app import Application
 from simulator.http.faults import FaultPlan
 from simulator.settings import Access, Readings, Settings, Size
@@ -89,11 +89,11 @@ class School:
         return self.run(lambda client: self._semester(client, calendar))
 
     async def _semester(self, client: Client, calendar: Mapping[str, Any]) -> Semester:
-        where = Where(SCHOOL, self.app.platform.wire.directory.semester_id(SEMESTER))
-        [term] = await _rows(client, "v1_semesters", where)
-        classes = await _rows(client, "v1_classes", where)
-        users = await _rows(client, "v1_users", where)
-        asked = replace(where, parents=tuple(row["id"] for row in classes))
+        query = SliceQuery(SCHOOL, self.app.platform.wire.directory.semester_id(SEMESTER))
+        [term] = await _rows(client, "v1_semesters", query)
+        classes = await _rows(client, "v1_classes", query)
+        users = await _rows(client, "v1_users", query)
+        asked = replace(query, parents=tuple(row["id"] for row in classes))
         enrolled = await _rows(client, "v1_class_students", asked)
         members: dict[int, dict[int, dt.date]] = {}
         for row in enrolled:
@@ -238,11 +238,11 @@ class _Reading:
         return found
 
 
-async def _rows(client: Client, name: str, where: Where) -> list[Row]:
+async def _rows(client: Client, name: str, query: SliceQuery) -> list[Row]:
     batches: list[pa.RecordBatch] = []
     spec = RESOURCES[name]
     collector = Collector(spec, "", batches.append)
-    await read(client, spec, where, collector)
+    await read(client, spec, query, collector)
     return list(pa.Table.from_batches(batches, batch_schema(spec.contract)).to_pylist())
 
 

@@ -19,12 +19,12 @@ from campus.datasets.plan import FEW, Layout, lay_out
 from campus.datasets.records import RecordsRead, Source
 from campus.decoding.definition import parse_definition
 from campus.decoding.inferred_contract import contract_of
-from campus.extract.batches import Account, Collector
 from campus.fetch.prefix import PREFIXES
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError
 from campus.http.events import Tally
 from campus.registry import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
+from campus.sources.gathered import Account, Collector
 
 SCORES: dict[str, Any] = {
     "id": 1,

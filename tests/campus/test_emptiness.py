@@ -26,13 +26,13 @@ from campus.datasets.paged import read_pages
 from campus.datasets.plan import Layout, lay_out
 from campus.datasets.records import RecordsRead, Source, Span, read_segment, read_whole_segment
 from campus.decoding.inferred_contract import contract_of
-from campus.extract.requests import Where
 from campus.fetch.emptiness import believed
 from campus.http.client import Client
 from campus.http.errors import CampusError, Refused
 from campus.http.events import Event, Tally
 from campus.http.pagination import Pagination
 from campus.paging import IdCursor, PageNumbers, PageRequest, PageSeen, Unpaged
+from campus.plan.units import SliceQuery
 from campus.registry import DATASETS
 
 Counts = Literal["zero", "true", "none"]
@@ -281,7 +281,7 @@ def test_what_was_believed_before_the_platform_was_caught_is_read_again() -> Non
         return waiting.pop() if waiting else [{"id": item * 10, "item_id": item}]
 
     platform = Stub(scores)
-    rows, account = load(platform, "scores", Where(101, 1, (1, 2, 9)))
+    rows, account = load(platform, "scores", SliceQuery(101, 1, (1, 2, 9)))
     assert sorted(row["id"] for row in rows) == [10, 90]
     assert (account.received, account.complete, platform.capabilities.doubt.lies) == (2, True, 1)
     assert sum("/2/" in path for path, _ in platform.asked) > CAUGHT
@@ -289,7 +289,7 @@ def test_what_was_believed_before_the_platform_was_caught_is_read_again() -> Non
 
 def test_an_item_that_had_rows_is_asked_for_oftener_than_one_that_had_none() -> None:
     platform = Stub(lambda path, params: [])
-    load(platform, "scores", Where(101, 1, (1, 2), filled=frozenset({2})))
+    load(platform, "scores", SliceQuery(101, 1, (1, 2), filled=frozenset({2})))
     asked = [path.split("/")[-2] for path, _ in platform.asked]
     assert (asked.count("1"), asked.count("2")) == (1 + COMMON, 1 + GRAVE)
 
@@ -307,7 +307,7 @@ def test_whether_a_filter_is_heeded_is_not_told_by_one_empty_answer() -> None:
     member = {"type": "student", "reflection_id": 1}
     answers = iter([[member], [], [member]])
     with pytest.raises(CampusError, match="class_id_in is ignored"):
-        load(Stub(lambda path, params: next(answers)), "class_members", Where(101, 1, (7, 8)))
+        load(Stub(lambda path, params: next(answers)), "class_members", SliceQuery(101, 1, (7, 8)))
 
 
 # Datasets, over HTTP

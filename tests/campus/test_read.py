@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from campus.capabilities import Capabilities
 from campus.decoding.page import BadRow, Drift, batch_schema
-from campus.extract.batches import Account, Collector
-from campus.extract.members import NO_CLASS
-from campus.extract.requests import MAX_IDS_LENGTH, Where, id_batches
-from campus.extract.side_by_side import GIVE_UP_AFTER
-from campus.extract.slice import read, read_together
 from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.http.errors import Forbidden, NotFound, Refused, TornBody, Transient, UnexpectedAnswer
 from campus.http.events import Event
 from campus.http.request import Response
+from campus.plan.members import NO_CLASS
+from campus.plan.units import MAX_IDS_LENGTH, SliceQuery, id_batches
 from campus.registry import RESOURCES
+from campus.sources.gathered import Account, Collector
+from campus.sources.side_by_side import GIVE_UP_AFTER
+from campus.sources.slice import read, read_together
 
 Params = dict[str, str]
 DOWN = Transient("status 500, after 8 attempts.")
@@ -81,11 +81,11 @@ def table_of(name: str, batches: list[pa.RecordBatch]) -> list[dict[str, Any]]:
 
 
 def load(
-    platform: Platform, name: str, where: Where, listener: Callable[[Event], None] | None = None
+    platform: Platform, name: str, query: SliceQuery, listener: Callable[[Event], None] | None = None
 ) -> tuple[list[dict[str, Any]], Account]:
     batches: list[pa.RecordBatch] = []
     collector = Collector(RESOURCES[name], "here", batches.append, listener)
-    asyncio.run(read(cast(Client, platform), RESOURCES[name], where, collector))
+    asyncio.run(read(cast(Client, platform), RESOURCES[name], query, collector))
     return table_of(name, batches), collector.account
 
 
@@ -94,8 +94,8 @@ def load_assessments(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Account, Account]:
     found: dict[str, list[pa.RecordBatch]] = {"assessments": [], "assessment_items": []}
     collectors = [Collector(RESOURCES[name], "here", found[name].append) for name in found]
-    where = Where(101, 1, class_ids)
-    asyncio.run(read_together(cast(Client, Platform(answer)), where, *collectors))
+    query = SliceQuery(101, 1, class_ids)
+    asyncio.run(read_together(cast(Client, Platform(answer)), query, *collectors))
     assessments, items = (table_of(name, batches) for name, batches in found.items())
     return assessments, items, collectors[0].account, collectors[1].account
 
@@ -117,7 +117,7 @@ def test_batches_keep_their_length_and_lose_no_id(ids: list[int], most: int) -> 
 def test_grades_are_asked_for_by_batches_of_classes() -> None:
     ids = tuple(range(10**6, 10**6 + 400))
     platform = Platform(lambda path, params: [{"id": int(one)} for one in params["class_ids"].split(",")])
-    rows, account = load(platform, "grades", Where(101, 1, ids))
+    rows, account = load(platform, "grades", SliceQuery(101, 1, ids))
     assert sorted(row["id"] for row in rows) == list(ids)
     assert all(len(params["class_ids"]) <= MAX_IDS_LENGTH for _, params in platform.asked)
     assert len(platform.asked) == 3
@@ -134,7 +134,7 @@ def test_a_batch_that_fails_is_halved_until_the_broken_classes_stand_alone(
         ids = [int(one) for one in params["class_ids"].split(",")]
         return error if broken & set(ids) else [{"id": one} for one in ids]
 
-    rows, account = load(Platform(answer), "grades", Where(101, 1, tuple(range(1, 61))))
+    rows, account = load(Platform(answer), "grades", SliceQuery(101, 1, tuple(range(1, 61))))
     assert {row["id"] for row in rows} == set(range(1, 61)) - broken
     # a class that is not there has no grades, and that is all
     assert account.failed == ({} if isinstance(error, NotFound) else dict.fromkeys(broken, str(error)))
@@ -144,7 +144,7 @@ def test_a_batch_that_fails_is_halved_until_the_broken_classes_stand_alone(
 def test_a_platform_that_is_down_is_given_up(name: str) -> None:
     platform = Platform(lambda path, params: DOWN)
     ids = tuple(range(1, 1001))
-    rows, account = load(platform, name, Where(101, 1, ids))
+    rows, account = load(platform, name, SliceQuery(101, 1, ids))
     assert rows == []
     assert account.failed == dict.fromkeys(ids, str(DOWN))
     assert len(platform.asked) <= GIVE_UP_AFTER + platform.config.concurrency
@@ -153,7 +153,7 @@ def test_a_platform_that_is_down_is_given_up(name: str) -> None:
 def test_a_platform_that_recovers_is_not_given_up() -> None:
     failures = iter([*[DOWN] * (GIVE_UP_AFTER - 4), [{"id": 1}], *[DOWN] * (GIVE_UP_AFTER - 4)])
     _, account = load(
-        Platform(lambda path, params: next(failures, [])), "scores", Where(101, 1, tuple(range(1, 101)))
+        Platform(lambda path, params: next(failures, [])), "scores", SliceQuery(101, 1, tuple(range(1, 101)))
     )
     assert len(account.failed) == 2 * (GIVE_UP_AFTER - 4)
 
@@ -163,27 +163,27 @@ def test_an_item_that_fails_is_named_and_the_others_load() -> None:
         item = int(path.split("/")[-2])
         return {2: DOWN, 3: NotFound("status 404.")}.get(item, [{"id": item * 10}])
 
-    rows, account = load(Platform(answer), "scores", Where(101, 1, (1, 2, 3, 4)))
+    rows, account = load(Platform(answer), "scores", SliceQuery(101, 1, (1, 2, 3, 4)))
     assert sorted(row["id"] for row in rows) == [10, 40]
     assert account.failed == {2: str(DOWN)}
 
 
 def test_a_slice_of_one_question_fails_as_a_whole() -> None:
     with pytest.raises(Forbidden, match="no scope"):
-        load(Platform(lambda path, params: Forbidden("no scope")), "semesters", Where(101))
+        load(Platform(lambda path, params: Forbidden("no scope")), "semesters", SliceQuery(101))
 
 
 def test_nothing_to_ask_is_an_empty_slice() -> None:
     platform = Platform(lambda path, params: [])
     for name in ("scores", "grades"):
-        rows, account = load(platform, name, Where(101, 1, ()))
+        rows, account = load(platform, name, SliceQuery(101, 1, ()))
         assert (rows, account.complete, account.failed, account.server_total) == ([], True, {}, 0)
     assert platform.asked == []
 
 
 def test_progress_ends_at_the_number_of_questions() -> None:
     events: list[Event] = []
-    load(Platform(lambda path, params: []), "scores", Where(101, 1, (1, 2, 3)), events.append)
+    load(Platform(lambda path, params: []), "scores", SliceQuery(101, 1, (1, 2, 3)), events.append)
     assert [(event.done, event.total) for event in events] == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -195,7 +195,7 @@ def test_terms_are_asked_for_by_type_and_an_unknown_type_has_none() -> None:
         return NotFound("status 404.") if "x%2Fy" in path else [{"id": 1, "type": "course.subject"}]
 
     platform = Platform(answer)
-    rows, account = load(platform, "terms", Where(101, term_types=("course.subject", "x/y")))
+    rows, account = load(platform, "terms", SliceQuery(101, term_types=("course.subject", "x/y")))
     assert [row["id"] for row in rows] == [1]
     assert (account.failed, account.complete) == ({}, True)
     assert {path for path, _ in platform.asked} == {
@@ -206,7 +206,7 @@ def test_terms_are_asked_for_by_type_and_an_unknown_type_has_none() -> None:
 
 def test_classes_of_other_semesters_are_left_out_where_semester_id_is_ignored() -> None:
     rows = [{"id": 1, "semester_id": 5}, {"id": 2, "semester_id": 6}, {"id": 3, "semester_id": None}]
-    found, account = load(Platform(lambda path, params: rows), "classes", Where(101, 5))
+    found, account = load(Platform(lambda path, params: rows), "classes", SliceQuery(101, 5))
     assert [row["id"] for row in found] == [1, 3]
     assert (account.received, account.server_total) == (2, None)
     assert account.drift[Drift("ignored_parameter", "semester_id")] == 1
@@ -222,7 +222,7 @@ def with_trashed(alive: list[Any], deleted: list[Any]) -> Callable[[str, Params]
 def test_deleted_rows_are_told_by_deleted_at_where_it_is_shown() -> None:
     moment = "2025-05-16 08:00:00"
     platform = Platform(with_trashed([{"id": 1, "deleted_at": None}], [{"id": 2, "deleted_at": moment}]))
-    rows, account = load(platform, "students", Where(101))
+    rows, account = load(platform, "students", SliceQuery(101))
     assert [(row["id"], row["_trashed"], str(row["_trashed_at"])) for row in rows] == [
         (1, False, "None"),
         (2, True, moment),
@@ -234,7 +234,7 @@ def test_deleted_rows_are_told_by_deleted_at_where_it_is_shown() -> None:
 def test_deleted_rows_are_told_by_asking_again_where_it_is_not() -> None:
     alive = [{"id": 1}, {"id": "x", "name": "3"}]
     platform = Platform(with_trashed(alive, [{"id": 2}, {"id": "x", "name": "4"}]))
-    rows, account = load(platform, "students", Where(101))
+    rows, account = load(platform, "students", SliceQuery(101))
     assert [(row["id"], row["_trashed"], row["_trashed_at"]) for row in rows] == [
         (1, False, None),
         (2, True, None),
@@ -248,7 +248,7 @@ def test_deleted_rows_are_told_by_asking_again_where_it_is_not() -> None:
 def test_a_moment_of_deletion_that_nobody_can_read_is_a_deletion(moment: Any) -> None:
     deleted = [{"id": 2, "deleted_at": moment}]
     rows, account = load(
-        Platform(with_trashed([{"id": 1, "deleted_at": None}], deleted)), "students", Where(101)
+        Platform(with_trashed([{"id": 1, "deleted_at": None}], deleted)), "students", SliceQuery(101)
     )
     assert [(row["id"], row["_trashed"], row["_trashed_at"]) for row in rows] == [
         (1, False, None),
@@ -260,18 +260,18 @@ def test_a_moment_of_deletion_that_nobody_can_read_is_a_deletion(moment: Any) ->
 
 @pytest.mark.parametrize("never", ["", "-", 0, "0", False, "0000-00-00 00:00:00", "0000-00-00"])
 def test_what_stands_for_no_moment_of_deletion_is_none(never: Any) -> None:
-    rows, _ = load(Platform(with_trashed([{"id": 1, "deleted_at": never}], [])), "students", Where(101))
+    rows, _ = load(Platform(with_trashed([{"id": 1, "deleted_at": never}], [])), "students", SliceQuery(101))
     assert [(row["id"], row["_trashed"]) for row in rows] == [(1, False)]
 
 
 def test_deleted_at_on_deleted_rows_alone_does_too() -> None:
     alive, deleted = [{"id": 1}], [{"id": 2, "deleted_at": "2025-05-16 08:00:00"}]
-    rows, _ = load(Platform(with_trashed(alive, deleted)), "students", Where(101))
+    rows, _ = load(Platform(with_trashed(alive, deleted)), "students", SliceQuery(101))
     assert [(row["id"], row["_trashed"]) for row in rows] == [(1, False), (2, True)]
 
 
 def test_with_trashed_that_is_ignored_leaves_all_alive() -> None:
-    rows, _ = load(Platform(lambda path, params: [{"id": 1}]), "students", Where(101))
+    rows, _ = load(Platform(lambda path, params: [{"id": 1}]), "students", SliceQuery(101))
     assert [(row["id"], row["_trashed"]) for row in rows] == [(1, False)]
 
 
@@ -302,7 +302,7 @@ def tuples(rows: list[dict[str, Any]]) -> list[tuple[int, int, bool]]:
 
 def test_members_with_their_class_id_are_read_for_the_semester() -> None:
     platform = Platform(members(class_id=True))
-    rows, account = load(platform, "class_members", Where(101, 1, (7, 8)))
+    rows, account = load(platform, "class_members", SliceQuery(101, 1, (7, 8)))
     assert tuples(rows) == EXPECTED_MEMBERS
     assert len(platform.asked) == 2
     assert all(params["semester_id"] == "1" for _, params in platform.asked)
@@ -311,7 +311,7 @@ def test_members_with_their_class_id_are_read_for_the_semester() -> None:
 
 def test_members_without_their_class_id_are_read_class_by_class() -> None:
     platform = Platform(members(class_id=False))
-    rows, account = load(platform, "class_members", Where(101, 1, (7, 8, 9)))
+    rows, account = load(platform, "class_members", SliceQuery(101, 1, (7, 8, 9)))
     assert tuples(rows) == EXPECTED_MEMBERS
     assert [params.get("class_id_in") for _, params in platform.asked] == [
         None,
@@ -326,7 +326,9 @@ def test_members_without_their_class_id_are_read_class_by_class() -> None:
 
 def test_members_whose_class_nobody_can_tell_are_not_guessed() -> None:
     with pytest.raises(UnexpectedAnswer, match="class_id_in is ignored"):
-        load(Platform(members(class_id=False, heeds_filter=False)), "class_members", Where(101, 1, (7, 8)))
+        load(
+            Platform(members(class_id=False, heeds_filter=False)), "class_members", SliceQuery(101, 1, (7, 8))
+        )
 
 
 def test_a_class_of_members_that_fails_or_is_gone_stops_nobody() -> None:
@@ -335,7 +337,7 @@ def test_a_class_of_members_that_fails_or_is_gone_stops_nobody() -> None:
     platform = Platform(
         lambda path, params: trouble.get(params.get("class_id_in", "")) or honest(path, params)
     )
-    rows, account = load(platform, "class_members", Where(101, 1, (7, 8, 9)))
+    rows, account = load(platform, "class_members", SliceQuery(101, 1, (7, 8, 9)))
     assert tuples(rows) == EXPECTED_MEMBERS[:2]
     assert account.failed == {8: str(DOWN)}
 
@@ -346,7 +348,7 @@ def test_a_semester_with_deleted_members_only_is_read_class_by_class_too() -> No
             return []
         return [{"type": "student", "reflection_id": 1, "deleted_at": "2025-05-16 08:00:00"}]
 
-    rows, account = load(Platform(answer), "class_members", Where(101, 1, (7, 8)))
+    rows, account = load(Platform(answer), "class_members", SliceQuery(101, 1, (7, 8)))
     assert tuples(rows) == [(7, 1, True)]
     assert account.bad == []
 
@@ -361,7 +363,7 @@ def test_a_member_without_its_class_among_others_with_theirs_is_quarantined() ->
     def answer(path: str, params: Params) -> Any:
         return rows[:1] if params.get("per_page") == "1" else rows
 
-    found, account = load(Platform(answer), "class_members", Where(101, 1, (7,)))
+    found, account = load(Platform(answer), "class_members", SliceQuery(101, 1, (7,)))
     assert tuples(found) == [(7, 1, False)]
     assert (
         BadRow(None, "a part of the key is null", '{"type":"student","reflection_id":2,"x":1}') in account.bad
@@ -446,7 +448,7 @@ def test_a_list_that_takes_no_pages_is_read_in_one_answer_and_so_are_the_next_on
     platform = Platform(answer, headers=False)
     for kinds in (("a.b",), ("a.bc", "a.bcd")):
         first = len(platform.asked)
-        rows, account = load(platform, "terms", Where(101, term_types=kinds))
+        rows, account = load(platform, "terms", SliceQuery(101, term_types=kinds))
         assert len(rows) == len(kinds) and account.complete and not account.failed
     assert all({*params} <= {"archived_at_is_empty"} for _, params in platform.asked[first:])
 
@@ -454,7 +456,7 @@ def test_a_list_that_takes_no_pages_is_read_in_one_answer_and_so_are_the_next_on
 def test_a_refusal_that_is_not_about_pages_stays_one() -> None:
     platform = Platform(lambda path, params: [] if "per_page" not in params else Refused("status 422."))
     with pytest.raises(Refused):
-        load(platform, "structures", Where(101))
+        load(platform, "structures", SliceQuery(101))
     assert platform.capabilities.rejected == set()
 
 
@@ -466,14 +468,14 @@ def test_an_empty_list_that_was_not_asked_for_is_not_known() -> None:
             return Refused("status 422.")
         return [{"id": 1, **lists}, {"id": 2, **lists, "students": [5]}]
 
-    rows, _ = load(Platform(answer), "classes", Where(101, 1))
+    rows, _ = load(Platform(answer), "classes", SliceQuery(101, 1))
     shown = [[row[name] for name in lists] for row in rows]
     # `teachers` and `admin_class_ids` are asked for, `grades` is refused, `students` nobody asks for.
     person = dict.fromkeys([field.name for field in people()]) | {"id": 5}
     assert shown == [[[], None, None, []], [[], [person], None, []]]
 
     empty = Platform(lambda *_: [{"id": 1, "students": [], "teachers": []}])
-    rows, _ = load(empty, "admin_classes", Where(101))
+    rows, _ = load(empty, "admin_classes", SliceQuery(101))
     assert [(row["students"], row["teachers"]) for row in rows] == [([], [])]
 
 
@@ -488,7 +490,7 @@ def test_a_relation_that_is_refused_is_left_out_and_the_others_are_asked_for() -
     platform = Platform(answer)
     for _ in range(2):
         first = len(platform.asked)
-        rows, account = load(platform, "classes", Where(101, 1))
+        rows, account = load(platform, "classes", SliceQuery(101, 1))
         assert [row["id"] for row in rows] == [1]
         assert account.drift[Drift("refused_parameter", "expand", "grades")] == 1
     assert {params["expand"] for _, params in platform.asked[first:]} == {"teachers,admin_class_ids"}
@@ -503,7 +505,7 @@ def test_a_list_that_is_too_much_at_once_is_read_by_pages() -> None:
         size, page = min(int(params["per_page"]), 10), int(params["page"])
         return rows[(page - 1) * size : page * size]
 
-    found, account = load(Platform(answer, headers=False), "structures", Where(101))
+    found, account = load(Platform(answer, headers=False), "structures", SliceQuery(101))
     assert [row["id"] for row in found] == list(range(25))
     assert account.complete
 
@@ -513,18 +515,18 @@ def test_a_page_that_fails_fails_the_list() -> None:
         return DOWN if params.get("page") == "2" else [{"id": 1}]
 
     with pytest.raises(Transient):
-        load(Platform(answer, headers=False), "structures", Where(101))
+        load(Platform(answer, headers=False), "structures", SliceQuery(101))
 
 
 def test_a_refusal_of_every_way_to_ask_is_raised() -> None:
     with pytest.raises(Refused, match="422"):
-        load(Platform(lambda path, params: Refused("status 422.")), "structures", Where(101))
+        load(Platform(lambda path, params: Refused("status 422.")), "structures", SliceQuery(101))
 
 
 @pytest.mark.parametrize(("second", "complete"), [("甲", True), ("乙", False)])
 def test_rows_that_come_twice_are_counted_twice_where_they_are_alike(second: str, complete: bool) -> None:
     rows = [{"id": 1, "name": "甲"}, {"id": 2, "name": "丙"}, {"id": 1, "name": second}]
-    _, account = load(Platform(lambda path, params: rows), "teachers", Where(101))
+    _, account = load(Platform(lambda path, params: rows), "teachers", SliceQuery(101))
     assert account.complete == complete
     if complete:
         assert (account.received, account.server_total) == (3, 3)

@@ -10,11 +10,11 @@ import pytest
 from reports_made import GRADE, PATH, QUERIES, REPORT, platform_of
 from scripted_platform import Platform, Request, answer
 
-from campus.extract.batches import Account, Collector
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, Transient
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import OfferedReport, Option, Parameter, Query, UnknownReport, read_report
+from campus.sources.gathered import Account, Collector
 
 Rows = list[dict[str, Any]]
 

@@ -21,13 +21,13 @@ from campus.contracts.fields import Contract
 from campus.contracts.fields import fields as fields_of
 from campus.datasets.records import RecordsRead, Write
 from campus.decoding.page import Drift
-from campus.extract.batches import Account, Collector
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden, Refused, Transient, UnexpectedAnswer
 from campus.registry import REPORT_FIELDS
 from campus.reports.metadata import Query
 from campus.reports.parameters import ReportRequest
 from campus.reports.records import read_records
+from campus.sources.gathered import Account, Collector
 
 QUESTION = ReportRequest(Query(501, "汇总"), {"grade": 7, "terms": ["a,b", "期末"]}, {"grade": 7})
 

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from campus.contracts.fields import column_names, fields
-from campus.extract.modes import MODES
+from campus.plan.modes import MODES
 from campus.registry import (
     ATTENDANCE,
     BASE_DATA,
@@ -16,7 +16,7 @@ from campus.registry import (
     TERM_TYPES,
     V1_DATA,
 )
-from campus.registry.spec import Asked
+from campus.registry.spec import Asked, DeletedRows, Expansions
 
 # Path and scopes as the specification lists them (of two scopes, the one that grants less first).
 SPECIFIED = {
@@ -86,15 +86,16 @@ def test_resources_come_in_the_recommended_order() -> None:
 
 
 def test_deleted_rows_are_asked_for_just_where_the_parameter_is_listed() -> None:
-    assert {name for name, spec in RESOURCES.items() if spec.with_trashed} == WITH_TRASHED
+    assert {name for name, spec in RESOURCES.items() if spec.source(DeletedRows)} == WITH_TRASHED
 
 
 def test_lists_of_other_rows_are_expandable() -> None:
     for spec in BASE_DATA:
         lists = {each.name for each in fields(spec.contract) if each.nested is not None}
         # The tags of an item are its own.
-        assert lists - {"tags"} <= set(spec.expandable)
-        assert set(spec.wished.get("expand", "").split(",")) - {""} <= set(spec.expandable)
+        source = spec.source(Expansions) or Expansions((), ())
+        assert lists - {"tags"} <= set(source.lists)
+        assert set(source.optional) <= set(source.lists)
 
 
 @pytest.mark.parametrize("name", RESOURCES)

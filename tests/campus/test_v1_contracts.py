@@ -8,7 +8,7 @@ import pytest
 
 from campus.contracts.fields import DECIMAL, fields
 from campus.decoding.page import Drift, decode_page, to_batch
-from campus.extract.custom_fields import CustomField, with_custom_fields
+from campus.plan.custom_fields import CustomField, with_custom_fields
 from campus.registry import ATTENDANCE, RESOURCES, V1_DATA
 
 WHO = pa.struct([("id", pa.int64()), ("name", pa.string()), ("usin", pa.string())])

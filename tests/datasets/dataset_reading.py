@@ -25,13 +25,13 @@ from campus.decoding.definition import Decided, Definition, columns_of, key_fiel
 from campus.decoding.definition import primary_key as key_columns
 from campus.decoding.inferred_contract import contract_of
 from campus.decoding.page import Drift
-from campus.extract.batches import Collector
 from campus.http.client import Client, segment
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
 from campus.http.events import Tally
 from campus.http.request import Request, Response
 from campus.registry import DATASET_FIELDS, DATASET_RELATIONS, DATASETS
+from campus.sources.gathered import Collector
 from simulator.app import Application
 from simulator.control.editing import entries
 from simulator.http.faults import FaultPlan

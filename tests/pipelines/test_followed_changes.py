@@ -11,7 +11,7 @@ import pytest
 from test_attendance import held, truth
 from world import EARLY, Load, World, differences
 
-from campus.extract.requests import Where
+from campus.plan.units import SliceQuery
 from loading.freshness import freshness_rows
 from loading.slice_loader import Loader
 from pipelines.options import AttendanceOptions
@@ -169,10 +169,10 @@ def test_changes_that_were_noticed_wait_until_they_are_followed(
 
     follow = Loader.load_outdated_classes
 
-    async def killed(loader: Loader, where: Where) -> Any:
-        if where.semester_id == OVER:
+    async def killed(loader: Loader, query: SliceQuery) -> Any:
+        if query.semester_id == OVER:
             raise MemoryError("the machine stops here")
-        return await follow(loader, where)
+        return await follow(loader, query)
 
     with monkeypatch.context() as patch:
         patch.setattr(Loader, "load_outdated_classes", killed)

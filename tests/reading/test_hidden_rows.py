@@ -8,10 +8,10 @@ import pytest
 from in_process import client, platform
 
 from campus.decoding.page import batch_schema
-from campus.extract.batches import Collector
-from campus.extract.requests import Where
-from campus.extract.slice import read
+from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES
+from campus.sources.gathered import Collector
+from campus.sources.slice import read
 from simulator.process import RunningSimulator
 
 SCHOOL = 101
@@ -19,14 +19,14 @@ SMALL: dict[str, Any] = {"schools": 1, "students": 160, "semesters": 1}
 ADMIN_CLASSES = RESOURCES["admin_classes"]
 
 
-def read_classes(where: Where, **settings: Any) -> tuple[dict[int, dict[str, Any]], Collector]:
+def read_classes(query: SliceQuery, **settings: Any) -> tuple[dict[int, dict[str, Any]], Collector]:
     """The administrative classes by id."""
     batches: list[pa.RecordBatch] = []
     collector = Collector(ADMIN_CLASSES, "", batches.append)
 
     async def read_them() -> None:
         async with client([ADMIN_CLASSES], **settings) as session:
-            await read(session, ADMIN_CLASSES, where, collector)
+            await read(session, ADMIN_CLASSES, query, collector)
 
     asyncio.run(read_them())
     rows = pa.Table.from_batches(batches, batch_schema(ADMIN_CLASSES.contract)).to_pylist()
@@ -41,7 +41,7 @@ def archived_one(simulator: RunningSimulator) -> int:
 
 
 @pytest.mark.parametrize(
-    ("readings", "where", "settings"),
+    ("readings", "query", "settings"),
     [
         ({}, {}, {}),
         ({"pagination_headers": "absent"}, {}, {}),
@@ -57,11 +57,11 @@ def archived_one(simulator: RunningSimulator) -> int:
     ids=str,
 )
 def test_a_hidden_class_is_found_by_its_status(
-    readings: dict[str, str], where: dict[str, Any], settings: dict[str, Any]
+    readings: dict[str, str], query: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     with platform(**SMALL, archived="by_status", **readings) as (simulator, _):
         key = archived_one(simulator)
-        found, collector = read_classes(Where(SCHOOL, **where), **settings)
+        found, collector = read_classes(SliceQuery(SCHOOL, **query), **settings)
         expected = {row["key"] for row in simulator.rows("admin_classes", SCHOOL)}
     assert found.keys() == expected and found[key]["students"]
     assert found[key]["status"] not in {row["status"] for id_, row in found.items() if id_ != key}
@@ -74,8 +74,8 @@ def test_a_held_class_that_no_status_shows_is_found_by_its_id() -> None:
         key = archived_one(simulator)
         gone = int(simulator.rows("admin_classes", SCHOOL)[1]["key"])
         simulator.destroy("admin_classes", gone)
-        without, _ = read_classes(Where(SCHOOL))
-        found, _ = read_classes(Where(SCHOOL, known=frozenset({key, gone, *without})))
+        without, _ = read_classes(SliceQuery(SCHOOL))
+        found, _ = read_classes(SliceQuery(SCHOOL, known=frozenset({key, gone, *without})))
     assert key not in without and found.keys() == {*without, key}
 
 
@@ -83,14 +83,14 @@ def test_a_list_that_hides_nothing_costs_a_row_for_each_value() -> None:
     with platform(**SMALL) as (simulator, _):
         archived_one(simulator)
         simulator.clear_log()
-        _, collector = read_classes(Where(SCHOOL))
+        _, collector = read_classes(SliceQuery(SCHOOL))
         asked = [entry for entry in simulator.log() if entry["path"].endswith("admin_classes")]
     # Each value once, and again where the answer had no row.
     assert {entry["query"].get("status") for entry in asked} == {
         None,
-        *(value for _, value in ADMIN_CLASSES.archived),
+        *(value for _, value in ADMIN_CLASSES.hidden_filters),
     }
-    assert len(asked) <= 1 + 2 * len(ADMIN_CLASSES.archived)
+    assert len(asked) <= 1 + 2 * len(ADMIN_CLASSES.hidden_filters)
     assert "hidden_by_default" not in {one.kind for one in collector.account.drift}
 
 
@@ -100,8 +100,8 @@ def test_what_the_platform_does_not_take_is_asked_for_once() -> None:
         async def read_both() -> None:
             async with client([ADMIN_CLASSES]) as session:
                 for school_id in (SCHOOL, SCHOOL + 1):
-                    await read(session, ADMIN_CLASSES, Where(school_id), Collector(ADMIN_CLASSES))
+                    await read(session, ADMIN_CLASSES, SliceQuery(school_id), Collector(ADMIN_CLASSES))
 
         asyncio.run(read_both())
         refused = [entry for entry in simulator.log() if entry["status"] == 422]
-    assert len(refused) == len(ADMIN_CLASSES.archived)
+    assert len(refused) == len(ADMIN_CLASSES.hidden_filters)

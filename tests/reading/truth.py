@@ -14,14 +14,15 @@ import pyarrow as pa
 
 from campus.contracts.fields import fields
 from campus.decoding.page import batch_schema
-from campus.extract.batches import Account, Collector
-from campus.extract.modes import MODES, parents_of
-from campus.extract.requests import Where
-from campus.extract.slice import read, read_together
 from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
+from campus.plan.modes import MODES, parents_of
+from campus.plan.units import SliceQuery
 from campus.registry import BASE_DATA, RESOURCES, SCHOOLS, TERM_TYPES
+from campus.registry.spec import DeletedRows
+from campus.sources.gathered import Account, Collector
+from campus.sources.slice import read, read_together
 from simulator.process import RunningSimulator
 
 SCHOOL = 101
@@ -86,7 +87,7 @@ async def _read_all(
     simulator: RunningSimulator, semester_id: int, settings: Mapping[str, Any]
 ) -> dict[str, Found]:
     found: dict[str, Found] = {}
-    where = Where(SCHOOL, semester_id, term_types=TERM_TYPES)
+    query = SliceQuery(SCHOOL, semester_id, term_types=TERM_TYPES)
     async with client_of(simulator, **settings) as client:
         for spec in (SCHOOLS, *BASE_DATA):
             if spec.name in found:
@@ -95,19 +96,19 @@ async def _read_all(
             rows = found[parent.name].rows if parent else []
             ids = [row["id"] for row in rows if mode.deleted_parents or not row["_trashed"]]
             names = [spec.name, *(one.name for one in BASE_DATA if one.embedded_in == spec.name)]
-            found |= await _read(client, names, replace(where, parents=tuple(sorted(ids))))
+            found |= await _read(client, names, replace(query, parents=tuple(sorted(ids))))
     return found
 
 
-async def _read(client: Client, names: Iterable[str], where: Where) -> dict[str, Found]:
+async def _read(client: Client, names: Iterable[str], query: SliceQuery) -> dict[str, Found]:
     batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in names}
     collectors = [Collector(RESOURCES[name], name, batches[name].append) for name in batches]
     error = ""
     try:
         if len(collectors) == 2:
-            await read_together(client, where, *collectors)
+            await read_together(client, query, *collectors)
         else:
-            await read(client, collectors[0].spec, where, collectors[0])
+            await read(client, collectors[0].spec, query, collectors[0])
     except CampusError as raised:
         error = str(raised)
     return {
@@ -139,7 +140,7 @@ def truth(simulator: RunningSimulator, name: str, semester_id: int, ignored: Ite
         # what an assessment that is gone has left behind is nowhere to be seen
         assessments = {entry["key"] for entry in simulator.rows("assessments", SCHOOL, semester_id)}
         entries = [entry for entry in entries if entry["row"]["assessment_id"] in assessments]
-    with_trashed = spec.with_trashed and "with_trashed" not in ignored
+    with_trashed = spec.source(DeletedRows) is not None and "with_trashed" not in ignored
     rows = [_expected(name, entry) for entry in entries if with_trashed or not entry["trashed"]]
     if name == "class_members":
         number_memberships(rows)

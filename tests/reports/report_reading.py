@@ -18,7 +18,6 @@ from in_process import CLIENT_ID, CLIENT_SECRET, client
 from campus.contracts.fields import Contract, fields
 from campus.datasets.records import Write
 from campus.decoding.page import Drift
-from campus.extract.batches import Collector
 from campus.http.client import segment
 from campus.http.errors import CampusError
 from campus.registry import REPORT_FIELDS, REPORT_METADATA, REPORT_PARAMETERS, REPORT_QUERIES
@@ -26,6 +25,7 @@ from campus.reports.metadata import read_report
 from campus.reports.parameters import ask_for
 from campus.reports.records import read_records
 from campus.reports.selection import ReportSelection, combination_text
+from campus.sources.gathered import Collector
 
 SCHOOL = 101
 Rows = list[dict[str, Any]]

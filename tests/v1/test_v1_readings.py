@@ -14,13 +14,13 @@ from v1_truth import Asked, truth
 
 from campus.decoding.nested import SPLITTERS, together_with
 from campus.decoding.page import batch_schema
-from campus.extract.batches import Account, Collector
-from campus.extract.custom_fields import CustomField, with_custom_fields
-from campus.extract.requests import Where
-from campus.extract.slice import read, read_together
 from campus.http.client import Client
 from campus.http.errors import CampusError
+from campus.plan.custom_fields import CustomField, with_custom_fields
+from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, V1_DATA, ResourceSpec
+from campus.sources.gathered import Account, Collector
+from campus.sources.slice import read, read_together
 from simulator.settings import Readings
 
 Row = dict[str, Any]
@@ -49,14 +49,14 @@ def read_all(semester_id: int, **settings: Any) -> dict[str, Found]:
 
 async def _read_all(semester_id: int, settings: Options) -> dict[str, Found]:
     found: dict[str, Found] = {}
-    where = Where(SCHOOL, semester_id, devices=DEVICES, cards=CARDS, client_id="tests")
+    query = SliceQuery(SCHOOL, semester_id, devices=DEVICES, cards=CARDS, client_id="tests")
     async with client(V1_DATA, **settings) as session:
         for spec in V1_DATA:
             if spec.name not in found:
                 parents = found[spec.child_of].rows if spec.child_of else []
                 ids = (row["id"] for row in parents if row.get("role", 1) == 1)
                 specs = [_with_fields(one, found) for one in together_with(spec, V1_DATA)]
-                found |= await _read(session, specs, replace(where, parents=tuple(sorted(ids))))
+                found |= await _read(session, specs, replace(query, parents=tuple(sorted(ids))))
     return found
 
 
@@ -67,15 +67,15 @@ def _with_fields(spec: ResourceSpec, found: dict[str, Found]) -> ResourceSpec:
     return with_custom_fields(spec, fields, keep_id_numbers=False)
 
 
-async def _read(session: Client, specs: Sequence[ResourceSpec], where: Where) -> dict[str, Found]:
+async def _read(session: Client, specs: Sequence[ResourceSpec], query: SliceQuery) -> dict[str, Found]:
     batches: dict[str, list[pa.RecordBatch]] = {spec.name: [] for spec in specs}
     collectors = [Collector(spec, spec.name, batches[spec.name].append) for spec in specs]
     error = ""
     try:
         if specs[0].name in SPLITTERS:
-            await read_together(session, where, *collectors)
+            await read_together(session, query, *collectors)
         else:
-            await read(session, specs[0], where, collectors[0])
+            await read(session, specs[0], query, collectors[0])
     except CampusError as raised:
         error = str(raised)
     return {
@@ -215,7 +215,7 @@ async def _admin_classes() -> tuple[Collector, Found]:
     batches: list[pa.RecordBatch] = []
     collector = Collector(spec, "", batches.append)
     async with client([spec]) as session:
-        await read(session, spec, Where(SCHOOL), collector)
+        await read(session, spec, SliceQuery(SCHOOL), collector)
     rows = pa.Table.from_batches(batches, batch_schema(spec.contract)).to_pylist()
     return collector, Found(rows, "", {one.kind for one in collector.account.drift})
 
@@ -234,7 +234,7 @@ def test_any_of_the_scopes_that_may_open_classes_does(scopes: Options, refused: 
 async def _classes_alone(semester_id: int) -> Found:
     spec = RESOURCES["v1_classes"]
     async with client([spec]) as session:
-        return (await _read(session, [spec], Where(SCHOOL, semester_id)))[spec.name]
+        return (await _read(session, [spec], SliceQuery(SCHOOL, semester_id)))[spec.name]
 
 
 def test_a_scope_that_the_client_lacks_is_named_and_the_rest_is_read() -> None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from campus.extract.batches import Account
+from campus.sources.gathered import Account
 from loading.changes import judge
 from warehouse.load.load_log import Standing
 from warehouse.load.watermark import Held, Incremental, Merged, watermark

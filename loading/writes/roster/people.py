@@ -14,22 +14,23 @@ import msgspec
 from campus.contracts.fields import fields
 from campus.contracts.v1_people import GUARDIAN, UserField
 from campus.decoding.nested import page_of
-from campus.extract.batches import Collector, Gathered
-from campus.extract.collection import read_pages
-from campus.extract.custom_fields import CustomField, with_custom_fields
-from campus.extract.requests import Unit, Where
-from campus.extract.slice import read
 from campus.fetch.answer import fetch
 from campus.http.client import Client
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.paging import V1_NAMES
+from campus.plan.custom_fields import CustomField, with_custom_fields
+from campus.plan.units import SliceQuery, Unit
 from campus.registry import RESOURCES, ResourceSpec
+from campus.sources.gathered import Collector, Gathered
+from campus.sources.pages import read_pages
+from campus.sources.slice import read
+from campus.sources.source import SourceContext
 from loading.writes.roster.fields import SECRET, STANDARD
 
 USERS = RESOURCES["v1_users"]
 #: Archived and disabled.
-HIDDEN_STATUSES = tuple(value for _, value in USERS.archived)
+HIDDEN_STATUSES = tuple(value for _, value in USERS.hidden_filters)
 
 #: Seconds for which a reading of everybody serves.
 STALE = 300.0
@@ -71,7 +72,7 @@ class People:
         """All users, whatever their role and status. Raises CampusError, also where some may be missing."""
         found: list[Person] = []
         collector = _Rows(self.spec, found)
-        await read(self._reads, self.spec, Where(self.school_id), collector)
+        await read(self._reads, self.spec, SliceQuery(self.school_id), collector)
         account = collector.account
         if account.failed or account.bad or not account.complete:
             why = "; ".join((*account.failed.values(), *(bad.reason for bad in account.bad), *account.notes))
@@ -122,7 +123,8 @@ class People:
         """What the platform answers to a filter, without those that it was not asked for."""
         params = {**filters, **({"role": str(GUARDIAN)} if role == GUARDIAN else {})}
         unit = Unit(USERS.path, params, grave=False)
-        gathered, _ = await read_pages(self._reads, self.spec, self.school_id, unit, Tally())
+        context = SourceContext(self._reads, self.spec, SliceQuery(self.school_id), Tally())
+        gathered = await read_pages(context, unit)
         own = [
             number
             for number, row in enumerate(gathered.rows)

@@ -5,9 +5,9 @@ Each by a question of its own, where so many questions cost less than to read ev
 import asyncio
 from collections.abc import Sequence
 
-from campus.extract.batches import Collector
-from campus.extract.requests import Where
+from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
+from campus.sources.gathered import Collector
 from loading.chain import load_school
 from loading.commit import Loaded
 from loading.custom_fields import FIELDS, USERS, with_fields_of
@@ -27,8 +27,8 @@ ROUND, ROWS_A_QUESTION = 10, 100
 
 async def reread_users(loader: Loader, people: People, school_id: int, steps: Sequence[Step]) -> list[Loaded]:
     """Read the users of these steps again, and whatever else shows them. Raises Halt."""
-    where = Where(school_id)
-    loaded = await loader.load((FIELDS,), where, again=True)
+    query = SliceQuery(school_id)
+    loaded = await loader.load((FIELDS,), query, again=True)
     if people.ignores or len(steps) > ROUND + _held(loader, USERS, school_id) / ROWS_A_QUESTION:
         loaded += await _whole(loader, USERS, school_id)
     else:

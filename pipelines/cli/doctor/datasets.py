@@ -8,12 +8,12 @@ from campus.datasets.plan import why_by_pages
 from campus.datasets.selection import Selection, SelectionError, chosen, unmatched
 from campus.datasets.type_inference import decide, first_rows, needs_values
 from campus.decoding.definition import Decided, Definition, parse_definition
-from campus.extract.batches import Collector
 from campus.fetch.prefix import PREFIXES
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError
 from campus.http.events import Tally
 from campus.registry import DATASET_METADATA, DATASETS
+from campus.sources.gathered import Collector
 from loading.datasets.tables import AskedDataset, ask_dataset
 from pipelines.cli.doctor.findings import Finding
 

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 from campus.decoding.nested import as_rows
-from campus.extract.modes import MODES, parents_of
-from campus.extract.requests import Where
 from campus.fetch.answer import fetch
 from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, Refused, TornBody, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
+from campus.plan.modes import MODES, parents_of
+from campus.plan.units import SliceQuery
 from campus.registry import SEMESTERS, V1_SEMESTERS, ResourceSpec
 from pipelines.cli.doctor.findings import Finding
 from pipelines.resources import term_types
@@ -31,19 +31,19 @@ class Probed:
     rows: list[Row]
 
 
-def questions(spec: ResourceSpec, where: Where) -> list[tuple[str, dict[str, str]]]:
+def questions(spec: ResourceSpec, query: SliceQuery) -> list[tuple[str, dict[str, str]]]:
     """The path and parameters of a small question for a resource; none where there is nothing to ask with."""
-    if spec.embedded_in or (spec.sliced_by == "semester" and where.semester_id is None):
+    if spec.embedded_in or (spec.sliced_by == "semester" and query.semester_id is None):
         return []
-    first = FIRST_ROWS[V1_NAMES if spec.is_v1 else V3_NAMES] if spec.paged else {}
+    first = FIRST_ROWS[V1_NAMES if spec.is_v1 else V3_NAMES] if spec.shape == "pages" else {}
     mode = MODES[spec.asked]
-    units = (mode.probe or mode.requests)(spec, where)
+    units = (mode.probe or mode.requests)(spec, query)
     return [(unit.path, {**unit.params, **first}) for unit in units[:1]]
 
 
 def where_to_ask(
     school_id: int, spec: ResourceSpec, rows: dict[str, list[Row]], settings: Settings, client_id: str
-) -> Where:
+) -> SliceQuery:
     """What a resource is asked for with: the current semester, and one of each of the rest."""
     # Either interface is asked by its own ids, or by the other's where it does not show its own.
     lists = (V1_SEMESTERS, SEMESTERS) if spec.is_v1 else (SEMESTERS, V1_SEMESTERS)
@@ -51,7 +51,7 @@ def where_to_ask(
     current = next((row for row in semesters if row.get("is_current")), next(iter(semesters), None))
     parent = parents_of(spec)
     parents = rows.get(parent.name, []) if parent else []
-    return Where(
+    return SliceQuery(
         school_id,
         current["id"] if current else None,
         parents=tuple(row["id"] for row in parents[:1]),
@@ -96,8 +96,8 @@ def _rows(spec: ResourceSpec, body: bytes) -> list[Row]:
     """The rows of an answer: a list of them, or where one object is asked for, one or none.
 
     Raises TornBody for no JSON and UnexpectedAnswer for anything but rows."""
-    value = _decoded(as_rows(body, single=False) if spec.is_v1 and not spec.single else body)
-    if spec.single and not (spec.one_or_list and isinstance(value, list)):
+    value = _decoded(as_rows(body, single=False) if spec.is_v1 and not spec.is_one_object else body)
+    if spec.is_one_object and not (spec.shape == "object_or_list" and isinstance(value, list)):
         value = [value] if value else []
     rows = [] if value is None else value
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -1,12 +1,12 @@
 """The reports that campus.yaml names: what they offer, or what of it does not fit."""
 
-from campus.extract.batches import Collector
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
 from campus.reports.parameters import ask_for as ask_report
 from campus.reports.selection import ReportSelection
+from campus.sources.gathered import Collector
 from pipelines.cli.doctor.findings import Finding
 
 

@@ -3,13 +3,10 @@
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 
-from campus.extract.batches import Collector
-from campus.extract.hidden_rows import HIDDEN
-from campus.extract.requests import Where
-from campus.extract.slice import read
 from campus.http.client import Client
 from campus.http.errors import CampusError, Halt
 from campus.http.messages import permission_advice
+from campus.plan.units import SliceQuery
 from campus.registry import (
     BASE_DATA,
     DATASET_METADATA,
@@ -19,6 +16,10 @@ from campus.registry import (
     V1_DATA,
     ResourceSpec,
 )
+from campus.registry.spec import DetailRows
+from campus.sources.gathered import Collector
+from campus.sources.hidden_rows import HIDDEN
+from campus.sources.slice import read
 from loading.reports.tables import selections_of
 from loading.semesters import COLUMNS
 from pipelines.cli.doctor.datasets import examine_datasets
@@ -68,13 +69,14 @@ async def examine_school(client: Client, school_id: int, settings: Settings) -> 
         if spec.embedded_as:
             around = rows.get(spec.embedded_in or "", [])
             rows[spec.name] = [one for row in around for one in identified(row.get(spec.embedded_as))]
-        where = where_to_ask(school_id, spec, rows, settings, client.config.client_id)
-        for path, params in questions(spec, where):
+        query = where_to_ask(school_id, spec, rows, settings, client.config.client_id)
+        for path, params in questions(spec, query):
             asked = await ask(client, spec, school_id, path, params)
             rows[spec.name] = asked.rows
             yield asked.finding
-            if spec.shown_alone and asked.rows and not any(row.get(spec.shown_alone) for row in asked.rows):
-                yield _shown_alone(school_id, spec, len(asked.rows))
+            details = spec.source(DetailRows)
+            if details and asked.rows and not any(row.get(details.list) for row in asked.rows):
+                yield _of_details(school_id, spec, details, len(asked.rows))
             if asked.finding.good is False:
                 unread.add(spec)
             if unread >= COLUMNS.keys():
@@ -97,11 +99,11 @@ async def examine_school(client: Client, school_id: int, settings: Settings) -> 
 async def _hidden(client: Client, school_id: int) -> AsyncIterator[Finding]:
     """Which lists hide rows unless they are asked for by their status."""
     for spec in BASE_DATA:
-        if not spec.archived or spec.asked != "once":
+        if not spec.hidden_filters or spec.asked != "once":
             continue
         collector = Collector(spec)
         try:
-            await read(client, spec, Where(school_id), collector)
+            await read(client, spec, SliceQuery(school_id), collector)
         except CampusError:
             # What stands in the way of this list was told where it was first asked for.
             continue
@@ -114,10 +116,10 @@ async def _hidden(client: Client, school_id: int) -> AsyncIterator[Finding]:
                 )
 
 
-def _shown_alone(school_id: int, spec: ResourceSpec, rows: int) -> Finding:
+def _of_details(school_id: int, spec: ResourceSpec, details: DetailRows, rows: int) -> Finding:
     return Finding(
         True,
-        f"school {school_id}, {spec.name}: the list shows no {spec.shown_alone}, so a sync asks for each of "
+        f"school {school_id}, {spec.name}: the list shows no {details.list}, so a sync asks for each of "
         f"its {rows} rows alone.",
     )
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 from campus.attendance.week_rules import decide as decide_weeks
 from campus.attendance.week_rules import together
 from campus.decoding.page import batch_schema
-from campus.extract.batches import Collector
-from campus.extract.requests import Where
-from campus.extract.slice import read
 from campus.http.client import Client
 from campus.http.errors import CampusError
+from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
+from campus.sources.gathered import Collector
+from campus.sources.slice import read
 from loading.semesters import COLUMNS, contradiction, seen_now, semesters_of, sightings_of
 from pipelines.cli.doctor.findings import Finding
 from pipelines.cli.doctor.probes import Row
@@ -59,6 +59,6 @@ async def examine_semesters(client: Client, school_id: int, settings: Settings) 
 
 async def _semester_rows(client: Client, spec: ResourceSpec, school_id: int) -> list[Row]:
     batches: list[pa.RecordBatch] = []
-    await read(client, spec, Where(school_id), Collector(spec, "", batches.append))
+    await read(client, spec, SliceQuery(school_id), Collector(spec, "", batches.append))
     rows = pa.Table.from_batches(batches, batch_schema(spec.contract)).to_pylist()
     return [{**row, "_deleted_at": None} for row in rows]

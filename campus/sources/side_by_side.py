@@ -9,12 +9,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
-from campus.extract.batches import Collector
-from campus.extract.requests import Unit, changed_only, class_batch
+from campus.fetch.collection import together
 from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, Transient
-from campus.paging.fetch import together
+from campus.plan.units import Unit, changed_only, class_batch
 from campus.registry import ResourceSpec
+from campus.sources.gathered import Collector
 
 # So many failures in a row mean that the platform is down, not that one class is broken.
 GIVE_UP_AFTER = 20

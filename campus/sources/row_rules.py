@@ -8,9 +8,9 @@ from typing import Any
 
 from campus.contracts.fields import column_names
 from campus.decoding.page import BadRow, Drift, Key, Page, row_key, row_text
-from campus.extract.batches import Gathered
-from campus.extract.requests import Unit
+from campus.plan.units import Unit
 from campus.registry import ResourceSpec
+from campus.sources.gathered import Gathered
 
 
 def gathered_of(page: Page[Any]) -> Gathered:

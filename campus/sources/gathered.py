@@ -28,6 +28,10 @@ class Gathered:
     total: int | None = 0
     complete: bool = True
     note: str = ""
+    #: The names of the fields that the rows were sent with.
+    sent: frozenset[str] = frozenset()
+    #: Rows that could not be read, by id, each with why.
+    failed: dict[int | str, str] = field(default_factory=dict)
 
     def extend(self, part: "Gathered") -> None:
         """Add the rows of a part, and what is noted of them; its count and proof are its own."""
@@ -86,6 +90,7 @@ class Collector:
         account.received += len(gathered.rows) + len(gathered.bad)
         account.bad += gathered.bad
         account.drift.update(gathered.drift)
+        account.failed.update(gathered.failed)
         account.complete = account.complete and gathered.complete
         if gathered.note:
             account.notes.append(gathered.note)

@@ -6,15 +6,15 @@ from functools import partial
 from urllib.parse import quote
 
 from campus.contracts.v1_people import GUARDIAN, STUDENT
-from campus.extract.members import by_class_where_unnamed
-from campus.extract.requests import Unit, Where, changed_only, class_batch, id_batches
 from campus.http.client import Client
 from campus.http.events import Tally
+from campus.plan.members import by_class_where_unnamed
+from campus.plan.units import SliceQuery, Unit, changed_only, class_batch, id_batches
 from campus.registry import RESOURCES, ResourceSpec
 from campus.registry.spec import Asked
 
-Requests = Callable[[ResourceSpec, Where], list[Unit]]
-Decide = Callable[[Client, ResourceSpec, Where, list[Unit], Tally], Awaitable[list[Unit]]]
+Requests = Callable[[ResourceSpec, SliceQuery], list[Unit]]
+Decide = Callable[[Client, ResourceSpec, SliceQuery, list[Unit], Tally], Awaitable[list[Unit]]]
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ class Mode:
     respelled: bool = False
 
 
-async def units_of(client: Client, spec: ResourceSpec, where: Where, tally: Tally) -> list[Unit]:
+async def units_of(client: Client, spec: ResourceSpec, query: SliceQuery, tally: Tally) -> list[Unit]:
     """The requests that determine a slice, one unit for each collection that it is made of."""
     mode = MODES[spec.asked]
-    units = mode.requests(spec, where)
-    if where.since is not None:
+    units = mode.requests(spec, query)
+    if query.since is not None:
         # What is not held yet may long have been as it is.
         return [
-            changed_only(spec, unit, where.since) if where.filled.issuperset(unit.ids) else unit
+            changed_only(spec, unit, query.since) if query.filled.issuperset(unit.ids) else unit
             for unit in units
         ]
-    return await mode.decide(client, spec, where, units, tally) if mode.decide else units
+    return await mode.decide(client, spec, query, units, tally) if mode.decide else units
 
 
 def parents_of(spec: ResourceSpec) -> ResourceSpec | None:
@@ -65,44 +65,44 @@ def unit_in_words(spec: ResourceSpec) -> str:
     return spec.unit or MODES[spec.asked].unit
 
 
-def _whole(spec: ResourceSpec, where: Where) -> list[Unit]:
-    params = spec.params | ({"client_id": where.client_id} if spec.anonymous else {})
-    return [Unit(spec.path, params, known=_of_key(spec, school_id=where.school_id))]
+def _whole(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
+    params = spec.params | ({"client_id": query.client_id} if spec.anonymous else {})
+    return [Unit(spec.path, params, known=_of_key(spec, school_id=query.school_id))]
 
 
-def _semester(spec: ResourceSpec, where: Where) -> list[Unit]:
-    assert where.semester_id is not None
-    belongs = {"semester_id": where.semester_id}
-    [unit] = _semester_of_classes(spec, where)
+def _semester(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
+    assert query.semester_id is not None
+    belongs = {"semester_id": query.semester_id}
+    [unit] = _semester_of_classes(spec, query)
     return [replace(unit, known=_of_key(spec, **belongs), belongs=belongs)]
 
 
-def _semester_of_classes(spec: ResourceSpec, where: Where) -> list[Unit]:
+def _semester_of_classes(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
     """Rows that belong to a class, and to a semester through it."""
-    return [Unit(spec.path, spec.params | {"semester_id": str(where.semester_id)})]
+    return [Unit(spec.path, spec.params | {"semester_id": str(query.semester_id)})]
 
 
-def _roles(spec: ResourceSpec, where: Where) -> list[Unit]:
+def _roles(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
     # All but guardians come unasked.
-    return [Unit(spec.path, spec.params), *_role(spec, where, role=GUARDIAN)]
+    return [Unit(spec.path, spec.params), *_role(spec, query, role=GUARDIAN)]
 
 
-def _role(spec: ResourceSpec, where: Where, *, role: int) -> list[Unit]:
+def _role(spec: ResourceSpec, query: SliceQuery, *, role: int) -> list[Unit]:
     return [Unit(spec.path, spec.params | {"role": str(role)}, belongs={"role": role})]
 
 
-def _class_batches(spec: ResourceSpec, where: Where) -> list[Unit]:
-    if where.since is None:
-        return [class_batch(spec, batch) for batch in id_batches(where.parents)]
-    held = [one for one in where.parents if one in where.filled]
-    new = [one for one in where.parents if one not in where.filled]
+def _class_batches(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
+    if query.since is None:
+        return [class_batch(spec, batch) for batch in id_batches(query.parents)]
+    held = [one for one in query.parents if one in query.filled]
+    new = [one for one in query.parents if one not in query.filled]
     return [
         *(class_batch(spec, batch) for batch in id_batches(held)),
         *(replace(class_batch(spec, batch), grave=False) for batch in id_batches(new)),
     ]
 
 
-def _parents(spec: ResourceSpec, where: Where, *, column: str) -> list[Unit]:
+def _parents(spec: ResourceSpec, query: SliceQuery, *, column: str) -> list[Unit]:
     """A request for each parent, named in the path. It fixes `column`."""
     return [
         Unit(
@@ -111,13 +111,13 @@ def _parents(spec: ResourceSpec, where: Where, *, column: str) -> list[Unit]:
             ids=(one,),
             known={column: one},
             may_be_absent=True,
-            grave=one in where.filled,
+            grave=one in query.filled,
         )
-        for one in where.parents
+        for one in query.parents
     ]
 
 
-def _term_types(spec: ResourceSpec, where: Where) -> list[Unit]:
+def _term_types(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
     return [
         Unit(
             spec.path.format(type=quote(kind, safe="")),
@@ -126,7 +126,7 @@ def _term_types(spec: ResourceSpec, where: Where) -> list[Unit]:
             known={"type": kind},
             may_be_absent=True,
         )
-        for kind in where.term_types
+        for kind in query.term_types
     ]
 
 
@@ -145,15 +145,15 @@ def _bound(spec: ResourceSpec, ids: Iterable[str], column: str) -> list[Unit]:
     ]
 
 
-def _devices(spec: ResourceSpec, where: Where) -> list[Unit]:
-    return _bound(spec, where.devices, "device_id")
+def _devices(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
+    return _bound(spec, query.devices, "device_id")
 
 
-def _cards(spec: ResourceSpec, where: Where) -> list[Unit]:
-    return _bound(spec, where.cards, "card_id")
+def _cards(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
+    return _bound(spec, query.cards, "card_id")
 
 
-def _sessions(spec: ResourceSpec, where: Where) -> list[Unit]:
+def _sessions(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
     raise ValueError(f"{spec.name} is read by campus.attendance")
 
 

@@ -13,48 +13,42 @@ from typing import Any
 from campus.decoding.definition import UPDATED_AT
 from campus.decoding.nested import page_of, taken_apart
 from campus.decoding.page import Page
-from campus.extract.batches import Collector, Gathered
-from campus.extract.modes import MODES, units_of
-from campus.extract.requests import Unit, Where
-from campus.extract.row_rules import apply_row_rules, gathered_of
-from campus.extract.shown_alone import read_alone, take_lacking
-from campus.extract.side_by_side import UnitResult, read_all
-from campus.extract.unit import read_unit
 from campus.fetch.answer import fetch
 from campus.fetch.emptiness import asked_anew, believed
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.paging import V1_NAMES, V3_NAMES
+from campus.plan.modes import MODES, units_of
+from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
+from campus.sources.gathered import Collector, Gathered
+from campus.sources.row_rules import apply_row_rules, gathered_of
+from campus.sources.side_by_side import UnitResult, read_all
+from campus.sources.unit import read_unit
 
 
-async def read(client: Client, spec: ResourceSpec, where: Where, collector: Collector) -> None:
+async def read(client: Client, spec: ResourceSpec, query: SliceQuery, collector: Collector) -> None:
     """Read one slice of a resource into the collector.
 
     Raises CampusError where nothing of the slice can be read; what fails in part is in the account."""
-    units = await units_of(client, spec, where, collector.account.tally)
+    units = await units_of(client, spec, query, collector.account.tally)
 
     async def read_one(unit: Unit) -> UnitResult:
         try:
-            gathered = await read_unit(client, spec, where, unit, collector.account.tally)
+            gathered = await read_unit(client, spec, query, unit, collector.account.tally)
         except NotFound:
             if unit.if_absent is None:
                 raise
             gathered = Gathered([spec.contract(**unit.if_absent)], [None], [False], total=None)
         if unit.since is not None:
             collector.account.older += _older(gathered, unit.since)
-        lacking = take_lacking(gathered, spec.shown_alone) if spec.shown_alone else {}
-        if lacking:
-            collector.add(gathered)
-            await read_alone(client, spec, where, lacking, collector)
-            return UnitResult(lambda: None)
         return UnitResult(partial(collector.add, gathered), all(gathered.trashed) and not gathered.bad)
 
     await read_all(client, units, read_one, [collector])
 
 
-async def read_together(client: Client, where: Where, main: Collector, *others: Collector) -> None:
+async def read_together(client: Client, query: SliceQuery, main: Collector, *others: Collector) -> None:
     """Read resources whose rows come in one answer (see decoding.nested), which is asked for as `main` is.
 
     A class without an assessment, a student without a transcript (404, null, or an empty answer) is normal
@@ -70,7 +64,7 @@ async def read_together(client: Client, where: Where, main: Collector, *others: 
                 client,
                 unit.path,
                 asked_anew(unit.params, page_name, before),
-                school_id=where.school_id,
+                school_id=query.school_id,
                 scope=spec.scopes,
                 decode=partial(taken_apart, name=spec.name, keep_id_numbers=client.config.keep_id_numbers),
                 tally=tally,
@@ -92,7 +86,7 @@ async def read_together(client: Client, where: Where, main: Collector, *others: 
 
         return UnitResult(take, _lacks_rows(pages))
 
-    units = await units_of(client, spec, where, tally)
+    units = await units_of(client, spec, query, tally)
     await read_all(client, units, read_one, collectors)
 
 
@@ -112,18 +106,18 @@ def _older(gathered: Gathered, since: datetime) -> int:
     return sum(updated_at is None or updated_at < since for updated_at in updates)
 
 
-async def count(client: Client, spec: ResourceSpec, where: Where, tally: Tally) -> int | None:
+async def count(client: Client, spec: ResourceSpec, query: SliceQuery, tally: Tally) -> int | None:
     """How many rows of a slice the platform has that are alive, by its own count; None: it does not say.
 
     Raises CampusError, but for what is refused as it stands: that says nothing."""
     total = 0
-    for unit in MODES[spec.asked].requests(spec, replace(where, since=None)):
+    for unit in MODES[spec.asked].requests(spec, replace(query, since=None)):
         try:
             answer = await fetch(
                 client,
                 unit.path,
                 {**unit.params, V3_NAMES.page: 1, V3_NAMES.per_page: 1},
-                school_id=where.school_id,
+                school_id=query.school_id,
                 scope=spec.scopes,
                 decode=partial(page_of, spec),
                 tally=tally,

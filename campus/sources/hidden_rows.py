@@ -5,7 +5,7 @@ that are likely are tried with one small question each, and what is held and not
 id. An archived row is no deletion: it loads as it is sent, and is alive.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,55 +13,66 @@ from typing import Any
 from campus.contracts.fields import fields
 from campus.decoding.nested import page_of
 from campus.decoding.page import Drift, Key, Page, row_key
-from campus.extract.batches import Gathered
-from campus.extract.requests import Unit, Where, id_batches
 from campus.fetch.answer import Answer, fetch
 from campus.fetch.emptiness import believed
-from campus.http.client import Client
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer
-from campus.http.events import Tally
 from campus.paging import V1_NAMES, V3_NAMES
-from campus.registry.spec import ResourceSpec
+from campus.plan.units import Unit, id_batches
+from campus.registry.spec import HiddenRows, ResourceSpec
+from campus.sources.gathered import Gathered
+from campus.sources.source import ReadUnit, SourceContext
 
 HIDDEN = "hidden_by_default"
 STATUS = "status"
-UNWELCOME = (Refused, Forbidden, NotFound, UnexpectedAnswer)
-
-ReadList = Callable[[Unit], Awaitable[Gathered]]
+REJECTIONS = (Refused, Forbidden, NotFound, UnexpectedAnswer)
 
 
-async def add_hidden(
-    client: Client,
-    spec: ResourceSpec,
-    where: Where,
-    unit: Unit,
-    gathered: Gathered,
-    tally: Tally,
-    read_list: ReadList,
-) -> None:
-    """Add to the rows of a list, in place, those that it hides.
+def with_hidden_rows(source: HiddenRows, context: SourceContext, read: ReadUnit) -> ReadUnit:
+    """Read the rows of a unit, with those that its list leaves out by default.
 
     Raises CampusError where such rows are there and cannot be read: without them the list is not whole."""
-    for name, value in _filters(client, spec, where):
+
+    async def read_with_hidden(unit: Unit) -> Gathered:
+        gathered = await read(unit)
+        await _add_filtered(source, context, read, unit, gathered)
+        await _add_missing(context, read, unit, gathered)
+        return gathered
+
+    return read_with_hidden
+
+
+async def _add_filtered(
+    source: HiddenRows, context: SourceContext, read: ReadUnit, unit: Unit, gathered: Gathered
+) -> None:
+    """Add what each filter shows."""
+    spec, capabilities = context.spec, context.client.capabilities
+    for name, value in _filters(source, context):
         filtered = replace(unit, params={**unit.params, name: value})
         try:
-            more = await _shows_more(client, spec, where, filtered, gathered, tally, value)
-        except (*UNWELCOME, Transient) as error:
+            more = await _shows_more(context, filtered, gathered, value)
+        except (*REJECTIONS, Transient) as error:
             # A platform may break on a value that only we thought of.
             if isinstance(error, Transient) and not has_open_status(spec):
                 raise
-            client.capabilities.reject(spec.path, name, value)
+            capabilities.reject(spec.path, name, value, lasting=not isinstance(error, Transient))
             continue
         if more:
-            _take(gathered, await read_list(filtered), spec, Drift(HIDDEN, name, value))
-    missing = where.known - {key[0] for key in _keys(gathered, spec) if key} if spec.id_filter else ()
+            _take(gathered, await read(filtered), spec, Drift(HIDDEN, name, value))
+
+
+async def _add_missing(context: SourceContext, read: ReadUnit, unit: Unit, gathered: Gathered) -> None:
+    """Add the rows that the lake holds and the list lacks, requested by their ids."""
+    spec = context.spec
+    if spec.id_filter is None:
+        return
+    missing = context.query.known - {key[0] for key in _keys(gathered, spec) if key}
     for batch in id_batches(sorted(missing)):
-        named = {spec.id_filter or "": ",".join(map(str, batch))}
+        named = {spec.id_filter: ",".join(map(str, batch))}
         try:
-            found = await read_list(replace(unit, params={**unit.params, **named}))
-        except UNWELCOME:
+            shown = await read(replace(unit, params={**unit.params, **named}))
+        except REJECTIONS:
             return
-        _take(gathered, found, spec, Drift(HIDDEN, spec.id_filter or ""), only=set(batch))
+        _take(gathered, shown, spec, Drift(HIDDEN, spec.id_filter), only=set(batch))
 
 
 def has_open_status(spec: ResourceSpec) -> bool:
@@ -69,28 +80,23 @@ def has_open_status(spec: ResourceSpec) -> bool:
     return any(f.name == STATUS and f.enum and not f.known_values for f in fields(spec.contract))
 
 
-def _filters(client: Client, spec: ResourceSpec, where: Where) -> list[tuple[str, str]]:
+def _filters(source: HiddenRows, context: SourceContext) -> list[tuple[str, str]]:
     """The parameters that may show more: those of the specification, or likely ones, those that rows of the
     same enum carry and those that the settings name."""
-    found = list(spec.archived)
-    if found and has_open_status(spec):
-        found += [(STATUS, value) for value in (*where.statuses, *client.config.archived_statuses)]
-    return [each for each in dict.fromkeys(found) if not client.capabilities.rejects(spec.path, *each)]
+    client, spec = context.client, context.spec
+    filters = list(source.filters)
+    if has_open_status(spec):
+        statuses = (*context.query.statuses, *client.config.archived_statuses)
+        filters += [(STATUS, value) for value in statuses]
+    return [each for each in dict.fromkeys(filters) if not client.capabilities.rejects(spec.path, *each)]
 
 
-async def _shows_more(
-    client: Client,
-    spec: ResourceSpec,
-    where: Where,
-    filtered: Unit,
-    gathered: Gathered,
-    tally: Tally,
-    value: str,
-) -> bool:
+async def _shows_more(context: SourceContext, filtered: Unit, gathered: Gathered, value: str) -> bool:
     """Whether a filter shows rows that the list without it lacks, as far as one row and the platform's count
     tell; where they do not, the list has to be read.
 
     Raises Transient where a value of the specification gets no answer."""
+    client, spec = context.client, context.spec
     names, size = V1_NAMES if spec.is_v1 else V3_NAMES, 1
     has_pages = not client.capabilities.rejects(spec.path, names.page)
 
@@ -101,10 +107,10 @@ async def _shows_more(
             client,
             filtered.path,
             {**filtered.params, **({names.page: "1", names.per_page: str(size)} if has_pages else {})},
-            school_id=where.school_id,
+            school_id=context.query.school_id,
             scope=spec.scopes,
             decode=partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
-            tally=tally,
+            tally=context.tally,
         )
 
     answer = await believed(

@@ -6,50 +6,47 @@ from dataclasses import replace
 from typing import Any
 
 from campus.decoding.page import row_key
-from campus.extract.batches import Gathered
-from campus.extract.collection import looks, read_pages
-from campus.extract.requests import Unit
-from campus.http.client import Client
 from campus.http.errors import Forbidden, Refused
-from campus.http.events import Tally
-from campus.registry import ResourceSpec
+from campus.plan.members import TRASHED_TOO, WITH_TRASHED
+from campus.plan.units import Unit
+from campus.registry.spec import DeletedRows, ResourceSpec
+from campus.sources.gathered import Gathered
+from campus.sources.pages import sent_rows
+from campus.sources.source import ReadUnit, SourceContext
 
 # What stands for "not deleted", beside null; 0 is false, too.
 NEVER = (None, "", "-", "0", 0, "0000-00-00", "0000-00-00 00:00:00")
 
 
-WITH_TRASHED = "with_trashed"
-TRASHED_TOO = {WITH_TRASHED: "1"}
-
-
-def refuses_trashed(client: Client, spec: ResourceSpec) -> bool:
-    """Whether the platform has refused to show a resource's deleted rows."""
-    return client.capabilities.rejects(spec.path, WITH_TRASHED)
-
-
-async def read_with_trashed(
-    client: Client, spec: ResourceSpec, school_id: int | None, unit: Unit, tally: Tally
-) -> Gathered:
-    """Rows with the deleted ones among them, told apart.
+def with_deleted_rows(_: DeletedRows, context: SourceContext, read: ReadUnit) -> ReadUnit:
+    """Read the rows of a unit with the deleted ones among them.
 
     Whether such rows show deleted_at is not specified. Where they do not, a second read without with_trashed
-    tells which are alive. A platform that refuses with_trashed shows the living alone."""
-    if refuses_trashed(client, spec):
-        return (await read_pages(client, spec, school_id, unit, tally))[0]
-    trashed_too = replace(unit, params={**unit.params, **TRASHED_TOO})
-    try:
-        everything, sent = await read_pages(client, spec, school_id, trashed_too, tally)
-    except (Refused, Forbidden):
-        # Where the list is refused as well, it is not the parameter.
-        alive, _ = await read_pages(client, spec, school_id, unit, tally)
-        client.capabilities.reject(spec.path, WITH_TRASHED)
-        return alive
-    if not everything.rows or "deleted_at" in sent:
-        everything.trashed = [
-            _is_deleted(row, extra) for row, extra in zip(everything.rows, everything.extras, strict=True)
-        ]
-        return everything
-    alive, _ = await read_pages(client, spec, school_id, unit, tally)
+    tells which are alive. A platform that rejects with_trashed shows the living alone."""
+    spec, capabilities = context.spec, context.client.capabilities
+
+    async def read_with_deleted(unit: Unit) -> Gathered:
+        if capabilities.rejects(spec.path, WITH_TRASHED):
+            return await read(unit)
+        try:
+            everything = await read(replace(unit, params={**unit.params, **TRASHED_TOO}))
+        except (Refused, Forbidden):
+            # Where the list is refused as well, it is not the parameter.
+            alive = await read(unit)
+            capabilities.reject(spec.path, WITH_TRASHED)
+            return alive
+        if not everything.rows or "deleted_at" in everything.sent:
+            everything.trashed = [
+                _is_deleted(row, extra) for row, extra in zip(everything.rows, everything.extras, strict=True)
+            ]
+            return everything
+        return _joined(spec, everything, await read(unit))
+
+    return read_with_deleted
+
+
+def _joined(spec: ResourceSpec, everything: Gathered, alive: Gathered) -> Gathered:
+    """The rows that are alive, and those that are only to be seen among all."""
     gone = _without_the_living(spec, everything, alive)
     return replace(
         alive,
@@ -69,7 +66,7 @@ def _without_the_living(spec: ResourceSpec, everything: Gathered, alive: Gathere
     keys = Counter(row_key(row, spec.primary_key) for row in alive.rows)
     if spec.numbered is None:
         return [i for i, row in enumerate(everything.rows) if not keys[row_key(row, spec.primary_key)]]
-    shown, sent = set(looks(alive)), looks(everything)
+    shown, sent = set(sent_rows(alive)), sent_rows(everything)
     gone = []
     for index in sorted(range(len(sent)), key=lambda i: (sent[i] in shown, i), reverse=True):
         key = row_key(everything.rows[index], spec.primary_key)

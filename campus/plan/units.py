@@ -11,7 +11,7 @@ MAX_IDS_LENGTH = 1_500
 
 
 @dataclass(frozen=True)
-class Where:
+class SliceQuery:
     """What one slice is asked for with. `parents`: ids of the classes, items or students that the questions
     name; `filled`: those of them that had rows before; `devices` and `cards`: those that the settings name;
     `client_id`: what the platform knows us by, where no token tells. `known`: ids of the slice's rows that

@@ -6,33 +6,35 @@ from functools import partial
 
 from campus.contracts.fields import Contract
 from campus.decoding.page import Page, decode_page
-from campus.extract.deleted_rows import TRASHED_TOO, WITH_TRASHED, refuses_trashed
-from campus.extract.requests import Unit, Where
 from campus.fetch.answer import fetch
 from campus.fetch.emptiness import believed
 from campus.http.client import Client
 from campus.http.errors import Forbidden, NotFound, Refused, UnexpectedAnswer
 from campus.http.events import Tally
+from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
 
 # An id that no platform gives a class, to see whether a filter by class is heeded.
 NO_CLASS = 2**31 - 1
+# Requests deleted rows too.
+WITH_TRASHED = "with_trashed"
+TRASHED_TOO = {WITH_TRASHED: "1"}
 
 
 async def by_class_where_unnamed(
-    client: Client, spec: ResourceSpec, where: Where, units: list[Unit], tally: Tally
+    client: Client, spec: ResourceSpec, query: SliceQuery, units: list[Unit], tally: Tally
 ) -> list[Unit]:
     """The whole semester (the only one of `units`) where members carry their class id, else class by class.
 
     Whether they do is not specified, so one row is looked at first. Class by class is of no use where the
     platform ignores the filter: each class would have the members of all."""
     [whole] = units
-    first = await _first_row(client, spec, where, whole.params, tally)
+    first = await _first_row(client, spec, query, whole.params, tally)
     if not (first.rows or first.bad) or _has(first, "class_id"):
         return units
     try:
         of_none = {**whole.params, "class_id_in": str(NO_CLASS)}
-        nobody = await _first_row(client, spec, where, of_none, tally, grave=False)
+        nobody = await _first_row(client, spec, query, of_none, tally, grave=False)
     except (NotFound, Refused):
         nobody = None
     if nobody and (nobody.rows or nobody.bad):
@@ -47,16 +49,16 @@ async def by_class_where_unnamed(
             ids=(class_id,),
             known={"class_id": class_id},
             may_be_absent=True,
-            grave=class_id in where.filled,
+            grave=class_id in query.filled,
         )
-        for class_id in where.parents
+        for class_id in query.parents
     ]
 
 
 async def _first_row(
     client: Client,
     spec: ResourceSpec,
-    where: Where,
+    query: SliceQuery,
     params: Mapping[str, str],
     tally: Tally,
     *,
@@ -65,7 +67,7 @@ async def _first_row(
     """A page with a row or a few; none where the list is empty."""
 
     async def ask(before: int) -> Page[Contract]:
-        if refuses_trashed(client, spec):
+        if client.capabilities.rejects(spec.path, WITH_TRASHED):
             return await get(before, {})
         try:
             return await get(before, TRASHED_TOO)
@@ -79,7 +81,7 @@ async def _first_row(
             client,
             spec.path,
             {**params, **more, "page": "1", "per_page": str(1 + before)},
-            school_id=where.school_id,
+            school_id=query.school_id,
             scope=spec.scopes,
             decode=partial(
                 decode_page, contract=spec.contract, keep_id_numbers=client.config.keep_id_numbers

@@ -1,0 +1,58 @@
+"""Optional expansions: those that the platform rejects are left out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from campus.decoding.page import Drift
+from campus.http.errors import Forbidden, Refused
+from campus.plan.units import Unit
+from campus.registry.spec import Expansions
+from campus.sources.gathered import Gathered
+from campus.sources.source import ReadUnit, SourceContext
+
+EXPAND = "expand"
+
+
+def with_expansions(source: Expansions, context: SourceContext, read: ReadUnit) -> ReadUnit:
+    """Read the rows of a unit with as many expansions as the platform takes.
+
+    It may reject a relation that it does not know: then each is tried alone, once; the others stay."""
+    path, capabilities = context.spec.path, context.client.capabilities
+
+    async def read_expanded(unit: Unit) -> Gathered:
+        expanded = [name for name in source.optional if not capabilities.rejects(path, EXPAND, name)]
+        try:
+            gathered = await read(_expanding(unit, expanded))
+        except (Refused, Forbidden):
+            if not expanded:
+                raise
+            gathered = await read(unit)
+            tried, expanded = expanded, []
+            for name in tried if len(tried) > 1 else ():
+                try:
+                    gathered = await read(_expanding(unit, [*expanded, name]))
+                except (Refused, Forbidden):
+                    continue
+                expanded.append(name)
+            for name in tried:
+                if name not in expanded:
+                    capabilities.reject(path, EXPAND, name)
+        for name in source.optional:
+            if name not in expanded:
+                gathered.drift[Drift("refused_parameter", EXPAND, name)] += 1
+        _clear_unexpanded(gathered, source.lists, expanded)
+        return gathered
+
+    return read_expanded
+
+
+def _expanding(unit: Unit, names: Sequence[str]) -> Unit:
+    return replace(unit, params={**unit.params, EXPAND: ",".join(names)}) if names else unit
+
+
+def _clear_unexpanded(gathered: Gathered, lists: Sequence[str], expanded: Sequence[str]) -> None:
+    """Make empty lists null that were not expanded: a platform may send them so beside any number of rows."""
+    for name in lists:
+        if name not in expanded:
+            for row in gathered.rows:
+                setattr(row, name, getattr(row, name) or None)
