@@ -19,7 +19,7 @@ from pipelines.instance import open_instance
 from pipelines.nights import failed_runs as module
 from pipelines.nights.failed_runs import failed_runs
 from pipelines.nights.loads import BASE_DATA
-from pipelines.nights.overdue import overdue
+from pipelines.nights.overdue import Overdue, look_for_overdue
 from pipelines.nights.school_night import SCHOOL_NIGHT
 from pipelines.notices.notice import due_notice
 from pipelines.settings import Settings
@@ -122,10 +122,14 @@ def loaded(make_world: Callable[..., World]) -> World:
     return world
 
 
+def looked_at(world: World) -> Overdue:
+    return look_for_overdue(world.settings, world.lake, world.instance, standing_rows(world.lake))
+
+
 def left_out(world: World) -> dict[int, set[str]]:
     """The tables of each school of which the last night has left out slices."""
-    found = overdue(world.settings, world.lake, world.instance, standing_rows(world.lake))
-    return {school: {table for table, _ in places} for school, (_, places) in found.items()}
+    left_out = looked_at(world).left_out
+    return {school: {table for table, _ in places} for school, (_, places) in left_out.items()}
 
 
 def night(world: World, **tags: str) -> dg.DagsterRun:
@@ -148,13 +152,14 @@ def test_slices_that_a_night_has_not_tried_are_due(loaded: World) -> None:
     first, second = asked.requests
     assert carry_out(loaded, first).success
     assert left_out(loaded) == {102: lacking[102]}
-    places = overdue(loaded.settings, loaded.lake, loaded.instance, standing_rows(loaded.lake))[102][1]
+    places = looked_at(loaded).left_out[102][1]
     older, current = (key for key in loaded.partitions if key.startswith("102:"))
     assert ("scores", current) in places and ("scores", older) not in places, "an older semester rests"
     under_way = loaded.instance.create_run_for_job(
         dg.GraphDefinition(name=SCHOOL_NIGHT).to_job(), tags=second.tags, status=dg.DagsterRunStatus.STARTED
     )
     assert left_out(loaded) == {}, "the night goes on"
+    assert looked_at(loaded).not_ended == {101, 102}
     loaded.instance.report_run_failed(under_way)
     assert carry_out(loaded, second).success
     assert left_out(loaded) == {}
@@ -171,8 +176,30 @@ def test_a_night_of_some_schools_or_assets_lacks_no_others(loaded: World) -> Non
 
 def test_a_weekly_night_loads_the_older_semesters_too(loaded: World) -> None:
     night(loaded, **{EVERY_SEMESTER_TAG: "true"})
-    found = overdue(loaded.settings, loaded.lake, loaded.instance, standing_rows(loaded.lake))
-    assert {("scores", key) for key in loaded.partitions if key.startswith("101:")} <= {*found[101][1]}
+    places = looked_at(loaded).left_out[101][1]
+    assert {("scores", key) for key in loaded.partitions if key.startswith("101:")} <= {*places}
+
+
+def test_a_night_is_found_behind_syncs_of_many_other_schools(
+    loaded: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.nights.overdue.PAGE", 7)
+    night(loaded)
+    for other in range(900, 945):
+        ran(loaded.instance, DISCOVERY, {SCHOOLS_TAG: str(other)})
+    assert left_out(loaded).keys() == {101, 102}
+
+
+def test_without_a_recent_night_what_was_due_is_not_known(
+    loaded: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.nights.overdue.LOOKED_BACK", timedelta(0))
+    assert looked_at(loaded) == Overdue(not_known={101, 102})
+    monkeypatch.setattr("pipelines.instance.open_instance", lambda _: nullcontext(loaded.instance))
+    monkeypatch.setattr("pipelines.status._has_runs", lambda _: True)
+    [note] = [note for note in status_of(loaded.settings).notes if "left out" in note]
+    assert note.startswith("What the last night of 2 schools (101, 102) has left out is not known: ")
+    assert note.endswith("records of the last 52 hours have no night, or sync, that has ended.")
 
 
 def test_status_and_message_say_what_did_not_come(loaded: World, monkeypatch: pytest.MonkeyPatch) -> None:
