@@ -15,13 +15,16 @@ from world import World
 from pipelines.automation import ALL_ASKED_TAG, EVERY_SEMESTER_TAG
 from pipelines.definitions import DISCOVERY, PUBLISH
 from pipelines.due import SCHOOLS_TAG, SELECTED_TAG
+from pipelines.export_automation import EXPORTS
 from pipelines.instance import open_instance
 from pipelines.nights import failed_runs as module
 from pipelines.nights.failed_runs import failed_runs
 from pipelines.nights.loads import BASE_DATA
 from pipelines.nights.overdue import Overdue, look_for_overdue
 from pipelines.nights.school_night import SCHOOL_NIGHT
+from pipelines.notices.automation import MORNING
 from pipelines.notices.notice import due_notice
+from pipelines.pushes.automation import PUSHES
 from pipelines.settings import Settings
 from pipelines.status import status_of
 from warehouse.load.log_writer import standing_rows
@@ -111,6 +114,25 @@ def test_an_old_failure_is_left_to_the_next_night(
     ran(instance, DISCOVERY, error=dg.Failure("it was down"))
     monkeypatch.setattr(module, "STALE", timedelta(0))
     assert failed_runs(instance) == []
+
+
+@pytest.mark.parametrize("job", [EXPORTS, PUSHES, MORNING])
+def test_a_job_that_no_night_makes_up_for_is_told_until_it_succeeds(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, job: str
+) -> None:
+    monkeypatch.setattr(module, "STALE", timedelta(0))
+    ran(instance, job, error=dg.Failure("the folder is not there"))
+    ran(instance, job, error=dg.Failure("the folder is still not there"))
+    ran(instance, job, status=dg.DagsterRunStatus.CANCELED)
+    assert [run.why for run in failed_runs(instance)] == ["base_data: the folder is still not there"]
+    under_way = ran(instance, job, status=dg.DagsterRunStatus.STARTED)
+    assert failed_runs(instance) == [], "it is being done again"
+    instance.delete_run(under_way.run_id)
+    ran(instance, job)
+    assert failed_runs(instance) == []
+    ran(instance, job, error=dg.Failure("it is gone again"))
+    monkeypatch.setattr(module, "LOOKED_BACK", timedelta(0))
+    assert failed_runs(instance) == [], "nobody has asked for it for so long"
 
 
 @pytest.fixture(scope="module")
