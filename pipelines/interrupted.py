@@ -27,6 +27,8 @@ GONE_CLOSED = "{job}: a run whose process is gone was closed."
 NEVER_STARTED_TAG = "campus/never_started"
 #: How long a launch may take between making a run and queueing it.
 LAUNCHED_WITHIN = timedelta(minutes=2)
+#: How long a command of another machine may take: whether its process is alive is not seen here.
+LAUNCHED_ELSEWHERE_WITHIN = timedelta(hours=1)
 NEVER_STARTED = (
     "This run never started: its launch was cut off, as by a database that went away. It has loaded "
     "nothing. Launch it again."
@@ -66,14 +68,18 @@ def _close_never_started(instance: dg.DagsterInstance, settings: Settings) -> li
     """Report the runs as failed that were made and never got into the queue: who launched them was cut off in
     between, as by a database that went away."""
     closed = []
-    before = datetime.now(UTC) - LAUNCHED_WITHIN
-    made = dg.RunsFilter(statuses=[dg.DagsterRunStatus.NOT_STARTED], created_before=before)
+    now = datetime.now(UTC)
+    made = dg.RunsFilter(statuses=[dg.DagsterRunStatus.NOT_STARTED], created_before=now - LAUNCHED_WITHIN)
     alive = {writer.name for writer in living(settings)}
-    for run in instance.get_runs(made):
-        if run.tags.get(PROCESS_TAG) not in alive:
-            instance.add_run_tags(run.run_id, {NEVER_STARTED_TAG: "true"})
-            instance.report_run_failed(run, NEVER_STARTED)
-            closed.append(f"{run.job_name}: a run that never started was closed; launch it again.")
+    for record in instance.get_run_records(made):
+        run = record.dagster_run
+        process = run.tags.get(PROCESS_TAG, "")
+        is_elsewhere = process and not is_of_this_machine(process)
+        if process in alive or (is_elsewhere and record.create_timestamp > now - LAUNCHED_ELSEWHERE_WITHIN):
+            continue
+        instance.add_run_tags(run.run_id, {NEVER_STARTED_TAG: "true"})
+        instance.report_run_failed(run, NEVER_STARTED)
+        closed.append(f"{run.job_name}: a run that never started was closed; launch it again.")
     return closed
 
 

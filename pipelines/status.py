@@ -4,7 +4,7 @@ platform, and no child is named."""
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -18,7 +18,7 @@ from loading.pushes.inbox import inbox_path, opened
 from loading.writes.outbox import opened as outbox_opened
 from loading.writes.outbox import outbox_path
 from pipelines.forgetting.account import unproven
-from pipelines.lake import lake_of
+from pipelines.lake import lake_of, lake_without_check
 from pipelines.of_schools import named
 from pipelines.settings import Settings
 from pipelines.storage_trouble import in_words as storage_in_words
@@ -37,12 +37,14 @@ from warehouse.published.shards import manifest
 
 if TYPE_CHECKING:
     from pipelines.nights.failed_runs import FailedRun
+    from pipelines.nights.overdue import Overdue
 
 Row = Mapping[str, Any]
 
 #: Days over which what pushes have missed is counted.
 PUSH_DAYS = 7
 MOST_SLICES = 5
+NO_RECORDS = "Dagster's records are not here: which runs failed is not known."
 GROUPS = {
     **{spec.name: "base data" for spec in (SCHOOLS, *BASE_DATA)},
     **{spec.name: "v1" for spec in V1_DATA},
@@ -90,7 +92,7 @@ class Status:
 
 def status_of(settings: Settings) -> Status:
     """How the warehouse of these settings stands."""
-    lake, at = lake_of(settings), now()
+    (lake, away), at = _lake_to_show(settings), now()
     rows = [row for row in standing_rows(lake) if _is_wanted(row["resource"], settings)]
     standings = _by_school(rows)
     failed = _by_school(last_failures(lake, [row for row in rows if row["status"] == "failed"]))
@@ -105,8 +107,24 @@ def status_of(settings: Settings) -> Status:
     missed = _missed_by_pushes(settings)
     news = [f"{in_a_line(drift)}."] if drift else []
     notes = [*writers, *news, *missed, *_read_in_part(rows)]
-    of_nights = list(_of_nights(settings, lake, schools, rows, at))
-    return Status(at, schools, notes, [*_to_do(settings, schools, at), *of_nights])
+    night_to_do, night_notes = ([away], []) if away else _of_nights(settings, lake, schools, rows, at)
+    to_do = [*_to_do(settings, schools, at), *night_to_do]
+    return Status(at, schools, [*notes, *night_notes], to_do)
+
+
+def _lake_to_show(settings: Settings) -> tuple[Lake, str | None]:
+    """The lake of the settings, and what is not known of it since the district's Postgres does not answer."""
+    try:
+        return lake_of(settings), None
+    except Exception as error:
+        # A home without Postgres need not wait for this import.
+        from sqlalchemy.exc import DBAPIError
+
+        if not isinstance(error, DBAPIError):
+            raise
+        words = storage_in_words(error, settings.home)
+        unknown = f"Which runs have failed, and whether this lake is the district's, is not known: {words}"
+        return lake_without_check(settings), unknown
 
 
 def ago(moment: datetime, at: datetime) -> str:
@@ -208,32 +226,57 @@ def _swipes_waiting(home: Path) -> Iterable[str]:
 
 def _of_nights(
     settings: Settings, lake: Lake, schools: Sequence[SchoolStatus], standings: Sequence[Row], at: datetime
-) -> Iterable[str]:
-    """What the load log cannot say: runs that failed, and slices that were due and that nobody tried."""
-    if full := no_room(settings.home):
-        yield full
+) -> tuple[list[str], list[str]]:
+    """What there is to do, and notes, about what the load log cannot say: runs that failed, and slices that
+    were due and that nobody tried."""
+    full = no_room(settings.home)
+    to_do = [full] if full else []
     if not _has_runs(settings):
-        return
+        return to_do, [NO_RECORDS] if standings else []
     # Dagster takes seconds to import, which a home without runs need not wait for.
-    from pipelines.definitions import PUBLISH
     from pipelines.district.pauses import pausing_workers
     from pipelines.instance import open_instance
-    from pipelines.nights.failed_runs import MENDED_BY, failed_runs
-    from pipelines.nights.overdue import overdue
+    from pipelines.nights.failed_runs import failed_runs
+    from pipelines.nights.overdue import look_for_overdue
 
     try:
         with open_instance(settings) as instance:
             failed = failed_runs(instance, [reason for each in schools for reason in each.failures])
-            missing = overdue(settings, lake, instance, standings)
+            due = look_for_overdue(settings, lake, instance, standings)
         pausing = pausing_workers(settings)
     except Exception as error:
         words = storage_in_words(error, settings.home)
         if words is None:
             raise
-        yield f"Which runs have failed is not known: {words}"
-        return
-    for worker, why in pausing.items():
-        yield f"The worker {worker} takes no runs: {why.rstrip('.')}."
+        return [*to_do, f"Which runs have failed is not known: {words}"], []
+    to_do += [f"The worker {worker} takes no runs: {why.rstrip('.')}." for worker, why in pausing.items()]
+    to_do += _failures_of(failed, settings)
+    stale = {each.school_id for each in schools if each.is_stale(at)}
+    to_do += [
+        f"Due in the night of {night:%Y-%m-%d %H:%M} and not loaded: {'; '.join(places)}. What "
+        f"was loaded before stays. See that the daemon and its workers run; campus sync loads them."
+        for night, places in _by_night(due.left_out, stale).items()
+    ]
+    return to_do, list(_not_judged(due, stale))
+
+
+def _not_judged(due: "Overdue", stale: Set[int]) -> Iterable[str]:
+    """The schools of which it is not known what a night has left out, but for those that are stale as a
+    whole."""
+    if going_on := sorted(due.not_ended - stale):
+        yield f"The last night of {named(going_on)} has not ended: what it leaves out is not known yet."
+    if unknown := sorted(due.not_known - stale):
+        yield (
+            f"What the last night of {named(unknown)} has left out is not known: Dagster's records of the "
+            f"last {2 * STALE.total_seconds() / 3600:.0f} hours have no night, or sync, that has ended."
+        )
+
+
+def _failures_of(failed: Sequence["FailedRun"], settings: Settings) -> Iterable[str]:
+    """The runs that have failed, those of a job for the same reason in one line."""
+    from pipelines.definitions import PUBLISH
+    from pipelines.nights.failed_runs import MENDED_BY
+
     silent = bool(settings.base_url) and (settings.home / NOTE).exists()
     runs: dict[tuple[str, str], list[FailedRun]] = defaultdict(list)
     for run in failed:
@@ -246,12 +289,6 @@ def _of_nights(
         yield (
             f"{count}{of} failed, last at {max(run.at for run in alike):%m-%d %H:%M}: {why.rstrip('.')}. "
             f"Then {MENDED_BY[job]}."
-        )
-    stale = {each.school_id for each in schools if each.is_stale(at)}
-    for night, places in _by_night(missing, stale).items():
-        yield (
-            f"Due in the night of {night:%Y-%m-%d %H:%M} and not loaded: {'; '.join(places)}. What "
-            f"was loaded before stays. See that the daemon and its workers run; campus sync loads them."
         )
 
 
@@ -272,7 +309,10 @@ def _by_night(
 
 
 def _has_runs(settings: Settings) -> bool:
-    """Whether Dagster was ever set up here: to open its records would do so."""
+    """Whether there are records of Dagster to look at: those of a district are in Postgres, others where
+    Dagster was set up on this machine. To open records that are not there would set it up."""
+    if settings.postgres_address is not None:
+        return True
     home = Path(os.environ.get("DAGSTER_HOME") or settings.home / "dagster")
     return (home / "dagster.yaml").exists()
 

@@ -68,29 +68,38 @@ async def list_schools(client: Client, runtime: Runtime) -> Listing:
 async def unknown_schools(
     client: Client, runtime: Runtime, listing: Listing, school_ids: Iterable[int]
 ) -> list[int]:
-    """The schools that the platform does not have: it lists others, was never loaded by them, and answers
-    nothing of them. Without a list nobody can tell.
+    """The schools that the platform does not list, that were never loaded, and of which the platform answers
+    nothing.
 
     Raises Halt where nothing more can be read of the platform."""
     known = {*listing.ids, *schools_loaded(runtime.lake)}
-    doubtful = [each for each in school_ids if each not in known] if listing.ids else []
-    return [each for each in doubtful if not await _has_semesters(client, each)]
+    return [each for each in school_ids if each not in known and not await _has_semesters(client, each)]
 
 
-async def mistyped_schools(runtime: Runtime, school_ids: Collection[int]) -> str | None:
-    """Say which of the schools the platform does not have; None: it has all, or nobody can tell. Nothing is
-    written."""
+async def mistyped_schools(
+    runtime: Runtime, school_ids: Collection[int], named: Collection[int]
+) -> str | None:
+    """Say which of the schools the platform does not have, or of which nobody can tell; None: it has all.
+    Nothing is written.
+
+    named: the schools that the settings name. Where the platform gives no list, they are taken to be
+    there."""
     if set(school_ids) <= schools_loaded(runtime.lake):
         return None
     scopes = [SCHOOLS.scopes, SEMESTERS.scopes, V1_SEMESTERS.scopes]
     async with connected(runtime, scopes) as client:
         listing = await list_schools(client, runtime)
-        try:
-            unknown = await unknown_schools(client, runtime, listing, school_ids)
-        except Halt:
+        if listing.halt:
             # The load says so.
             return None
-    return not_listed(unknown, listing) if unknown else None
+        doubtful = [each for each in school_ids if listing.ids or each not in named]
+        try:
+            unknown = await unknown_schools(client, runtime, listing, doubtful)
+        except Halt:
+            return None
+    if not unknown:
+        return None
+    return not_listed(unknown, listing) if listing.ids else _not_known(unknown, listing)
 
 
 def not_listed(unknown: Collection[int], listing: Listing) -> str:
@@ -101,6 +110,16 @@ def not_listed(unknown: Collection[int], listing: Listing) -> str:
         f"there is no school {', '.join(map(str, unknown))}: the platform lists "
         f"{', '.join(map(str, ids[:MOST_IDS]))}{more}. Mend --school or CAMPUS_SCHOOL_IDS, or ask who issued "
         f"the credentials to open that school to them."
+    )
+
+
+def _not_known(schools: Collection[int], listing: Listing) -> str:
+    """That nobody can tell whether there are these schools, since the platform gives no list."""
+    return (
+        f"it is not known whether there is a school {', '.join(map(str, schools))}: the platform shows no "
+        f"semesters of it, and its list of schools cannot be read. "
+        f"{listing.problem or 'The list is empty.'} "
+        f"Mend --school, or name the school in CAMPUS_SCHOOL_IDS if it is there."
     )
 
 

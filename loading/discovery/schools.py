@@ -42,7 +42,8 @@ async def discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
         names = {plan.dataset: plan.table for plan in read_plans(runtime.lake)}
         wanted = _without_forgotten(runtime, runtime.school_ids or listing.ids, found)
         try:
-            unknown = await unknown_schools(client, runtime, listing, wanted)
+            # Without a list nobody can tell.
+            unknown = await unknown_schools(client, runtime, listing, wanted) if listing.ids else []
         except Halt as halt:
             found.halts.append(halt)
             unknown = []

@@ -141,6 +141,7 @@ def run_load(
 ) -> Loaded:
     """Load and say how each run ended. `lake`: that of the settings, where it is open already; `listener`: is
     told how far it is, else the terminal."""
+    named = settings.school_ids or ()
     if schools:
         settings = settings.model_copy(update={"school_ids": schools})
     ends: list[JobEnd] = []
@@ -154,7 +155,7 @@ def run_load(
         progress(listener) as report,
         open_runtime(settings, report, accept_vanished=accept_vanished, lake=lake) as runtime,
     ):
-        if schools and (problem := uvloop.run(mistyped_schools(runtime, schools))):
+        if schools and (problem := uvloop.run(mistyped_schools(runtime, schools, named))):
             complain(f"{problem} Nothing was loaded.")
             return Loaded(USAGE)
         loads = load_definitions(settings, runtime)

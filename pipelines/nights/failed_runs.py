@@ -2,9 +2,9 @@
 write to it."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import dagster as dg
@@ -30,11 +30,13 @@ ASSETS = "__ASSET_JOB"
 MENDED_BY = {
     **dict.fromkeys([DISCOVERY, SCHOOL_NIGHT, *LOAD_JOBS], "campus sync loads what is lacking"),
     **dict.fromkeys([PUBLISH, DISTRICT_JOB], "campus build builds and publishes"),
-    EXPORTS: "campus export --all writes the files",
+    EXPORTS: "launch the job exports again in campus ui; campus export --all writes the files meanwhile",
     PUSHES: "the next push, or the night, reads what it names",
-    MORNING: "campus notify sends the message",
+    MORNING: "launch the job morning again in campus ui; campus notify sends the message meanwhile",
     ASSETS: "materialize them again",
 }
+#: The jobs that no night makes up for: how their last run ended counts, as long as it is not older.
+LASTING, LOOKED_BACK = (EXPORTS, PUSHES, MORNING), timedelta(days=14)
 #: What makes two runs the same piece of work, beside the job.
 SAME_WORK = (SCHOOLS_TAG, SELECTED_TAG, "dagster/partition", RANGE_START, RANGE_END)
 #: Says that slices have failed, each of which the load log has. Runs of earlier versions say it otherwise.
@@ -63,20 +65,21 @@ class FailedRun:
 
 
 def failed_runs(instance: dg.DagsterInstance, said: Collection[str] = ()) -> list[FailedRun]:
-    """The runs of the last night and day that have failed and that no later one makes up for, the last one
-    first. `said`: reasons that the load log gives, which need not be told again."""
+    """The runs that have failed and that no later run makes up for: those of the last night and day, and of
+    each job that no night makes up for the last run. `said`: reasons that the load log gives, which need not
+    be told again."""
     since = datetime.now(UTC) - STALE
     failures = dg.RunsFilter(statuses=[dg.DagsterRunStatus.FAILURE], updated_after=since)
-    failed = [each for each in instance.get_run_records(failures) if each.dagster_run.job_name in MENDED_BY]
-    if not failed:
-        return []
-    first = min(each.create_timestamp for each in failed)
-    later = instance.get_run_records(dg.RunsFilter(created_after=first))
+    jobs = MENDED_BY.keys() - set(LASTING)
+    recent = [each for each in instance.get_run_records(failures) if each.dagster_run.job_name in jobs]
+    first = min((each.create_timestamp for each in recent), default=None)
+    later = instance.get_run_records(dg.RunsFilter(created_after=first)) if first else []
+    failed = [each for each in recent if not _is_made_up_for(each, later)]
     found: list[FailedRun] = []
     told: set[tuple[str | None, ...]] = set()
-    for record in failed:
+    for record in [*failed, *_last_failures(instance)]:
         run = record.dagster_run
-        if _work(run) in told or _is_made_up_for(record, later):
+        if _work(run) in told:
             continue
         told.add(_work(run))
         reasons = _reasons(instance, run.run_id, said)
@@ -87,6 +90,17 @@ def failed_runs(instance: dg.DagsterInstance, said: Collection[str] = ()) -> lis
                 FailedRun(run.job_name, tuple(schools_in(run.tags)), at, reasons, is_halted(run.tags))
             )
     return found
+
+
+def _last_failures(instance: dg.DagsterInstance) -> Iterator[dg.RunRecord]:
+    """The last run of each job that no night makes up for, where it has failed."""
+    statuses = [*UNFINISHED, dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
+    since = datetime.now(UTC) - LOOKED_BACK
+    for job in LASTING:
+        runs = dg.RunsFilter(job_name=job, statuses=statuses, created_after=since)
+        for record in instance.get_run_records(runs, limit=1):
+            if record.dagster_run.status is dg.DagsterRunStatus.FAILURE:
+                yield record
 
 
 def is_of_slices(instance: dg.DagsterInstance, run_id: str) -> bool:

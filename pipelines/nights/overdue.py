@@ -2,8 +2,8 @@
 The load log knows nothing of them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -13,6 +13,7 @@ from loading.attendance.weeks import due_weeks, timeline_of
 from loading.partition_keys import (
     ATTENDANCE_WEEKS,
     DATASET_SEGMENTS,
+    NO_SCHOOL,
     REPORT_RESULTS,
     SCHOOL_SEMESTERS,
     V1_SEMESTERS,
@@ -25,7 +26,7 @@ from loading.partition_keys import (
 from loading.reports.tables import results_of
 from loading.runtime import cause_of
 from loading.tables import TABLES, slice_of
-from pipelines.automation import EVERY_SEMESTER_TAG, is_being_asked_for, runs_under_way
+from pipelines.automation import EVERY_SEMESTER_TAG, is_being_asked_for, last_discovery, runs_under_way
 from pipelines.definitions import DISCOVERY
 from pipelines.due import SELECTED_TAG, current_keys, schools_in
 from pipelines.interrupted import NEVER_STARTED_TAG, PROCESS_TAG
@@ -33,7 +34,7 @@ from pipelines.launches import is_of_a_command
 from pipelines.resources import attendance_settings, wanted_reports
 from pipelines.settings import Settings
 from pipelines.writers import living
-from warehouse.age import RETIRED
+from warehouse.age import RETIRED, STALE
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
 
@@ -43,13 +44,13 @@ Place = tuple[str, str]
 
 #: The tables that say which semesters and weeks there are.
 CALENDAR = ("semesters", "v1_semesters", "timetable_days", *(spec.name for spec in ATTENDANCE))
-#: Discoveries that are looked at for the last one that concerns a school.
-LATEST = 40
+#: How far back the last night of a school is looked for, and how many discoveries are read at a time.
+LOOKED_BACK, PAGE = 2 * STALE, 100
 
 
 @dataclass(frozen=True)
 class Night:
-    """A night, or a sync, that has ended."""
+    """A night, or a sync."""
 
     #: When it began, by the platform's wall clock.
     began: datetime
@@ -57,21 +58,35 @@ class Night:
     schools: tuple[int, ...]
     #: Whether it loads the older semesters again.
     every_semester: bool
+    has_ended: bool
 
     def concerns(self, school_id: int) -> bool:
         """Whether it loads the school."""
         return not self.schools or school_id in self.schools
 
 
-def overdue(
+@dataclass(frozen=True)
+class Overdue:
+    """What the last nights have left out."""
+
+    #: By school when its last ended night began, and the slices; schools that lack nothing are not in it.
+    left_out: dict[int, tuple[datetime, list[Place]]] = field(default_factory=dict)
+    #: The schools whose last night has not ended. `left_out` has what the night before has left out.
+    not_ended: set[int] = field(default_factory=set)
+    #: The schools of which no night is found within LOOKED_BACK.
+    not_known: set[int] = field(default_factory=set)
+
+
+def look_for_overdue(
     settings: Settings, lake: Lake, instance: dg.DagsterInstance, standings: Sequence[Row]
-) -> dict[int, tuple[datetime, list[Place]]]:
-    """By school when its last night began, and the slices that it has left out. Schools that lack nothing are
-    not in it. `standings`: as `log_writer.standing_rows` has them."""
-    nights = ended_nights(settings, instance)
+) -> Overdue:
+    """What the last night of each school should have loaded and has not tried. `standings`: as
+    `log_writer.standing_rows` has them."""
+    found = Overdue()
     # The next load makes the tables that an earlier version did not have.
-    if not nights or not all(lake.holds(TABLES[name]) for name in CALENDAR):
-        return {}
+    if not all(lake.holds(TABLES[name]) for name in CALENDAR):
+        return found
+    nights = nights_of(settings, instance)
     keys = {
         kind: keys_by_school(instance.get_dynamic_partitions(kind))
         for kind in (SCHOOL_SEMESTERS, V1_SEMESTERS, ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS)
@@ -81,10 +96,14 @@ def overdue(
         V1_SEMESTERS: current_keys(lake, "v1_semesters"),
     }
     tried = {(row["resource"], row["slice"]): row for row in standings}
-    schools = {school_id for by_school in keys.values() for school_id in by_school}
-    found: dict[int, tuple[datetime, list[Place]]] = {}
+    schools = {school_id for by_school in keys.values() for school_id in by_school} - {NO_SCHOOL}
     for school_id in sorted(schools.intersection(settings.school_ids or schools)):
-        night = next((night for night in nights if night.concerns(school_id)), None)
+        of_school = [night for night in nights if night.concerns(school_id)]
+        if not of_school:
+            found.not_known.add(school_id)
+        elif not of_school[0].has_ended:
+            found.not_ended.add(school_id)
+        night = next((night for night in of_school if night.has_ended), None)
         if night is None:
             continue
         own = {kind: by_school.get(school_id, []) for kind, by_school in keys.items()}
@@ -94,36 +113,40 @@ def overdue(
             if _is_missing(tried.get(place), night.began if is_nightly else None)
         ]
         if missing:
-            found[school_id] = night.began, missing
+            found.left_out[school_id] = night.began, missing
     return found
 
 
-def ended_nights(settings: Settings, instance: dg.DagsterInstance) -> list[Night]:
-    """The nights and syncs that have ended, the last one first. Those of chosen assets are none."""
-    records = instance.get_run_records(dg.RunsFilter(job_name=DISCOVERY), limit=LATEST)
+def nights_of(settings: Settings, instance: dg.DagsterInstance) -> list[Night]:
+    """The nights and syncs of LOOKED_BACK, the last one first. Those of chosen assets are none."""
     under_way = {cause_of(run.run_id, run.tags).sync_id for run in runs_under_way(instance)}
+    last = last_discovery(instance, DISCOVERY)
+    if last is not None and is_being_asked_for(instance, DISCOVERY):
+        under_way.add(cause_of(last.run_id, last.tags).sync_id)
     alive = {writer.name for writer in living(settings)}
     nights: list[Night] = []
     began: dict[str, datetime] = {}
-    for record in reversed(records):
+    for record in reversed(list(_discoveries(instance))):
         run = record.dagster_run
         cause = cause_of(run.run_id, run.tags).sync_id
         at = record.create_timestamp.astimezone(PLATFORM_ZONE).replace(tzinfo=None)
         # Another try has the cause of the first one, and does not load again what that has loaded.
         began.setdefault(cause, at)
-        if (
-            SELECTED_TAG in run.tags
-            or run.tags.get(NEVER_STARTED_TAG)
-            or cause in under_way
-            or run.tags.get(PROCESS_TAG) in alive
-        ):
+        if SELECTED_TAG in run.tags or run.tags.get(NEVER_STARTED_TAG):
             continue
-        by_command = is_of_a_command(run.tags)
-        every = by_command or run.tags.get(EVERY_SEMESTER_TAG) == "true"
-        nights.append(Night(began[cause], tuple(schools_in(run.tags)), every))
-    if nights and is_being_asked_for(instance, DISCOVERY):
-        nights.pop()
+        every = is_of_a_command(run.tags) or run.tags.get(EVERY_SEMESTER_TAG) == "true"
+        has_ended = cause not in under_way and run.tags.get(PROCESS_TAG) not in alive
+        nights.append(Night(began[cause], tuple(schools_in(run.tags)), every, has_ended))
     return nights[::-1]
+
+
+def _discoveries(instance: dg.DagsterInstance) -> Iterator[dg.RunRecord]:
+    """The discoveries of LOOKED_BACK, the last one first."""
+    recent = dg.RunsFilter(job_name=DISCOVERY, created_after=datetime.now(UTC) - LOOKED_BACK)
+    cursor = None
+    while page := instance.get_run_records(recent, limit=PAGE, cursor=cursor):
+        yield from page
+        cursor = page[-1].dagster_run.run_id
 
 
 def _is_missing(tried: Row | None, since: datetime | None) -> bool:

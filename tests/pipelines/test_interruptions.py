@@ -160,6 +160,22 @@ def test_a_run_that_never_started_is_closed_and_the_reason_told(
         assert last_discovery(instance, DISCOVERY) is None, "no loads follow it, and no publication waits"
 
 
+def test_a_command_of_another_machine_has_an_hour_to_start(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of its writers are not seen here, so nobody can tell whether its process is gone."""
+
+    @dg.job(name=DISCOVERY)
+    def job() -> None: ...
+
+    monkeypatch.setattr("pipelines.interrupted.LAUNCHED_WITHIN", timedelta(seconds=-5))
+    with open_instance(settings) as instance:
+        instance.create_run_for_job(job, tags={PROCESS_TAG: "another-1-20260302T010000000000.json"})
+        assert close_gone_runs(instance, settings) == []
+        monkeypatch.setattr("pipelines.interrupted.LAUNCHED_ELSEWHERE_WITHIN", timedelta(seconds=-5))
+        assert len(close_gone_runs(instance, settings)) == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_command_reports_its_runs_as_cancelled(
     settings: Settings, number: signal.Signals

@@ -15,13 +15,16 @@ from world import World
 from pipelines.automation import ALL_ASKED_TAG, EVERY_SEMESTER_TAG
 from pipelines.definitions import DISCOVERY, PUBLISH
 from pipelines.due import SCHOOLS_TAG, SELECTED_TAG
+from pipelines.export_automation import EXPORTS
 from pipelines.instance import open_instance
 from pipelines.nights import failed_runs as module
 from pipelines.nights.failed_runs import failed_runs
 from pipelines.nights.loads import BASE_DATA
-from pipelines.nights.overdue import overdue
+from pipelines.nights.overdue import Overdue, look_for_overdue
 from pipelines.nights.school_night import SCHOOL_NIGHT
+from pipelines.notices.automation import MORNING
 from pipelines.notices.notice import due_notice
+from pipelines.pushes.automation import PUSHES
 from pipelines.settings import Settings
 from pipelines.status import status_of
 from warehouse.load.log_writer import standing_rows
@@ -113,6 +116,25 @@ def test_an_old_failure_is_left_to_the_next_night(
     assert failed_runs(instance) == []
 
 
+@pytest.mark.parametrize("job", [EXPORTS, PUSHES, MORNING])
+def test_a_job_that_no_night_makes_up_for_is_told_until_it_succeeds(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, job: str
+) -> None:
+    monkeypatch.setattr(module, "STALE", timedelta(0))
+    ran(instance, job, error=dg.Failure("the folder is not there"))
+    ran(instance, job, error=dg.Failure("the folder is still not there"))
+    ran(instance, job, status=dg.DagsterRunStatus.CANCELED)
+    assert [run.why for run in failed_runs(instance)] == ["base_data: the folder is still not there"]
+    under_way = ran(instance, job, status=dg.DagsterRunStatus.STARTED)
+    assert failed_runs(instance) == [], "it is being done again"
+    instance.delete_run(under_way.run_id)
+    ran(instance, job)
+    assert failed_runs(instance) == []
+    ran(instance, job, error=dg.Failure("it is gone again"))
+    monkeypatch.setattr(module, "LOOKED_BACK", timedelta(0))
+    assert failed_runs(instance) == [], "nobody has asked for it for so long"
+
+
 @pytest.fixture(scope="module")
 def loaded(make_world: Callable[..., World]) -> World:
     """Two schools of which everything is loaded by a command."""
@@ -122,10 +144,14 @@ def loaded(make_world: Callable[..., World]) -> World:
     return world
 
 
+def looked_at(world: World) -> Overdue:
+    return look_for_overdue(world.settings, world.lake, world.instance, standing_rows(world.lake))
+
+
 def left_out(world: World) -> dict[int, set[str]]:
     """The tables of each school of which the last night has left out slices."""
-    found = overdue(world.settings, world.lake, world.instance, standing_rows(world.lake))
-    return {school: {table for table, _ in places} for school, (_, places) in found.items()}
+    left_out = looked_at(world).left_out
+    return {school: {table for table, _ in places} for school, (_, places) in left_out.items()}
 
 
 def night(world: World, **tags: str) -> dg.DagsterRun:
@@ -148,13 +174,14 @@ def test_slices_that_a_night_has_not_tried_are_due(loaded: World) -> None:
     first, second = asked.requests
     assert carry_out(loaded, first).success
     assert left_out(loaded) == {102: lacking[102]}
-    places = overdue(loaded.settings, loaded.lake, loaded.instance, standing_rows(loaded.lake))[102][1]
+    places = looked_at(loaded).left_out[102][1]
     older, current = (key for key in loaded.partitions if key.startswith("102:"))
     assert ("scores", current) in places and ("scores", older) not in places, "an older semester rests"
     under_way = loaded.instance.create_run_for_job(
         dg.GraphDefinition(name=SCHOOL_NIGHT).to_job(), tags=second.tags, status=dg.DagsterRunStatus.STARTED
     )
     assert left_out(loaded) == {}, "the night goes on"
+    assert looked_at(loaded).not_ended == {101, 102}
     loaded.instance.report_run_failed(under_way)
     assert carry_out(loaded, second).success
     assert left_out(loaded) == {}
@@ -171,8 +198,30 @@ def test_a_night_of_some_schools_or_assets_lacks_no_others(loaded: World) -> Non
 
 def test_a_weekly_night_loads_the_older_semesters_too(loaded: World) -> None:
     night(loaded, **{EVERY_SEMESTER_TAG: "true"})
-    found = overdue(loaded.settings, loaded.lake, loaded.instance, standing_rows(loaded.lake))
-    assert {("scores", key) for key in loaded.partitions if key.startswith("101:")} <= {*found[101][1]}
+    places = looked_at(loaded).left_out[101][1]
+    assert {("scores", key) for key in loaded.partitions if key.startswith("101:")} <= {*places}
+
+
+def test_a_night_is_found_behind_syncs_of_many_other_schools(
+    loaded: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.nights.overdue.PAGE", 7)
+    night(loaded)
+    for other in range(900, 945):
+        ran(loaded.instance, DISCOVERY, {SCHOOLS_TAG: str(other)})
+    assert left_out(loaded).keys() == {101, 102}
+
+
+def test_without_a_recent_night_what_was_due_is_not_known(
+    loaded: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.nights.overdue.LOOKED_BACK", timedelta(0))
+    assert looked_at(loaded) == Overdue(not_known={101, 102})
+    monkeypatch.setattr("pipelines.instance.open_instance", lambda _: nullcontext(loaded.instance))
+    monkeypatch.setattr("pipelines.status._has_runs", lambda _: True)
+    [note] = [note for note in status_of(loaded.settings).notes if "left out" in note]
+    assert note.startswith("What the last night of 2 schools (101, 102) has left out is not known: ")
+    assert note.endswith("records of the last 52 hours have no night, or sync, that has ended.")
 
 
 def test_status_and_message_say_what_did_not_come(loaded: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,13 @@ from typing import Any
 
 import dagster as dg
 import pytest
+import uvloop
 from command_line import campus
 from world import World
 
 from assets.partitions import SCHOOL_SEMESTERS
 from assets.resource_assets import asset_key
+from loading.discovery.listing import mistyped_schools
 from loading.partition_keys import school_of
 from loading.tables import TABLES
 from pipelines.cli.commands import run_load
@@ -74,6 +76,36 @@ def test_a_school_that_is_not_listed_and_answers_is_loaded(
     monkeypatch.setattr("loading.discovery.listing.Listing.ids", property(lambda _: [101]))
     assert world.load(select=ONE_TABLE, school_ids=(101, 102)).problems == []
     assert {row["_school_id"] for row in world.held("students")} == {101, 102}
+
+
+LIST_REFUSED = {"kind": "status", "status": 403, "path": "/api/v1/schools"}
+
+
+def test_without_a_list_an_unknown_school_writes_nothing(
+    district: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(district.home / "dagster"))
+    before = state(district)
+    district.platform.set_faults(LIST_REFUSED)
+    ended = run_load(district.settings, (101, 999), ONE_TABLE)
+    district.platform.set_faults()
+    assert ended.status == USAGE
+    said = " ".join(capsys.readouterr().err.split())
+    assert "not known whether there is a school 999: the platform shows no semesters of it" in said
+    assert "/api/v1/schools: status 403" in said and "grants it user.read" in said
+    assert "name the school in CAMPUS_SCHOOL_IDS if it is there. Nothing was loaded." in said
+    assert state(district) == before
+
+
+def test_without_a_list_schools_that_answer_or_are_named_are_loaded(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(**SMALL)
+    world.platform.set_faults(LIST_REFUSED)
+    runtime, _ = world.opened_as_is()
+    assert uvloop.run(mistyped_schools(runtime, (101,), ())) is None, "it was never loaded, and answers"
+    assert uvloop.run(mistyped_schools(runtime, (999,), (999,))) is None, "the settings name it"
+    world.platform.set_faults()
 
 
 def test_the_ghost_of_an_earlier_version_is_explained_and_goes(district: World) -> None:

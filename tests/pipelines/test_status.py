@@ -3,7 +3,9 @@
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import dagster as dg
 import pytest
+from postgres import postgres
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -12,6 +14,8 @@ from campus.registry import RESOURCES
 from loading.freshness import freshness_rows
 from loading.tables import TABLES, slice_of
 from pipelines.cli.status import run_status, table_of
+from pipelines.definitions import DISCOVERY
+from pipelines.instance import open_instance
 from pipelines.lake import lake_of
 from pipelines.notices.automation import metadata_of
 from pipelines.of_schools import named
@@ -140,6 +144,44 @@ def test_nothing_to_do_is_said_and_ends_with_0(
     assert f"{writer} writes in" in told
 
 
+def test_loads_without_dagsters_records_are_noted(settings: Settings) -> None:
+    assert status_of(settings).notes == [], "nothing was loaded, so nothing is known to have run"
+    loaded(lake_of(settings), "students", Slice.of(_school_id=101), 0)
+    assert status_of(settings).notes == ["Dagster's records are not here: which runs failed is not known."]
+
+
+def test_a_district_whose_postgres_is_away_has_a_status(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loaded(lake_of(settings), "students", Slice.of(_school_id=101), 0)
+    monkeypatch.setenv("DAGSTER_POSTGRES_URL", "postgresql+psycopg2://campus:secret@127.0.0.1:9/campus")
+    settings = settings.model_copy(update={"school_ids": (101,)})
+    settings.published.touch()
+    assert run_status(settings) == 1
+    told = " ".join(capsys.readouterr().out.split())
+    assert (
+        "To do: Which runs have failed, and whether this lake is the district's, is not known: the database "
+        "in which Dagster keeps its runs does not answer: " in told
+    )
+    assert "101" in told and "secret" not in told and "records are not here" not in told
+
+
+@pytest.mark.slow
+def test_the_runs_of_a_district_are_read_from_postgres(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No dagster.yaml has been written on the machine that asks."""
+    with postgres() as server:
+        monkeypatch.setenv("DAGSTER_POSTGRES_URL", server.url)
+        with open_instance(settings.model_copy(update={"home": settings.home / "elsewhere"})) as instance:
+            job = dg.GraphDefinition(name=DISCOVERY).to_job()
+            run = instance.create_run_for_job(job)
+            instance.report_run_failed(run, "the machine went down")
+        monkeypatch.delenv("DAGSTER_HOME")
+        loaded(lake_of(settings), "students", Slice.of(_school_id=101), 0)
+        assert any(line.startswith("The run discovery failed") for line in status_of(settings).to_do)
+
+
 def test_what_was_read_in_part_is_counted_in_one_line(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +197,7 @@ def test_what_was_read_in_part_is_counted_in_one_line(
     loaded(lake, "grades", slice_of(grades, 101, 20), 2, whole=False)
     # A slice that nobody asked for since may be older than the others of its table.
     loaded(lake, "class_members", slice_of(members, 101, 20), 2)
-    notes = status_of(settings).notes
+    notes = [note for note in status_of(settings).notes if "in part" in note]
     assert notes == [
         f"Read in part by the last load: 3 of 5 slices; the oldest was last read whole on {whole:%Y-%m-%d}. "
         f"quality.freshness says what of them may be old."
