@@ -98,7 +98,3 @@ class Capabilities:
     def reject(self, path: str, parameter: str, value: str = "", *, lasting: bool = True) -> None:
         """Note that the platform rejects a parameter. lasting: later runs need not try it."""
         (self.rejected if lasting else self.rejected_today).add(Rejection(path, parameter, value))
-
-    def limit_page_size(self, size: int) -> None:
-        """Note that the platform takes no greater page."""
-        self.page_size = min(size, self.page_size or size)

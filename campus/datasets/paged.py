@@ -42,7 +42,7 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 keys=lambda page: page.keys,
                 tally=read.account.tally,
             )
-            client.capabilities.limit_page_size(paging.size)
+            client.limit_page_size(paging.size)
             return answer
 
         order = {"sort": source.key_fields[0]} if source.key_fields else {}

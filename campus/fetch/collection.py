@@ -104,7 +104,7 @@ async def read_list(
             client.capabilities.reject(kind, paging.names.page)
         else:
             # The next lists need not find out the greatest page size again.
-            client.capabilities.limit_page_size(paging.size)
+            client.limit_page_size(paging.size)
             return found
     return await read_unpaged(
         client, collection, kind, paging.names, grave=paging.grave, parse=parse, keys=keys, tally=tally

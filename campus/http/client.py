@@ -137,6 +137,11 @@ class Client:
         """The greatest page to ask for: that of the settings, or what the platform is known to take."""
         return min(self.config.per_page, self.capabilities.page_size or self.config.per_page)
 
+    def limit_page_size(self, size: int) -> None:
+        """Note the size of a page that the platform took, where it rejected greater ones."""
+        if size < self.page_size:
+            self.capabilities.page_size = size
+
     @property
     def health(self) -> Health:
         """Whether the platform answers, as far as the requests of this client have shown."""

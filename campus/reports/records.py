@@ -91,7 +91,7 @@ async def _read_pages(
     except Refused as error:
         asked = collection.params.get("params", "none")
         raise Refused(f"{error.message} The params were: {asked}.", error.advice) from None
-    client.capabilities.limit_page_size(paging.size)
+    client.limit_page_size(paging.size)
     return [page for page in pages if page is not _NO_ROWS], outcome
 
 

@@ -37,6 +37,7 @@ class Platform:
     def __init__(self, answer: Callable[[str, Params], Any], headers: bool = True) -> None:
         self.config = ClientConfig("http://platform", "id", "secret", concurrency=4)
         self.page_size = self.config.per_page
+        self.limit_page_size = lambda size: None
         self.capabilities = Capabilities()
         self.asked: list[tuple[str, Params]] = []
         self._answer = answer
