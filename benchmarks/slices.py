@@ -239,17 +239,16 @@ def measure(lake: Lake, options: argparse.Namespace) -> Times:
 def _load(
     lake: Lake, table: Table, slice: Slice, night: int, version: int, work: Path
 ) -> tuple[float, float]:
-    with Spool(table, work) as spool:
+    with Spool(table, work, synced_at=START + timedelta(days=night)) as spool:
         rows = [{**row, "_trashed": False, "_trashed_at": None} for row in _rows(version)]
         spool.write(pa.RecordBatch.from_pylist(rows, schema=table.spool_schema))
         reading = Reading(
-            spool=spool.finish(),
+            staged=spool.finish(),
             received=ROWS,
             complete=True,
             sync_id=f"night-{night}",
             run_id=f"run-{night}",
             started_at=START + timedelta(days=night),
-            content=spool.content,
         )
         started, cpu = time.perf_counter(), time.process_time()
         commit(lake, table, slice, reading, ANYTHING, work)

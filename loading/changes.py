@@ -91,7 +91,7 @@ async def read_changes(
     if account.failed or account.bad or not account.complete:
         return None
     merged = await asyncio.to_thread(
-        foresee, runtime.lake, table, slice, spool.finish(), where.since, UPDATED_AT
+        foresee, runtime.lake, table, slice, spool.finish().path, where.since, UPDATED_AT
     )
     account.server_total = total
     return judge(account, merged, total, numbered=spec.numbered is not None)

@@ -120,14 +120,12 @@ def empty_slice(
     slice: Slice,
     guard: Guard,
     *,
-    distinct: bool = False,
     retires: bool = False,
 ) -> Loaded:
-    """Commit that nothing is left of a slice, as far as the guard lets it. `distinct` and `retires`: as
-    `Reading` has them."""
+    """Commit that nothing is left of a slice, as far as the guard lets it. `retires`: as `Reading` has it."""
     account = Account()
     with Spool(table, runtime.scratch, synced_at=cause.started_at) as spool:
-        reading = replace(reading_of(cause, slice, spool, account), distinct=distinct, retires=retires)
+        reading = replace(reading_of(cause, slice, spool, account), retires=retires)
         return commit_slice(runtime, cause, spec, table, slice, reading, guard, account.began)
 
 
@@ -176,9 +174,8 @@ def traffic_of(account: Account) -> dict[str, int]:
 def reading_of(cause: Cause, slice: Slice, spool: Spool, account: Account) -> Reading:
     """What was read of a slice, as far as its account tells; `replace` adds what else is known of it."""
     return Reading(
-        spool=spool.finish(),
-        # Whoever asks for everything has it compared, too.
-        content=None if cause.full else spool.content,
+        staged=spool.finish(),
+        compares=cause.full,
         received=account.received,
         complete=account.complete,
         sync_id=cause.sync_id,

@@ -103,7 +103,9 @@ class Loader:
         with ExitStack() as stack:
             try:
                 targets = {
-                    spec: stack.enter_context(open_target(self.runtime, spec, slice.school_id))
+                    spec: stack.enter_context(
+                        open_target(self.runtime, spec, slice.school_id, self.cause.started_at)
+                    )
                     for spec, slice in slices.items()
                 }
                 collectors = {
@@ -201,7 +203,9 @@ class Loader:
                 return None
             asked = replace(where, since=since)
             rewrite = rewrite_of(runtime, table, slice.school_id)
-            with Spool(spool_table(spec, table), runtime.scratch, rewrite=rewrite) as spool:
+            with Spool(
+                spool_table(spec, table), runtime.scratch, synced_at=cause.started_at, rewrite=rewrite
+            ) as spool:
                 found = await read_changes(runtime, self._client, spec, slice, table, asked, spool, tally)
                 if found is None:
                     return None
@@ -251,7 +255,7 @@ class Loader:
 
     def store(self, spec: ResourceSpec, slice: Slice, rows: pa.Table) -> Loaded:
         """Make `rows` (as `campus.decoding.page.to_batch` shapes them) the whole of a slice."""
-        with open_target(self.runtime, spec, slice.school_id) as target:
+        with open_target(self.runtime, spec, slice.school_id, self.cause.started_at) as target:
             for batch in rows.to_batches():
                 target.write(batch)
             account = Account(received=rows.num_rows, server_total=None)
@@ -261,7 +265,7 @@ class Loader:
         """Empty the slice of what is gone, as far as the guard lets it; `is_sure`: whatever it says."""
         guard = guard_of(self.runtime, spec)
         guard = replace(guard, allowed=True) if is_sure else guard
-        with open_target(self.runtime, spec, slice.school_id) as target:
+        with open_target(self.runtime, spec, slice.school_id, self.cause.started_at) as target:
             return self._commit(spec, slice, target, Account(), guard, retires=True)
 
     def not_asked(self, spec: ResourceSpec, where: Where) -> Loaded:

@@ -30,7 +30,7 @@ from campus.registry import DATASETS
 from loading.datasets.tables import AskedDataset, ask_dataset, segment_slice
 from simulator.process import running
 from warehouse.lake.delta import Lake
-from warehouse.lake.spool import Spool
+from warehouse.lake.spool import Spool, Staged
 from warehouse.load.commit import Guard, commit
 from warehouse.load.reading import Reading
 from warehouse.load.schema_evolution import Evolved, evolve
@@ -91,17 +91,16 @@ class Load:
         table = self.evolved.table
         with Spool(table, self.scratch, synced_at=started) as spool:
 
-            def write() -> Path:
+            def write() -> Staged:
                 for batch in batches:
                     spool.write(self.evolved.shaped(batch))
                 return spool.finish()
 
             file = _timed(took, "write", write)
             reading = Reading(
-                spool=file,
+                staged=file,
                 received=self.rows,
                 complete=True,
-                distinct=True,
                 sync_id=stage,
                 run_id=stage,
                 started_at=started,

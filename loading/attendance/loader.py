@@ -296,7 +296,9 @@ class SemesterLoader:
         with ExitStack() as stack:
             targets = {
                 spec: stack.enter_context(
-                    open_target(self._runtime, spec, self._semester.school_id, group_bytes)
+                    open_target(
+                        self._runtime, spec, self._semester.school_id, self._cause.started_at, group_bytes
+                    )
                 )
                 for spec in DAY_OF
             }

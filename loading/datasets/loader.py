@@ -204,7 +204,9 @@ class DatasetLoader:
     async def _foresee(self, slice: Slice, spool: Spool, since: datetime) -> Merged:
         runtime, table = self._runtime, self._evolved.table
         updated_at = self._evolved.columns[self._asked.source.updated_at or ""]
-        return await asyncio.to_thread(foresee, runtime.lake, table, slice, spool.finish(), since, updated_at)
+        return await asyncio.to_thread(
+            foresee, runtime.lake, table, slice, spool.finish().path, since, updated_at
+        )
 
     async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
         span = self._span(segment)
@@ -239,7 +241,6 @@ class DatasetLoader:
             reading,
             server_total=reading.server_total if total is None else total,
             alive_total=total,
-            distinct=read.distinct,
             incremental=read.incremental,
             failures=tuple(account.notes),
         )

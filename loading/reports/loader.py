@@ -112,14 +112,13 @@ class ReportLoader:
             account,
             replace(
                 reading_of(self._cause, result.slice, records.spool, account),
-                distinct=True,
                 failures=tuple(account.notes),
                 notes=() if account.received else (NO_ROWS,),
             ),
         )
         if loaded.outcome is None or not described:
             return [loaded]
-        with open_target(self._runtime, REPORT_FIELDS, result.school_id) as target:
+        with open_target(self._runtime, REPORT_FIELDS, result.school_id, self._cause.started_at) as target:
             for batch in described:
                 target.write(_placed(batch, result.table_name, self._columns_of(result)))
             reading = reading_of(self._cause, result.slice, target.spool, of_fields)

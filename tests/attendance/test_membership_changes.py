@@ -37,12 +37,10 @@ def load(lake: Lake, folder: Path, name: str, day: int, rows: Iterable[Mapping[s
     table, slice = TABLES[name], slice_of(RESOURCES[name], SCHOOL, SEMESTER)
     schema = table.spool_schema
     batch = [dict.fromkeys(schema.names) | {"_trashed": False} | row for row in rows]
-    with Spool(table, folder) as spool:
+    with Spool(table, folder, synced_at=night(day)) as spool:
         spool.write(pa.RecordBatch.from_pylist(batch, schema=schema))
         facts = {"sync_id": f"night-{day}", "run_id": f"run-{day}", "started_at": night(day)}
-        reading = Reading(
-            spool=spool.finish(), received=len(batch), complete=True, content=spool.content, **facts
-        )
+        reading = Reading(staged=spool.finish(), received=len(batch), complete=True, **facts)
         commit(lake, table, slice, reading, Guard(allowed=True), folder)
 
 

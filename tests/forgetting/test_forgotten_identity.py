@@ -41,16 +41,15 @@ def lake_with(home: Path, **tables: Rows) -> Lake:
         table, work = TABLES[name], home / "work"
         lake.ensure([table])
         sent = [{"_trashed": False, **row} for row in rows]
-        with Spool(table, work) as spool:
+        with Spool(table, work, synced_at=datetime(2026, 3, 2)) as spool:
             spool.write(pa.RecordBatch.from_pylist(sent, schema=table.spool_schema))
             reading = Reading(
-                spool=spool.finish(),
+                staged=spool.finish(),
                 received=len(sent),
                 complete=True,
                 sync_id="night",
                 run_id="run",
                 started_at=datetime(2026, 3, 2),
-                content=spool.content,
             )
             slice = Slice.of(_school_id=SCHOOL, **({"_semester_id": 20} if name == "grades" else {}))
             commit(lake, table, slice, reading, Guard(allowed=True), work)

@@ -50,12 +50,11 @@ def load(
         facts = {
             "received": len(rows) + len(said.get("quarantined", ())),
             "complete": True,
-            "distinct": True,
             "sync_id": f"night-{number}",
             "run_id": f"run-{number}",
             "started_at": at(number),
         }
-        reading = Reading(spool=spool.finish(), **(facts | said))
+        reading = Reading(staged=spool.finish(), **(facts | said))
         return commit(lake, evolved.table, slice or segment(), reading, guard, work)
 
 

@@ -91,7 +91,7 @@ def sync(
     """Commit one reading of the slice; `said` overrides what the reading says of itself."""
     rows = list(rows)
     work = home_of(lake) / "work"
-    with Spool(table, work) as spool:
+    with Spool(table, work, synced_at=said.get("started_at", at(number))) as spool:
         spool.write(pa.RecordBatch.from_pylist(rows, schema=table.spool_schema))
         facts = {
             "received": len(rows) + len(said.get("quarantined", ())),
@@ -99,9 +99,8 @@ def sync(
             "sync_id": f"night-{number}",
             "run_id": f"run-{number}",
             "started_at": at(number),
-            "content": spool.content,
         }
-        return commit(lake, table, slice, Reading(spool=spool.finish(), **(facts | said)), guard, work)
+        return commit(lake, table, slice, Reading(staged=spool.finish(), **(facts | said)), guard, work)
 
 
 def held(

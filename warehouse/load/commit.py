@@ -5,26 +5,22 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import tempfile
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import RETIRED, TRAFFIC
-from warehouse.lake.sql import BATCH_ROWS, pooled
-from warehouse.lake.tables import Column, Slice, Table, file_schema
+from warehouse.lake.sql import pooled
+from warehouse.lake.tables import Column, Slice, Table
 from warehouse.lake.tip import Tip
 from warehouse.load import change_log, load_log, past_rows
-from warehouse.load.delta_commit import adopt, replace
+from warehouse.load.delta_commit import adopt
 from warehouse.load.merge import MOVING, READ, RowCounts, count_all, merge
 from warehouse.load.reading import Measure, Reading
 from warehouse.load.snapshot import compare
-from warehouse.load.unchanged import is_unchanged, state
+from warehouse.load.unchanged import state
 
 #: The measure that every slice has of which the platform says how many rows there are.
 ALIVE_ROWS = "rows alive by the platform's own count"
@@ -160,19 +156,16 @@ def _commit_rows(
         raise Unproven("; ".join([*reading.failures, f"{UNPROVEN}: nothing was committed, sync again"]))
     held = lake.readable(table, files)
     table = dataclasses.replace(table, retired=_retired(table, tip))
-    as_it_is = reading.distinct and not held
-    merged: list[Path] = []
-    if as_it_is:
+    file = reading.staged.path
+    if not held and reading.staged.ascends:
         counts = count_all(reading, "new")
-    elif reading.distinct and not table.is_snapshot and is_unchanged(table, held, reading):
-        counts = count_all(reading, "unchanged")
     elif table.is_snapshot:
         with pooled(workspace) as con:
             counts = compare(con, table, held, reading)
-        table, merged = dataclasses.replace(table, retired=()), [reading.spool]
     else:
+        file = workspace / "merged.parquet"
         with pooled(workspace) as con:
-            counts, merged = merge(con, table, held, reading, workspace)
+            counts = merge(con, table, held, reading, file)
     _check_balance(reading, counts, where)
     if not counts.moved:
         found = _with_own_earlier(lake, table, slice, reading, counts, tip)
@@ -191,15 +184,12 @@ def _commit_rows(
         "started_at": str(reading.started_at),
         "balance": _balance(reading, counts),
     }
-    if as_it_is:
-        file = adopt(lake, table, slice, tip, reading.spool, counts.new, transactions, metadata)
-    else:
-        if table.keeps_past and counts.moved > counts.new:
-            past_rows.keep(lake, table, slice, held, merged, workspace)
-        file = replace(lake, table, slice, tip, _rows(merged, table), transactions, metadata)
+    if table.keeps_past and counts.moved > counts.new:
+        past_rows.keep(lake, table, slice, held, file, reading.started_at, workspace)
+    name = adopt(lake, table, slice, tip, file, transactions, metadata)
     # Where another commit of the slice has come since, its files are others than the state names.
-    after = None if counts.duplicates else state(table, slice, [file], reading)
-    made = change_log.Replacement(version + 1, files, [file])
+    after = None if counts.duplicates else state(table, slice, [name], reading)
+    made = change_log.Replacement(version + 1, files, [name])
     return _Committed(counts, version + 1, after, made=made)
 
 
@@ -237,14 +227,6 @@ def _with_own_earlier(
             known = sum(rows for fate, rows in moved.items() if fate in READ)
             return dataclasses.replace(counts, **moved, unchanged=counts.loaded - known)
     return counts
-
-
-def _rows(merged: Sequence[Path], table: Table) -> Iterator[pa.RecordBatch]:
-    schema = file_schema(table)
-    for path in merged:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            for batch in file.iter_batches(BATCH_ROWS, columns=schema.names):
-                yield batch.select(schema.names).cast(schema)
 
 
 def _balance(reading: Reading, counts: RowCounts) -> dict[str, int]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pa_fs
+import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError
 
 from warehouse.lake import delta_log
@@ -96,17 +97,16 @@ def adopt(
     slice: Slice,
     tip: Tip,
     file: Path,
-    count: int,
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> str:
-    """As `append`, of a Parquet file of `count` rows that has the lake's columns already; it is copied.
-    Returns the copy's name."""
+    """As `replace`, by a copy of a Parquet file that has the shape of the lake's files."""
     store, path = lake.store(table), _new_path(slice)
     # deltalake's streams take bytes only, and what is larger than the buffer reaches them as something else.
     with file.open("rb") as source, store.open_output_stream(path, buffer_size=2 * BLOCK) as target:
         shutil.copyfileobj(source, target, BLOCK)
-    _commit(lake, table, tip, [_added(store, slice, path, count)], transactions, metadata)
+    added = _added(store, slice, path, pq.read_metadata(file).num_rows)
+    _commit(lake, table, tip, [added, *_removals(slice, tip.files(slice))], transactions, metadata)
     return path
 
 

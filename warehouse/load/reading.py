@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # A type here, and polars behind it.
-    from warehouse.lake.spool import Content
+    from warehouse.lake.spool import Staged
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +80,14 @@ class Measure:
 class Reading:
     """One read of one slice.
 
-    `received` counts every row that the platform sent: those in the spool and the quarantined ones.
+    `received` counts every row that the platform sent: those in `staged` and the quarantined ones.
     `complete` says that nothing of what was asked for can be missing, `keep` aside; only then may a row
     vanish. `since` or `asked` is what was asked for where that is not the whole slice. `incremental`: only
     what changed was asked for, so that a row that is missing is no news.
-    `distinct`: every key is proven to come once. `sync_id` is the cause (a night, a command, a backfill),
+    `sync_id` is the cause (a night, a command, a backfill),
     `run_id` the attempt, `started_at` the platform's wall clock.
     `platform_day`: the platform's own date, where what was asked for depends on it.
-    `content`: of the spool, where a night may read the same again.
+    `compares`: rows are compared even where the last reading brought the same.
     `follows`: it reads again all that changes of other tables, known when it began, had made doubtful.
     `retires`: the slice is gone from the platform, and nothing was asked for.
     `server_total`: what the platform counts of the list that was asked for; `alive_total`: the rows alive of
@@ -97,7 +96,7 @@ class Reading:
     requests, pages and retries under those names.
     """
 
-    spool: Path
+    staged: Staged
     received: int
     complete: bool
     sync_id: str
@@ -106,9 +105,8 @@ class Reading:
     platform_day: date | None = None
     incremental: bool = False
     retires: bool = False
-    distinct: bool = False
     follows: bool = False
-    content: Content | None = None
+    compares: bool = False
     quarantined: tuple[BadRow, ...] = ()
     server_total: int | None = None
     alive_total: int | None = None

@@ -24,7 +24,7 @@ def compare(
     `previous` are the slice's files. A column that only they have counts: its values are gone with it."""
     retired = [pa.field(column.name, column.type) for column in table.retired]
     schema = pa.schema([*table.row_schema, *retired])
-    for name, files in (("previous", previous), ("reading", [str(reading.spool)])):
+    for name, files in (("previous", previous), ("reading", [str(reading.staged.path)])):
         view(con, f"{name}_rows", files, schema)
         digest = _digest(column for column in schema.names if column != ROW_NUMBER.name)
         con.execute(f"CREATE TEMP TABLE {name} AS SELECT {digest} AS row, {PLACE} AS place FROM {name}_rows")
