@@ -1,8 +1,6 @@
-"""How Parquet is written here, for files that stay in the lake, and how small tables are read.
+"""Writes the Parquet files of the lake, and reads small tables of them.
 
-Measured on 1 million rows of 18 mixed columns, one core: 0.40 s and 38 MB, and DuckDB loads them in 0.15 s.
-zstd 1 with pyarrow's defaults: 0.62 s, 47 MB; without dictionaries: 0.55 s, 43 MB, loaded in 0.46 s; lz4:
-0.45 s, 77 MB; snappy: 0.47 s, 74 MB. Statistics of all columns cost 0.06 s.
+The options are the fastest and smallest that were measured, see benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -17,14 +15,13 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
-#: A row group is written at so many rows or bytes. Readers want it large: groups of 10,000 rows cost an
-#: aggregate some 60% more.
+#: A row group is written at so many rows or bytes. Small groups make aggregates slow.
 GROUP_ROWS = 122_880
 GROUP_BYTES = 16 << 20
 
-#: Whole numbers, days and times are packed as differences: ids ascend, and times have the same microseconds.
+#: Types that are packed as differences: ids ascend, and times share their microseconds.
 _PACKED = (pa.types.is_integer, pa.types.is_date32, pa.types.is_timestamp)
-#: A column of texts that hardly repeat gives up its dictionary after this many bytes.
+#: A column of texts that hardly repeat drops its dictionary after this many bytes.
 _DICTIONARY_BYTES = 64 << 10
 
 _DISK = pa_fs.LocalFileSystem()
@@ -57,7 +54,7 @@ class GroupedWriter:
         self._writer = pq.ParquetWriter(path, schema, filesystem=filesystem, **_options(schema, keys))
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch of the file's very schema."""
+        """Append a batch of exactly the file's schema."""
         if self._buffer_rows >= GROUP_ROWS or self._buffer_bytes >= self._group_bytes:
             self._flush()
         self.rows += batch.num_rows
@@ -125,19 +122,19 @@ def read_files(
     columns: Sequence[str],
     where: pc.Expression | None = None,
 ) -> pa.Table:
-    """Some columns of some of the lake's files in memory, on one thread, in the order of the files.
+    """Read columns of files into memory, on one thread, in the order of the files.
 
-    `schema`: of the table; what was added to it after a file was written is null. `partitions`: its columns
-    that the last folders of each path tell."""
-    found = _dataset(files, schema, partitions)
-    return found.to_table(columns=list(columns), filter=where, use_threads=False)
+    `schema`: of the table; a column that a file lacks is null. `partitions`: the columns whose values are in
+    the last folders of each path."""
+    dataset = _dataset(files, schema, partitions)
+    return dataset.to_table(columns=list(columns), filter=where, use_threads=False)
 
 
 def with_rows(
     files: Sequence[str], schema: pa.Schema, partitions: Sequence[str], where: pc.Expression
 ) -> list[str]:
-    """Those of the files that can have a row with `where`, by what the last folders of their paths tell. None
-    is opened: they need not be on this machine."""
+    """The files that can have a row with `where`, by the last folders of their paths. Opens no file, since
+    the files need not be on this machine."""
     return [fragment.path for fragment in _dataset(files, schema, partitions).get_fragments(where)]
 
 

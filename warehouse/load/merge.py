@@ -106,7 +106,7 @@ def count_all(reading: Reading, change: str) -> RowCounts:
 
 
 def _has_hole(reading: Reading) -> bool:
-    """A row without a readable key may be any row, so none of the missing ones is proven gone."""
+    """Whether a row came without a readable key. That row may be any of the missing rows."""
     return any(bad.key is None for bad in reading.quarantined)
 
 
@@ -117,7 +117,7 @@ def _show_reading(con: duckdb.DuckDBPyConnection, reading: Reading) -> None:
 
 
 def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
-    """Show the keys and values whose rows may not vanish, and those that may, as tables."""
+    """Register the keys and values that decide whether a missing row may vanish."""
     keys = {bad.key for bad in reading.quarantined if bad.key is not None}
     schema = pa.schema([table.row_schema.field(name) for name in table.primary_key])
     rows = [dict(zip(table.primary_key, key, strict=True)) for key in keys]
@@ -131,9 +131,9 @@ def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> No
 
 
 def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
-    """SQL that is true for those held rows that a reading is compared with: one of each key.
+    """SQL that is true for the previous rows that a reading is compared with: one of each key.
 
-    All of them, but where the table once had another key: tombstones of then may share one of now."""
+    Several rows share a key only where the table once had another key: they are tombstones."""
     keys = listed(table.primary_key)
     [(shared,)] = con.execute(f"""
         SELECT EXISTS (
@@ -161,7 +161,7 @@ def _duplicates(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) 
 
 
 def _is_dated(table: Table) -> bool:
-    """Whether rows say when they were updated. A dataset may call anything so."""
+    """Whether rows have the time of their last update. A dataset may use the name for something else."""
     schema = table.row_schema
     return UPDATED_AT in schema.names and pa.types.is_timestamp(schema.field(UPDATED_AT).type)
 
@@ -171,13 +171,12 @@ def _updated(table: Table) -> str:
 
 
 def _rank(table: Table) -> str:
-    """Of several rows of a key: alive before deleted, then the latest updated_at, then the last received."""
+    """Ranks rows of one key: alive before deleted, then the latest update, then the last received."""
     return f"row(NOT {TRASHED}, coalesce({_updated(table)}, '-infinity'::TIMESTAMP), file_row_number)"
 
 
 def _best(table: Table, within: str, *, distinct: bool) -> str:
-    """The reading's rows of the keys `within` a range, the best one of each key. `distinct`: there is no
-    other."""
+    """The best row of each key `within` a range. `distinct`: each key comes once."""
     if distinct:
         return f"FROM reading WHERE {within}"
     return f"""
@@ -202,10 +201,10 @@ def _first_changes(table: Table, best: Callable[[str], str], within: str) -> str
 
 
 def _changes(table: Table, reading: Reading, best: Callable[[str], str], mates: str, within: str) -> str:
-    """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range, in their order.
+    """Joins new rows (n) and old rows (o) by their keys `within` a range, in the order of the keys.
 
-    A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start,
-    or with that of a later sync that ended before: what was known when goes by the stamps.
+    A tombstone keeps its time unless the platform gives another. A row that changes gets the start of the
+    sync as its stamp. A later stamp stays: a sync that began later ended before this one.
     """
     keys = listed(table.primary_key)
     columns = [quoted(name) for name in table.row_schema.names]

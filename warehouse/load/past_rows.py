@@ -1,8 +1,7 @@
-"""Rows as they were before a sync found them otherwise: with the present ones, what was known on a day.
+"""Keeps each row as it was before a change. Past and present rows together show what was known on a day.
 
-They are appended before the data commit that replaces them, so that a crash loses none. Where that commit
-then fails, what it would have replaced is told twice, and whoever reads takes it once. A row without a past,
-and a night without changes, write nothing.
+Past rows are appended before the data commit that replaces them, so that a crash loses none. Where that
+commit fails, the next attempt appends them again, and readers take each once.
 """
 
 from __future__ import annotations
@@ -44,11 +43,10 @@ def keep(
 
 
 def begin(lake: Lake, tables: Iterable[Table], scratch: Path) -> None:
-    """Write down since when the past is whole, of tables that held rows before it was kept. Once a table, and
-    before any commit by a version that keeps it.
+    """Record since when the past of each table is complete. Once for each table, before its first commit.
 
-    Every change of a row stamps it, so the latest stamp of a school's rows is when they became as they
-    are."""
+    A table may hold rows from before past rows were kept. Every change stamps its row, so the past of a
+    school is complete since the latest stamp of its rows."""
     lake.create(PAST_ROWS)
     tip = lake.tip(PAST_ROWS)
     for table in tables:
@@ -57,7 +55,7 @@ def begin(lake: Lake, tables: Iterable[Table], scratch: Path) -> None:
                 row = {"slice": None, "row": None, "known_from": latest, "known_to": None}
                 mark = pa.RecordBatch.from_pylist([row], schema=file_schema(PAST_ROWS))
                 append(lake, PAST_ROWS, _part(table, school_id), lake.tip(PAST_ROWS), [mark], {}, {})
-            # Last, so that a crash has a mark twice, and none is lacking.
+            # Last, so that a crash can double a mark but never lose one.
             until_committed(partial(_mark, lake, table))
 
 
@@ -66,12 +64,12 @@ def _mark(lake: Lake, table: Table) -> None:
 
 
 def _begun(table: Table) -> str:
-    """Name of the transaction that says that the past of a table is kept."""
+    """Name of the transaction that marks a table whose past rows are kept."""
     return f"begun/{table.name}"
 
 
 def _latest_stamps(lake: Lake, table: Table, scratch: Path) -> list[tuple[int, datetime]]:
-    """When a school's rows became as they are."""
+    """The latest stamp of each school's rows."""
     schema = pa.schema([(SCHOOL_ID.name, pa.int64()), (SYNCED_AT, TIMESTAMP)])
     with pooled(scratch) as con:
         view(con, "stored", lake.files(table), schema, hive=True)

@@ -1,4 +1,4 @@
-"""What a sync read of one slice, and what is said of it beside its rows."""
+"""What was read of a slice: the staged rows, and the facts beside them."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that breaks its contract. `key` is in the primary key's order and types, None where unreadable.
+    """A row that breaks its contract."""
 
-    `raw` is its JSON as sent, `unit` the request or part it came with.
-    """
-
+    #: In the order and types of the primary key. None: the row has no readable key.
     key: tuple[Any, ...] | None
     reason: str
+    #: The JSON as sent.
     raw: str
+    #: The request or part that the row came with.
     unit: str
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Previous rows to carry over untouched: `column` in `values`. `failed`: their part of the read failed;
-    else nobody asked for them, and the reading misses nothing."""
+    """Previous rows that stay as they were, though the reading lacks them: `column` has one of `values`."""
 
     column: str
     values: tuple[int | str, ...]
+    #: The request for the rows failed. Otherwise the rows were not requested, and the reading is complete.
     failed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What was asked for of the slice: the rows whose `column` is `first` or later. The others stay."""
+    """Only rows whose `column` is `first` or later were requested. The other rows stay."""
 
     column: str
     first: date
@@ -45,31 +45,30 @@ class Since:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was asked for of the slice: the rows whose `column` has one of these values. The others stay.
-    `suffices`: they are known not to have moved, so that nothing of the slice is missing."""
+    """Only rows whose `column` has one of `values` were requested. The other rows stay."""
 
     column: str
     values: tuple[int | str, ...]
+    #: The other rows are known to be unchanged, so that the reading says how all of the slice is.
     suffices: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Where the platform departs from the contract without breaking it.
+    """A difference from the contract that breaks no row."""
 
-    `kind`: unknown_field, absent_field, unknown_value and the like; `value` is one sample, `rows` how many
-    rows show it.
-    """
-
+    #: unknown_field, absent_field, unknown_value and the like.
     kind: str
     field: str
+    #: A sample.
     value: str | None
+    #: Rows that show the difference.
     rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number that the platform states (`expected`) beside the one that was read (`actual`)."""
+    """A number that the platform states (`expected`) beside the number that was read (`actual`)."""
 
     name: str
     expected: int
@@ -78,49 +77,49 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One read of one slice.
-
-    `received` counts every row that the platform sent: those in `staged` and the quarantined ones.
-    `complete` says that nothing of what was asked for can be missing, `keep` aside; only then may a row
-    vanish. `since` or `asked` is what was asked for where that is not the whole slice. `incremental`: only
-    what changed was asked for, so that a row that is missing is no news.
-    `sync_id` is the cause (a night, a command, a backfill),
-    `run_id` the attempt, `started_at` the platform's wall clock.
-    `platform_day`: the platform's own date, where what was asked for depends on it.
-    `compares`: rows are compared even where the last reading brought the same.
-    `follows`: it reads again all that changes of other tables, known when it began, had made doubtful.
-    `retires`: the slice is gone from the platform, and nothing was asked for.
-    `server_total`: what the platform counts of the list that was asked for; `alive_total`: the rows alive of
-    the whole slice, where it was asked for their number.
-    `failures` name the parts that failed; `notes` are worth knowing and no failure. `traffic` counts
-    requests, pages and retries under those names.
-    """
+    """What was read of a slice, once."""
 
     staged: Staged
+    #: All rows that the platform sent: staged and quarantined.
     received: int
+    #: No requested row can be missing, `keep` aside. Only then may a row vanish.
     complete: bool
+    #: The cause: a night, a command, a backfill.
     sync_id: str
+    #: The attempt.
     run_id: str
+    #: By the platform's wall clock.
     started_at: datetime
+    #: The platform's own date, where the requests depend on it.
     platform_day: date | None = None
+    #: Only changed rows were requested, so that a missing row is unchanged.
     incremental: bool = False
+    #: The slice is gone from the platform, and nothing was requested.
     retires: bool = False
+    #: Includes all rows that changes of other tables had made doubtful when the reading began.
     follows: bool = False
+    #: Rows are compared even where the last reading brought the same rows.
     compares: bool = False
     quarantined: tuple[BadRow, ...] = ()
+    #: The platform's count of the requested list.
     server_total: int | None = None
+    #: The platform's count of all live rows of the slice.
     alive_total: int | None = None
     keep: tuple[Kept, ...] = ()
+    #: The rows that were requested. Both None: all rows of the slice.
     since: Since | None = None
     asked: Asked | None = None
+    #: The parts that failed.
     failures: tuple[str, ...] = ()
+    #: Messages that are no failures.
     notes: tuple[str, ...] = ()
     drift: tuple[Drift, ...] = ()
     measures: tuple[Measure, ...] = ()
+    #: Counts of requests, pages, retries and bytes, by these names.
     traffic: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
-        """Whether it says of all of the slice how it is now."""
-        in_part = any(each.failed for each in self.keep) or self.since or self.asked or self.incremental
-        return self.complete and not in_part
+        """Whether the reading says how all of the slice is."""
+        is_partial = any(each.failed for each in self.keep) or self.since or self.asked or self.incremental
+        return self.complete and not is_partial
