@@ -29,10 +29,10 @@ import pyarrow.compute as pc
 
 from benchmarks.slices import ANYTHING, START, table
 from warehouse.lake.delta import Lake
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.commit import commit
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StageWriter
 
 #: Rows of a page.
 PAGE = 5000
@@ -83,13 +83,13 @@ def measure(folder: Path, rows: int, kind: str) -> list[float]:
     pages, night = _pages(marks, rows, kind), 1 if kind in ("first", "shuffled") else 2
     seconds = cpu = 0.0
     written, began = _written(), START + timedelta(days=night)
-    with Spool(marks, folder / "work", synced_at=began) as spool:
+    with StageWriter(marks, folder / "work", synced_at=began) as spool:
         for page in pages:
             started, used = time.perf_counter(), time.process_time()
             spool.write(page)
             seconds, cpu = seconds + time.perf_counter() - started, cpu + time.process_time() - used
         started, used = time.perf_counter(), time.process_time()
-        reading = Reading(
+        reading = SliceReading(
             staged=spool.finish(),
             received=rows,
             complete=True,
@@ -128,7 +128,7 @@ def _pages(marks: Table, rows: int, kind: str) -> Iterator[pa.RecordBatch]:
             **texts,
             "updated_at": pa.repeat(pa.scalar(START, pa.timestamp("us")), len(ids)),
         }
-        schema = marks.spool_schema
+        schema = marks.staging_schema
         arrays = [columns.get(field.name, pa.nulls(len(ids), field.type)) for field in schema]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 

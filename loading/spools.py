@@ -12,9 +12,9 @@ from loading.forgotten import rewrite_of
 from loading.runtime import Runtime
 from loading.tables import TABLES, lake_table
 from warehouse.lake.parquet import GROUP_BYTES
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Table
 from warehouse.load.schema_evolution import evolve
+from warehouse.load.stage import StageWriter
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Target:
     """A slice's spool. `write`: takes batches as `campus.decoding.page.to_batch` shapes them."""
 
     table: Table
-    spool: Spool
+    spool: StageWriter
     write: Callable[[pa.RecordBatch], None]
 
 
@@ -39,14 +39,14 @@ def open_target(
     if spec.contract is RESOURCES[spec.name].contract:
         table = TABLES[spec.name]
         rewrite = rewrite_of(runtime, table, school_id)
-        with Spool(
+        with StageWriter(
             table, runtime.scratch, synced_at=synced_at, group_bytes=group_bytes, rewrite=rewrite
         ) as spool:
             yield Target(table, spool, spool.write)
     else:
         evolved = evolve(runtime.lake, lake_table(spec))
         rewrite = rewrite_of(runtime, evolved.table, school_id)
-        with Spool(
+        with StageWriter(
             evolved.table, runtime.scratch, synced_at=synced_at, group_bytes=group_bytes, rewrite=rewrite
         ) as spool:
             yield Target(evolved.table, spool, lambda batch: spool.write(evolved.shaped(batch)))

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import PAST_ROWS
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice, Table
 from warehouse.load import commit as committing
 from warehouse.load import past_rows
 from warehouse.load.commit import Guard, commit
 from warehouse.load.log_writer import batched
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StageWriter
 from warehouse.publish.compiled_models import Model, read_project
 from warehouse.publish.dbt_project import compiled
 from warehouse.publish.fill import build_raw
@@ -64,9 +64,9 @@ def sync(
     shown = [{"_trashed": False, **row} for row in rows]
     facts = {"received": len(shown), "complete": True, "sync_id": f"sync {number}", "run_id": "run"}
     facts |= {"started_at": at(number)} | said
-    with Spool(table, work, synced_at=facts["started_at"]) as spool:
-        spool.write(pa.RecordBatch.from_pylist(shown, schema=table.spool_schema))
-        reading = Reading(staged=spool.finish(), **facts)
+    with StageWriter(table, work, synced_at=facts["started_at"]) as spool:
+        spool.write(pa.RecordBatch.from_pylist(shown, schema=table.staging_schema))
+        reading = SliceReading(staged=spool.finish(), **facts)
         commit(lake, table, slice, reading, Guard(allowed=True), work)
 
 

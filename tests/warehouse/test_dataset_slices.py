@@ -19,13 +19,13 @@ from lake_kit import at, lake_at, parquet_of
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DIFFERENCES, LOAD_LOG, QUARANTINE
-from warehouse.lake.spool import Spool, Staged
 from warehouse.lake.tables import ROW_KEY, Column, Table, dataset_table
 from warehouse.load.commit import Guard, VanishedTooMany
 from warehouse.load.dataset_plans import DATASET_PLANS, Plan, dataset_tables, read_plans, record_plans
 from warehouse.load.load_log import Standing, record_differences, record_failure, standings
-from warehouse.load.reading import Asked, BadRow, Drift
 from warehouse.load.schema_evolution import evolve
+from warehouse.load.slice_reading import BadRow, Drift, RequestedRows
+from warehouse.load.stage import StagedFile, StageWriter
 from warehouse.load.watermark import Held, held
 from warehouse.maintenance.compaction import maintain
 from warehouse.publish.fill import build_raw
@@ -60,14 +60,14 @@ def test_an_updated_at_that_is_no_moment_is_a_field_like_others(
 def test_the_first_reading_of_a_slice_is_taken_as_it_is(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warehouse.load.delta_commit.BLOCK", 100)
     monkeypatch.setattr("warehouse.lake.parquet.GROUP_ROWS", 250)
-    staged, finish = list[bytes](), Spool.finish
+    staged, finish = list[bytes](), StageWriter.finish
 
-    def finish_and_copy(spool: Spool) -> Staged:
+    def finish_and_copy(spool: StageWriter) -> StagedFile:
         file = finish(spool)
         staged.append(file.path.read_bytes())
         return file
 
-    monkeypatch.setattr(Spool, "finish", finish_and_copy)
+    monkeypatch.setattr(StageWriter, "finish", finish_and_copy)
     outcome = load(lake, 0, SCORES, rows(*range(1000), updated_at=at(-1)))
     assert (outcome.counts.new, outcome.version) == (1000, 1)
     table = evolve(lake, SCORES).table
@@ -199,8 +199,8 @@ def test_what_is_held_of_a_slice(lake: Lake, tmp_path: Path) -> None:
     assert held(lake, table, slices, None)[segment()] == Held(3, None, 3)
     assert held(lake, table, [], "updated_at") == {}
     # A row that came alone, as a push named it, says nothing of what else has changed since.
-    asked = Asked("id", (2,))
-    load(lake, 5, SCORES, rows(2, updated_at=at(4)), asked=asked)
+    asked = RequestedRows("id", (2,))
+    load(lake, 5, SCORES, rows(2, updated_at=at(4)), requested=asked)
     known = standings(lake, 101)[table.name]
     assert held(lake, table, slices, "updated_at", known)[segment()] == Held(3, at(-2), 1)
     assert held(lake, table, slices, "updated_at")[segment()] == Held(3, at(4), 1)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_kit import MARKS, SLICE, START, NewLake, at, held, row, sync
 
-from warehouse.load.reading import BadRow, Kept
+from warehouse.load.slice_reading import BadRow, RetainedRows
 
 Key = tuple[int, str]
 Rows = dict[Key, dict[str, Any]]
@@ -101,7 +101,7 @@ def test_slice_follows_the_model(new_lake: NewLake, sequence: list[dict[str, Any
                 number,
                 reading["rows"],
                 quarantined=tuple(BadRow(key, "made up", "{}", "page 1") for key in reading["bad"]),
-                keep=(Kept("class_id", reading["kept"]),) if reading["kept"] else (),
+                retained=(RetainedRows("class_id", reading["kept"]),) if reading["kept"] else (),
                 complete=reading["complete"],
             )
             told = {fate: getattr(outcome.counts, fate) for fate in (*fates, "new", "vanished", "carried")}

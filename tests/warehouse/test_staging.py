@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from lake_kit import MARKS, SLICE, START, at, parquet_of, row, sync
 
 from warehouse.lake.delta import Lake
-from warehouse.lake.spool import Spool
 from warehouse.lake.sql import pooled
 from warehouse.lake.tables import Table, file_schema
 from warehouse.load.commit import Guard, VanishedTooMany, commit
 from warehouse.load.merge import merge
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StageWriter
 
 LOOSE = replace(MARKS, nullable_key=("kind",))
 UNLOGGED = replace(MARKS, tracks_changes=False)
@@ -51,12 +51,12 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return groups
 
 
-def stage(spool: Spool, table: Table, sent: Iterable[dict[str, Any]], batch_rows: int) -> Reading:
+def stage(spool: StageWriter, table: Table, sent: Iterable[dict[str, Any]], batch_rows: int) -> SliceReading:
     sent = list(sent)
     for start in range(0, len(sent), batch_rows):
         batch = sent[start : start + batch_rows]
-        spool.write(pa.RecordBatch.from_pylist(batch, schema=table.spool_schema))
-    return Reading(
+        spool.write(pa.RecordBatch.from_pylist(batch, schema=table.staging_schema))
+    return SliceReading(
         staged=spool.finish(),
         received=len(sent),
         complete=True,
@@ -79,7 +79,7 @@ def test_a_staged_file_is_what_a_merge_writes(
     fits = len(sent) <= batch_rows or group_bytes > 1
     with tempfile.TemporaryDirectory() as folder:
         merged = Path(folder) / "merged.parquet"
-        with Spool(LOOSE, Path(folder), synced_at=at(0), group_bytes=group_bytes) as spool:
+        with StageWriter(LOOSE, Path(folder), synced_at=at(0), group_bytes=group_bytes) as spool:
             reading = stage(spool, LOOSE, sent, batch_rows)
             with pooled(Path(folder)) as con:
                 counts = merge(con, LOOSE, [], reading, merged)
@@ -115,7 +115,7 @@ def test_large_unordered_first_load_is_sorted(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("warehouse.lake.parquet.GROUP_ROWS", 10)
-    with Spool(MARKS, tmp_path, synced_at=at(0)) as spool:
+    with StageWriter(MARKS, tmp_path, synced_at=at(0)) as spool:
         reading = stage(spool, MARKS, map(row, reversed(range(40))), 5)
         assert not reading.staged.ascends
         assert commit(lake, MARKS, SLICE, reading, Guard(), tmp_path).counts.new == 40
@@ -128,7 +128,7 @@ def test_no_file_stays_of_what_is_not_committed(lake: Lake, sent: range) -> None
     sync(lake, 0, map(row, range(40)))
     files = parquet_of(lake, MARKS)
     if len(sent) == 40:
-        assert sync(lake, 1, map(row, sent), compares=True).counts.moved == 0
+        assert sync(lake, 1, map(row, sent), compares=True).counts.modified == 0
     else:
         with pytest.raises(VanishedTooMany):
             sync(lake, 1, map(row, sent), guard=Guard())

@@ -17,10 +17,10 @@ from warehouse.lake.tables import Column, Slice, Table
 from warehouse.lake.tip import Tip
 from warehouse.load import change_log, load_log, past_rows
 from warehouse.load.delta_commit import adopt
-from warehouse.load.merge import MOVING, READ, RowCounts, count_all, merge
-from warehouse.load.reading import Measure, Reading
+from warehouse.load.merge import IN_READING, MODIFYING, RowCounts, count_all, merge
+from warehouse.load.slice_reading import Measure, SliceReading
+from warehouse.load.slice_state import state
 from warehouse.load.snapshot import compare
-from warehouse.load.unchanged import state
 
 #: The measure of every slice whose rows the platform counts.
 ALIVE_ROWS = "rows alive by the platform's own count"
@@ -74,7 +74,7 @@ class Outcome:
     quarantined: int
     #: How many commits the slice has had.
     version: int
-    #: See `unchanged.state`.
+    #: See `slice_state.state`.
     state: str | None
 
 
@@ -93,7 +93,7 @@ def commit(
     lake: Lake,
     table: Table,
     slice: Slice,
-    reading: Reading,
+    reading: SliceReading,
     guard: Guard,
     scratch: Path,
 ) -> Outcome:
@@ -141,7 +141,7 @@ def _commit_rows(
     lake: Lake,
     table: Table,
     slice: Slice,
-    reading: Reading,
+    reading: SliceReading,
     guard: Guard,
     workspace: Path,
     last_state: str | None,
@@ -171,7 +171,7 @@ def _commit_rows(
         with pooled(workspace) as con:
             counts = merge(con, table, previous, reading, file)
     _check_balance(reading, counts, place)
-    if not counts.moved:
+    if not counts.modified:
         counts = _with_earlier_attempt(lake, table, slice, reading, counts, tip)
         return _Committed(counts, version, None if counts.duplicates else state(table, slice, names, reading))
     _check_vanished(counts, guard, place)
@@ -188,7 +188,7 @@ def _commit_rows(
         "started_at": str(reading.started_at),
         "balance": _balance(reading, counts),
     }
-    if table.keeps_past and counts.moved > counts.new:
+    if table.keeps_past and counts.modified > counts.new:
         past_rows.keep(lake, table, slice, previous, file, reading.started_at, workspace)
     name = adopt(lake, table, slice, tip, file, transactions, metadata)
     # A later commit of the slice has other files, so that this state is not mistaken for its state.
@@ -217,7 +217,7 @@ def _number(sync_id: str) -> int:
 
 
 def _with_earlier_attempt(
-    lake: Lake, table: Table, slice: Slice, reading: Reading, counts: RowCounts, tip: Tip
+    lake: Lake, table: Table, slice: Slice, reading: SliceReading, counts: RowCounts, tip: Tip
 ) -> RowCounts:
     """Counts that include what an earlier attempt of this sync committed and did not log."""
     if tip.transactions.get(_cause_of(slice)) != _number(reading.sync_id):
@@ -226,22 +226,22 @@ def _with_earlier_attempt(
     since = opened.version() - (tip.transactions.get(change_log.base_of(slice)) or 0)
     for entry in opened.history(since):
         if entry.get("slice") == str(slice) and entry.get("sync_id") == reading.sync_id:
-            moved = {change: entry["balance"][change] for change in MOVING}
-            moved_and_read = sum(rows for change, rows in moved.items() if change in READ)
-            return dataclasses.replace(counts, **moved, unchanged=counts.loaded - moved_and_read)
+            modified = {change: entry["balance"][change] for change in MODIFYING}
+            modified_and_read = sum(rows for change, rows in modified.items() if change in IN_READING)
+            return dataclasses.replace(counts, **modified, unchanged=counts.loaded - modified_and_read)
     return counts
 
 
-def _balance(reading: Reading, counts: RowCounts) -> dict[str, int]:
+def _balance(reading: SliceReading, counts: RowCounts) -> dict[str, int]:
     return {
         "received": reading.received,
         "loaded": counts.loaded,
         "quarantined": len(reading.quarantined),
         "duplicates": counts.duplicates,
-    } | {change: getattr(counts, change) for change in (*READ, "vanished", "carried")}
+    } | {change: getattr(counts, change) for change in (*IN_READING, "vanished", "carried")}
 
 
-def _check_balance(reading: Reading, counts: RowCounts, place: str) -> None:
+def _check_balance(reading: SliceReading, counts: RowCounts, place: str) -> None:
     accounted = counts.loaded + len(reading.quarantined) + counts.duplicates
     if reading.received != accounted:
         raise Unbalanced(
@@ -263,7 +263,7 @@ def _check_vanished(counts: RowCounts, guard: Guard, place: str) -> None:
     )
 
 
-def _own_count(reading: Reading, counts: RowCounts) -> tuple[Measure, ...]:
+def _own_count(reading: SliceReading, counts: RowCounts) -> tuple[Measure, ...]:
     """Compare the live rows with the platform's count.
 
     The total of a list includes deleted rows, duplicates and rows in quarantine. So the difference between
@@ -276,7 +276,7 @@ def _own_count(reading: Reading, counts: RowCounts) -> tuple[Measure, ...]:
     return ()
 
 
-def _verdict(table: Table, reading: Reading, counts: RowCounts, guard: Guard) -> tuple[str, str]:
+def _verdict(table: Table, reading: SliceReading, counts: RowCounts, guard: Guard) -> tuple[str, str]:
     """Status and message of a committed slice."""
     quarantined = len(reading.quarantined)
     failures, warnings = list(reading.failures), list[str]()
@@ -306,7 +306,7 @@ def _verdict(table: Table, reading: Reading, counts: RowCounts, guard: Guard) ->
     return status, "; ".join([*failures, *warnings, *reading.notes])
 
 
-def _entry(reading: Reading, outcome: Outcome) -> dict[str, Any]:
+def _entry(reading: SliceReading, outcome: Outcome) -> dict[str, Any]:
     return {
         "sync_id": reading.sync_id,
         "run_id": reading.run_id,
@@ -314,7 +314,7 @@ def _entry(reading: Reading, outcome: Outcome) -> dict[str, Any]:
         "status": outcome.status,
         "message": outcome.message,
         # A reading of some rows can be complete and prove nothing of the rest of the slice.
-        "complete": reading.complete and (reading.asked is None or reading.asked.suffices),
+        "complete": reading.complete and (reading.requested is None or reading.requested.suffices),
         "whole": reading.whole,
         "followed": reading.follows,
         "server_total": reading.server_total,

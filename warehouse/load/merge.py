@@ -2,9 +2,9 @@
 
 Compares rows by their keys. The change of each row:
 
-    new        not held before (also where the platform shows it as deleted already)
-    changed    held, and any field or `_extra` differs, or the platform deleted a tombstone at another time
-    unchanged  held and the same; keeps its `_synced_at`
+    new        not in the lake before (also where the platform shows it as deleted already)
+    changed    in the lake, and any field or `_extra` differs, or a tombstone has another time of deletion
+    unchanged  in the lake and the same; keeps its `_synced_at`
     returned   a tombstone that is alive again
     deleted    was alive, and the platform shows it as deleted
     vanished   was alive, and a complete reading lacks it: a tombstone from now on
@@ -29,11 +29,11 @@ from warehouse.identifiers import listed, quoted
 from warehouse.lake.parquet import GroupedWriter
 from warehouse.lake.sql import BATCH_ROWS, key_ranges, show_files, view
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT, TRASHED, TRASHED_AT, Table, file_schema
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
 
 #: Changes of rows that the reading holds, and those for which the slice is written.
-READ = ("new", "changed", "unchanged", "returned", "deleted")
-MOVING = ("new", "changed", "returned", "deleted", "vanished")
+IN_READING = ("new", "changed", "unchanged", "returned", "deleted")
+MODIFYING = ("new", "changed", "returned", "deleted", "vanished")
 UPDATED_AT = "updated_at"
 
 
@@ -60,13 +60,13 @@ class RowCounts:
         return self.new + self.changed + self.unchanged + self.returned + self.deleted
 
     @property
-    def moved(self) -> int:
+    def modified(self) -> int:
         """Rows that the commit would write differently; 0: there is nothing to commit."""
         return self.new + self.changed + self.returned + self.deleted + self.vanished
 
 
 def merge(
-    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: Reading, target: Path
+    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: SliceReading, target: Path
 ) -> RowCounts:
     """Write the slice as it shall be to `target`, in the shape of the lake's files and the order of its keys.
 
@@ -83,8 +83,8 @@ def merge(
         _spare(con, table, reading)
         values["started_at"] = reading.started_at
         values["complete"] = reading.complete and not reading.incremental and not _has_hole(reading)
-        if reading.since:
-            values["first"] = reading.since.first
+        if reading.requested_since:
+            values["first"] = reading.requested_since.first
         changes = partial(_changes, table, reading, best, _mates(con, table))
     schema, counts = file_schema(table), Counter[str](duplicates=duplicates)
     with GroupedWriter(str(target), schema, table.primary_key) as writer:
@@ -95,7 +95,7 @@ def merge(
     return RowCounts(**counts)
 
 
-def count_all(reading: Reading, change: str) -> RowCounts:
+def count_all(reading: SliceReading, change: str) -> RowCounts:
     """The counts of a reading of distinct keys whose rows all change alike: `new` or `unchanged`."""
     alive = reading.staged.alive
     return RowCounts(
@@ -105,29 +105,29 @@ def count_all(reading: Reading, change: str) -> RowCounts:
     )
 
 
-def _has_hole(reading: Reading) -> bool:
+def _has_hole(reading: SliceReading) -> bool:
     """Whether a row came without a readable key. That row may be any of the missing rows."""
     return any(bad.key is None for bad in reading.quarantined)
 
 
-def _show_reading(con: duckdb.DuckDBPyConnection, reading: Reading) -> None:
+def _show_reading(con: duckdb.DuckDBPyConnection, reading: SliceReading) -> None:
     """Show the staged rows as a view. A deletion at the very start of the sync is one without a time."""
     trashed = f"{DELETED_AT} IS NOT NULL AS {TRASHED}, nullif({DELETED_AT}, {SYNCED_AT}) AS {TRASHED_AT}"
     show_files(con, "reading", [str(reading.staged.path)], f"*, {trashed}")
 
 
-def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
+def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: SliceReading) -> None:
     """Register the keys and values that decide whether a missing row may vanish."""
     keys = {bad.key for bad in reading.quarantined if bad.key is not None}
     schema = pa.schema([table.row_schema.field(name) for name in table.primary_key])
     rows = [dict(zip(table.primary_key, key, strict=True)) for key in keys]
     con.register("spared_keys", pa.Table.from_pylist(rows, schema=schema))
-    for number, keep in enumerate(reading.keep):
+    for number, keep in enumerate(reading.retained):
         type = table.row_schema.field(keep.column).type
         con.register(f"spared_values_{number}", pa.table({"value": pa.array(keep.values, type)}))
-    if reading.asked:
-        type = table.row_schema.field(reading.asked.column).type
-        con.register("asked_values", pa.table({"value": pa.array(reading.asked.values, type)}))
+    if reading.requested:
+        type = table.row_schema.field(reading.requested.column).type
+        con.register("asked_values", pa.table({"value": pa.array(reading.requested.values, type)}))
 
 
 def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
@@ -151,7 +151,7 @@ def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
     )
 
 
-def _duplicates(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> int:
+def _duplicates(con: duckdb.DuckDBPyConnection, table: Table, reading: SliceReading) -> int:
     """How many rows of the reading stand beside a better one of the same key."""
     if reading.staged.ascends:
         return 0
@@ -200,7 +200,7 @@ def _first_changes(table: Table, best: Callable[[str], str], within: str) -> str
     """
 
 
-def _changes(table: Table, reading: Reading, best: Callable[[str], str], mates: str, within: str) -> str:
+def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], mates: str, within: str) -> str:
     """Joins new rows (n) and old rows (o) by their keys `within` a range, in the order of the keys.
 
     A tombstone keeps its time unless the platform gives another. A row that changes gets the start of the
@@ -217,16 +217,16 @@ def _changes(table: Table, reading: Reading, best: Callable[[str], str], mates: 
     differs = "\nOR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in columns)
     matched = " AND ".join(_matched(table, key) for key in table.primary_key)
     spared = [f"({keys}) IN (FROM spared_keys)"]
-    asked = f"{quoted(reading.since.column)} >= $first" if reading.since else "true"
-    for number, keep in enumerate(reading.keep):
+    asked = f"{quoted(reading.requested_since.column)} >= $first" if reading.requested_since else "true"
+    for number, keep in enumerate(reading.retained):
         is_kept = f"coalesce({quoted(keep.column)} IN (FROM spared_values_{number}), false)"
         if keep.failed:
             spared.append(is_kept)
         else:
             asked += f" AND NOT {is_kept}"
-    if reading.asked:
-        asked += f" AND {quoted(reading.asked.column)} IN (FROM asked_values)"
-    moving = ", ".join(f"'{change}'" for change in MOVING)
+    if reading.requested:
+        asked += f" AND {quoted(reading.requested.column)} IN (FROM asked_values)"
+    modifying = ", ".join(f"'{change}'" for change in MODIFYING)
     return f"""
         WITH n AS (
             SELECT reading.*, true AS _seen {best(within)}
@@ -258,7 +258,7 @@ def _changes(table: Table, reading: Reading, best: Callable[[str], str], mates: 
                 ELSE 'carried'
             END AS _change,
             coalesce(o._held AND o._deleted_at IS NULL, false) AS _was_alive,
-            CASE WHEN _change IN ({moving}) THEN greatest($started_at, o._synced_at) ELSE o._synced_at END
+            CASE WHEN _change IN ({modifying}) THEN greatest($started_at, o._synced_at) ELSE o._synced_at END
                 AS {SYNCED_AT},
             CASE WHEN _change = 'vanished' THEN $started_at ELSE _since END AS {DELETED_AT}
         FROM n FULL JOIN o ON {matched} AND o._mate

@@ -11,13 +11,13 @@ from warehouse.identifiers import quoted
 from warehouse.lake.sql import view
 from warehouse.lake.tables import ROW_NUMBER, Table
 from warehouse.load.merge import RowCounts
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
 
 PLACE = quoted(ROW_NUMBER.name)
 
 
 def compare(
-    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: Reading
+    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: SliceReading
 ) -> RowCounts:
     """Count the rows that are `unchanged`, at another place (`changed`), `new` and `vanished`.
 

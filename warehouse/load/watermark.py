@@ -147,13 +147,13 @@ class Merged:
     shown: int
 
 
-def foresee(lake: Lake, table: Table, slice: Slice, spool: Path, since: datetime, updated_at: str) -> Merged:
+def foresee(lake: Lake, table: Table, slice: Slice, staged: Path, since: datetime, updated_at: str) -> Merged:
     """What the rows of a staged file, asked for from `since` on, would make of a slice.
 
     Where parts of the key were not sent, or are numbered by us, rows are known by all that was sent: then
     `alive` is right where there are no news. Rows and keys are compared by hashes of 64 bits, so that a slice
     of any size takes some bytes a row."""
-    read = pl.scan_parquet(spool)
+    read = pl.scan_parquet(staged)
     unsent = _unsent(read, table)
     columns = [name for name in table.row_schema.names if name != table.numbered and name not in unsent]
     known_by = list(table.primary_key) if table.numbered is None and not unsent else columns

@@ -11,10 +11,10 @@ import hashlib
 from collections.abc import Sequence
 
 from warehouse.lake.tables import Slice, Table
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
 
 
-def state(table: Table, slice: Slice, files: Sequence[str], reading: Reading) -> str | None:
+def state(table: Table, slice: Slice, files: Sequence[str], reading: SliceReading) -> str | None:
     """The state of a slice with a reading and with `files` (names below the table, sorted).
 
     None: the reading does not say for certain how all of the slice is."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # A type here, and polars behind it.
-    from warehouse.lake.spool import Staged
+    from warehouse.load.stage import StagedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class BadRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RetainedRows:
     """Previous rows that stay as they were, though the reading lacks them: `column` has one of `values`."""
 
     column: str
@@ -36,7 +36,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class RequestedSince:
     """Only rows whose `column` is `first` or later were requested. The other rows stay."""
 
     column: str
@@ -44,7 +44,7 @@ class Since:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedRows:
     """Only rows whose `column` has one of `values` were requested. The other rows stay."""
 
     column: str
@@ -76,13 +76,13 @@ class Measure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class SliceReading:
     """What was read of a slice, once."""
 
-    staged: Staged
+    staged: StagedFile
     #: All rows that the platform sent: staged and quarantined.
     received: int
-    #: No requested row can be missing, `keep` aside. Only then may a row vanish.
+    #: No requested row can be missing, except `retained`. Only then may a row vanish.
     complete: bool
     #: The cause: a night, a command, a backfill.
     sync_id: str
@@ -105,10 +105,10 @@ class Reading:
     server_total: int | None = None
     #: The platform's count of all live rows of the slice.
     alive_total: int | None = None
-    keep: tuple[Kept, ...] = ()
+    retained: tuple[RetainedRows, ...] = ()
     #: The rows that were requested. Both None: all rows of the slice.
-    since: Since | None = None
-    asked: Asked | None = None
+    requested_since: RequestedSince | None = None
+    requested: RequestedRows | None = None
     #: The parts that failed.
     failures: tuple[str, ...] = ()
     #: Messages that are no failures.
@@ -121,5 +121,6 @@ class Reading:
     @property
     def whole(self) -> bool:
         """Whether the reading says how all of the slice is."""
-        is_partial = any(each.failed for each in self.keep) or self.since or self.asked or self.incremental
-        return self.complete and not is_partial
+        lacks_rows = any(rows.failed for rows in self.retained)
+        is_partial = self.requested_since or self.requested or self.incremental
+        return self.complete and not lacks_rows and not is_partial

@@ -28,7 +28,7 @@ HASHES = 1 << 64
 
 
 @dataclass(frozen=True, slots=True)
-class Staged:
+class StagedFile:
     """A staged file, complete."""
 
     path: Path
@@ -41,8 +41,8 @@ class Staged:
     ascends: bool
 
 
-class Spool:
-    """Takes batches of `table.spool_schema`; the file lives as long as the `with` block.
+class StageWriter:
+    """Takes batches of `table.staging_schema`; the file lives as long as the `with` block.
 
     Args:
         synced_at: Start of the sync. Stamps the rows, and stands for the time of a deletion that the platform
@@ -80,12 +80,12 @@ class Spool:
         Raises:
             ValueError: A key is null. Such a row belongs in quarantine.
         """
-        batch = batch.cast(self._table.spool_schema)
+        batch = batch.cast(self._table.staging_schema)
         if self._rewrite is not None:
             batch = self._rewrite(batch)
         for name in self._table.primary_key:
             if name not in self._table.nullable_key and batch.column(name).null_count:
-                raise ValueError(f"{self._table.name}: a row without its key {name} came to the spool")
+                raise ValueError(f"{self._table.name}: a row without its key {name} came to be staged")
         self._hash = (self._hash + _hash(batch)) % HASHES
         deleted_at = self._deleted_at(batch)
         self._deleted += batch.num_rows - deleted_at.null_count
@@ -94,11 +94,11 @@ class Spool:
         arrays = [columns[name] for name in self._schema.names]
         self._writer.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
 
-    def finish(self) -> Staged:
+    def finish(self) -> StagedFile:
         """Close the file; nothing can be written after."""
         self._writer.close()
-        said = f"{self._table.spool_schema}|{pl.__version__}|{self.rows}|{self._hash}"
-        return Staged(
+        said = f"{self._table.staging_schema}|{pl.__version__}|{self.rows}|{self._hash}"
+        return StagedFile(
             path=self._path,
             content=hashlib.sha256(said.encode()).hexdigest()[:24],
             rows=self.rows,
