@@ -32,11 +32,11 @@ from deltalake.transaction import AddAction
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import CHANGES, LOAD_LOG, MONTH, STANDINGS
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Column, Slice, Table, file_schema
 from warehouse.load.commit import Guard, commit
 from warehouse.load.log_writer import batched
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StageWriter
 
 #: Slices a school has: the weeks of two semesters.
 A_SCHOOL = 40
@@ -239,17 +239,16 @@ def measure(lake: Lake, options: argparse.Namespace) -> Times:
 def _load(
     lake: Lake, table: Table, slice: Slice, night: int, version: int, work: Path
 ) -> tuple[float, float]:
-    with Spool(table, work) as spool:
+    with StageWriter(table, work, synced_at=START + timedelta(days=night)) as spool:
         rows = [{**row, "_trashed": False, "_trashed_at": None} for row in _rows(version)]
-        spool.write(pa.RecordBatch.from_pylist(rows, schema=table.spool_schema))
-        reading = Reading(
-            spool=spool.finish(),
+        spool.write(pa.RecordBatch.from_pylist(rows, schema=table.staging_schema))
+        reading = SliceReading(
+            staged=spool.finish(),
             received=ROWS,
             complete=True,
             sync_id=f"night-{night}",
             run_id=f"run-{night}",
             started_at=START + timedelta(days=night),
-            content=spool.content,
         )
         started, cpu = time.perf_counter(), time.process_time()
         commit(lake, table, slice, reading, ANYTHING, work)

@@ -19,9 +19,9 @@ from campus.registry import ResourceSpec
 from campus.sources.gathered import Account, Collector
 from campus.sources.slice import count, read
 from loading.runtime import Cause, Runtime
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.load_log import Standing
+from warehouse.load.stage import StageWriter
 from warehouse.load.watermark import Merged, foresee, held, watermark
 
 
@@ -68,7 +68,7 @@ async def read_changes(
     slice: Slice,
     table: Table,
     query: SliceQuery,
-    spool: Spool,
+    spool: StageWriter,
     tally: Tally,
 ) -> ReadChanges | None:
     """Read what changed of a slice since `query.since` into a spool; None: it has to be read in full.
@@ -93,7 +93,7 @@ async def read_changes(
     if account.failed or account.bad or not account.complete:
         return None
     merged = await asyncio.to_thread(
-        foresee, runtime.lake, table, slice, spool.finish(), query.since, UPDATED_AT
+        foresee, runtime.lake, table, slice, spool.finish().path, query.since, UPDATED_AT
     )
     account.server_total = total
     return judge(account, merged, total, numbered=spec.numbered is not None)
@@ -119,6 +119,6 @@ def _without_unsent_key(spec: ResourceSpec) -> ResourceSpec:
     return replace(spec, primary_key=key)
 
 
-def spool_table(spec: ResourceSpec, table: Table) -> Table:
+def staging_table(spec: ResourceSpec, table: Table) -> Table:
     """The table that takes what was read of changes: of a numbered resource, rows without their whole key."""
     return table if spec.numbered is None else replace(table, nullable_key=table.primary_key)

@@ -12,13 +12,13 @@ from campus.registry import ResourceSpec
 from campus.sources.gathered import Account
 from loading.forgotten import without_forgotten
 from loading.runtime import Cause, Runtime
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.change_log import record_changes
 from warehouse.load.commit import Guard, Outcome, SliceError, commit
 from warehouse.load.load_log import record_failure, record_load
-from warehouse.load.merge import READ
-from warehouse.load.reading import BadRow, Drift, Reading
+from warehouse.load.merge import IN_READING
+from warehouse.load.slice_reading import BadRow, Drift, SliceReading
+from warehouse.load.stage import StageWriter
 
 # What can go wrong between a reading and its commit; it concerns one slice, and the others go on.
 STORAGE_ERRORS = (duckdb.Error, DeltaError, pa.ArrowException, OSError)
@@ -59,7 +59,7 @@ def commit_slice(
     spec: ResourceSpec,
     table: Table,
     slice: Slice,
-    reading: Reading,
+    reading: SliceReading,
     guard: Guard,
     began: float,
 ) -> Loaded:
@@ -103,7 +103,7 @@ def confirm_slice(
             "server_total": total,
             "received": account.received,
             "loaded": account.received,
-            **dict.fromkeys(("quarantined", "duplicates", *READ, "vanished", "carried"), 0),
+            **dict.fromkeys(("quarantined", "duplicates", *IN_READING, "vanished", "carried"), 0),
             "unchanged": account.received,
             **traffic,
         },
@@ -120,14 +120,12 @@ def empty_slice(
     slice: Slice,
     guard: Guard,
     *,
-    distinct: bool = False,
     retires: bool = False,
 ) -> Loaded:
-    """Commit that nothing is left of a slice, as far as the guard lets it. `distinct` and `retires`: as
-    `Reading` has them."""
+    """Commit that nothing is left of a slice, as far as the guard allows. `retires`: as in `SliceReading`."""
     account = Account()
-    with Spool(table, runtime.scratch, synced_at=cause.started_at) as spool:
-        reading = replace(reading_of(cause, slice, spool, account), distinct=distinct, retires=retires)
+    with StageWriter(table, runtime.scratch, synced_at=cause.started_at) as spool:
+        reading = replace(reading_of(cause, slice, spool, account), retires=retires)
         return commit_slice(runtime, cause, spec, table, slice, reading, guard, account.began)
 
 
@@ -173,12 +171,11 @@ def traffic_of(account: Account) -> dict[str, int]:
     }
 
 
-def reading_of(cause: Cause, slice: Slice, spool: Spool, account: Account) -> Reading:
+def reading_of(cause: Cause, slice: Slice, spool: StageWriter, account: Account) -> SliceReading:
     """What was read of a slice, as far as its account tells; `replace` adds what else is known of it."""
-    return Reading(
-        spool=spool.finish(),
-        # Whoever asks for everything has it compared, too.
-        content=None if cause.full else spool.content,
+    return SliceReading(
+        staged=spool.finish(),
+        compares=cause.full,
         received=account.received,
         complete=account.complete,
         sync_id=cause.sync_id,

@@ -15,7 +15,7 @@ from warehouse.forgetting.surgery import key_without, raw_without
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.load_log import now
-from warehouse.load.reading import BadRow, Reading
+from warehouse.load.slice_reading import BadRow, SliceReading
 
 Rewrite = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -42,7 +42,7 @@ def rewrite_of(runtime: Runtime, table: Table, school_id: int) -> Rewrite | None
     return rewrite
 
 
-def without_forgotten(lake: Lake, table: Table, slice: Slice, reading: Reading) -> Reading:
+def without_forgotten(lake: Lake, table: Table, slice: Slice, reading: SliceReading) -> SliceReading:
     """A reading whose quarantine, samples and words say nothing of the forgotten."""
     matcher = matcher_of(lake, slice.school_id)
     if matcher is None:

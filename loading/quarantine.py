@@ -24,7 +24,7 @@ from loading.slice_loader import Loader
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import SEPARATOR, Slice
 from warehouse.load.load_log import quarantine_rows, stay_in_quarantine
-from warehouse.load.reading import Asked
+from warehouse.load.slice_reading import RequestedRows
 
 Row = dict[str, Any]
 
@@ -117,7 +117,7 @@ async def _load_from_quarantine(
         collector.flush()
 
     # Nobody was asked for, so that nobody who is not among these is gone.
-    nobody = {spec: Asked(spec.primary_key[0], ())}
+    nobody = {spec: RequestedRows(spec.primary_key[0], ())}
     return await loader.load_by(reading, {spec: slice}, again=True, asked=nobody)
 
 

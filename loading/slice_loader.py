@@ -20,7 +20,7 @@ from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.gathered import Account, Collector
 from campus.sources.named_rows import read_by_ids
 from campus.sources.slice import read, read_together
-from loading.changes import read_changes, since_of, spool_table
+from loading.changes import read_changes, since_of, staging_table
 from loading.commit import (
     STORAGE_ERRORS,
     Loaded,
@@ -35,11 +35,11 @@ from loading.moved import CLASSES, may_rest, moved_items, outdated_classes
 from loading.runtime import Cause, Runtime
 from loading.spools import Target, open_target
 from loading.tables import TABLES, slice_of, values
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice, Table
 from warehouse.load.commit import Guard
 from warehouse.load.load_log import Standing, standings
-from warehouse.load.reading import Asked, Kept
+from warehouse.load.slice_reading import RequestedRows, RetainedRows
+from warehouse.load.stage import StageWriter
 
 # A message that lists more broken classes than this is read by nobody.
 IDS_SHOWN = 20
@@ -88,12 +88,12 @@ class Loader:
         slices: Mapping[ResourceSpec, Slice],
         *,
         again: bool,
-        asked: Mapping[ResourceSpec, Asked] | None = None,
+        asked: Mapping[ResourceSpec, RequestedRows] | None = None,
         follows: bool = False,
         tally: Tally | None = None,
     ) -> list[Loaded]:
         """The same for slices of resources that a function of their own reads together. `asked`: what it asks
-        for, where that is not the whole of a slice; `follows`: as `Reading` has it; `tally`: of the requests
+        for, where that is not the whole of a slice; `follows`: as in `SliceReading`; `tally`: of the requests
         that it took to come here."""
         if not again and all(self._is_done(spec, slice) for spec, slice in slices.items()):
             return [
@@ -103,7 +103,9 @@ class Loader:
         with ExitStack() as stack:
             try:
                 targets = {
-                    spec: stack.enter_context(open_target(self.runtime, spec, slice.school_id))
+                    spec: stack.enter_context(
+                        open_target(self.runtime, spec, slice.school_id, self.cause.started_at)
+                    )
                     for spec, slice in slices.items()
                 }
                 collectors = {
@@ -150,7 +152,7 @@ class Loader:
         if not moved.concerned:
             return [self.leave(spec, query)]
         query = replace(query, parents=moved.asked, filled=query.filled.intersection(moved.asked))
-        asked = {spec: Asked(spec.unit_column or "", moved.concerned, suffices=True)}
+        asked = {spec: RequestedRows(spec.unit_column or "", moved.concerned, suffices=True)}
         return await self.load_by(partial(self.read, query=query), {spec: slice}, again=again, asked=asked)
 
     async def load_outdated_classes(self, query: SliceQuery) -> list[Loaded]:
@@ -173,7 +175,7 @@ class Loader:
                 # The list of all has them too.
                 await read(self._client, CLASSES, query, collectors[CLASSES])
 
-        asked = {CLASSES: Asked("id", found.ids, suffices=True)}
+        asked = {CLASSES: RequestedRows("id", found.ids, suffices=True)}
         return await self.load_by(reading, {CLASSES: slice}, again=True, asked=asked, follows=True)
 
     def may_rest(self, spec: ResourceSpec, query: SliceQuery) -> bool:
@@ -201,7 +203,9 @@ class Loader:
                 return None
             asked = replace(query, since=since)
             rewrite = rewrite_of(runtime, table, slice.school_id)
-            with Spool(spool_table(spec, table), runtime.scratch, rewrite=rewrite) as spool:
+            with StageWriter(
+                staging_table(spec, table), runtime.scratch, synced_at=cause.started_at, rewrite=rewrite
+            ) as spool:
                 found = await read_changes(runtime, self._client, spec, slice, table, asked, spool, tally)
                 if found is None:
                     return None
@@ -251,7 +255,7 @@ class Loader:
 
     def store(self, spec: ResourceSpec, slice: Slice, rows: pa.Table) -> Loaded:
         """Make `rows` (as `campus.decoding.page.to_batch` shapes them) the whole of a slice."""
-        with open_target(self.runtime, spec, slice.school_id) as target:
+        with open_target(self.runtime, spec, slice.school_id, self.cause.started_at) as target:
             for batch in rows.to_batches():
                 target.write(batch)
             account = Account(received=rows.num_rows, server_total=None)
@@ -261,7 +265,7 @@ class Loader:
         """Empty the slice of what is gone, as far as the guard lets it; `is_sure`: whatever it says."""
         guard = guard_of(self.runtime, spec)
         guard = replace(guard, allowed=True) if is_sure else guard
-        with open_target(self.runtime, spec, slice.school_id) as target:
+        with open_target(self.runtime, spec, slice.school_id, self.cause.started_at) as target:
             return self._commit(spec, slice, target, Account(), guard, retires=True)
 
     def not_asked(self, spec: ResourceSpec, query: SliceQuery) -> Loaded:
@@ -290,14 +294,14 @@ class Loader:
         guard: Guard,
         *,
         retires: bool = False,
-        asked: Asked | None = None,
+        asked: RequestedRows | None = None,
         follows: bool = False,
     ) -> Loaded:
         reading = replace(
             reading_of(self.cause, slice, target.spool, account),
-            keep=self._kept(spec, slice, account),
+            retained=self._kept(spec, slice, account),
             retires=retires,
-            asked=asked,
+            requested=asked,
             follows=follows,
             failures=failures(unit_in_words(spec), account.failed),
         )
@@ -308,12 +312,12 @@ class Loader:
     def _failed(self, spec: ResourceSpec, slice: Slice, message: str) -> Loaded:
         return fail_slice(self.runtime, self.cause, spec, TABLES[spec.name], slice, message)
 
-    def _kept(self, spec: ResourceSpec, slice: Slice, account: Account) -> tuple[Kept, ...]:
+    def _kept(self, spec: ResourceSpec, slice: Slice, account: Account) -> tuple[RetainedRows, ...]:
         """The rows that stay: of a class, item or type that could not be read, and of whom nobody can ask
         for."""
         return (*self._of_forgotten(spec, slice), *self._of_failed(spec, slice, account))
 
-    def _of_forgotten(self, spec: ResourceSpec, slice: Slice) -> tuple[Kept, ...]:
+    def _of_forgotten(self, spec: ResourceSpec, slice: Slice) -> tuple[RetainedRows, ...]:
         """The rows of the forgotten where each question names a person, as long as the person is there."""
         mode, parent = MODES[spec.asked], parents_of(spec)
         substitutes = forgotten_ids(self.runtime.lake, slice.school_id)
@@ -322,9 +326,9 @@ class Loader:
         assert parent is not None
         alive = self.runtime.lake.read(TABLES[parent.name], Slice.of(_school_id=slice.school_id), ["id"])
         stay = substitutes.intersection(values(alive, "id"))
-        return (Kept(spec.unit_column, tuple(stay), failed=False),) if stay else ()
+        return (RetainedRows(spec.unit_column, tuple(stay), failed=False),) if stay else ()
 
-    def _of_failed(self, spec: ResourceSpec, slice: Slice, account: Account) -> tuple[Kept, ...]:
+    def _of_failed(self, spec: ResourceSpec, slice: Slice, account: Account) -> tuple[RetainedRows, ...]:
         if not account.failed or spec.unit_column is None:
             return ()
         ids = tuple(account.failed)
@@ -332,7 +336,7 @@ class Loader:
             ids = self.via(RESOURCES[spec.unit_via], slice, ids)
         if MODES[spec.asked].respelled:
             ids = self._spellings(spec, spec.unit_column, slice, ids)
-        return (Kept(spec.unit_column, ids),)
+        return (RetainedRows(spec.unit_column, ids),)
 
     def _spellings(
         self, spec: ResourceSpec, column: str, slice: Slice, failed: tuple[int | str, ...]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -11,9 +12,9 @@ from loading.forgotten import rewrite_of
 from loading.runtime import Runtime
 from loading.tables import TABLES, lake_table
 from warehouse.lake.parquet import GROUP_BYTES
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Table
 from warehouse.load.schema_evolution import evolve
+from warehouse.load.stage import StageWriter
 
 
 @dataclass(frozen=True)
@@ -21,23 +22,31 @@ class Target:
     """A slice's spool. `write`: takes batches as `campus.decoding.page.to_batch` shapes them."""
 
     table: Table
-    spool: Spool
+    spool: StageWriter
     write: Callable[[pa.RecordBatch], None]
 
 
 @contextmanager
 def open_target(
-    runtime: Runtime, spec: ResourceSpec, school_id: int, group_bytes: int = GROUP_BYTES
+    runtime: Runtime,
+    spec: ResourceSpec,
+    school_id: int,
+    synced_at: datetime,
+    group_bytes: int = GROUP_BYTES,
 ) -> Iterator[Target]:
     """A spool for one slice of a school, that holds so much in memory; the lake's table grows by what a
-    school's own contract has more."""
+    school's own contract has more. `synced_at`: start of the sync."""
     if spec.contract is RESOURCES[spec.name].contract:
         table = TABLES[spec.name]
         rewrite = rewrite_of(runtime, table, school_id)
-        with Spool(table, runtime.scratch, group_bytes=group_bytes, rewrite=rewrite) as spool:
+        with StageWriter(
+            table, runtime.scratch, synced_at=synced_at, group_bytes=group_bytes, rewrite=rewrite
+        ) as spool:
             yield Target(table, spool, spool.write)
     else:
         evolved = evolve(runtime.lake, lake_table(spec))
         rewrite = rewrite_of(runtime, evolved.table, school_id)
-        with Spool(evolved.table, runtime.scratch, group_bytes=group_bytes, rewrite=rewrite) as spool:
+        with StageWriter(
+            evolved.table, runtime.scratch, synced_at=synced_at, group_bytes=group_bytes, rewrite=rewrite
+        ) as spool:
             yield Target(evolved.table, spool, lambda batch: spool.write(evolved.shaped(batch)))

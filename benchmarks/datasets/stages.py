@@ -30,10 +30,10 @@ from campus.registry import DATASETS
 from loading.datasets.tables import AskedDataset, ask_dataset, segment_slice
 from simulator.process import running
 from warehouse.lake.delta import Lake
-from warehouse.lake.spool import Spool
 from warehouse.load.commit import Guard, commit
-from warehouse.load.reading import Reading
 from warehouse.load.schema_evolution import Evolved, evolve
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StagedFile, StageWriter
 
 T = TypeVar("T")
 Took = tuple[float, float]  # seconds, CPU seconds
@@ -89,19 +89,18 @@ class Load:
         """Write and commit batches; `took` learns what the two stages took."""
         started = datetime.now()
         table = self.evolved.table
-        with Spool(table, self.scratch, synced_at=started) as spool:
+        with StageWriter(table, self.scratch, synced_at=started) as spool:
 
-            def write() -> Path:
+            def write() -> StagedFile:
                 for batch in batches:
                     spool.write(self.evolved.shaped(batch))
                 return spool.finish()
 
             file = _timed(took, "write", write)
-            reading = Reading(
-                spool=file,
+            reading = SliceReading(
+                staged=file,
                 received=self.rows,
                 complete=True,
-                distinct=True,
                 sync_id=stage,
                 run_id=stage,
                 started_at=started,

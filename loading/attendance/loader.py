@@ -32,7 +32,7 @@ from loading.spools import Target, open_target
 from loading.tables import TABLES, slice_of, values
 from warehouse.lake.parquet import GROUP_BYTES
 from warehouse.lake.tables import Slice
-from warehouse.load.reading import Asked, Kept, Measure, Since
+from warehouse.load.slice_reading import Measure, RequestedRows, RequestedSince, RetainedRows
 
 # By students: so many sessions are asked for by the other route too.
 SAMPLED_SESSIONS = 10
@@ -125,7 +125,7 @@ class SemesterLoader:
         following = self._follower("students beside the classes")
         witnessed = await ask_witnesses(self._client, self._semester, witnesses, following)
         witnessed = witnessed.of_classes(class_ids)
-        asked = Asked("class_id", tuple(sorted(class_ids)), suffices=True)
+        asked = RequestedRows("class_id", tuple(sorted(class_ids)), suffices=True)
         reading = self._by_classes(semester.knowing(witnessed.records), witnessed, asked, following.account)
         async for one in reading:
             yield one
@@ -153,7 +153,7 @@ class SemesterLoader:
         classes = tuple(sorted({one.class_id for one in sessions}))
         witnessed = Witnessed(records={one: [] for one in sessions})
         async for one in self._by_classes(
-            self._semester.of_classes(classes), witnessed, Asked("class_id", classes)
+            self._semester.of_classes(classes), witnessed, RequestedRows("class_id", classes)
         ):
             yield one
 
@@ -213,7 +213,7 @@ class SemesterLoader:
             yield one
 
     async def _by_classes(
-        self, semester: Semester, witnessed: Witnessed, asked: Asked, beside: Account | None = None
+        self, semester: Semester, witnessed: Witnessed, asked: RequestedRows, beside: Account | None = None
     ) -> AsyncIterator[Loaded]:
         """Read the classes of a narrowed semester session by session; the rows of other classes stay.
         `beside`: of what was asked for besides."""
@@ -227,7 +227,7 @@ class SemesterLoader:
         witnessed: Witnessed,
         beside: Account,
         weeks: Mapping[int, date],
-        asked: Asked | None = None,
+        asked: RequestedRows | None = None,
     ) -> AsyncIterator[Loaded]:
         """Read weeks session by session, each from a day on. `asked`: for the rows of some classes alone."""
         unheard = failures("student", beside.failed)
@@ -243,7 +243,7 @@ class SemesterLoader:
                     loaded = self._failed(number, str(error))
                 else:
                     failed = one.week.records.account.failed
-                    kept = (Kept("class_id", tuple(failed)),) if failed else ()
+                    kept = (RetainedRows("class_id", tuple(failed)),) if failed else ()
                     # A session that no schedule has may be missing in any week.
                     words = failures("class", failed) + unheard
                     since_then = since if since > date.min else None
@@ -275,13 +275,13 @@ class SemesterLoader:
             first.tally = students.tally
             first.drift.update(students.drift)
             failed = {"student_id": students.failed, "class_id": sessions.failed}
-            kept = tuple(Kept(column, tuple(ids)) for column, ids in failed.items() if ids)
+            kept = tuple(RetainedRows(column, tuple(ids)) for column, ids in failed.items() if ids)
             words = failures("student", students.failed) + failures("class", sessions.failed)
             asked = None
             if part is not None:
                 asked = {
-                    RECORDS: Asked("student_id", tuple(sorted(part.students)), suffices=True),
-                    SESSIONS: Asked("class_id", tuple(sorted(classes or ())), suffices=True),
+                    RECORDS: RequestedRows("student_id", tuple(sorted(part.students)), suffices=True),
+                    SESSIONS: RequestedRows("class_id", tuple(sorted(classes or ())), suffices=True),
                 }
             for one in opened.values():
                 for each in await asyncio.to_thread(
@@ -296,7 +296,9 @@ class SemesterLoader:
         with ExitStack() as stack:
             targets = {
                 spec: stack.enter_context(
-                    open_target(self._runtime, spec, self._semester.school_id, group_bytes)
+                    open_target(
+                        self._runtime, spec, self._semester.school_id, self._cause.started_at, group_bytes
+                    )
                 )
                 for spec in DAY_OF
             }
@@ -319,10 +321,10 @@ class SemesterLoader:
     def _commit(
         self,
         one: _Open,
-        kept: tuple[Kept, ...],
+        kept: tuple[RetainedRows, ...],
         words: tuple[str, ...],
         since: date | None,
-        asked: Mapping[ResourceSpec, Asked] | None = None,
+        asked: Mapping[ResourceSpec, RequestedRows] | None = None,
         *,
         follows: bool = False,
     ) -> list[Loaded]:
@@ -331,9 +333,9 @@ class SemesterLoader:
             table, slice, account = TABLES[spec.name], self._slice(spec, one.number), one.account(spec)
             reading = replace(
                 reading_of(self._cause, slice, target.spool, account),
-                keep=tuple(each for each in kept if each.column in table.row_schema.names),
-                since=Since(DAY_OF[spec], since) if since else None,
-                asked=(asked or {}).get(spec),
+                retained=tuple(each for each in kept if each.column in table.row_schema.names),
+                requested_since=RequestedSince(DAY_OF[spec], since) if since else None,
+                requested=(asked or {}).get(spec),
                 follows=follows,
                 platform_day=self._semester.today,
                 failures=words,

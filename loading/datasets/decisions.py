@@ -19,7 +19,7 @@ from loading.datasets.tables import decided_of, planned_table
 from loading.runtime import Runtime
 from warehouse.load.dataset_plans import Plan
 from warehouse.load.load_log import quarantined, unreadable_fields
-from warehouse.load.reading import Drift
+from warehouse.load.slice_reading import Drift
 from warehouse.load.watermark import kept_beside
 
 

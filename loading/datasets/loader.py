@@ -26,11 +26,11 @@ from loading.forgotten import rewrite_of
 from loading.runtime import Cause, Runtime
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import SYNCED_AT, Slice
 from warehouse.load.dataset_plans import Plan
 from warehouse.load.load_log import Standing
 from warehouse.load.schema_evolution import evolve
+from warehouse.load.stage import StageWriter
 from warehouse.load.watermark import Merged, foresee, held, is_due_whole, watermark
 
 
@@ -201,10 +201,12 @@ class DatasetLoader:
                     return self._confirm(slice, read, total), read
             return await self._commit(slice, spool, read, total), read
 
-    async def _foresee(self, slice: Slice, spool: Spool, since: datetime) -> Merged:
+    async def _foresee(self, slice: Slice, spool: StageWriter, since: datetime) -> Merged:
         runtime, table = self._runtime, self._evolved.table
         updated_at = self._evolved.columns[self._asked.source.updated_at or ""]
-        return await asyncio.to_thread(foresee, runtime.lake, table, slice, spool.finish(), since, updated_at)
+        return await asyncio.to_thread(
+            foresee, runtime.lake, table, slice, spool.finish().path, since, updated_at
+        )
 
     async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
         span = self._span(segment)
@@ -217,29 +219,28 @@ class DatasetLoader:
                 read = await read_whole_segment(self._client, source, span, limit, write, tally)
             return await self._commit(slice, spool, read), read
 
-    def _spool(self) -> Spool:
+    def _spool(self) -> StageWriter:
         table = self._evolved.table
         rewrite = rewrite_of(self._runtime, table, self.school_id)
-        return Spool(table, self._runtime.scratch, synced_at=self._cause.started_at, rewrite=rewrite)
+        return StageWriter(table, self._runtime.scratch, synced_at=self._cause.started_at, rewrite=rewrite)
 
-    def _writer(self, spool: Spool) -> Write:
+    def _writer(self, spool: StageWriter) -> Write:
         return lambda batch: spool.write(self._evolved.shaped(batch))
 
     async def _commit(
-        self, slice: Slice, spool: Spool, read: RecordsRead, total: int | None = None
+        self, slice: Slice, spool: StageWriter, read: RecordsRead, total: int | None = None
     ) -> Loaded:
         """Commit a segment. total: how many records the platform says it has, where it was asked."""
         async with self._commits:
             return await asyncio.to_thread(self._commit_read, slice, spool, read, total)
 
-    def _commit_read(self, slice: Slice, spool: Spool, read: RecordsRead, total: int | None) -> Loaded:
+    def _commit_read(self, slice: Slice, spool: StageWriter, read: RecordsRead, total: int | None) -> Loaded:
         runtime, cause, account = self._runtime, self._cause, read.account
         reading = reading_of(cause, slice, spool, account)
         reading = replace(
             reading,
             server_total=reading.server_total if total is None else total,
             alive_total=total,
-            distinct=read.distinct,
             incremental=read.incremental,
             failures=tuple(account.notes),
         )

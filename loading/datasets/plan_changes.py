@@ -4,8 +4,8 @@ from campus.decoding.definition import Definition, key_fields
 from loading.datasets.tables import AskedDataset, definitions_of, planned_table
 from warehouse.lake.tables import ROW_KEY, Table
 from warehouse.load.dataset_plans import Plan
-from warehouse.load.reading import Drift
 from warehouse.load.schema_evolution import changes, type_name
+from warehouse.load.slice_reading import Drift
 
 
 def drift_of(asked: AskedDataset, before: Plan | None) -> list[Drift]:

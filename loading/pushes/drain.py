@@ -220,7 +220,7 @@ def _lacks(event: Event, read: Read) -> bool:
 def _tell(drain: Drain, read: Read, what: str) -> None:
     for one in read.loaded:
         counts = one.outcome.counts if one.outcome else None
-        moved = "" if counts is None else f", {counts.moved} of {counts.loaded} rows were news"
+        moved = "" if counts is None else f", {counts.modified} of {counts.loaded} rows were news"
         drain.tell(
             f"{one.spec.name} {one.slice}, {what} asked for by pushes: {one.status}{moved} {one.message}"
         )

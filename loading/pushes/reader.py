@@ -18,7 +18,7 @@ from loading.pushes.targets import PEOPLE, current_semester, held_ids
 from loading.slice_loader import Loader
 from loading.tables import slice_of
 from warehouse.lake.tables import Slice
-from warehouse.load.reading import Asked
+from warehouse.load.slice_reading import RequestedRows
 
 #: How much earlier than the push a row may say that it was updated: clocks differ, and changes are batched.
 EARLIER = timedelta(minutes=30)
@@ -40,7 +40,7 @@ class Read:
     @property
     def moved(self) -> int:
         """Rows that changed."""
-        return sum(one.outcome.counts.moved for one in self.loaded if one.outcome)
+        return sum(one.outcome.counts.modified for one in self.loaded if one.outcome)
 
 
 async def read_targets(
@@ -91,7 +91,9 @@ async def _read_people(
         found.update(await read_updated(client, spec, query, since, collectors[spec]))
 
     # Nobody was asked for by name, so that nobody who did not come is gone.
-    [loaded] = await loader.load_by(reading, _slices(query, spec), again=True, asked={spec: Asked("id", ())})
+    [loaded] = await loader.load_by(
+        reading, _slices(query, spec), again=True, asked={spec: RequestedRows("id", ())}
+    )
     return loaded, ids - found if loaded.status != "failed" else frozenset()
 
 
@@ -106,7 +108,7 @@ async def _read_ids(
     async def reading(collectors: Mapping[ResourceSpec, Collector]) -> None:
         await read_by_ids(client, spec, query, sorted(ids), collectors[spec])
 
-    asked = {spec: Asked("id", tuple(sorted(ids)))}
+    asked = {spec: RequestedRows("id", tuple(sorted(ids)))}
     return await loader.load_by(reading, _slices(query, spec), again=True, asked=asked)
 
 
@@ -117,7 +119,9 @@ async def _read_below(
     query = replace(query, parents=tuple(sorted(ids)), filled=query.filled & ids)
     specs = [RESOURCES[name] for name in family(spec.name)] if spec.name in SPLITTERS else [spec]
     slices = _slices(query, *specs)
-    asked = {one: Asked(one.unit_column or "", _below(loader, one, slices[one], ids)) for one in specs}
+    asked = {
+        one: RequestedRows(one.unit_column or "", _below(loader, one, slices[one], ids)) for one in specs
+    }
     if MODES[spec.asked].decide is None:
         return await loader.load_by(partial(loader.read, query=query), slices, again=True, asked=asked)
 

@@ -23,10 +23,10 @@ from loading.reports.tables import Result, known_columns, name_columns, records_
 from loading.runtime import Cause, Runtime
 from loading.spools import open_target
 from loading.tables import TABLES
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import EXTRA, PARAMS, ROW_NUMBER, Table, report_table
-from warehouse.load.reading import Reading
 from warehouse.load.schema_evolution import evolve
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StageWriter
 
 NO_ROWS = "no rows: the platform has none for these parameters"
 
@@ -112,21 +112,20 @@ class ReportLoader:
             account,
             replace(
                 reading_of(self._cause, result.slice, records.spool, account),
-                distinct=True,
                 failures=tuple(account.notes),
                 notes=() if account.received else (NO_ROWS,),
             ),
         )
         if loaded.outcome is None or not described:
             return [loaded]
-        with open_target(self._runtime, REPORT_FIELDS, result.school_id) as target:
+        with open_target(self._runtime, REPORT_FIELDS, result.school_id, self._cause.started_at) as target:
             for batch in described:
                 target.write(_placed(batch, result.table_name, self._columns_of(result)))
             reading = reading_of(self._cause, result.slice, target.spool, of_fields)
             return [loaded, self._commit_slice(result, REPORT_FIELDS, target.table, of_fields, reading)]
 
     def _commit_slice(
-        self, result: Result, spec: ResourceSpec, table: Table, account: Account, reading: Reading
+        self, result: Result, spec: ResourceSpec, table: Table, account: Account, reading: SliceReading
     ) -> Loaded:
         guard, slice = guard_of(self._runtime, spec), result.slice
         return commit_slice(self._runtime, self._cause, spec, table, slice, reading, guard, account.began)
@@ -149,7 +148,7 @@ class _Records:
         self._evolved = evolve(runtime.lake, table_of(result, contract, columns))
         self.table = self._evolved.table
         rewrite = rewrite_of(runtime, self.table, result.school_id)
-        self.spool = Spool(self.table, runtime.scratch, synced_at=cause.started_at, rewrite=rewrite)
+        self.spool = StageWriter(self.table, runtime.scratch, synced_at=cause.started_at, rewrite=rewrite)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows in the platform's order."""

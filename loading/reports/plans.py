@@ -119,5 +119,5 @@ def _retire(loader: Loader, cause: Cause, result: Result) -> list[Loaded]:
     if runtime.lake.holds(table):
         spec = records_spec(table)
         guard = guard_of(runtime, spec)
-        retired = [empty_slice(runtime, cause, spec, table, result.slice, guard, distinct=True, retires=True)]
+        retired = [empty_slice(runtime, cause, spec, table, result.slice, guard, retires=True)]
     return [*retired, loader.retire(REPORT_FIELDS, result.slice)]

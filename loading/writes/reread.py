@@ -17,7 +17,7 @@ from loading.slice_loader import Loader
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import Slice
 from warehouse.load.load_log import now
-from warehouse.load.reading import Asked
+from warehouse.load.slice_reading import RequestedRows
 
 
 def cause_of_writing(run_id: str = "") -> Cause:
@@ -84,5 +84,5 @@ async def reread_bindings(
         partial(loader.read, query=query),
         {spec: slice_of(spec, school_id)},
         again=True,
-        asked={spec: Asked(spec.unit_column or "", asked)},
+        asked={spec: RequestedRows(spec.unit_column or "", asked)},
     )

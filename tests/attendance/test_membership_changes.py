@@ -13,9 +13,9 @@ from loading.attendance.weeks import Timeline
 from loading.semesters import Semesters
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
-from warehouse.lake.spool import Spool
 from warehouse.load.commit import Guard, commit
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StageWriter
 
 SCHOOL, SEMESTER, CLASS = 101, 10101, 7
 TIMELINE = Timeline(Semesters(SCHOOL, [], [], {}, {}), {}, date(2025, 3, 14))
@@ -35,14 +35,12 @@ def lake_at(folder: Path) -> Lake:
 def load(lake: Lake, folder: Path, name: str, day: int, rows: Iterable[Mapping[str, Any]]) -> None:
     """Commit all rows of a resource, as a night reads them."""
     table, slice = TABLES[name], slice_of(RESOURCES[name], SCHOOL, SEMESTER)
-    schema = table.spool_schema
+    schema = table.staging_schema
     batch = [dict.fromkeys(schema.names) | {"_trashed": False} | row for row in rows]
-    with Spool(table, folder) as spool:
+    with StageWriter(table, folder, synced_at=night(day)) as spool:
         spool.write(pa.RecordBatch.from_pylist(batch, schema=schema))
         facts = {"sync_id": f"night-{day}", "run_id": f"run-{day}", "started_at": night(day)}
-        reading = Reading(
-            spool=spool.finish(), received=len(batch), complete=True, content=spool.content, **facts
-        )
+        reading = SliceReading(staged=spool.finish(), received=len(batch), complete=True, **facts)
         commit(lake, table, slice, reading, Guard(allowed=True), folder)
 
 

@@ -24,10 +24,10 @@ from warehouse.forgetting.columns import V1, V3
 from warehouse.forgetting.forgotten import Forgotten, change, with_person
 from warehouse.forgetting.identity import People, Person
 from warehouse.lake.delta import Lake
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice
 from warehouse.load.commit import Guard, commit
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StageWriter
 
 SCHOOL = 101
 STUDENT, TEACHER, GUARDIAN = 1, 2, 8
@@ -41,16 +41,15 @@ def lake_with(home: Path, **tables: Rows) -> Lake:
         table, work = TABLES[name], home / "work"
         lake.ensure([table])
         sent = [{"_trashed": False, **row} for row in rows]
-        with Spool(table, work) as spool:
-            spool.write(pa.RecordBatch.from_pylist(sent, schema=table.spool_schema))
-            reading = Reading(
-                spool=spool.finish(),
+        with StageWriter(table, work, synced_at=datetime(2026, 3, 2)) as spool:
+            spool.write(pa.RecordBatch.from_pylist(sent, schema=table.staging_schema))
+            reading = SliceReading(
+                staged=spool.finish(),
                 received=len(sent),
                 complete=True,
                 sync_id="night",
                 run_id="run",
                 started_at=datetime(2026, 3, 2),
-                content=spool.content,
             )
             slice = Slice.of(_school_id=SCHOOL, **({"_semester_id": 20} if name == "grades" else {}))
             commit(lake, table, slice, reading, Guard(allowed=True), work)

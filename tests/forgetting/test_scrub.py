@@ -226,6 +226,6 @@ def test_write_about_the_person_loses_its_content() -> None:
 
 
 def test_batch_without_the_forgotten_is_the_same_object() -> None:
-    schema = TABLES["scores"].spool_schema
+    schema = TABLES["scores"].staging_schema
     batch = pa.RecordBatch.from_pylist([{"id": 1, "owner_id": NAMESAKE}], schema=schema)
     assert scrubbed(batch, rules_of(TABLES["scores"], schema), KNOWN) == (batch, 0)

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import PAST_ROWS
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice, Table
 from warehouse.load import commit as committing
 from warehouse.load import past_rows
 from warehouse.load.commit import Guard, commit
 from warehouse.load.log_writer import batched
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StageWriter
 from warehouse.publish.compiled_models import Model, read_project
 from warehouse.publish.dbt_project import compiled
 from warehouse.publish.fill import build_raw
@@ -62,10 +62,11 @@ def sync(
     """Commit one reading of all of a slice."""
     work = Path(lake.root).parent / "work"
     shown = [{"_trashed": False, **row} for row in rows]
-    with Spool(table, work) as spool:
-        spool.write(pa.RecordBatch.from_pylist(shown, schema=table.spool_schema))
-        facts = {"received": len(shown), "complete": True, "sync_id": f"sync {number}", "run_id": "run"}
-        reading = Reading(spool=spool.finish(), **({"started_at": at(number)} | facts | said))
+    facts = {"received": len(shown), "complete": True, "sync_id": f"sync {number}", "run_id": "run"}
+    facts |= {"started_at": at(number)} | said
+    with StageWriter(table, work, synced_at=facts["started_at"]) as spool:
+        spool.write(pa.RecordBatch.from_pylist(shown, schema=table.staging_schema))
+        reading = SliceReading(staged=spool.finish(), **facts)
         commit(lake, table, slice, reading, Guard(allowed=True), work)
 
 
@@ -210,7 +211,7 @@ def test_a_commit_that_fails_tells_nothing_twice(
         raise OSError("no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(committing, "replace", fails)
+        patch.setattr(committing, "adopt", fails)
         with pytest.raises(OSError, match="no space"):
             sync(lake, 1, [{"id": 1, "score": Decimal(90)}])
     assert [row[1] for row in scores(published(lake), at(1))] == [80], "nobody has seen the other"

@@ -7,11 +7,11 @@ import pyarrow as pa
 from lake_kit import ANYTHING, at, home_of
 
 from warehouse.lake.delta import Lake
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Column, Slice, Table, dataset_table
 from warehouse.load.commit import Guard, Outcome, commit
-from warehouse.load.reading import Reading
 from warehouse.load.schema_evolution import Evolved, evolve
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StageWriter
 
 ID = Column("id", pa.int64(), "Key")
 SCORE = Column("score", pa.decimal128(8, 2), "Points")
@@ -43,19 +43,18 @@ def load(
     rows = list(rows)
     evolved = evolve(lake, wanted)
     work = home_of(lake) / "work"
-    with Spool(evolved.table, work, synced_at=at(number)) as spool:
+    with StageWriter(evolved.table, work, synced_at=at(number)) as spool:
         for start in range(0, len(rows), PAGE):
-            page = pa.RecordBatch.from_pylist(rows[start : start + PAGE], schema=wanted.spool_schema)
+            page = pa.RecordBatch.from_pylist(rows[start : start + PAGE], schema=wanted.staging_schema)
             spool.write(evolved.shaped(page))
         facts = {
             "received": len(rows) + len(said.get("quarantined", ())),
             "complete": True,
-            "distinct": True,
             "sync_id": f"night-{number}",
             "run_id": f"run-{number}",
             "started_at": at(number),
         }
-        reading = Reading(spool=spool.finish(), **(facts | said))
+        reading = SliceReading(staged=spool.finish(), **(facts | said))
         return commit(lake, evolved.table, slice or segment(), reading, guard, work)
 
 

@@ -11,10 +11,10 @@ from object_store import BUCKET
 
 from warehouse.lake.copies import Copies
 from warehouse.lake.delta import Lake
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Column, Slice, Stored, Table
 from warehouse.load.commit import Guard, Outcome, commit
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
+from warehouse.load.stage import StageWriter
 
 MARKS = Table(
     name="marks",
@@ -91,17 +91,16 @@ def sync(
     """Commit one reading of the slice; `said` overrides what the reading says of itself."""
     rows = list(rows)
     work = home_of(lake) / "work"
-    with Spool(table, work) as spool:
-        spool.write(pa.RecordBatch.from_pylist(rows, schema=table.spool_schema))
+    with StageWriter(table, work, synced_at=said.get("started_at", at(number))) as spool:
+        spool.write(pa.RecordBatch.from_pylist(rows, schema=table.staging_schema))
         facts = {
             "received": len(rows) + len(said.get("quarantined", ())),
             "complete": True,
             "sync_id": f"night-{number}",
             "run_id": f"run-{number}",
             "started_at": at(number),
-            "content": spool.content,
         }
-        return commit(lake, table, slice, Reading(spool=spool.finish(), **(facts | said)), guard, work)
+        return commit(lake, table, slice, SliceReading(staged=spool.finish(), **(facts | said)), guard, work)
 
 
 def held(

@@ -12,7 +12,7 @@ from lake_kit import MARKS, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
-from warehouse.load.reading import BadRow
+from warehouse.load.slice_reading import BadRow
 from warehouse.maintenance.compaction import maintain
 from warehouse.publish.build import carried_by
 from warehouse.publish.fill import build_raw, contents_of, days_have_moved, days_of, differences

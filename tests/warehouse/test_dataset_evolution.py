@@ -20,8 +20,8 @@ from lake_kit import NewLake, lake_at
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Table
-from warehouse.load.reading import Drift
 from warehouse.load.schema_evolution import changes, evolve
+from warehouse.load.slice_reading import Drift
 from warehouse.publish.fill import build_raw
 
 SPAWN = multiprocessing.get_context("spawn")

@@ -13,7 +13,7 @@ from lake_kit import at, home_of
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Table
-from warehouse.load.reading import BadRow
+from warehouse.load.slice_reading import BadRow
 from warehouse.publish.fill import build_raw
 
 BOOKKEEPING = ["_school_id", "_synced_at", "_deleted_at", "_extra"]

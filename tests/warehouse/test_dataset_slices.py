@@ -19,13 +19,13 @@ from lake_kit import at, lake_at, parquet_of
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DIFFERENCES, LOAD_LOG, QUARANTINE
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import ROW_KEY, Column, Table, dataset_table
 from warehouse.load.commit import Guard, VanishedTooMany
 from warehouse.load.dataset_plans import DATASET_PLANS, Plan, dataset_tables, read_plans, record_plans
 from warehouse.load.load_log import Standing, record_differences, record_failure, standings
-from warehouse.load.reading import Asked, BadRow, Drift
 from warehouse.load.schema_evolution import evolve
+from warehouse.load.slice_reading import BadRow, Drift, RequestedRows
+from warehouse.load.stage import StagedFile, StageWriter
 from warehouse.load.watermark import Held, held
 from warehouse.maintenance.compaction import maintain
 from warehouse.publish.fill import build_raw
@@ -43,17 +43,16 @@ def alive(lake: Lake, table: Table = SCORES) -> list[tuple[int, int, Decimal]]:
     return sorted((row["_segment"], row["id"], row["score"]) for row in found)
 
 
-@pytest.mark.parametrize("distinct", [True, False])
 @pytest.mark.parametrize(
     ("type", "value"), [(pa.string(), "soon"), (pa.date32(), date(2025, 1, 1)), (pa.int64(), 5)]
 )
 def test_an_updated_at_that_is_no_moment_is_a_field_like_others(
-    lake: Lake, type: pa.DataType, value: Any, distinct: bool
+    lake: Lake, type: pa.DataType, value: Any
 ) -> None:
     table = define(Column("updated_at", type, "Not a moment"))
     read = [{"id": 1, "updated_at": value}, {"id": 2, "updated_at": None}]
     for number in (1, 2):
-        tally = load(lake, number, table, read, distinct=distinct).counts
+        tally = load(lake, number, table, read, compares=True).counts
         assert tally.loaded == 2
     assert tally.unchanged == 2
 
@@ -61,16 +60,19 @@ def test_an_updated_at_that_is_no_moment_is_a_field_like_others(
 def test_the_first_reading_of_a_slice_is_taken_as_it_is(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warehouse.load.delta_commit.BLOCK", 100)
     monkeypatch.setattr("warehouse.lake.parquet.GROUP_ROWS", 250)
-    spools = []
-    finish = Spool.finish
-    monkeypatch.setattr(
-        Spool, "finish", lambda spool: spools.append(finish(spool).read_bytes()) or spool._path
-    )
+    staged, finish = list[bytes](), StageWriter.finish
+
+    def finish_and_copy(spool: StageWriter) -> StagedFile:
+        file = finish(spool)
+        staged.append(file.path.read_bytes())
+        return file
+
+    monkeypatch.setattr(StageWriter, "finish", finish_and_copy)
     outcome = load(lake, 0, SCORES, rows(*range(1000), updated_at=at(-1)))
     assert (outcome.counts.new, outcome.version) == (1000, 1)
     table = evolve(lake, SCORES).table
     [file] = lake.files(table, segment())
-    assert Path(file).read_bytes() == spools[0]
+    assert Path(file).read_bytes() == staged[0]
     groups = pq.read_metadata(file)
     assert [groups.row_group(n).num_rows for n in range(groups.num_row_groups)] == [300, 300, 300, 100]
     [logged] = lake.read(LOAD_LOG).to_pylist()
@@ -197,8 +199,8 @@ def test_what_is_held_of_a_slice(lake: Lake, tmp_path: Path) -> None:
     assert held(lake, table, slices, None)[segment()] == Held(3, None, 3)
     assert held(lake, table, [], "updated_at") == {}
     # A row that came alone, as a push named it, says nothing of what else has changed since.
-    asked = Asked("id", (2,))
-    load(lake, 5, SCORES, rows(2, updated_at=at(4)), asked=asked)
+    asked = RequestedRows("id", (2,))
+    load(lake, 5, SCORES, rows(2, updated_at=at(4)), requested=asked)
     known = standings(lake, 101)[table.name]
     assert held(lake, table, slices, "updated_at", known)[segment()] == Held(3, at(-2), 1)
     assert held(lake, table, slices, "updated_at")[segment()] == Held(3, at(4), 1)

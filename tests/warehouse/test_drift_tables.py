@@ -9,7 +9,7 @@ from warehouse.lake.log_tables import DIFFERENCES, DRIFT
 from warehouse.lake.tables import Slice
 from warehouse.load.drift import Difference, latest, record_drift, remember
 from warehouse.load.load_log import record_differences
-from warehouse.load.reading import Drift, Kept
+from warehouse.load.slice_reading import Drift, RetainedRows
 
 NEXT = Slice.of(_school_id=101, _semester_id=21)
 OTHER_SCHOOL = Slice.of(_school_id=102, _semester_id=30)
@@ -71,7 +71,9 @@ def test_another_slice_of_the_school_has_no_news_and_another_school_has(lake: La
 def test_what_a_reading_in_part_does_not_meet_did_not_go(lake: Lake) -> None:
     sync(lake, 0, [row(1)], drift=unknown("mood"))
     assert told(lake, 0)
-    for number, said in enumerate([{"incremental": True}, {"keep": (Kept("class_id", (7,)),)}], 1):
+    for number, said in enumerate(
+        [{"incremental": True}, {"retained": (RetainedRows("class_id", (7,)),)}], 1
+    ):
         sync(lake, number, [], **said)
         assert told(lake, number) == []
     sync(lake, 3, [row(1)], drift=unknown("mood"))

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from lake_kit import MARKS, SLICE, START, NewLake, home_of, row, sync
 
 from warehouse.lake.delta import Lake
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Column, Table
+from warehouse.load.stage import StageWriter
 from warehouse.load.watermark import Merged, foresee
 
 SINCE = START - timedelta(days=6)
@@ -35,9 +35,9 @@ batches = st.lists(rows, max_size=9)
 
 def spooled(lake: Lake, table: Table, sent: Iterable[dict[str, Any]]) -> Merged:
     """What `sent` would make of the slice."""
-    with Spool(table, home_of(lake) / "work") as spool:
-        spool.write(pa.RecordBatch.from_pylist(list(sent), schema=table.spool_schema))
-        return foresee(lake, table, SLICE, spool.finish(), SINCE, "updated_at")
+    with StageWriter(table, home_of(lake) / "work", synced_at=START) as spool:
+        spool.write(pa.RecordBatch.from_pylist(list(sent), schema=table.staging_schema))
+        return foresee(lake, table, SLICE, spool.finish().path, SINCE, "updated_at")
 
 
 def counted(found: Iterable[dict[str, Any]], *names: str) -> Counter[str]:

@@ -19,7 +19,7 @@ from warehouse.forgetting.surgery import forget_in_logs, forget_in_tables, forge
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import CHANGES, LOGS, PAST_ROWS, STANDINGS
 from warehouse.lake.tables import Slice, Table
-from warehouse.load.reading import BadRow
+from warehouse.load.slice_reading import BadRow
 
 SCHOOL, ID, OTHER = 101, 101000019, 101000020
 NAME, NUMBER = "王小明", "S-20231"
@@ -102,7 +102,7 @@ def test_what_comes_again_is_what_is_held(full: Lake, tmp_path: Path) -> None:
     people = [student(ID, NAME, usin=NUMBER), student(OTHER, "李四")]
     for number, table, slice, sent in ((3, SCORES, OF_SEMESTER, rows), (4, STUDENTS, OF_SCHOOL, people)):
         counts = _sync_filtered(full, number, table, slice, sent, known)
-        assert (counts.unchanged, counts.moved, counts.duplicates) == (2, 0, 0)
+        assert (counts.unchanged, counts.modified, counts.duplicates) == (2, 0, 0)
     assert leaks_in(full, tmp_path / "after") == []
 
 
@@ -111,7 +111,7 @@ def _sync_filtered(
 ) -> Any:
     import pyarrow as pa
 
-    batch = pa.RecordBatch.from_pylist(rows, schema=table.spool_schema)
+    batch = pa.RecordBatch.from_pylist(rows, schema=table.staging_schema)
     sent = rewriter(table, known)(batch).to_pylist()
     return sync(lake, number, sent, table=table, slice=slice).counts
 
@@ -187,7 +187,7 @@ def test_deleted_rows_that_are_sent_again_stay_without_them(full: Lake) -> None:
         student(3, "undated", _trashed=True),
         student(4, "alive"),
     ]
-    batch = rewrite(pa.RecordBatch.from_pylist(rows, schema=STUDENTS.spool_schema))
+    batch = rewrite(pa.RecordBatch.from_pylist(rows, schema=STUDENTS.staging_schema))
     assert batch["name"].to_pylist() == [None, "new", None, "alive"]
 
 

@@ -11,7 +11,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import LOAD_LOG, LOGS
 from warehouse.lake.of_schools import LakeOfSchools, Moment
 from warehouse.lake.tables import Slice
-from warehouse.load.reading import BadRow
+from warehouse.load.slice_reading import BadRow
 from warehouse.maintenance.compaction import maintain
 from warehouse.publish.fill import build_raw, contents_of, differences
 

@@ -38,7 +38,7 @@ from warehouse.load.load_log import (
     unreadable_fields,
 )
 from warehouse.load.log_writer import batched, standings_by_log, write
-from warehouse.load.reading import BadRow, Drift, Measure
+from warehouse.load.slice_reading import BadRow, Drift, Measure
 from warehouse.maintenance.log_files import refile
 
 SPAWN = multiprocessing.get_context("spawn")

@@ -21,7 +21,7 @@ from lake_kit import MARKS, at, lake_at, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Slice
-from warehouse.load.reading import BadRow
+from warehouse.load.slice_reading import BadRow
 from warehouse.publish import fill
 from warehouse.publish.fill import build_raw
 from warehouse.publish.publish import generations, publish, record_checks

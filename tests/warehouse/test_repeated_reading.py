@@ -13,12 +13,12 @@ from lake_kit import MARKS, SLICE, at, held, row, sync
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import STANDINGS
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Slice
 from warehouse.load.delta_commit import rearrange
 from warehouse.load.load_log import state_of
 from warehouse.load.log_writer import batched
-from warehouse.load.reading import BadRow, Kept, Since
+from warehouse.load.slice_reading import BadRow, RequestedSince, RetainedRows
+from warehouse.load.stage import StageWriter
 from warehouse.maintenance.compaction import maintain
 
 ROWS = [row(1, Decimal("85.5")), row(2), row(3, _trashed=True, _trashed_at=datetime(2026, 1, 5))]
@@ -50,7 +50,7 @@ def test_the_same_rows_in_any_order_are_not_compared(loaded: Lake, compared: lis
     before = loaded.version(MARKS)
     for number in (1, 2):
         outcome = sync(loaded, number, reversed(ROWS))
-        assert (outcome.status, outcome.counts.unchanged, outcome.counts.moved) == ("ok", 3, 0)
+        assert (outcome.status, outcome.counts.unchanged, outcome.counts.modified) == ("ok", 3, 0)
         assert (outcome.counts.were_alive, outcome.counts.are_alive) == (2, 2)
         assert (outcome.received, outcome.version) == (3, 1)
     assert (compared, loaded.version(MARKS)) == ([], before)
@@ -66,7 +66,7 @@ def test_what_a_batch_has_not_written_is_compared_once_more_at_most(
         sync(loaded, 3, [*ROWS, row(4)])
         assert held(loaded, ["id"]) == [(1,), (2,), (4,)]
     compared.clear()
-    assert sync(loaded, 4, [*ROWS, row(4)]).counts.moved == 0
+    assert sync(loaded, 4, [*ROWS, row(4)]).counts.modified == 0
     assert compared == []
 
 
@@ -97,8 +97,8 @@ def test_what_was_there_before_the_last_change_is_a_change(loaded: Lake) -> None
     [
         {"complete": False},
         {"quarantined": (BAD,)},
-        {"keep": (Kept("class_id", (9,)),)},
-        {"since": Since("updated_at", at(0).date())},
+        {"retained": (RetainedRows("class_id", (9,)),)},
+        {"requested_since": RequestedSince("updated_at", at(0).date())},
         {"incremental": True},
         {"failures": ("class 9: refused",)},
     ],
@@ -108,7 +108,7 @@ def test_a_reading_of_a_part_or_with_a_fault_has_no_state(
 ) -> None:
     for number in (0, 1):
         assert sync(lake, number, ROWS, **said).state is None
-    assert len(compared) == 2
+    assert len(compared) == 1
 
 
 def test_duplicates_are_compared_since_one_of_them_is_the_better(lake: Lake, compared: list[str]) -> None:
@@ -129,15 +129,15 @@ def test_a_commit_that_comes_between_ours_and_its_name_is_seen(
     loaded: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = [row(1, Decimal(5))], [row(1, Decimal(7))]
-    replace = sync.__globals__["commit"].__globals__["replace"]
+    adopt = sync.__globals__["commit"].__globals__["adopt"]
 
     def overtaken(*arguments: Any) -> str:
         monkeypatch.undo()
-        file: str = replace(*arguments)
+        file: str = adopt(*arguments)
         sync(loaded, 2, theirs)
         return file
 
-    monkeypatch.setattr("warehouse.load.commit.replace", overtaken)
+    monkeypatch.setattr("warehouse.load.commit.adopt", overtaken)
     sync(loaded, 1, ours)
     assert held(loaded) == [(1, Decimal(7))]
     sync(loaded, 3, ours)
@@ -148,7 +148,7 @@ def test_maintenance_has_it_compared_once(loaded: Lake, compared: list[str], tmp
     loaded.open(MARKS).optimize.z_order(["id"])
     maintain(loaded, [MARKS], tmp_path)
     for number in (1, 2, 3):
-        assert sync(loaded, number, ROWS).counts.moved == 0
+        assert sync(loaded, number, ROWS).counts.modified == 0
     assert len(compared) == 1
 
 
@@ -165,13 +165,13 @@ def test_a_lake_from_before_states_were_kept_gains_them(loaded: Lake, compared: 
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_the_rows_of_each_table_have_a_name(name: str, tmp_path: Path) -> None:
     table, names = TABLES[name], set[str]()
-    key = {each: table.spool_schema.field(each).type for each in table.primary_key}
+    key = {each: table.staging_schema.field(each).type for each in table.primary_key}
     for number in (1, 1, 2):
         values = {each: f"{number}" if pa.types.is_string(type) else number for each, type in key.items()}
-        with Spool(table, tmp_path) as spool:
-            rows = [{each: values.get(each) for each in table.spool_schema.names}]
-            spool.write(pa.RecordBatch.from_pylist(rows, schema=table.spool_schema))
-            content = spool.content
-        assert content is not None and (content.rows, content.alive) == (1, 1)
-        names.add(content.name)
+        with StageWriter(table, tmp_path, synced_at=at(0)) as spool:
+            rows = [{each: values.get(each) for each in table.staging_schema.names}]
+            spool.write(pa.RecordBatch.from_pylist(rows, schema=table.staging_schema))
+            staged = spool.finish()
+        assert (staged.rows, staged.alive) == (1, 1)
+        names.add(staged.content)
     assert len(names) == 2

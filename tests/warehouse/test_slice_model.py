@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_kit import MARKS, SLICE, START, NewLake, at, held, row, sync
 
-from warehouse.load.reading import BadRow, Kept
+from warehouse.load.slice_reading import BadRow, RetainedRows
 
 Key = tuple[int, str]
 Rows = dict[Key, dict[str, Any]]
@@ -61,7 +61,7 @@ def merged(before: Rows, reading: dict[str, Any], now: datetime) -> tuple[Rows, 
                 key in reading["bad"] or None in reading["bad"] or old["class_id"] in (reading["kept"] or ())
             )
             if old["_deleted_at"] is not None:
-                fate, after[key] = "kept", old
+                fate, after[key] = "untouched", old
             elif reading["complete"] and not spared:
                 fate, after[key] = "vanished", old | {"_deleted_at": now, "_synced_at": now}
             else:
@@ -101,13 +101,13 @@ def test_slice_follows_the_model(new_lake: NewLake, sequence: list[dict[str, Any
                 number,
                 reading["rows"],
                 quarantined=tuple(BadRow(key, "made up", "{}", "page 1") for key in reading["bad"]),
-                keep=(Kept("class_id", reading["kept"]),) if reading["kept"] else (),
+                retained=(RetainedRows("class_id", reading["kept"]),) if reading["kept"] else (),
                 complete=reading["complete"],
             )
             told = {fate: getattr(outcome.counts, fate) for fate in (*fates, "new", "vanished", "carried")}
             if number and reading is nights[number - 1]:
                 # What repeats is not compared, so that nobody counts the tombstones which it lacks.
-                told.pop("kept", None)
+                told.pop("untouched", None)
             assert told == {fate: fates[fate] for fate in told}
             expected = [
                 (*key, *(one[name] for name in (*CONTENT, "_deleted_at", "_synced_at")))

@@ -12,11 +12,11 @@ from lake_kit import ANYTHING, MARKS, SLICE, at, held, home_of, parquet_of, row,
 
 from warehouse.lake.delta import Lake, SchemaConflict
 from warehouse.lake.log_tables import CHANGES, DIFFERENCES, LOAD_LOG, QUARANTINE, RECONCILIATION
-from warehouse.lake.spool import Spool
 from warehouse.lake.tables import Column, Slice
 from warehouse.load.commit import Guard, Unbalanced, VanishedTooMany
 from warehouse.load.load_log import committed, record_failure, retired, standings
-from warehouse.load.reading import BadRow, Drift, Kept, Measure, Since
+from warehouse.load.slice_reading import BadRow, Drift, Measure, RequestedSince, RetainedRows
+from warehouse.load.stage import StageWriter
 from warehouse.maintenance.compaction import maintain
 
 
@@ -98,8 +98,8 @@ def test_rows_unaccounted_for_stop_the_commit(lake: Lake, received: int) -> None
         ({"complete": False}, 0),
         ({"quarantined": (bad((2, "raw")),)}, 2),
         ({"quarantined": (bad(None),)}, 0),
-        ({"keep": (Kept("class_id", (9,)),)}, 2),
-        ({"keep": (Kept("class_id", (9,)), Kept("id", (2, 4)))}, 0),
+        ({"retained": (RetainedRows("class_id", (9,)),)}, 2),
+        ({"retained": (RetainedRows("class_id", (9,)), RetainedRows("id", (2, 4)))}, 0),
     ],
 )
 def test_only_what_is_proven_gone_vanishes(lake: Lake, said: dict[str, object], vanished: int) -> None:
@@ -111,15 +111,20 @@ def test_only_what_is_proven_gone_vanishes(lake: Lake, said: dict[str, object], 
 
 def test_what_was_not_asked_for_stays_without_a_word(lake: Lake) -> None:
     sync(lake, 0, [row(1, updated_at=at(3)), row(2, updated_at=at(4)), row(3, updated_at=at(5))])
-    outcome = sync(lake, 1, [row(3, updated_at=at(5))], since=Since("updated_at", at(4).date()))
-    assert (outcome.counts.vanished, outcome.counts.carried, outcome.counts.kept) == (1, 0, 1)
+    outcome = sync(
+        lake, 1, [row(3, updated_at=at(5))], requested_since=RequestedSince("updated_at", at(4).date())
+    )
+    assert (outcome.counts.vanished, outcome.counts.carried, outcome.counts.untouched) == (1, 0, 1)
     assert (outcome.status, outcome.message) == ("ok", "")
     assert [each["id"] for each in lake.read(MARKS).to_pylist()] == [1, 3]
 
 
 def test_a_row_without_its_key_never_reaches_the_spool(tmp_path: Path) -> None:
-    nameless = pa.RecordBatch.from_pylist([row(1, kind=None)], schema=MARKS.spool_schema)
-    with Spool(MARKS, tmp_path) as spool, pytest.raises(ValueError, match="without its key kind"):
+    nameless = pa.RecordBatch.from_pylist([row(1, kind=None)], schema=MARKS.staging_schema)
+    with (
+        StageWriter(MARKS, tmp_path, synced_at=at(0)) as spool,
+        pytest.raises(ValueError, match="without its key kind"),
+    ):
         spool.write(nameless)
     assert list(tmp_path.iterdir()) == []
 
@@ -210,7 +215,7 @@ def test_quarantine_holds_what_is_bad_now(lake: Lake) -> None:
     assert (left["key"], left["raw"], left["slice"]) == ('[8, "raw"]', '{"id": 8}', "101:20")
     assert (left["first_seen"], left["last_seen"], left["sync_id"]) == (at(0), at(1), "night-1")
     # What this reading did not get to may be bad still.
-    sync(lake, 2, good, keep=(Kept("class_id", (9,)),))
+    sync(lake, 2, good, retained=(RetainedRows("class_id", (9,)),))
     assert lake.read(QUARANTINE).num_rows == 1
     sync(lake, 3, good)
     assert lake.read(QUARANTINE).num_rows == 0

@@ -56,7 +56,7 @@ def without_expired(
     deleted long ago. None: the platform shows no deleted rows of this table."""
     if not table.shows_deleted or is_defined(table.name):
         return None
-    columns, until = personal_columns(table, table.spool_schema), now - term
+    columns, until = personal_columns(table, table.staging_schema), now - term
 
     def rewrite(batch: pa.RecordBatch) -> pa.RecordBatch:
         pairs = zip(_values(batch, TRASHED), _values(batch, TRASHED_AT), strict=True)

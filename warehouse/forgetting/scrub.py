@@ -359,5 +359,5 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def rewriter(table: Table, matcher: Matcher) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """What scrubs batches of a table on their way in."""
-    rules = rules_of(table, table.spool_schema)
+    rules = rules_of(table, table.staging_schema)
     return lambda batch: scrubbed(batch, rules, matcher)[0]

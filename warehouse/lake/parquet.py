@@ -1,8 +1,6 @@
-"""How Parquet is written here, for files that stay in the lake, and how small tables are read.
+"""Writes the Parquet files of the lake, and reads small tables of them.
 
-Measured on 1 million rows of 18 mixed columns, one core: 0.40 s and 38 MB, and DuckDB loads them in 0.15 s.
-zstd 1 with pyarrow's defaults: 0.62 s, 47 MB; without dictionaries: 0.55 s, 43 MB, loaded in 0.46 s; lz4:
-0.45 s, 77 MB; snappy: 0.47 s, 74 MB. Statistics of all columns cost 0.06 s.
+The options are the fastest and smallest that were measured, see benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -17,14 +15,13 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
-#: A row group is written at so many rows or bytes. Readers want it large: groups of 10,000 rows cost an
-#: aggregate some 60% more.
+#: A row group is written at so many rows or bytes. Small groups make aggregates slow.
 GROUP_ROWS = 122_880
 GROUP_BYTES = 16 << 20
 
-#: Whole numbers, days and times are packed as differences: ids ascend, and times have the same microseconds.
+#: Types that are packed as differences: ids ascend, and times share their microseconds.
 _PACKED = (pa.types.is_integer, pa.types.is_date32, pa.types.is_timestamp)
-#: A column of texts that hardly repeat gives up its dictionary after this many bytes.
+#: A column of texts that hardly repeat drops its dictionary after this many bytes.
 _DICTIONARY_BYTES = 64 << 10
 
 _DISK = pa_fs.LocalFileSystem()
@@ -32,9 +29,10 @@ _FORMAT = ds.ParquetFileFormat(default_fragment_scan_options=ds.ParquetFragmentS
 
 
 class GroupedWriter:
-    """Writes batches of any size in row groups of a good size, holding one group in memory.
+    """Writes batches of any size in row groups of a good size, and holds one group in memory.
 
-    Statistics are kept of `keys`, whole numbers, days and times.
+    Keeps statistics of `keys`, whole numbers, days and times. Sorts a file of a single group by
+    `keys`; rows of one key stay in the order in which they came.
     """
 
     def __init__(
@@ -46,30 +44,47 @@ class GroupedWriter:
         group_bytes: int = GROUP_BYTES,
     ) -> None:
         self.rows = 0
-        self._held: list[pa.RecordBatch] = []
-        self._held_rows = self._held_bytes = 0
+        #: Whether the groups written so far ascend by `keys`, with each key once.
+        self.ascends = True
+        self._keys = list(keys)
+        self._last_key: pa.Table | None = None
+        self._buffer: list[pa.RecordBatch] = []
+        self._buffer_rows = self._buffer_bytes = 0
         self._group_bytes = group_bytes
         self._writer = pq.ParquetWriter(path, schema, filesystem=filesystem, **_options(schema, keys))
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch of the file's very schema."""
-        self.rows += batch.num_rows
-        self._held.append(batch)
-        self._held_rows += batch.num_rows
-        self._held_bytes += batch.nbytes
-        if self._held_rows >= GROUP_ROWS or self._held_bytes >= self._group_bytes:
+        """Append a batch of exactly the file's schema."""
+        if self._buffer_rows >= GROUP_ROWS or self._buffer_bytes >= self._group_bytes:
             self._flush()
+        self.rows += batch.num_rows
+        self._buffer.append(batch)
+        self._buffer_rows += batch.num_rows
+        self._buffer_bytes += batch.nbytes
 
     def close(self) -> None:
-        """Write what is held and end the file; nothing can be written after."""
+        """Write the last group and end the file; nothing can be written after."""
+        if self._last_key is None and not self._ascends(self._buffer):
+            self._buffer = _sorted(self._buffer, self._keys)
         self._flush()
         self._writer.close()
 
     def _flush(self) -> None:
-        if self._held:
-            self._writer.write_table(pa.Table.from_batches(self._held))
-        self._held = []
-        self._held_rows = self._held_bytes = 0
+        if self._buffer_rows:
+            self.ascends = self.ascends and self._ascends(self._buffer)
+            group = pa.Table.from_batches(self._buffer)
+            self._last_key = group.select(self._keys).slice(group.num_rows - 1)
+            self._writer.write_table(group)
+        self._buffer = []
+        self._buffer_rows = self._buffer_bytes = 0
+
+    def _ascends(self, batches: Sequence[pa.RecordBatch]) -> bool:
+        """Whether batches ascend by the keys, and go on from the last group."""
+        keys = [batch.select(self._keys) for batch in batches if batch.num_rows]
+        if not self._keys or not keys:
+            return True
+        before = [] if self._last_key is None else self._last_key.to_batches()
+        return _ascends(pa.Table.from_batches([*before, *keys]))
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +95,26 @@ class GroupedWriter:
         self.close()
 
 
+def _ascends(keys: pa.Table) -> bool:
+    """Whether each row is above the one before by the first column that differs; null is above all else."""
+    above: Any = False
+    for column in reversed(keys.columns):
+        values = pa.concat_arrays(column.chunks)
+        before, after = values[:-1], values[1:]
+        is_null, was_null = pc.is_null(after), pc.is_null(before)
+        greater = pc.coalesce(pc.greater(after, before), pc.and_not(is_null, was_null))
+        equal = pc.coalesce(pc.equal(after, before), pc.and_(is_null, was_null))
+        above = pc.or_(greater, pc.and_(equal, above))
+    return bool(pc.all(above, min_count=0).as_py())
+
+
+def _sorted(batches: Sequence[pa.RecordBatch], keys: Sequence[str]) -> list[pa.RecordBatch]:
+    """The rows of batches in the order of their keys, null last. Arrow's sort is stable."""
+    rows = pa.Table.from_batches(batches).combine_chunks()
+    order = pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in keys])
+    return list(rows.take(order).to_batches())
+
+
 def read_files(
     files: Sequence[str],
     schema: pa.Schema,
@@ -87,19 +122,19 @@ def read_files(
     columns: Sequence[str],
     where: pc.Expression | None = None,
 ) -> pa.Table:
-    """Some columns of some of the lake's files in memory, on one thread, in the order of the files.
+    """Read columns of files into memory, on one thread, in the order of the files.
 
-    `schema`: of the table; what was added to it after a file was written is null. `partitions`: its columns
-    that the last folders of each path tell."""
-    found = _dataset(files, schema, partitions)
-    return found.to_table(columns=list(columns), filter=where, use_threads=False)
+    `schema`: of the table; a column that a file lacks is null. `partitions`: the columns whose values are in
+    the last folders of each path."""
+    dataset = _dataset(files, schema, partitions)
+    return dataset.to_table(columns=list(columns), filter=where, use_threads=False)
 
 
 def with_rows(
     files: Sequence[str], schema: pa.Schema, partitions: Sequence[str], where: pc.Expression
 ) -> list[str]:
-    """Those of the files that can have a row with `where`, by what the last folders of their paths tell. None
-    is opened: they need not be on this machine."""
+    """The files that can have a row with `where`, by the last folders of their paths. Opens no file, since
+    the files need not be on this machine."""
     return [fragment.path for fragment in _dataset(files, schema, partitions).get_fragments(where)]
 
 

@@ -137,6 +137,8 @@ BATCH_ROWS = 16_384
 #: Rows of both sides that are joined at a time. DuckDB's hash join of wide rows has a floor below which it
 #: fails instead of spilling, and that floor grows with the rows; a range of keys keeps it constant.
 CHUNK_ROWS = 65_536
+#: Rows by whose keys the ranges are chosen. DuckDB holds the keys of all of them in memory.
+SAMPLED_ROWS = 250_000
 
 
 def key_ranges(
@@ -151,7 +153,10 @@ def key_ranges(
     bounds: list[Any] = []
     if shares:
         keys = " UNION ALL ".join(f"SELECT {quoted(key)} AS key FROM {name}" for name in views)
-        [(found,)] = con.execute(f"SELECT quantile_disc(key, {shares}) FROM ({keys})").fetchall()
+        sampled = f"random() < {SAMPLED_ROWS / rows}"
+        [(found,)] = con.execute(
+            f"SELECT quantile_disc(key, {shares}) FROM ({keys}) WHERE {sampled}"
+        ).fetchall()
         bounds = sorted(set(found or ()))
     ranges = []
     for low, high in pairwise([None, *bounds, None]):

@@ -142,7 +142,7 @@ class Table:
         return pa.schema([*_fields(self.columns), pa.field(EXTRA, pa.string())])
 
     @property
-    def spool_schema(self) -> pa.Schema:
+    def staging_schema(self) -> pa.Schema:
         """What a sync hands over: a row, and whether and since when the platform shows it as deleted."""
         if not self.shows_deleted:
             return self.row_schema

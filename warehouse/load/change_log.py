@@ -1,9 +1,9 @@
-"""The change log: what a sync found different in scores and grades, appended and never rewritten.
+"""The change log: every change of scores and grades, appended and never rewritten.
 
-It follows the data by one step. A data commit says which version of the slice it makes (N) and which version
-of the Delta table it replaced; `record_changes` compares the two and appends the difference together with
-"logged up to N", in one commit. A crash between data and log is made up for by the next `record_changes`,
-without which no further commit of the slice is made; two that race conflict. So every change is logged once.
+A data commit records its version N of the slice and the version of the Delta table that it replaced. Then
+`record_changes` compares the two versions and appends the difference together with "logged up to N", in one
+commit. After a crash in between, the next `record_changes` logs the difference; the slice gets no further
+commit before. Two processes that log the same commit conflict. So every change is logged once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from warehouse.load.delta_commit import append
 
 
 def base_of(slice: Slice) -> str:
-    """Name of the transaction that says which Delta version the slice's last commit replaced."""
+    """Name of the transaction that holds the Delta version which the slice's last commit replaced."""
     return f"{slice.counter}@base"
 
 
@@ -42,61 +42,66 @@ class Replacement:
 
 
 def is_logged(lake: Lake, table: Table, slice: Slice, version: int) -> bool:
-    """Whether the log has all up to the slice's commit of this `version` (its own count)."""
+    """Whether all commits of the slice up to this `version` (the slice's own count) are logged."""
     return not version or version == lake.tip(CHANGES).transactions.get(_name(table, slice))
 
 
 def record_all_changes(lake: Lake, table: Table, slices: Iterable[Slice], scratch: Path) -> None:
-    """`record_changes` of each slice whose last commit is not logged."""
-    logged, made = lake.tip(CHANGES).transactions, lake.tip(table).transactions
+    """Log the last commit of each slice, where it is not logged."""
+    logged, committed = lake.tip(CHANGES).transactions, lake.tip(table).transactions
     for slice in slices:
-        if made.get(slice.counter) != logged.get(_name(table, slice)):
+        if committed.get(slice.counter) != logged.get(_name(table, slice)):
             record_changes(lake, table, slice, scratch)
 
 
 def record_changes(
-    lake: Lake, table: Table, slice: Slice, scratch: Path, made: Replacement | None = None
+    lake: Lake, table: Table, slice: Slice, scratch: Path, replacement: Replacement | None = None
 ) -> Tip:
-    """Log the slice's last commit unless that is done. Cheap where nothing is due.
+    """Log the slice's last commit unless it is logged.
 
-    `made`: what is known of a commit. Of another one the table is opened as it was before, which reads the
-    names of all of its files. Returns the table at that commit: a commit made on it fails if another,
-    unlogged one came between.
+    Args:
+        replacement: The files of the last commit. Without them the previous version of the table is opened,
+            which reads the names of all of its files.
+
+    Returns:
+        The table at that commit. A commit on it fails if another, unlogged one came in between.
     """
-    return until_committed(partial(_record_changes, lake, table, slice, scratch, made))
+    return until_committed(partial(_record_changes, lake, table, slice, scratch, replacement))
 
 
-def _record_changes(lake: Lake, table: Table, slice: Slice, scratch: Path, made: Replacement | None) -> Tip:
-    # The log first: a commit that another process makes and logs meanwhile is a conflict then, not news.
+def _record_changes(
+    lake: Lake, table: Table, slice: Slice, scratch: Path, replacement: Replacement | None
+) -> Tip:
+    # The log first: then a commit that another process makes and logs meanwhile is a conflict.
     log, data, name = lake.tip(CHANGES), lake.tip(table), _name(table, slice)
     version, logged = data.transactions.get(slice.counter), log.transactions.get(name)
     if version is None or version == logged:
         return data
     part = Slice.of(resource=table.name, _school_id=slice.school_id)
-    if made is None or made.version != version:
+    if replacement is None or replacement.version != version:
         before = lake.open(table, data.transactions.get(base_of(slice)))
-        made = Replacement(version, relative_files(before, slice), data.files(slice))
-    files = {"o": lake.readable(table, made.before), "n": lake.readable(table, made.after)}
-    rows = _differences(table, files, scratch) if made.before else _baseline(files["n"])
+        replacement = Replacement(version, relative_files(before, slice), data.files(slice))
+    files = {"o": lake.readable(table, replacement.before), "n": lake.readable(table, replacement.after)}
+    rows = _differences(table, files, scratch) if replacement.before else _baseline(files["n"])
     append(lake, CHANGES, part, log, _stamped(rows, slice, version), {name: version}, {})
     return data
 
 
 def _name(table: Table, slice: Slice) -> str:
-    """Name of the log's transaction that says up to which of the slice's commits it goes."""
+    """Name of the log's transaction that holds the slice's last logged commit."""
     return f"{table.name}/{slice.counter}"
 
 
 def _differences(table: Table, files: Mapping[str, Sequence[str]], scratch: Path) -> Iterator[pa.RecordBatch]:
     with pooled(scratch) as con:
-        for alias, of_one in files.items():
-            view(con, alias, of_one, table.lake_schema)
+        for alias, paths in files.items():
+            view(con, alias, paths, table.lake_schema)
         for within, bounds in key_ranges(con, files, table.primary_key[0]):
             yield from con.sql(_difference(table, within), params=bounds).to_arrow_reader(BATCH_ROWS)
 
 
 def _baseline(files: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """What is logged of a slice's first rows: that they were loaded, which is no news of any of them."""
+    """One row for a first load, which changes no row."""
     stamps = read_files(files, pa.schema([(SYNCED_AT, TIMESTAMP)]), (), [SYNCED_AT])
     seen_at: Any = pc.max(stamps[SYNCED_AT])
     row = {"op": "loaded", "seen_at": seen_at.as_py()}
@@ -113,7 +118,7 @@ def _stamped(rows: Iterable[pa.RecordBatch], slice: Slice, version: int) -> Iter
 
 
 def _difference(table: Table, within: str) -> str:
-    """Changes from o to n: one for the row itself, and one for each of its fields that differs."""
+    """Changes from old (o) to new (n) rows: one for the row itself, and one for each field that differs."""
     fields = [field for field in table.row_schema if field.name not in table.ignored_changes]
     pairs = ",\n".join(
         f"{{field: {literal(field.name)}, before: {as_text(field, 'o')}, after: {as_text(field, 'n')}}}"

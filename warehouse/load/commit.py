@@ -1,122 +1,123 @@
-"""How a slice gets into the lake: compared with what is held, guarded, committed once, written down."""
+"""Commits a slice: merges the staged rows, checks the result, commits once and logs the load."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import tempfile
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import RETIRED, TRAFFIC
-from warehouse.lake.sql import BATCH_ROWS, pooled
-from warehouse.lake.tables import Column, Slice, Table, file_schema
+from warehouse.lake.sql import pooled
+from warehouse.lake.tables import Column, Slice, Table
 from warehouse.lake.tip import Tip
 from warehouse.load import change_log, load_log, past_rows
-from warehouse.load.delta_commit import adopt, replace
-from warehouse.load.merge import MOVING, READ, RowCounts, count_all, merge
-from warehouse.load.reading import Measure, Reading
+from warehouse.load.delta_commit import adopt
+from warehouse.load.merge import IN_READING, MODIFYING, RowCounts, count_all, merge
+from warehouse.load.slice_reading import Measure, SliceReading
+from warehouse.load.slice_state import state
 from warehouse.load.snapshot import compare
-from warehouse.load.unchanged import is_unchanged, state
 
-#: The measure that every slice has of which the platform says how many rows there are.
+#: The measure of every slice whose rows the platform counts.
 ALIVE_ROWS = "rows alive by the platform's own count"
 UNPROVEN = "the list kept changing or cannot be proven whole"
 
 
 @dataclass(frozen=True)
 class Guard:
-    """When a slice stops or counts as failed.
+    """Decides when a slice is not committed, or counts as failed."""
 
-    More than `share` of the rows alive before, and more than `handful` of them, gone: nothing is committed,
-    unless `allowed`; `override` tells people how to allow it. More than `quarantine_share` of the received
-    rows in quarantine: the slice counts as failed, though its other rows load; so many with a value that a
-    column cannot hold are worth a warning. `leaving`: so many of the rows belong to another slice by now, and
-    may go.
-    """
-
+    #: A commit that loses more than this share of the live rows, and more than a handful of them, is refused.
     share: float = 0.20
     handful: int = 5
+    #: Lets every commit pass.
     allowed: bool = False
+    #: Tells people how to allow a commit that was refused.
     override: str = "allow it once"
+    #: A slice with a greater share of its rows in quarantine counts as failed. Its other rows load.
     quarantine_share: float = 0.01
+    #: Rows that belong to another slice by now. Their loss is expected.
     leaving: int = 0
 
 
 class SliceError(Exception):
-    """A slice that was not committed; the lake still holds its last version."""
+    """A slice was not committed. The lake holds its last version."""
 
 
 class VanishedTooMany(SliceError):
-    """The reading would drop more of the slice than the guard lets pass."""
+    """The commit would lose more rows than the guard allows."""
 
 
 class Unproven(SliceError):
-    """A snapshot of which the reading may lack something: there is no way to take over a part of it."""
+    """A snapshot may lack rows. A part of a snapshot cannot be committed."""
 
 
 class Unbalanced(SliceError):
-    """Received rows and rows accounted for differ: a defect of the reading side."""
+    """The rows received and the rows accounted for differ: a defect of the reader."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a slice; `status` and `message` as in the load log, `version` counts its commits.
-    `state`: as `unchanged.state` has it, of the slice and what was read of it."""
+    """The outcome of a slice."""
 
     table: str
     slice: Slice
+    #: As in the load log.
     status: str
     message: str
     counts: RowCounts
     received: int
     quarantined: int
+    #: How many commits the slice has had.
     version: int
+    #: See `slice_state.state`.
     state: str | None
 
 
 @dataclass(frozen=True)
 class _Committed:
-    """What `_commit_rows` came to. `repeated`: the reading brought what the one before it did. `made`: its
-    commit, where it took one."""
-
     counts: RowCounts
     version: int
     state: str | None
-    repeated: bool = False
-    made: change_log.Replacement | None = None
+    #: The reading brought what the last one brought.
+    is_repeated: bool = False
+    #: None: nothing was written.
+    replacement: change_log.Replacement | None = None
 
 
 def commit(
     lake: Lake,
     table: Table,
     slice: Slice,
-    reading: Reading,
+    reading: SliceReading,
     guard: Guard,
     scratch: Path,
 ) -> Outcome:
-    """Replace one slice by what a reading makes of it, in one commit; nothing changed, nothing written.
+    """Replace a slice in one commit. Writes no data where no row has changed.
 
-    Then writes the change log, the findings and, last, the slice's row of the load log. `scratch` takes
-    temporary files. Raises SliceError (nothing was committed) and deltalake's errors; neither is logged here:
-    see `load_log.record_failure`.
+    Then writes the change log, the findings and, last, the slice's row of the load log. The caller logs
+    failures with `load_log.record_failure`.
+
+    Args:
+        scratch: Folder for temporary files.
+
+    Raises:
+        SliceError: Nothing was committed.
+        DeltaError: The lake refused the commit.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         workspace = Path(folder)
-        known = load_log.state_of(lake, table, slice)
+        last_state = load_log.state_of(lake, table, slice)
         committed = until_committed(
-            partial(_commit_rows, lake, table, slice, reading, guard, workspace, known)
+            partial(_commit_rows, lake, table, slice, reading, guard, workspace, last_state)
         )
-        if table.tracks_changes and not committed.repeated:
-            change_log.record_changes(lake, table, slice, workspace, committed.made)
+        if table.tracks_changes and not committed.is_repeated:
+            change_log.record_changes(lake, table, slice, workspace, committed.replacement)
     counts = committed.counts
     reading = dataclasses.replace(reading, measures=(*_own_count(reading, counts), *reading.measures))
     load_log.record_findings(lake, table, slice, reading)
@@ -140,44 +141,40 @@ def _commit_rows(
     lake: Lake,
     table: Table,
     slice: Slice,
-    reading: Reading,
+    reading: SliceReading,
     guard: Guard,
     workspace: Path,
-    known: str | None,
+    last_state: str | None,
 ) -> _Committed:
-    """Compare with the slice as it is now and commit unless it stays the same. `known`: its state by the
-    standings."""
+    """Merge with the slice as it is now. Commit unless no row has changed."""
     tip = lake.tip(table)
-    files, version = _found(tip, slice)
-    now = state(table, slice, files, reading)
-    if now is not None and now == known:
-        return _Committed(count_all(reading, "unchanged"), version, now, repeated=True)
+    names, version = _files_and_version(tip, slice)
+    new_state = state(table, slice, names, reading)
+    if new_state is not None and new_state == last_state:
+        return _Committed(count_all(reading, "unchanged"), version, new_state, is_repeated=True)
     if table.tracks_changes and not change_log.is_logged(lake, table, slice, version):
         tip = change_log.record_changes(lake, table, slice, workspace)
-        files, version = _found(tip, slice)
-    where = f"school {slice.school_id}, {table.name}, slice {slice}"
+        names, version = _files_and_version(tip, slice)
+    place = f"school {slice.school_id}, {table.name}, slice {slice}"
     if table.is_snapshot and not reading.complete:
         raise Unproven("; ".join([*reading.failures, f"{UNPROVEN}: nothing was committed, sync again"]))
-    held = lake.readable(table, files)
+    previous = lake.readable(table, names)
     table = dataclasses.replace(table, retired=_retired(table, tip))
-    as_it_is = reading.distinct and not held
-    merged: list[Path] = []
-    if as_it_is:
+    file = reading.staged.path
+    if not previous and reading.staged.ascends:
         counts = count_all(reading, "new")
-    elif reading.distinct and not table.is_snapshot and is_unchanged(table, held, reading):
-        counts = count_all(reading, "unchanged")
     elif table.is_snapshot:
         with pooled(workspace) as con:
-            counts = compare(con, table, held, reading)
-        table, merged = dataclasses.replace(table, retired=()), [reading.spool]
+            counts = compare(con, table, previous, reading)
     else:
+        file = workspace / "merged.parquet"
         with pooled(workspace) as con:
-            counts, merged = merge(con, table, held, reading, workspace)
-    _check_balance(reading, counts, where)
-    if not counts.moved:
-        found = _with_own_earlier(lake, table, slice, reading, counts, tip)
-        return _Committed(found, version, None if counts.duplicates else state(table, slice, files, reading))
-    _check_vanished(counts, guard, where)
+            counts = merge(con, table, previous, reading, file)
+    _check_balance(reading, counts, place)
+    if not counts.modified:
+        counts = _with_earlier_attempt(lake, table, slice, reading, counts, tip)
+        return _Committed(counts, version, None if counts.duplicates else state(table, slice, names, reading))
+    _check_vanished(counts, guard, place)
     transactions = {
         slice.counter: version + 1,
         change_log.base_of(slice): tip.version,
@@ -191,31 +188,27 @@ def _commit_rows(
         "started_at": str(reading.started_at),
         "balance": _balance(reading, counts),
     }
-    if as_it_is:
-        file = adopt(lake, table, slice, tip, reading.spool, counts.new, transactions, metadata)
-    else:
-        if table.keeps_past and counts.moved > counts.new:
-            past_rows.keep(lake, table, slice, held, merged, workspace)
-        file = replace(lake, table, slice, tip, _rows(merged, table), transactions, metadata)
-    # Where another commit of the slice has come since, its files are others than the state names.
-    after = None if counts.duplicates else state(table, slice, [file], reading)
-    made = change_log.Replacement(version + 1, files, [file])
-    return _Committed(counts, version + 1, after, made=made)
+    if table.keeps_past and counts.modified > counts.new:
+        past_rows.keep(lake, table, slice, previous, file, reading.started_at, workspace)
+    name = adopt(lake, table, slice, tip, file, transactions, metadata)
+    # A later commit of the slice has other files, so that this state is not mistaken for its state.
+    new_state = None if counts.duplicates else state(table, slice, [name], reading)
+    replacement = change_log.Replacement(version + 1, names, [name])
+    return _Committed(counts, version + 1, new_state, replacement=replacement)
 
 
-def _found(tip: Tip, slice: Slice) -> tuple[list[str], int]:
-    """A slice's files, and how many commits there were of it."""
+def _files_and_version(tip: Tip, slice: Slice) -> tuple[list[str], int]:
     return tip.files(slice), tip.transactions.get(slice.counter) or 0
 
 
 def _retired(table: Table, tip: Tip) -> tuple[Column, ...]:
-    """What the lake holds beyond the columns that this sync knows; other syncs may have added some since."""
-    known = set(table.lake_schema.names)
-    return tuple(Column(field.name, field.type, "") for field in tip.schema if field.name not in known)
+    """The columns of the lake that the sync does not read. Another sync may have added them since."""
+    names = set(table.lake_schema.names)
+    return tuple(Column(field.name, field.type, "") for field in tip.schema if field.name not in names)
 
 
 def _cause_of(slice: Slice) -> str:
-    """Name of the transaction that says which sync made the slice's last commit, as a number."""
+    """Name of the transaction that identifies the sync of the slice's last commit, by a number."""
     return f"{slice.counter}@cause"
 
 
@@ -223,66 +216,58 @@ def _number(sync_id: str) -> int:
     return int.from_bytes(hashlib.sha256(sync_id.encode()).digest()[:7])
 
 
-def _with_own_earlier(
-    lake: Lake, table: Table, slice: Slice, reading: Reading, counts: RowCounts, tip: Tip
+def _with_earlier_attempt(
+    lake: Lake, table: Table, slice: Slice, reading: SliceReading, counts: RowCounts, tip: Tip
 ) -> RowCounts:
-    """What this very sync changed in an attempt that ended before it was logged, told as its own."""
+    """Counts that include what an earlier attempt of this sync committed and did not log."""
     if tip.transactions.get(_cause_of(slice)) != _number(reading.sync_id):
         return counts
     opened = lake.open(table)
     since = opened.version() - (tip.transactions.get(change_log.base_of(slice)) or 0)
     for entry in opened.history(since):
         if entry.get("slice") == str(slice) and entry.get("sync_id") == reading.sync_id:
-            moved = {fate: entry["balance"][fate] for fate in MOVING}
-            known = sum(rows for fate, rows in moved.items() if fate in READ)
-            return dataclasses.replace(counts, **moved, unchanged=counts.loaded - known)
+            modified = {change: entry["balance"][change] for change in MODIFYING}
+            modified_and_read = sum(rows for change, rows in modified.items() if change in IN_READING)
+            return dataclasses.replace(counts, **modified, unchanged=counts.loaded - modified_and_read)
     return counts
 
 
-def _rows(merged: Sequence[Path], table: Table) -> Iterator[pa.RecordBatch]:
-    schema = file_schema(table)
-    for path in merged:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            for batch in file.iter_batches(BATCH_ROWS, columns=schema.names):
-                yield batch.select(schema.names).cast(schema)
-
-
-def _balance(reading: Reading, counts: RowCounts) -> dict[str, int]:
+def _balance(reading: SliceReading, counts: RowCounts) -> dict[str, int]:
     return {
         "received": reading.received,
         "loaded": counts.loaded,
         "quarantined": len(reading.quarantined),
         "duplicates": counts.duplicates,
-    } | {fate: getattr(counts, fate) for fate in (*READ, "vanished", "carried")}
+    } | {change: getattr(counts, change) for change in (*IN_READING, "vanished", "carried")}
 
 
-def _check_balance(reading: Reading, counts: RowCounts, where: str) -> None:
+def _check_balance(reading: SliceReading, counts: RowCounts, place: str) -> None:
     accounted = counts.loaded + len(reading.quarantined) + counts.duplicates
     if reading.received != accounted:
         raise Unbalanced(
-            f"{where}: {reading.received} rows received, but {counts.loaded} loaded + "
+            f"{place}: {reading.received} rows received, but {counts.loaded} loaded + "
             f"{len(reading.quarantined)} quarantined + {counts.duplicates} duplicates = {accounted}. Nothing "
             f"was committed. This is a defect of the reader: please report it with the run's log."
         )
 
 
-def _check_vanished(counts: RowCounts, guard: Guard, where: str) -> None:
+def _check_vanished(counts: RowCounts, guard: Guard, place: str) -> None:
     gone = counts.vanished + counts.deleted - guard.leaving
     staying = counts.were_alive - guard.leaving
     if gone <= guard.handful or gone <= guard.share * staying or guard.allowed:
         return
     raise VanishedTooMany(
-        f"{where}: {gone} of {staying} rows would be gone ({counts.vanished} no longer sent, "
+        f"{place}: {gone} of {staying} rows would be gone ({counts.vanished} no longer sent, "
         f"{counts.deleted} shown as deleted), more than the {guard.share:.0%} that pass unasked. Nothing was "
         f"committed. If the platform really dropped them, {guard.override} and sync the slice again."
     )
 
 
-def _own_count(reading: Reading, counts: RowCounts) -> tuple[Measure, ...]:
-    """The platform's count of the slice beside the rows that are alive in it now.
+def _own_count(reading: SliceReading, counts: RowCounts) -> tuple[Measure, ...]:
+    """Compare the live rows with the platform's count.
 
-    The total of a list counts rows that are deleted, sent twice or in quarantine too: by as much as it is
-    more or less than what came, the rows alive are wrong."""
+    The total of a list includes deleted rows, duplicates and rows in quarantine. So the difference between
+    that total and the rows received is the error of the live rows."""
     alive = counts.are_alive
     if reading.alive_total is not None:
         return (Measure(ALIVE_ROWS, reading.alive_total, alive),)
@@ -291,7 +276,7 @@ def _own_count(reading: Reading, counts: RowCounts) -> tuple[Measure, ...]:
     return ()
 
 
-def _verdict(table: Table, reading: Reading, counts: RowCounts, guard: Guard) -> tuple[str, str]:
+def _verdict(table: Table, reading: SliceReading, counts: RowCounts, guard: Guard) -> tuple[str, str]:
     """Status and message of a committed slice."""
     quarantined = len(reading.quarantined)
     failures, warnings = list(reading.failures), list[str]()
@@ -321,15 +306,15 @@ def _verdict(table: Table, reading: Reading, counts: RowCounts, guard: Guard) ->
     return status, "; ".join([*failures, *warnings, *reading.notes])
 
 
-def _entry(reading: Reading, outcome: Outcome) -> dict[str, Any]:
+def _entry(reading: SliceReading, outcome: Outcome) -> dict[str, Any]:
     return {
         "sync_id": reading.sync_id,
         "run_id": reading.run_id,
         "started_at": reading.started_at,
         "status": outcome.status,
         "message": outcome.message,
-        # What was asked for may be proven; of the slice it is a part.
-        "complete": reading.complete and (reading.asked is None or reading.asked.suffices),
+        # A reading of some rows can be complete and prove nothing of the rest of the slice.
+        "complete": reading.complete and (reading.requested is None or reading.requested.suffices),
         "whole": reading.whole,
         "followed": reading.follows,
         "server_total": reading.server_total,

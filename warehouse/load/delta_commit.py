@@ -1,11 +1,10 @@
-"""One slice's data files replaced in one commit, in memory that does not grow with the slice.
+"""Replaces the data files of a slice in one commit, in memory that does not grow with the slice.
 
-deltalake's own writer took 200 to 650 MB more for the same rows (500,000 and 2 million). Here pyarrow
-writes the file through the table's own store, and the commit names what comes and what goes.
+The memory of deltalake's own writer grows with the rows, and its commits read the names of all files of the
+table. So pyarrow writes the file through the table's store, and this module writes the commit.
 
-The commit is ours too: one of deltalake's reads the names of all files of the table. It conflicts with what
-deltalake's would: a change of the table's columns or properties, and whoever commits one of its transactions,
-or takes away a file that it takes away.
+A commit conflicts with the same commits as one of deltalake: a change of the table's columns or properties,
+one of the same application transactions, and the removal of the same file.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pa_fs
+import pyarrow.parquet as pq
 from deltalake.exceptions import CommitFailedError
 
 from warehouse.lake import delta_log
@@ -29,12 +29,12 @@ from warehouse.lake.parquet import GroupedWriter
 from warehouse.lake.tables import Slice, Stored, file_schema
 from warehouse.lake.tip import Tip
 
-#: How our commits call themselves in a table's history.
+#: The name of these commits in a table's history.
 ENGINE = "campus-warehouse"
-#: Bytes of a file that are copied at a time.
+#: Bytes that are copied at a time.
 BLOCK = 1 << 20
-#: Commits between two checkpoints, and the slices of a table beyond which there are more: a checkpoint names
-#: the files of all slices, and whoever opens the table reads the commits since.
+#: Commits between two checkpoints, for so many slices. Larger tables have fewer checkpoints: each names the
+#: files of all slices.
 CHECKPOINT, SLICES = 10, 5000
 
 
@@ -47,12 +47,18 @@ def replace(
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> str:
-    """Put `rows` (lake columns without the slice's own) in the place of all that `tip` has of the slice.
-    Returns the name of the file (below the table) that it has now.
+    """Replace all files of a slice by one of `rows`. A crash leaves at most a file that no version names.
 
-    `transactions` are Delta's application transactions: another commit that names one of them, or that
-    replaced the slice since `tip`, makes this one fail with deltalake's CommitFailedError. A crash leaves at
-    most a file that no version names.
+    Args:
+        tip: The table that the rows were made from.
+        rows: Batches of `file_schema(table)`.
+        transactions: Delta's application transactions.
+
+    Returns:
+        The name of the new file below the table.
+
+    Raises:
+        CommitFailedError: Another commit since `tip` names one of the transactions or replaces the slice.
     """
     added = _write(lake, table, slice, rows)
     _commit(lake, table, tip, [added, *_removals(slice, tip.files(slice))], transactions, metadata)
@@ -66,14 +72,15 @@ def rearrange(
     before: Iterable[Slice],
     parts: Iterable[tuple[Slice, Iterable[pa.RecordBatch]]],
 ) -> None:
-    """Put `parts`, each of another slice, in the place of all that `tip` has of the slices `before`, in
-    one commit. It counts as one of each slice, so that a load of any of them that is under way fails: of a
-    table whose changes are logged it would be told as one."""
+    """Replace all files of the slices `before` by `parts`, each of one slice, in one commit.
+
+    The commit counts as one of each slice. So a load of any of them that is under way fails. The change log
+    would take it for a change of rows."""
     removed = {slice: _removals(slice, tip.files(slice)) for slice in before}
     added = {slice: _write(lake, table, slice, rows) for slice, rows in parts}
     touched = {slice.counter for slice in (*removed, *added)}
     transactions = {name: (tip.transactions.get(name) or 0) + 1 for name in touched}
-    actions = [*added.values(), *(one for removals in removed.values() for one in removals)]
+    actions = [*added.values(), *(removal for removals in removed.values() for removal in removals)]
     _commit(lake, table, tip, actions, transactions, {"rearranged": ", ".join(sorted(touched))})
 
 
@@ -86,7 +93,7 @@ def append(
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> None:
-    """As `replace`, but beside what the slice holds already."""
+    """As `replace`, and keep the slice's files."""
     _commit(lake, table, tip, [_write(lake, table, slice, rows)], transactions, metadata)
 
 
@@ -96,22 +103,21 @@ def adopt(
     slice: Slice,
     tip: Tip,
     file: Path,
-    count: int,
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> str:
-    """As `append`, of a Parquet file of `count` rows that has the lake's columns already; it is copied.
-    Returns the copy's name."""
+    """As `replace`, by a copy of a Parquet file that has the shape of the lake's files."""
     store, path = lake.store(table), _new_path(slice)
-    # deltalake's streams take bytes only, and what is larger than the buffer reaches them as something else.
+    # deltalake's streams take bytes only; blocks larger than the buffer reach them as another type.
     with file.open("rb") as source, store.open_output_stream(path, buffer_size=2 * BLOCK) as target:
         shutil.copyfileobj(source, target, BLOCK)
-    _commit(lake, table, tip, [_added(store, slice, path, count)], transactions, metadata)
+    added = _added(store, slice, path, pq.read_metadata(file).num_rows)
+    _commit(lake, table, tip, [added, *_removals(slice, tip.files(slice))], transactions, metadata)
     return path
 
 
 def note(lake: Lake, table: Stored, tip: Tip, transactions: Mapping[str, int]) -> None:
-    """Write down transactions alone."""
+    """Commit transactions alone."""
     _commit(lake, table, tip, [], transactions, {})
 
 
@@ -123,7 +129,7 @@ def _commit(
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> None:
-    # Of a table that was deleted or restored since, the next version would be nobody's.
+    # A table that was deleted or restored since has another history.
     if not tip.stands(lake.objects, table.folder):
         raise CommitFailedError(f"lake table {table.name} is another one than version {tip.version} was of")
     names = [{"txn": {"appId": name, "version": version}} for name, version in transactions.items()]
@@ -134,9 +140,9 @@ def _commit(
 
 
 def _put(lake: Lake, table: Stored, version: int, actions: Sequence[Action]) -> int:
-    """Commit after all that came after `version`, where none of them is in the way. Which version it is."""
-    removed = {each["remove"]["path"] for each in actions if "remove" in each}
-    names = {each["txn"]["appId"] for each in actions if "txn" in each}
+    """Commit after the commits since `version` unless one of them conflicts. Returns the new version."""
+    removed = {action["remove"]["path"] for action in actions if "remove" in action}
+    names = {action["txn"]["appId"] for action in actions if "txn" in action}
     for _ in range(ATTEMPTS):
         for other in delta_log.since(lake.objects, table.folder, version):
             version = other.version
@@ -150,17 +156,24 @@ def _put(lake: Lake, table: Stored, version: int, actions: Sequence[Action]) -> 
 
 
 def _checkpoint(lake: Lake, table: Stored, version: int) -> None:
-    """Write down a version as a whole, and delete the commits that are as old as its properties say."""
-    # A table of its own: one that stays open would go on asking for commits that are deleted here.
+    """Write a checkpoint, and delete the commits that are older than the table's properties allow."""
+    # Opened for this alone: a table that stays open would ask for the commits that are deleted here.
     opened = lake.open(table, version)
     opened.create_checkpoint()
     opened.cleanup_metadata()
 
 
 def _info(table: Stored, metadata: Mapping[str, Any]) -> Action:
-    asked = {"mode": "Append", "partitionBy": json.dumps(table.slice_columns)}
-    told = {"timestamp": _now(), "operation": "WRITE", "operationParameters": asked, "engineInfo": ENGINE}
-    return {"commitInfo": {**told, **metadata}}
+    parameters = {"mode": "Append", "partitionBy": json.dumps(table.slice_columns)}
+    return {
+        "commitInfo": {
+            "timestamp": _now(),
+            "operation": "WRITE",
+            "operationParameters": parameters,
+            "engineInfo": ENGINE,
+            **metadata,
+        }
+    }
 
 
 def _write(lake: Lake, table: Stored, slice: Slice, rows: Iterable[pa.RecordBatch]) -> Action:

@@ -28,7 +28,7 @@ from warehouse.load.log_writer import (
     standing_rows,
     waiting,
 )
-from warehouse.load.reading import BadRow, Drift, Reading
+from warehouse.load.slice_reading import BadRow, Drift, SliceReading
 
 #: Drift that tells of values which no column holds.
 UNREADABLE = "unreadable_value"
@@ -74,7 +74,7 @@ def record_failure(
     record_load(lake, table, slice, {**cause, "status": "failed", "message": message, "complete": False})
 
 
-def record_findings(lake: Lake, table: Table, slice: Slice, reading: Reading) -> None:
+def record_findings(lake: Lake, table: Table, slice: Slice, reading: SliceReading) -> None:
     """Replace the slice's quarantine, differences and reconciliation by what this reading found.
 
     What a reading in part did not meet again may still be there, so only a whole one clears it.
@@ -164,7 +164,7 @@ def standings(lake: Lake, school_id: int) -> dict[str, dict[str, Standing]]:
 
 
 def state_of(lake: Lake, table: Table, slice: Slice) -> str | None:
-    """The state of a slice after its last whole load, as `unchanged.state` names it; None: it has no name."""
+    """The state of a slice after its last whole load, see `slice_state.state`."""
     return known_states(lake, slice.school_id).get((table.name, str(slice)))
 
 

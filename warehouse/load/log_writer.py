@@ -32,7 +32,7 @@ from warehouse.lake.log_tables import (
     Log,
 )
 from warehouse.lake.tables import is_of, of_schools
-from warehouse.load.merge import MOVING
+from warehouse.load.merge import MODIFYING
 
 #: What a batch holds at most, and for how many seconds, before the next row has it written.
 ROWS, SECONDS = 1000, 10.0
@@ -190,7 +190,7 @@ def _is_due(batch: LogBatch) -> bool:
 
 def _is_quiet(load: Row) -> bool:
     """Whether a load found its slice as it was held."""
-    return load["status"] == "ok" and not any(load.get(fate) for fate in MOVING)
+    return load["status"] == "ok" and not any(load.get(change) for change in MODIFYING)
 
 
 def _write(lake: Lake, batch: LogBatch) -> None:

@@ -1,20 +1,21 @@
-"""What a reading makes of the slice that the lake holds: every row's fate, decided in DuckDB.
+"""Merges what was read of a slice with the rows that the lake holds, in DuckDB.
 
-A row is known by its key. The fates, `_fate` in the merged file:
+Compares rows by their keys. The change of each row:
 
-    new        not held before (also where the platform shows it as deleted already)
-    changed    held, and any field or `_extra` differs, or the platform deleted a tombstone at another time
-    unchanged  held and the same; keeps its `_synced_at`
+    new        not in the lake before (also where the platform shows it as deleted already)
+    changed    in the lake, and any field or `_extra` differs, or a tombstone has another time of deletion
+    unchanged  in the lake and the same; keeps its `_synced_at`
     returned   a tombstone that is alive again
     deleted    was alive, and the platform shows it as deleted
     vanished   was alive, and a complete reading lacks it: a tombstone from now on
-    carried    was alive, and the reading lacks it but proves nothing: kept as it was
-    kept       a tombstone that the reading lacks, or a row that was not asked for: they stay
+    carried    was alive, and the reading lacks it but proves nothing: stays as it was
+    untouched  a tombstone that the reading lacks, or a row that was not asked for: stays as it was
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,28 +23,23 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
-from warehouse.identifiers import listed, literal, quoted
+from warehouse.identifiers import listed, quoted
+from warehouse.lake.parquet import GroupedWriter
 from warehouse.lake.sql import BATCH_ROWS, key_ranges, show_files, view
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT, TRASHED, TRASHED_AT, Table, file_schema
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
 
-#: Fates of rows that the reading holds, and those that change the slice.
-READ = ("new", "changed", "unchanged", "returned", "deleted")
-MOVING = ("new", "changed", "returned", "deleted", "vanished")
+#: Changes of rows that the reading holds, and those for which the slice is written.
+IN_READING = ("new", "changed", "unchanged", "returned", "deleted")
+MODIFYING = ("new", "changed", "returned", "deleted", "vanished")
 UPDATED_AT = "updated_at"
-
-_AS_PARQUET = f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {BATCH_ROWS})"
 
 
 @dataclass(frozen=True)
 class RowCounts:
-    """How many rows met which fate.
-
-    A row of `duplicates` was beaten by a better one of its key; `were_alive` rows the slice held alive
-    before, and `are_alive` with this reading.
-    """
+    """How many rows changed in which way."""
 
     new: int = 0
     changed: int = 0
@@ -52,8 +48,10 @@ class RowCounts:
     deleted: int = 0
     vanished: int = 0
     carried: int = 0
-    kept: int = 0
+    untouched: int = 0
+    #: Rows of the reading beside a better one of the same key.
     duplicates: int = 0
+    #: Rows alive in the slice before and after.
     were_alive: int = 0
     are_alive: int = 0
 
@@ -62,84 +60,80 @@ class RowCounts:
         return self.new + self.changed + self.unchanged + self.returned + self.deleted
 
     @property
-    def moved(self) -> int:
+    def modified(self) -> int:
         """Rows that the commit would write differently; 0: there is nothing to commit."""
         return self.new + self.changed + self.returned + self.deleted + self.vanished
 
 
 def merge(
-    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: Reading, folder: Path
-) -> tuple[RowCounts, list[Path]]:
-    """Write the slice as it shall be to files in `folder`; `previous` are its files as the lake holds it.
+    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: SliceReading, target: Path
+) -> RowCounts:
+    """Write the slice as it shall be to `target`, in the shape of the lake's files and the order of its keys.
 
-    The files have the lake's columns without the slice's own, and `_fate` and `_was_alive`.
-    """
-    _show_reading(con, table, reading)
+    `previous`: the paths of the slice's files in the lake."""
+    _show_reading(con, reading)
     duplicates = _duplicates(con, table, reading)
     best = partial(_best, table, distinct=not duplicates)
-    values: dict[str, Any] = {"started_at": reading.started_at}
-    views: dict[str, Sequence[str]] = {"reading": [str(reading.spool)]}
-    fates = partial(_first_fates, table, best)
+    values: dict[str, Any] = {}
+    views: dict[str, Sequence[str]] = {"reading": [str(reading.staged.path)]}
+    changes = partial(_first_changes, table, best)
     if previous or table.retired:
         view(con, "previous", previous, file_schema(table))
         views["previous"] = previous
         _spare(con, table, reading)
+        values["started_at"] = reading.started_at
         values["complete"] = reading.complete and not reading.incremental and not _has_hole(reading)
-        if reading.since:
-            values["first"] = reading.since.first
-        fates = partial(_fates, table, reading, best, _mates(con, table))
-    merged: list[Path] = []
-    for within, bounds in key_ranges(con, views, table.primary_key[0]):
-        part = folder / f"merged-{len(merged):05}.parquet"
-        con.execute(f"COPY ({fates(within)}) TO {literal(str(part))} {_AS_PARQUET}", values | bounds)
-        merged.append(part)
-    return _count(con, merged, duplicates), merged
+        if reading.requested_since:
+            values["first"] = reading.requested_since.first
+        changes = partial(_changes, table, reading, best, _mates(con, table))
+    schema, counts = file_schema(table), Counter[str](duplicates=duplicates)
+    with GroupedWriter(str(target), schema, table.primary_key) as writer:
+        for within, bounds in key_ranges(con, views, table.primary_key[0]):
+            for batch in con.sql(changes(within), params=values | bounds).to_arrow_reader(BATCH_ROWS):
+                counts.update(_count(batch))
+                writer.write(batch.select(schema.names).cast(schema))
+    return RowCounts(**counts)
 
 
-def count_all(reading: Reading, fate: str) -> RowCounts:
-    """The counts of a reading of distinct keys whose rows all meet one fate: `new` or `unchanged`."""
-    rows = reading.content.rows if reading.content else pq.read_metadata(reading.spool).num_rows
-    alive = reading.content.alive if reading.content else rows
+def count_all(reading: SliceReading, change: str) -> RowCounts:
+    """The counts of a reading of distinct keys whose rows all change alike: `new` or `unchanged`."""
+    alive = reading.staged.alive
     return RowCounts(
-        **{fate: rows},
-        were_alive=alive if fate == "unchanged" else 0,
+        **{change: reading.staged.rows},
+        were_alive=alive if change == "unchanged" else 0,
         are_alive=alive,
     )
 
 
-def _has_hole(reading: Reading) -> bool:
-    """A row without a readable key may be any row, so none of the missing ones is proven gone."""
+def _has_hole(reading: SliceReading) -> bool:
+    """Whether a row came without a readable key. That row may be any of the missing rows."""
     return any(bad.key is None for bad in reading.quarantined)
 
 
-def _show_reading(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
-    """Show the reading's rows as a view, with what the platform says of deletions, if anything."""
-    shown = f"{listed(table.row_schema.names)}, file_row_number"
-    if table.shows_deleted:
-        shown += f", {TRASHED}, {TRASHED_AT}"
-    else:
-        shown += f", false AS {TRASHED}, NULL::TIMESTAMP AS {TRASHED_AT}"
-    show_files(con, "reading", [str(reading.spool)], shown)
+def _show_reading(con: duckdb.DuckDBPyConnection, reading: SliceReading) -> None:
+    """Show the staged rows as a view. A deletion at the very start of the sync is one without a time."""
+    trashed = f"{DELETED_AT} IS NOT NULL AS {TRASHED}, nullif({DELETED_AT}, {SYNCED_AT}) AS {TRASHED_AT}"
+    show_files(con, "reading", [str(reading.staged.path)], f"*, {trashed}")
 
 
-def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> None:
-    """Show the keys and values whose rows may not vanish, and those that may, as tables."""
+def _spare(con: duckdb.DuckDBPyConnection, table: Table, reading: SliceReading) -> None:
+    """Register the keys and values that decide whether a missing row may vanish."""
     keys = {bad.key for bad in reading.quarantined if bad.key is not None}
     schema = pa.schema([table.row_schema.field(name) for name in table.primary_key])
     rows = [dict(zip(table.primary_key, key, strict=True)) for key in keys]
     con.register("spared_keys", pa.Table.from_pylist(rows, schema=schema))
-    for number, keep in enumerate(reading.keep):
+    for number, keep in enumerate(reading.retained):
         type = table.row_schema.field(keep.column).type
         con.register(f"spared_values_{number}", pa.table({"value": pa.array(keep.values, type)}))
-    if reading.asked:
-        type = table.row_schema.field(reading.asked.column).type
-        con.register("asked_values", pa.table({"value": pa.array(reading.asked.values, type)}))
+    if reading.requested:
+        type = table.row_schema.field(reading.requested.column).type
+        con.register("asked_values", pa.table({"value": pa.array(reading.requested.values, type)}))
 
 
 def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
-    """SQL that is true for those held rows that a reading is compared with: one of each key.
+    """SQL that is true for the previous rows that a reading is compared with: one of each key.
 
-    All of them, but where the table once had another key: tombstones of then may share one of now."""
+    Several rows share a key only where the table once had another key: they are tombstones."""
     keys = listed(table.primary_key)
     [(shared,)] = con.execute(f"""
         SELECT EXISTS (
@@ -157,15 +151,17 @@ def _mates(con: duckdb.DuckDBPyConnection, table: Table) -> str:
     )
 
 
-def _duplicates(con: duckdb.DuckDBPyConnection, table: Table, reading: Reading) -> int:
-    """How many rows of the reading another one of the same key beats."""
+def _duplicates(con: duckdb.DuckDBPyConnection, table: Table, reading: SliceReading) -> int:
+    """How many rows of the reading stand beside a better one of the same key."""
+    if reading.staged.ascends:
+        return 0
     keys = listed(table.primary_key)
     [(distinct,)] = con.execute(f"SELECT count(*) FROM (SELECT DISTINCT {keys} FROM reading)").fetchall()
-    return pq.read_metadata(reading.spool).num_rows - int(distinct)
+    return reading.staged.rows - int(distinct)
 
 
 def _is_dated(table: Table) -> bool:
-    """Whether rows say when they were updated. A dataset may call anything so."""
+    """Whether rows have the time of their last update. A dataset may use the name for something else."""
     schema = table.row_schema
     return UPDATED_AT in schema.names and pa.types.is_timestamp(schema.field(UPDATED_AT).type)
 
@@ -175,13 +171,12 @@ def _updated(table: Table) -> str:
 
 
 def _rank(table: Table) -> str:
-    """Of several rows of a key: alive before deleted, then the latest updated_at, then the last received."""
+    """Ranks rows of one key: alive before deleted, then the latest update, then the last received."""
     return f"row(NOT {TRASHED}, coalesce({_updated(table)}, '-infinity'::TIMESTAMP), file_row_number)"
 
 
 def _best(table: Table, within: str, *, distinct: bool) -> str:
-    """The reading's rows of the keys `within` a range, the best one of each key. `distinct`: there is no
-    other."""
+    """The best row of each key `within` a range. `distinct`: each key comes once."""
     if distinct:
         return f"FROM reading WHERE {within}"
     return f"""
@@ -196,25 +191,20 @@ def _best(table: Table, within: str, *, distinct: bool) -> str:
     """
 
 
-def _first_fates(table: Table, best: Callable[[str], str], within: str) -> str:
-    """What `_fates` comes to where the slice holds nothing: a first load is many small slices."""
+def _first_changes(table: Table, best: Callable[[str], str], within: str) -> str:
+    """As `_changes`, where the slice holds nothing."""
     return f"""
-        SELECT
-            {listed(table.row_schema.names)},
-            'new' AS _fate,
-            false AS _was_alive,
-            $started_at AS {SYNCED_AT},
-            CASE WHEN {TRASHED} THEN coalesce({TRASHED_AT}, $started_at) END AS {DELETED_AT}
+        SELECT {listed(file_schema(table).names)}, 'new' AS _change, false AS _was_alive
         {best(within)}
         ORDER BY {listed(table.primary_key)}
     """
 
 
-def _fates(table: Table, reading: Reading, best: Callable[[str], str], mates: str, within: str) -> str:
-    """Reading (n) and slice as held (o), side by side by key, of the keys `within` a range, in their order.
+def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], mates: str, within: str) -> str:
+    """Joins new rows (n) and old rows (o) by their keys `within` a range, in the order of the keys.
 
-    A tombstone keeps its time unless the platform gives another. What moves is stamped with the sync's start,
-    or with that of a later sync that ended before: what was known when goes by the stamps.
+    A tombstone keeps its time unless the platform gives another. A row that changes gets the start of the
+    sync as its stamp. A later stamp stays: a sync that began later ended before this one.
     """
     keys = listed(table.primary_key)
     columns = [quoted(name) for name in table.row_schema.names]
@@ -227,16 +217,16 @@ def _fates(table: Table, reading: Reading, best: Callable[[str], str], mates: st
     differs = "\nOR ".join(f"n.{c} IS DISTINCT FROM o.{c}" for c in columns)
     matched = " AND ".join(_matched(table, key) for key in table.primary_key)
     spared = [f"({keys}) IN (FROM spared_keys)"]
-    asked = f"{quoted(reading.since.column)} >= $first" if reading.since else "true"
-    for number, keep in enumerate(reading.keep):
+    asked = f"{quoted(reading.requested_since.column)} >= $first" if reading.requested_since else "true"
+    for number, keep in enumerate(reading.retained):
         is_kept = f"coalesce({quoted(keep.column)} IN (FROM spared_values_{number}), false)"
         if keep.failed:
             spared.append(is_kept)
         else:
             asked += f" AND NOT {is_kept}"
-    if reading.asked:
-        asked += f" AND {quoted(reading.asked.column)} IN (FROM asked_values)"
-    moving = ", ".join(f"'{fate}'" for fate in MOVING)
+    if reading.requested:
+        asked += f" AND {quoted(reading.requested.column)} IN (FROM asked_values)"
+    modifying = ", ".join(f"'{change}'" for change in MODIFYING)
     return f"""
         WITH n AS (
             SELECT reading.*, true AS _seen {best(within)}
@@ -263,14 +253,14 @@ def _fates(table: Table, reading: Reading, best: Callable[[str], str], mates: st
                 WHEN n._seen AND o._deleted_at IS NOT NULL AND NOT n._trashed THEN 'returned'
                 WHEN n._seen AND (o._deleted_at IS DISTINCT FROM _since OR {differs}) THEN 'changed'
                 WHEN n._seen THEN 'unchanged'
-                WHEN o._deleted_at IS NOT NULL OR NOT o._asked THEN 'kept'
+                WHEN o._deleted_at IS NOT NULL OR NOT o._asked THEN 'untouched'
                 WHEN $complete AND NOT o._spared THEN 'vanished'
                 ELSE 'carried'
-            END AS _fate,
+            END AS _change,
             coalesce(o._held AND o._deleted_at IS NULL, false) AS _was_alive,
-            CASE WHEN _fate IN ({moving}) THEN greatest($started_at, o._synced_at) ELSE o._synced_at END
+            CASE WHEN _change IN ({modifying}) THEN greatest($started_at, o._synced_at) ELSE o._synced_at END
                 AS {SYNCED_AT},
-            CASE WHEN _fate = 'vanished' THEN $started_at ELSE _since END AS {DELETED_AT}
+            CASE WHEN _change = 'vanished' THEN $started_at ELSE _since END AS {DELETED_AT}
         FROM n FULL JOIN o ON {matched} AND o._mate
         ORDER BY {keys}
     """
@@ -282,20 +272,12 @@ def _matched(table: Table, key: str) -> str:
     return f"n.{quoted(key)} {'IS NOT DISTINCT FROM' if key in table.nullable_key else '='} o.{quoted(key)}"
 
 
-def _count(con: duckdb.DuckDBPyConnection, merged: Sequence[Path], duplicates: int) -> RowCounts:
-    show_files(con, "merged", [str(path) for path in merged])
-    counts = con.execute(f"""
-        SELECT
-            _fate,
-            count(*),
-            count(*) FILTER (_was_alive),
-            count(*) FILTER ({DELETED_AT} IS NULL)
-        FROM merged
-        GROUP BY _fate
-    """).fetchall()
-    return RowCounts(
-        **{fate: rows for fate, rows, *_ in counts},
-        duplicates=duplicates,
-        were_alive=sum(before for _, _, before, _ in counts),
-        are_alive=sum(after for _, _, _, after in counts),
-    )
+def _count(batch: pa.RecordBatch) -> Mapping[str, int]:
+    """The counts of a batch, as `RowCounts` has them."""
+    changes: Any = pc.value_counts(batch.column("_change"))
+    was_alive: Any = batch.column("_was_alive")
+    return {
+        **{each["values"]: each["counts"] for each in changes.to_pylist()},
+        "were_alive": was_alive.true_count,
+        "are_alive": batch.column(DELETED_AT).null_count,
+    }

@@ -23,7 +23,7 @@ from deltalake import DeltaTable, Field, Schema
 from warehouse.identifiers import folded
 from warehouse.lake.delta import Lake, held_schema, until_committed
 from warehouse.lake.tables import BOOKKEEPING, Column, Table
-from warehouse.load.reading import Drift
+from warehouse.load.slice_reading import Drift
 
 _TYPE_NAMES = {
     pa.int64(): "integer",
@@ -62,9 +62,9 @@ class Evolved:
     columns: dict[str, str]
 
     def shaped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch of the wanted table's `spool_schema` as one of `table.spool_schema`."""
+        """A batch of the wanted table's `staging_schema` as one of `table.staging_schema`."""
         held = {self.columns.get(name, name): batch.column(name) for name in batch.schema.names}
-        schema = self.table.spool_schema
+        schema = self.table.staging_schema
         arrays = [held.get(field.name, pa.nulls(batch.num_rows, field.type)) for field in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

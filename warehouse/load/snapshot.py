@@ -1,4 +1,4 @@
-"""What a snapshot changes of the slice that the lake holds: rows without a key, compared by all they hold."""
+"""Counts what a snapshot changes. Its rows have no key, so whole rows are compared."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from warehouse.identifiers import quoted
 from warehouse.lake.sql import view
 from warehouse.lake.tables import ROW_NUMBER, Table
 from warehouse.load.merge import RowCounts
-from warehouse.load.reading import Reading
+from warehouse.load.slice_reading import SliceReading
 
 PLACE = quoted(ROW_NUMBER.name)
 
 
 def compare(
-    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: Reading
+    con: duckdb.DuckDBPyConnection, table: Table, previous: Sequence[str], reading: SliceReading
 ) -> RowCounts:
-    """How many rows are the same, the same at another place (`changed`), not held before, and gone.
+    """Count the rows that are `unchanged`, at another place (`changed`), `new` and `vanished`.
 
-    `previous` are the slice's files. A column that only they have counts: its values are gone with it."""
+    `previous`: the paths of the slice's files. A column that only they have counts: its values vanish."""
     retired = [pa.field(column.name, column.type) for column in table.retired]
     schema = pa.schema([*table.row_schema, *retired])
-    for name, files in (("previous", previous), ("reading", [str(reading.spool)])):
+    for name, files in (("previous", previous), ("reading", [str(reading.staged.path)])):
         view(con, f"{name}_rows", files, schema)
         digest = _digest(column for column in schema.names if column != ROW_NUMBER.name)
         con.execute(f"CREATE TEMP TABLE {name} AS SELECT {digest} AS row, {PLACE} AS place FROM {name}_rows")
     [(before, now)] = con.execute(
         "SELECT (SELECT count(*) FROM previous), (SELECT count(*) FROM reading)"
     ).fetchall()
-    known, unchanged = _common(con, "row"), _common(con, "row, place")
+    common, unchanged = _common(con, "row"), _common(con, "row, place")
     return RowCounts(
-        new=now - known,
-        changed=known - unchanged,
+        new=now - common,
+        changed=common - unchanged,
         unchanged=unchanged,
-        vanished=before - known,
+        vanished=before - common,
         were_alive=before,
         are_alive=now,
     )
 
 
 def _digest(columns: Iterable[str]) -> str:
-    """SQL of what stands for a row, since whole rows do not fit the memory: of 128 bits, and of each value
-    with its length, so that no two rows have the same."""
+    """SQL of a hash of 128 bits for a row, since whole rows do not fit the memory. Each value comes with its
+    length, so that different rows are never the same text."""
     texts = (f"CAST({quoted(column)} AS VARCHAR)" for column in columns)
     measured = (f"coalesce(length({text}) || ':' || {text}, '-')" for text in texts)
     return f"md5_number(concat({', '.join(measured)}))"
 
 
 def _common(con: duckdb.DuckDBPyConnection, columns: str) -> int:
-    """How many rows both have, each of several alike for itself."""
+    """How many rows both sides have, as SQL's INTERSECT ALL counts."""
     [(rows,)] = con.execute(f"""
-        SELECT coalesce(sum(least(held, read)), 0)::BIGINT
+        SELECT coalesce(sum(least(before, read)), 0)::BIGINT
         FROM (
-            SELECT count(*) FILTER (old) AS held, count(*) FILTER (NOT old) AS read
+            SELECT count(*) FILTER (old) AS before, count(*) FILTER (NOT old) AS read
             FROM (SELECT true AS old, {columns} FROM previous UNION ALL SELECT false, {columns} FROM reading)
             GROUP BY {columns}
         )

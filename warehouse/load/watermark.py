@@ -16,7 +16,6 @@ from warehouse.lake.tables import (
     DELETED_AT,
     EXTRA,
     SYNCED_AT,
-    TRASHED,
     Slice,
     Table,
     file_schema,
@@ -148,26 +147,26 @@ class Merged:
     shown: int
 
 
-def foresee(lake: Lake, table: Table, slice: Slice, spool: Path, since: datetime, updated_at: str) -> Merged:
-    """What the rows of a finished spool, asked for from `since` on, would make of a slice.
+def foresee(lake: Lake, table: Table, slice: Slice, staged: Path, since: datetime, updated_at: str) -> Merged:
+    """What the rows of a staged file, asked for from `since` on, would make of a slice.
 
     Where parts of the key were not sent, or are numbered by us, rows are known by all that was sent: then
     `alive` is right where there are no news. Rows and keys are compared by hashes of 64 bits, so that a slice
     of any size takes some bytes a row."""
-    read = pl.scan_parquet(spool)
-    trashed = pl.col(TRASHED) if table.shows_deleted else pl.lit(False)
+    read = pl.scan_parquet(staged)
     unsent = _unsent(read, table)
     columns = [name for name in table.row_schema.names if name != table.numbered and name not in unsent]
     known_by = list(table.primary_key) if table.numbered is None and not unsent else columns
     hashes = pl.struct(columns).hash().alias("row"), pl.struct(known_by).hash().alias("key")
-    sent = read.select(*hashes, trashed.alias("gone")).collect(engine="streaming")
+    is_gone = pl.col(DELETED_AT).is_not_null().alias("gone")
+    sent = read.select(*hashes, is_gone).collect(engine="streaming")
     is_late = (pl.col(updated_at) > since).fill_null(value=False)
     before = (
         scan_files(
             lake.readable(table, lake.tip(table).files(slice)),
             pl.DataFrame(file_schema(table).empty_table()).schema,
         )
-        .select(*hashes, pl.col(DELETED_AT).is_not_null().alias("gone"), is_late.alias("late"))
+        .select(*hashes, is_gone, is_late.alias("late"))
         .collect(engine="streaming")
     )
     (alive, gone), (shown, hidden) = _by_fate(before), _by_fate(sent)

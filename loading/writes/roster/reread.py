@@ -16,7 +16,7 @@ from loading.tables import TABLES, slice_of
 from loading.writes.roster.fields import STUDENT, TEACHER
 from loading.writes.roster.people import People
 from loading.writes.roster.plan import Step
-from warehouse.load.reading import Asked
+from warehouse.load.slice_reading import RequestedRows
 
 #: What shows users of a role besides; there is no asking it for one of them, nor for what has changed.
 SHOWN_IN = {STUDENT: RESOURCES["students"], TEACHER: RESOURCES["teachers"]}
@@ -63,5 +63,5 @@ async def _one_by_one(loader: Loader, people: People, school_id: int, steps: Seq
     # Only of who was deleted it is no accident that he is not found.
     deleted = tuple(step.id for step in steps if step.action == "delete" and step.id is not None)
     return await loader.load_by(
-        reading, {spec: slice_of(spec, school_id)}, again=True, asked={spec: Asked("id", deleted)}
+        reading, {spec: slice_of(spec, school_id)}, again=True, asked={spec: RequestedRows("id", deleted)}
     )

@@ -1,0 +1,27 @@
+"""Recognises a reading that brings what the last one brought, without a comparison of rows.
+
+The state of a slice is a hash of the rows that a reading of all of it brought and of the slice's files after
+its commit. A merge of the same rows into the same files would change nothing. Any other commit of the slice
+makes other files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from warehouse.lake.tables import Slice, Table
+from warehouse.load.slice_reading import SliceReading
+
+
+def state(table: Table, slice: Slice, files: Sequence[str], reading: SliceReading) -> str | None:
+    """The state of a slice with a reading and with `files` (names below the table, sorted).
+
+    None: the reading does not say for certain how all of the slice is."""
+    staged = reading.staged
+    if reading.compares or not reading.whole or reading.retires or reading.quarantined or reading.failures:
+        return None
+    if staged.rows != reading.received:
+        return None
+    said = "|".join([table.name, str(slice), staged.content, *files])
+    return hashlib.sha256(said.encode()).hexdigest()[:24]
