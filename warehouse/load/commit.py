@@ -21,6 +21,7 @@ from warehouse.lake.tables import Column, Slice, Table, file_schema
 from warehouse.lake.tip import Tip
 from warehouse.load import change_log, load_log, past_rows
 from warehouse.load.delta_commit import adopt, replace
+from warehouse.load.earlier_rows import PREVIOUS_BASE
 from warehouse.load.merge import MOVING, READ, RowCounts, count_all, merge
 from warehouse.load.reading import Measure, Reading
 from warehouse.load.snapshot import compare
@@ -186,6 +187,7 @@ def _commit_rows(
     metadata = {
         "slice": str(slice),
         "slice_version": version + 1,
+        PREVIOUS_BASE: tip.transactions.get(change_log.base_of(slice)),
         "sync_id": reading.sync_id,
         "run_id": reading.run_id,
         "started_at": str(reading.started_at),
