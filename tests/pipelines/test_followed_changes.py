@@ -192,6 +192,35 @@ def test_changes_that_were_noticed_wait_until_they_are_followed(
     assert untrue(school) == {}
 
 
+def test_new_student_whose_own_row_failed_is_followed_later(school: World) -> None:
+    """The night that learns of the membership follows other changes, and must not count as having followed
+    this one. A member of nobody whom the platform ever lists is waited for one more night only."""
+    hand, platform = Hand(school), school.platform
+    first, second, *_ = hand.classes(OVER)
+    new = platform.insert("students", SCHOOL, name="新同学")["key"]
+    hand.join(first, new)
+    hand.leave(hand.members[second][0])
+    platform.set_faults(
+        {"kind": "status", "status": 403, "path": "/api/v3/reflection/students"},
+        {"kind": "status", "status": 403, "path": "/api/v1/classes/*/students"},
+    )
+    assert night(school).problems
+    platform.set_faults()
+    assert differences(school, ["class_members"]) == {}
+    assert night(school).problems == []
+    assert untrue(school) == {}
+    platform.insert("class_members", first, type="student", reflection_id=987654, deleted_at=None)
+    hand.leave(hand.members[second][0])
+    for _ in range(2):
+        assert night(school).problems == []
+    first_night = attendance_requests(school)
+    assert night(school).problems == []
+    assert attendance_requests(school) < first_night
+    second_night = attendance_requests(school)
+    assert night(school).problems == []
+    assert attendance_requests(school) == second_night
+
+
 def test_a_class_that_many_have_left_is_read_by_its_sessions(make_world: Callable[..., World]) -> None:
     """It has met fewer times than students have left it."""
     world = make_world(datasets=False, students=16, today=str(EARLY))
