@@ -12,6 +12,7 @@ from test_attendance import held, truth
 from world import EARLY, Load, World, differences
 
 from campus.extract.requests import Where
+from campus.registry import ResourceSpec
 from loading.freshness import freshness_rows
 from loading.slice_loader import Loader
 from pipelines.options import AttendanceOptions
@@ -190,6 +191,34 @@ def test_changes_that_were_noticed_wait_until_they_are_followed(
     school.platform.set_faults()
     assert night(school, select=ATTENDANCE).problems == []
     assert untrue(school) == {}
+
+
+@pytest.mark.parametrize("ahead", [0, -7200])
+def test_change_between_classes_and_members_is_followed(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    """One load reads the classes, somebody joins one and somebody leaves another for good, and then it reads
+    the members. All of it has the same stamp. `ahead`: seconds of the platform's clock."""
+    world = make_world(datasets=False, students=10, semesters=2, clock_ahead=ahead)
+    assert night(world, select=BASE).problems == []
+    hand = Hand(world)
+    load = Loader.load
+
+    async def changed(loader: Loader, specs: tuple[ResourceSpec, ...], where: Where, **options: Any) -> Any:
+        if specs[0].name == "class_members" and where.semester_id == OVER:
+            first, second, *_ = hand.classes(OVER)
+            hand.join(first, world.platform.insert("students", SCHOOL, name="新同学")["key"])
+            hand.leave(hand.members[second][0], for_good=True)
+        return await load(loader, specs, where, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loader, "load", changed)
+        assert night(world, select=BASE, full=True).problems == []
+    assert differences(world, ["classes", "class_members"]) == {}
+    assert night(world, select=BASE).problems == []
+    assert differences(world) == {}
+    by_ids = [entry for entry in world.platform.log() if "id_in" in entry["query"]]
+    assert not [entry for entry in by_ids if entry["path"].endswith("/klass/classes")]
 
 
 def test_new_student_whose_own_row_failed_is_followed_later(school: World) -> None:
