@@ -30,6 +30,7 @@ from campus.attendance.routes import is_whole_cheaper
 from campus.attendance.semester import Semester
 from campus.http.client import Client
 from campus.http.errors import Halt
+from campus.http.events import Event
 from campus.registry import ATTENDANCE, RESOURCES, ResourceSpec
 from loading.attendance.loader import SemesterLoader
 from loading.attendance.membership_changes import MembershipChanges, membership_changes
@@ -167,7 +168,8 @@ class _School:
         if changes.weeks:
             every = self._loader(semester, dict.fromkeys(sorted({*asked, *changes.weeks})))
             following = self._loader(semester, dict.fromkeys(changes.weeks)).following(changes).requests
-            if is_whole_cheaper(due.requests, following, every.requests):
+            # Whoever is waited for may be missing in a whole reading too.
+            if changes.follows and is_whole_cheaper(due.requests, following, every.requests):
                 due, changes = every, MembershipChanges()
         failed: set[int | None] = set()
         async for one in due.load():
@@ -199,6 +201,13 @@ class _School:
         found = membership_changes(
             lake, self._school_id, timeline, semester_id, self._due, standings(lake, self._school_id)
         )
+        if found.damage and self._runtime.listener:
+            message = (
+                f"attendance of school {self._school_id}, semester {semester_id}: {found.damage}. Students "
+                f"who may be new in a class are read again; nothing else is lost. Check the disk or store of "
+                f"the lake"
+            )
+            self._runtime.listener(Event("note", message))
         return replace(found, weeks=tuple(week for week in found.weeks if week in weeks))
 
     def _since(self, semester_id: int, week: int) -> date | None:

@@ -12,8 +12,9 @@ classes whose members have moved are asked for by their ids.
 Transcripts come student by student and have no date either. They are what school terms leave behind, so that
 a night may leave them for `incremental.transcript_days`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from campus.plan.modes import MODES, parents_of
@@ -48,14 +49,17 @@ def semesters_over(lake: Lake, school_id: int, day: date) -> frozenset[int]:
     )
 
 
-def moved_items(runtime: Runtime, cause: Cause, query: SliceQuery, standing: Standing | None) -> Moved | None:
+def moved_items(
+    runtime: Runtime, cause: Cause, query: SliceQuery, standing: Standing | None, overlap: timedelta
+) -> Moved | None:
     """The items of a semester of whose assessments anything has moved since its scores were known to be
-    whole; None: all are asked for. `standing`: of the scores."""
+    whole; None: all are asked for. `standing`: of the scores; `overlap`: how long before a load began a row
+    may be dated, by the platform's clock, that changed while it ran."""
     if cause.full or standing is None or standing.complete_at is None or standing.quarantined:
         return None
     if is_due_whole(standing, runtime.incremental, cause.started_at):
         return None
-    moved, graded = _moved_assessments(runtime, query, standing.complete_at)
+    moved, graded = _moved_assessments(runtime.lake, query, standing.complete_at, overlap)
     concerned = {
         row["id"]
         for row in _rows(runtime.lake, ITEMS, query, "id", "assessment_id")
@@ -72,12 +76,17 @@ class OutdatedClasses:
     are_most: bool
 
 
-def outdated_classes(lake: Lake, query: SliceQuery, standing: Standing | None) -> OutdatedClasses:
+def outdated_classes(
+    lake: Lake, query: SliceQuery, standing: Standing | None, overlap: timedelta
+) -> OutdatedClasses:
     """The classes of a semester whose members have moved since their rows were known to agree with them.
-    `standing`: of the classes."""
-    since = (standing or Standing()).agrees_as_of
+    `standing`: of the classes; `overlap`: as `moved_items` has it."""
+    standing = standing or Standing()
+    since = standing.agrees_as_of
+    # Rows that were read again for their members came after these, and rows of a whole reading before them.
+    before = None if since == standing.followed_at else overlap
     alive = {row["id"] for row in _rows(lake, CLASSES, query, "id", DELETED_AT) if row[DELETED_AT] is None}
-    moved = alive & _classes_moved(lake, query, since)
+    moved = alive & _classes_moved(lake, query, since, before)
     return OutdatedClasses(tuple(sorted(moved)), 2 * len(moved) > len(alive))
 
 
@@ -101,10 +110,11 @@ def may_rest(
     )
 
 
-def _moved_assessments(runtime: Runtime, query: SliceQuery, since: datetime) -> tuple[set[int], set[int]]:
+def _moved_assessments(
+    lake: Lake, query: SliceQuery, since: datetime, overlap: timedelta
+) -> tuple[set[int], set[int]]:
     """The assessments of which anything has moved; and those that have a
     grade, which would tell."""
-    lake = runtime.lake
     moved = {
         row[name]
         for spec, name in ((ASSESSMENTS, "id"), (ITEMS, "assessment_id"))
@@ -112,7 +122,7 @@ def _moved_assessments(runtime: Runtime, query: SliceQuery, since: datetime) -> 
         if row[SYNCED_AT] > since
     }
     graded = set[int]()
-    classes = _classes_moved(lake, query, since)
+    classes = _classes_moved(lake, query, since, overlap)
     moved |= {
         row["id"] for row in _rows(lake, ASSESSMENTS, query, "id", "class_id") if row["class_id"] in classes
     }
@@ -121,15 +131,27 @@ def _moved_assessments(runtime: Runtime, query: SliceQuery, since: datetime) -> 
             graded.add(row["source_id"])
         # The load that read the scores may have read the grades a little later.
         updated_at = row["updated_at"] or since
-        if row[SYNCED_AT] > since or updated_at >= since - runtime.incremental.overlap:
+        if row[SYNCED_AT] > since or updated_at >= since - overlap:
             moved.add(row["source_id"])
     return moved, graded
 
 
-def _classes_moved(lake: Lake, query: SliceQuery, since: datetime) -> set[int]:
-    """The classes that somebody joined or left, or whose members changed otherwise."""
-    rows = _rows(lake, MEMBERS, query, "class_id", SYNCED_AT)
-    return {row["class_id"] for row in rows if row[SYNCED_AT] > since}
+def _classes_moved(lake: Lake, query: SliceQuery, since: datetime, overlap: timedelta | None) -> set[int]:
+    """The classes that somebody joined or left, or whose members changed otherwise: changes that were found
+    after `since`, or that the platform made later than `overlap` before it (None: only the former). The load
+    of that time may have read the members before or after what hangs on them."""
+    rows = _rows(lake, MEMBERS, query, "class_id", "updated_at", SYNCED_AT, DELETED_AT)
+    return {
+        row["class_id"]
+        for row in rows
+        if row[SYNCED_AT] > since or (overlap is not None and _changed_at(row) + overlap >= since)
+    }
+
+
+def _changed_at(row: Mapping[str, Any]) -> datetime:
+    """When the platform changed a row, as far as is known."""
+    changed_at: datetime = row["updated_at"] or row[SYNCED_AT]
+    return max(changed_at, row[DELETED_AT] or changed_at)
 
 
 def _rows(lake: Lake, spec: ResourceSpec, query: SliceQuery, *columns: str) -> list[dict[str, Any]]:

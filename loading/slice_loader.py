@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import pyarrow as pa
@@ -146,7 +146,7 @@ class Loader:
         told_by = [self._standings(slice, TABLES[name]).get(str(slice)) for name in spec.moves_with]
         # A row that is in quarantine may have moved.
         known = all(one is not None and not one.quarantined for one in told_by)
-        moved = moved_items(self.runtime, self.cause, query, standing) if known else None
+        moved = moved_items(self.runtime, self.cause, query, standing, self._overlap) if known else None
         if moved is None or (not again and self._is_done(spec, slice)):
             return await self.load((spec,), query, again=again)
         if not moved.concerned:
@@ -160,7 +160,7 @@ class Loader:
         slice, lake = _slice(CLASSES, query), self.runtime.lake
         # The run itself may have read all of them meanwhile.
         standing = standings(lake, slice.school_id).get(CLASSES.name, {}).get(str(slice))
-        found = outdated_classes(lake, query, standing)
+        found = outdated_classes(lake, query, standing, self._overlap)
         if not found.ids:
             return []
         if found.are_most:
@@ -177,6 +177,12 @@ class Loader:
 
         asked = {CLASSES: RequestedRows("id", found.ids, suffices=True)}
         return await self.load_by(reading, {CLASSES: slice}, again=True, asked=asked, follows=True)
+
+    @property
+    def _overlap(self) -> timedelta:
+        """How long before a load began a row may be dated that changed while it ran: more query the
+        platform's clock is behind ours."""
+        return self.runtime.incremental.overlap + timedelta(seconds=max(-(self._client.clock_skew or 0), 0))
 
     def may_rest(self, spec: ResourceSpec, query: SliceQuery) -> bool:
         """Whether a slice of what seldom changes need not be asked for now, see `loading.moved`."""

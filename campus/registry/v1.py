@@ -14,7 +14,8 @@ OF_STUDENTS = (*OF_CLASSES, "student.read_basic", "student.read_all")
 SELDOM = "transcripts that changed while the row of no student did"
 LATE = (
     "marks that were set, changed or deleted later after their lesson than attendance.window_days, but for "
-    "students who joined or left a class; lessons that a new schedule moved back in time"
+    "students who joined or left a class; lessons that a new schedule moved back in time; past lessons "
+    "of a student who joined a class and was in no full list of students by the next night"
 )
 
 STUDENT_ID = {"student_id": ("rid", "id")}

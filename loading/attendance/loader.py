@@ -82,6 +82,7 @@ class SemesterLoader:
     ) -> None:
         self._runtime, self._client, self._cause, self._semester = runtime, client, cause, semester
         self._since = {number: self._whole_unless_later(number, day) for number, day in since.items()}
+        self._follows = False
         self.plan = self._planned(trailing)
 
     async def load(self) -> AsyncIterator[Loaded]:
@@ -109,6 +110,7 @@ class SemesterLoader:
 
     async def follow(self, changes: MembershipChanges) -> AsyncIterator[Loaded]:
         """Read that again; other rows stay."""
+        self._follows = changes.follows
         self.plan = Plan(self.following(changes), (), ())
         self._tell()
         if self.plan.choice.route == "students":
@@ -247,10 +249,7 @@ class SemesterLoader:
                     # A session that no schedule has may be missing in any week.
                     words = failures("class", failed) + unheard
                     since_then = since if since > date.min else None
-                    follows = asked is not None and asked.suffices
-                    loaded = await asyncio.to_thread(
-                        self._commit, one, kept, words, since_then, part, follows=follows
-                    )
+                    loaded = await asyncio.to_thread(self._commit, one, kept, words, since_then, part)
             for each in loaded:
                 yield each
 
@@ -284,9 +283,7 @@ class SemesterLoader:
                     SESSIONS: RequestedRows("class_id", tuple(sorted(classes or ())), suffices=True),
                 }
             for one in opened.values():
-                for each in await asyncio.to_thread(
-                    self._commit, one, kept, words, None, asked, follows=part is not None
-                ):
+                for each in await asyncio.to_thread(self._commit, one, kept, words, None, asked):
                     yield each
 
     @contextmanager
@@ -325,8 +322,6 @@ class SemesterLoader:
         words: tuple[str, ...],
         since: date | None,
         asked: Mapping[ResourceSpec, RequestedRows] | None = None,
-        *,
-        follows: bool = False,
     ) -> list[Loaded]:
         loaded = []
         for spec, target in one.targets.items():
@@ -336,7 +331,7 @@ class SemesterLoader:
                 retained=tuple(each for each in kept if each.column in table.row_schema.names),
                 requested_since=RequestedSince(DAY_OF[spec], since) if since else None,
                 requested=(asked or {}).get(spec),
-                follows=follows,
+                follows=self._follows,
                 platform_day=self._semester.today,
                 failures=words,
                 measures=tuple(Measure(c.name, c.expected, c.actual) for c in one.checks(spec)),

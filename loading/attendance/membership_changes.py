@@ -4,6 +4,10 @@ A platform may show a student's attendance of a class from before the student jo
 student has left. So a night reads the students or classes of such changes again, in all weeks that it does
 not read whole anyway. What has changed follows from the stamps of the rows that are held. Which of it was
 read again is known of each week (`followed_at`), so that a night which ends early loses none of it.
+
+A member whose own student or class failed to load cannot be asked for. So a week does not count as followed
+until the list of students or classes has come in full after the member. Whoever is in no such list is not
+waited for any longer: a whole reading of the week finds them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,11 +28,14 @@ DueWeeks = Mapping[tuple[int, int], date | None]
 
 @dataclass(frozen=True)
 class MembershipChanges:
-    """The classes and students of changes in one semester, and the weeks of attendance that they concern."""
+    """The classes and students of changes in one semester, and the weeks of attendance that they concern.
+    `follows`: whoever reads them again has followed all changes; `damage`: as `MovedMembers` has it."""
 
     classes: frozenset[int] = frozenset()
     students: frozenset[int] = frozenset()
     weeks: tuple[int, ...] = ()
+    follows: bool = True
+    damage: str = ""
 
 
 def membership_changes(
@@ -53,17 +60,19 @@ def membership_changes(
             )
     if not since:
         return MembershipChanges()
-    moved = moved_members(lake, school_id, timeline, semester_id, min(since.values()))
-    last = max(moved.values(), default=None)
+    moved = moved_members(lake, school_id, timeline, semester_id, min(since.values()), known)
+    last = max(moved.found.values(), default=None)
     weeks = {week: moment for week, moment in since.items() if last is not None and last > moment}
     if not weeks:
         return MembershipChanges()
     first = min(weeks.values())
-    pairs = [pair for pair, moment in moved.items() if moment > first]
+    pairs = [pair for pair, moment in moved.found.items() if moment > first]
     return MembershipChanges(
         frozenset(class_id for class_id, _ in pairs),
         frozenset(student for _, student in pairs),
         tuple(weeks),
+        follows=not moved.awaits,
+        damage=moved.damage,
     )
 
 

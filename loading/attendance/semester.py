@@ -2,8 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
+
+from deltalake.exceptions import DeltaError
 
 from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
 from campus.attendance.semester import Semester
@@ -17,10 +20,24 @@ from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.earlier_rows import earlier_rows
+from warehouse.load.load_log import Standing
 
 Row = dict[str, Any]
 #: A class and a student.
 Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class MovedMembers:
+    """Who joined or left which class of a semester, or changed as its member: by class and student, when that
+    was found.
+
+    `awaits`: there are others, whose student or class is in a list that has not come since, or has come just
+    before. `damage`: why earlier lists cannot be read, so that whoever may be new counts as new."""
+
+    found: Mapping[Pair, datetime] = field(default_factory=dict)
+    awaits: bool = False
+    damage: str = ""
 
 
 def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: int) -> Semester:
@@ -55,31 +72,44 @@ def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: i
 
 
 def moved_members(
-    lake: Lake, school_id: int, timeline: Timeline, semester_id: int, since: datetime
-) -> dict[Pair, datetime]:
-    """Who joined or left which class of a semester, or changed as its member: by class and student, when that
-    was found. `since`: only what was found later. The forgotten are left out: nobody can ask for them.
+    lake: Lake,
+    school_id: int,
+    timeline: Timeline,
+    semester_id: int,
+    since: datetime,
+    known: Mapping[str, Mapping[str, Standing]],
+) -> MovedMembers:
+    """The changes of members that were found later than `since`. `known`: the `standings` of the school. The
+    forgotten are left out: nobody can ask for them.
 
     A row of v1 also changes with the photo or grade of its student. So it counts only if v3 does not know
     the member as it is, and the student is new in the list of the class or gone from it."""
     here = _Here(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
     if not any(here.moved(name, since) for name in ("v1_class_students", "class_members")):
-        return {}
+        return MovedMembers()
     columns = ["_synced_at", "_deleted_at"]
     enrolled = here.rows("v1_class_students", ["class_id", "student_id", "usin", *columns], alive=False)
     users = here.rows("v1_users", ["id", "usin", "role"])
     classes, students = _v1_classes(here), _v1_students(here, enrolled, users)
+    rows = here.rows("class_members", ["class_id", "type", "reflection_id", *columns], alive=False)
+    of_students = {row["type"] for row in rows if row["reflection_id"] in students}
     found: dict[Pair, datetime] = {}
     members: set[Pair] = set()
     former: set[Pair] = set()
-    for row in here.rows("class_members", ["class_id", "reflection_id", *columns], alive=False):
-        if row["class_id"] not in classes or row["reflection_id"] not in students:
-            # Of a teacher, or of a class that v1 does not have.
+    awaits = False
+    for row in rows:
+        moment = row["_synced_at"]
+        lists = ("v1_classes", row["class_id"] in classes), ("students", row["reflection_id"] in students)
+        missing = [name for name, has_it in lists if not has_it]
+        if missing:
+            # Of a teacher, of a class that v1 does not have, or of a row that has failed.
+            is_news = moment > since and row["type"] in of_students
+            awaits |= is_news and any(here.is_awaited(name, moment, known) for name in missing)
             continue
         pair = classes[row["class_id"]], students[row["reflection_id"]]
         (members if row["_deleted_at"] is None else former).add(pair)
-        if row["_synced_at"] > since:
-            found[pair] = max(row["_synced_at"], found.get(pair, datetime.min))
+        if moment > since:
+            found[pair] = max(moment, found.get(pair, datetime.min))
     listed: dict[Pair, datetime] = {}
     for row in enrolled:
         pair, moment = (row["class_id"], row["student_id"]), row["_synced_at"]
@@ -89,10 +119,13 @@ def moved_members(
             listed[pair] = moment
         elif row["_deleted_at"] is not None and pair not in former - members:
             found[pair] = max(moment, found.get(pair, datetime.min))
-    for pair, moment in here.joined(listed, since).items():
+    joined, damage = here.joined(listed, since)
+    for pair, moment in joined.items():
         found[pair] = max(moment, found.get(pair, datetime.min))
     forgotten = forgotten_ids(lake, school_id)
-    return {pair: moment for pair, moment in found.items() if pair[1] not in forgotten}
+    return MovedMembers(
+        {pair: moment for pair, moment in found.items() if pair[1] not in forgotten}, awaits, damage
+    )
 
 
 class _Here:
@@ -115,21 +148,33 @@ class _Here:
         rows = self.rows(name, ["_synced_at"], alive=False)
         return any(row["_synced_at"] > since for row in rows)
 
-    def joined(self, listed: Mapping[Pair, datetime], since: datetime) -> dict[Pair, datetime]:
-        """Which of the listed members an earlier list of v1 lacks, and when a load found them first."""
+    def is_awaited(self, name: str, moment: datetime, known: Mapping[str, Mapping[str, Standing]]) -> bool:
+        """Whether a list may still bring what a member that was found at a moment is of: it has come before,
+        and not in full since. A list that is read again in full has brought whatever the platform has."""
+        slice = slice_of(RESOURCES[name], self._school_id, self._semester_id)
+        standing = known.get(name, {}).get(str(slice), Standing())
+        return standing.complete_at is not None and standing.complete_at <= moment
+
+    def joined(self, listed: Mapping[Pair, datetime], since: datetime) -> tuple[dict[Pair, datetime], str]:
+        """Which of the listed members an earlier list of v1 lacks, and when a load found them first. Where an
+        earlier list is damaged, those that it leaves open are among them: the reason, too."""
         found: dict[Pair, datetime] = {}
         rest = dict(listed)
+        if not rest:
+            return found, ""
         spec = RESOURCES["v1_class_students"]
-        slice = slice_of(spec, self._school_id, self._semester_id)
+        table, slice = TABLES[spec.name], slice_of(spec, self._school_id, self._semester_id)
         columns = ["class_id", "student_id", "_synced_at"]
-        earlier = earlier_rows(self._lake, TABLES[spec.name], slice, columns) if rest else ()
-        for rows in earlier:
-            before = {(row["class_id"], row["student_id"]): row["_synced_at"] for row in rows.to_pylist()}
-            found |= {pair: moment for pair, moment in rest.items() if pair not in before}
-            rest = {pair: before[pair] for pair in rest if before.get(pair, datetime.min) > since}
-            if not rest:
-                break
-        return found
+        try:
+            for rows in earlier_rows(self._lake, table, slice, columns):
+                before = {(row["class_id"], row["student_id"]): row["_synced_at"] for row in rows.to_pylist()}
+                found |= {pair: moment for pair, moment in rest.items() if pair not in before}
+                rest = {pair: before[pair] for pair in rest if before.get(pair, datetime.min) > since}
+                if not rest:
+                    break
+        except DeltaError as error:
+            return found | rest, f"an earlier version of lake table {table.name} cannot be read: {error}"
+        return found, ""
 
     def sessions(self, calendar: Calendar) -> dict[int, dict[Session, AttendanceSession]]:
         """The sessions by the week that they count as. Where the dates of the semester have moved, that is

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from campus.registry import RESOURCES
-from loading.attendance.semester import moved_members
+from loading.attendance.semester import MovedMembers, moved_members
 from loading.attendance.weeks import Timeline
 from loading.semesters import Semesters
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard, commit
+from warehouse.load.load_log import standings
 from warehouse.load.slice_reading import SliceReading
 from warehouse.load.stage import StageWriter
 
@@ -52,13 +54,87 @@ def listed(students: Iterable[int], day: int) -> list[dict[str, Any]]:
     ]
 
 
+def moved_since(lake: Lake, day: int) -> MovedMembers:
+    return moved_members(lake, SCHOOL, TIMELINE, SEMESTER, night(day), standings(lake, SCHOOL))
+
+
+def people(ids: Iterable[int]) -> list[dict[str, Any]]:
+    return [{"id": one, "usin": str(one)} for one in ids]
+
+
+def members(students: Iterable[int], teacher: int) -> list[dict[str, Any]]:
+    """A class of v3."""
+    kinds = [("student", one) for one in students] + [("teacher", teacher)]
+    return [{"class_id": CLASS, "type": kind, "reflection_id": one, "membership": 1} for kind, one in kinds]
+
+
+@pytest.fixture
+def class_of_two(tmp_path: Path) -> Lake:
+    """One night has loaded a class of two students and a teacher."""
+    lake = lake_at(tmp_path)
+    codes = [{"id": CLASS, "csin": "c7", "name": "Class 7"}]
+    rows = {"v1_classes": codes, "classes": codes, "students": people((1, 2))}
+    for name, own in (rows | {"class_members": members((1, 2), 90)}).items():
+        load(lake, tmp_path, name, 1, own)
+    return lake
+
+
 def test_new_photos_are_no_new_members(tmp_path: Path) -> None:
     """v3 has no memberships. One student joins and another leaves in nights that change every photo."""
     lake = lake_at(tmp_path)
     for day, students in ((1, (1, 2, 3)), (2, (1, 2, 3)), (3, (1, 2, 4)), (4, (1, 2, 4))):
         load(lake, tmp_path, "v1_class_students", day, listed(students, day))
         if day == 2:
-            assert moved_members(lake, SCHOOL, TIMELINE, SEMESTER, night(1)) == {}
+            assert moved_since(lake, 1) == MovedMembers()
     changes = {(CLASS, 4): night(3), (CLASS, 3): night(3)}
-    assert moved_members(lake, SCHOOL, TIMELINE, SEMESTER, night(1)) == changes
-    assert moved_members(lake, SCHOOL, TIMELINE, SEMESTER, night(3)) == {}
+    assert moved_since(lake, 1) == MovedMembers(changes)
+    assert moved_since(lake, 3) == MovedMembers()
+
+
+def test_damaged_earlier_list_leaves_its_students_in_doubt(tmp_path: Path) -> None:
+    """Nobody knows any more who was listed: whose row has changed counts as new, and the reason is said."""
+    lake = lake_at(tmp_path)
+    table, slice = TABLES["v1_class_students"], slice_of(RESOURCES["v1_class_students"], SCHOOL, SEMESTER)
+    for day in (1, 2):
+        load(lake, tmp_path, table.name, day, listed((1, 2), day))
+        if day == 1:
+            [earlier] = lake.files(table, slice)
+    assert moved_since(lake, 1) == MovedMembers()
+    Path(earlier).write_bytes(Path(earlier).read_bytes()[:-9])
+    moved = moved_since(lake, 1)
+    assert moved.found == {(CLASS, 1): night(2), (CLASS, 2): night(2)}
+    assert "lake table v1_class_students cannot be read" in moved.damage
+    Path(earlier).unlink()
+    assert moved_since(lake, 1) == MovedMembers()
+
+
+def test_member_whose_student_failed_to_load_is_awaited(class_of_two: Lake, tmp_path: Path) -> None:
+    lake = class_of_two
+    load(lake, tmp_path, "class_members", 2, members((1, 3), 90))
+    assert moved_since(lake, 1) == MovedMembers({(CLASS, 2): night(2)}, awaits=True)
+    load(lake, tmp_path, "students", 3, people((1, 2, 3)))
+    assert moved_since(lake, 1) == MovedMembers({(CLASS, 2): night(2), (CLASS, 3): night(2)})
+
+
+def test_student_who_never_comes_is_awaited_one_night(class_of_two: Lake, tmp_path: Path) -> None:
+    lake = class_of_two
+    for name, rows in (("students", people((1, 2))), ("class_members", members((1, 2, 3), 90))):
+        load(lake, tmp_path, name, 2, rows)
+    assert moved_since(lake, 1).awaits
+    load(lake, tmp_path, "students", 3, people((1, 2)))
+    assert moved_since(lake, 1) == MovedMembers()
+
+
+def test_new_teacher_is_not_awaited(class_of_two: Lake, tmp_path: Path) -> None:
+    load(class_of_two, tmp_path, "class_members", 2, members((1, 2), 91))
+    assert moved_since(class_of_two, 1) == MovedMembers()
+
+
+def test_member_whose_class_failed_to_load_is_awaited(class_of_two: Lake, tmp_path: Path) -> None:
+    lake, other = class_of_two, {"id": 8, "csin": "c8", "name": "Class 8"}
+    load(lake, tmp_path, "classes", 2, [{"id": CLASS, "csin": "c7", "name": "Class 7"}, other])
+    new = [*members((1, 2), 90), *({**one, "class_id": 8} for one in members((2,), 90))]
+    load(lake, tmp_path, "class_members", 2, new)
+    assert moved_since(lake, 1) == MovedMembers(awaits=True)
+    load(lake, tmp_path, "v1_classes", 3, [{"id": CLASS, "csin": "c7", "name": "Class 7"}, other])
+    assert moved_since(lake, 1) == MovedMembers({(8, 2): night(2)})

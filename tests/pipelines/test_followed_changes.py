@@ -12,6 +12,7 @@ from test_attendance import held, truth
 from world import EARLY, Load, World, differences
 
 from campus.plan.units import SliceQuery
+from campus.registry import ResourceSpec
 from loading.freshness import freshness_rows
 from loading.slice_loader import Loader
 from pipelines.options import AttendanceOptions
@@ -190,6 +191,65 @@ def test_changes_that_were_noticed_wait_until_they_are_followed(
     school.platform.set_faults()
     assert night(school, select=ATTENDANCE).problems == []
     assert untrue(school) == {}
+
+
+@pytest.mark.parametrize("ahead", [0, -7200])
+def test_change_between_classes_and_members_is_followed(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    """One load reads the classes, somebody joins one and somebody leaves another for good, and then it reads
+    the members. All of it has the same stamp. `ahead`: seconds of the platform's clock."""
+    world = make_world(datasets=False, students=10, semesters=2, clock_ahead=ahead)
+    assert night(world, select=BASE).problems == []
+    hand = Hand(world)
+    load = Loader.load
+
+    async def changed(
+        loader: Loader, specs: tuple[ResourceSpec, ...], query: SliceQuery, **options: Any
+    ) -> Any:
+        if specs[0].name == "class_members" and query.semester_id == OVER:
+            first, second, *_ = hand.classes(OVER)
+            hand.join(first, world.platform.insert("students", SCHOOL, name="新同学")["key"])
+            hand.leave(hand.members[second][0], for_good=True)
+        return await load(loader, specs, query, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loader, "load", changed)
+        assert night(world, select=BASE, full=True).problems == []
+    assert differences(world, ["classes", "class_members"]) == {}
+    assert night(world, select=BASE).problems == []
+    assert differences(world) == {}
+    by_ids = [entry for entry in world.platform.log() if "id_in" in entry["query"]]
+    assert not [entry for entry in by_ids if entry["path"].endswith("/klass/classes")]
+
+
+def test_new_student_whose_own_row_failed_is_followed_later(school: World) -> None:
+    """The night that learns of the membership follows other changes, and must not count as having followed
+    this one. A member of nobody whom the platform ever lists is waited for one more night only."""
+    hand, platform = Hand(school), school.platform
+    first, second, *_ = hand.classes(OVER)
+    new = platform.insert("students", SCHOOL, name="新同学")["key"]
+    hand.join(first, new)
+    hand.leave(hand.members[second][0])
+    platform.set_faults(
+        {"kind": "status", "status": 403, "path": "/api/v3/reflection/students"},
+        {"kind": "status", "status": 403, "path": "/api/v1/classes/*/students"},
+    )
+    assert night(school).problems
+    platform.set_faults()
+    assert differences(school, ["class_members"]) == {}
+    assert night(school).problems == []
+    assert untrue(school) == {}
+    platform.insert("class_members", first, type="student", reflection_id=987654, deleted_at=None)
+    hand.leave(hand.members[second][0])
+    for _ in range(2):
+        assert night(school).problems == []
+    first_night = attendance_requests(school)
+    assert night(school).problems == []
+    assert attendance_requests(school) < first_night
+    second_night = attendance_requests(school)
+    assert night(school).problems == []
+    assert attendance_requests(school) == second_night
 
 
 def test_a_class_that_many_have_left_is_read_by_its_sessions(make_world: Callable[..., World]) -> None:

@@ -36,7 +36,7 @@ Mark = tuple[str | None, datetime]
 @dataclass(frozen=True)
 class Commit:
     """What a commit did. Files are named below the table; `alters`: it changed columns, properties or the
-    protocol."""
+    protocol; `info`: what its writer says of it."""
 
     version: int
     mark: Mark
@@ -44,6 +44,7 @@ class Commit:
     removed: frozenset[str]
     transactions: Mapping[str, int]
     alters: bool
+    info: Mapping[str, Any]
 
 
 def mark(objects: ObjectStore, folder: str, version: int) -> Mark | None:
@@ -124,4 +125,5 @@ def _commit(version: int, mark: Mark, actions: Sequence[Action]) -> Commit:
         removed=frozenset(each["remove"]["path"] for each in actions if "remove" in each),
         transactions={each["txn"]["appId"]: each["txn"]["version"] for each in actions if "txn" in each},
         alters=any("metaData" in each or "protocol" in each for each in actions),
+        info=next((each["commitInfo"] for each in actions if "commitInfo" in each), {}),
     )

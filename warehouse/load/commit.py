@@ -17,6 +17,7 @@ from warehouse.lake.tables import Column, Slice, Table
 from warehouse.lake.tip import Tip
 from warehouse.load import change_log, load_log, past_rows
 from warehouse.load.delta_commit import adopt
+from warehouse.load.earlier_rows import PREVIOUS_BASE
 from warehouse.load.merge import IN_READING, MODIFYING, RowCounts, count_all, merge
 from warehouse.load.slice_reading import Measure, SliceReading
 from warehouse.load.slice_state import state
@@ -183,6 +184,7 @@ def _commit_rows(
     metadata = {
         "slice": str(slice),
         "slice_version": version + 1,
+        PREVIOUS_BASE: tip.transactions.get(change_log.base_of(slice)),
         "sync_id": reading.sync_id,
         "run_id": reading.run_id,
         "started_at": str(reading.started_at),

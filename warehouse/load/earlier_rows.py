@@ -1,25 +1,47 @@
-"""The rows of a slice as its last commits found them, for as long as the lake keeps replaced files."""
+"""The rows of a slice as its last commits found them, for as long as the lake keeps replaced files.
+
+Each commit of a slice names the version of the table that it replaced, and the one that the slice's commit
+before it replaced. So a step back reads one commit and one file, however many slices there are."""
 
 from collections.abc import Iterator, Sequence
 
-import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import DeltaError
 
+from warehouse.lake import delta_log
 from warehouse.lake.delta import Lake
+from warehouse.lake.parquet import read_files
 from warehouse.lake.tables import DELETED_AT, Slice, Table
 from warehouse.load.change_log import base_of
+
+#: Where a commit says which version of the table the slice's commit before it replaced.
+PREVIOUS_BASE = "previous_base"
 
 
 def earlier_rows(lake: Lake, table: Table, slice: Slice, columns: Sequence[str]) -> Iterator[pa.Table]:
     """The live rows before the last commit of a slice, before the commit before that, and so on. Ends where
-    maintenance or forgetting has removed the older version."""
-    opened = lake.open(table)
-    while (version := opened.transaction_version(base_of(slice))) is not None:
-        try:
-            opened = lake.open(table, version)
-            rows = lake.scan(table, opened, columns, pc.field(DELETED_AT).is_null(), slice)
-        except (DeltaError, FileNotFoundError, obstore.exceptions.NotFoundError):
+    maintenance or forgetting has removed a commit or its files, and at commits of earlier releases.
+
+    Raises DeltaError for a commit or a file that is damaged, and OSError where the lake cannot be asked."""
+    base = lake.tip(table).transactions.get(base_of(slice))
+    while base is not None:
+        commits = delta_log.since(lake.objects, table.folder, base)
+        # Commits of other slices may have come first.
+        own = next((one for one in commits if one.transactions.get(base_of(slice)) == base), None)
+        if own is None:
             return
+        names = sorted(name for name in own.removed if name.startswith(f"{slice.folder}/"))
+        is_alive = pc.field(DELETED_AT).is_null()
+        try:
+            files = lake.readable(table, names)
+        except FileNotFoundError:
+            return
+        try:
+            rows = read_files(files, table.lake_schema, table.slice_columns, columns, is_alive)
+        except FileNotFoundError:
+            return
+        except (pa.ArrowInvalid, OSError) as error:
+            raise DeltaError(str(error)) from error
         yield rows
+        base = own.info.get(PREVIOUS_BASE)
