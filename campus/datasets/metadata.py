@@ -17,7 +17,7 @@ from campus.http.emptiness import asked_anew, believed
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.http.prefix import first_answer
-from campus.paging import V3_NAMES, Outcome, PageNumbers
+from campus.paging import V3_NAMES, Outcome
 from campus.paging.fetch import Collection, read_list, together
 from campus.registry import DATASETS
 
@@ -87,7 +87,6 @@ async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tu
     pages, outcome = await read_list(
         client,
         Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
-        PageNumbers(client.per_page, client.config.unpaged_limit, doubt=client.doubt),
         prefix + DATASETS.path,
         parse=raw_rows,
         keys=lambda rows: [_identity(row) for row in rows],

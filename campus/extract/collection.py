@@ -13,7 +13,7 @@ from campus.extract.batches import Gathered
 from campus.extract.requests import Unit
 from campus.http.client import Client
 from campus.http.events import Tally
-from campus.paging import V1_NAMES, V3_NAMES, PageNumbers
+from campus.paging import V1_NAMES, V3_NAMES
 from campus.paging.fetch import Collection, read_list, read_unpaged
 from campus.paging.passes import numbered
 from campus.registry import ResourceSpec
@@ -64,26 +64,27 @@ async def _read_as(
         return [*_keys(spec, page, keyless=keyless), *((bad.raw,) for bad in page.bad)]
 
     if spec.paged:
-        paging = PageNumbers(
-            client.per_page,
-            client.config.unpaged_limit,
-            names=names,
-            keyless=keyless,
-            doubt=client.doubt,
-            grave=grave,
-        )
         pages, outcome = await read_list(
             client,
             collection,
-            paging,
             spec.path,
+            names,
+            keep_duplicates=keyless,
+            empty_is_unusual=grave,
             parse=parse,
             keys=keys_of,
             tally=tally,
         )
     else:
         pages, outcome = await read_unpaged(
-            client, collection, spec.path, names, grave=grave, parse=parse, keys=keys_of, tally=tally
+            client,
+            collection,
+            spec.path,
+            names,
+            empty_is_unusual=grave,
+            parse=parse,
+            keys=keys_of,
+            tally=tally,
         )
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     sent: frozenset[str] = frozenset()

@@ -15,7 +15,7 @@ from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, Refused
 from campus.http.events import Tally
 from campus.http.prefix import first_answer
-from campus.paging import Outcome, Unpaged
+from campus.paging import Outcome, page_once
 from campus.paging.fetch import Collection, read_collection
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
 from campus.reports.fields import members_of
@@ -87,7 +87,7 @@ async def read_report(
         taken = await _list(client, f"{prefix}{_path(REPORT_PARAMETERS, report)}", school_id, tally)
     except NotFound:
         # The report is there: it takes no parameters.
-        taken = [], Outcome(True, 0, frozenset(), "")
+        taken = [], Outcome(True, 0, (), "")
     for collector, (rows, outcome) in ((queries, listed), (parameters, taken)):
         collector.add(_gathered(collector.spec, rows, outcome, report))
         collector.flush()
@@ -113,7 +113,7 @@ async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tupl
     pages, outcome = await read_collection(
         client,
         Collection(path, {}, school_id, REPORT_QUERIES.scopes),
-        Unpaged(doubt=client.doubt),
+        page_once(confirmation=client.doubt),
         parse=raw_rows,
         keys=lambda rows: [bytes(row) for row in rows],
         tally=tally,

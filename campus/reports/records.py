@@ -22,7 +22,7 @@ from campus.extract.requests import Unit
 from campus.extract.row_rules import apply_row_rules, gathered_of
 from campus.http.client import Client, segment
 from campus.http.errors import Refused, UnexpectedAnswer
-from campus.paging import Outcome, PageNumbers
+from campus.paging import Outcome, page_by_number
 from campus.paging.fetch import Collection, read_collection
 from campus.registry import REPORT_FIELDS
 from campus.reports.fields import definition_of, members_of
@@ -76,7 +76,9 @@ async def _read_pages(
     client: Client, collection: Collection, answers: "_Answers", read: RecordsRead
 ) -> tuple[list[Page], Outcome]:
     """The pages that have rows and count, and how the reading ended."""
-    paging = PageNumbers(client.per_page, client.config.unpaged_limit, keyless=True, doubt=client.doubt)
+    paging = page_by_number(
+        client.per_page, client.config.unpaged_limit, keep_duplicates=True, confirmation=client.doubt
+    )
     try:
         pages, outcome = await read_collection(
             client,
@@ -89,7 +91,6 @@ async def _read_pages(
     except Refused as error:
         asked = collection.params.get("params", "none")
         raise Refused(f"{error.message} The params were: {asked}.", error.advice) from None
-    client.per_page = min(client.per_page, paging.size)
     return [page for page in pages if page is not _NO_ROWS], outcome
 
 
