@@ -49,7 +49,7 @@ async def ask_student(client: Client, semester: Semester, student_id: int, tally
         ),
         OF_STUDENT,
         V1_NAMES,
-        grave=False,
+        empty_is_unusual=False,
         parse=partial(parse_list, keep_id_numbers=client.config.keep_id_numbers),
         keys=lambda page: [row_key(row, KEY) for row in page.rows] + [(bad.raw,) for bad in page.bad],
         tally=tally,

@@ -17,7 +17,7 @@ from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.http.events import Tally
-from campus.paging import V3_NAMES, Outcome, PageNumbers
+from campus.paging import V3_NAMES, Outcome
 from campus.registry import DATASETS
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.row_rules import gathered_of
@@ -92,7 +92,6 @@ async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tu
     pages, outcome = await read_list(
         client,
         Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
-        PageNumbers(client.page_size, client.config.unpaged_limit, doubt=client.capabilities.doubt),
         prefix + DATASETS.path,
         parse=raw_rows,
         keys=lambda rows: [_identity(row) for row in rows],

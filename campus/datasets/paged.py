@@ -9,7 +9,7 @@ from campus.decoding.page_buffer import Page, Pages
 from campus.fetch.collection import Collection, read_collection
 from campus.http.client import Client
 from campus.http.errors import Refused
-from campus.paging import Outcome, PageNames, PageNumbers
+from campus.paging import Outcome, PageNames, page_by_number
 from campus.registry import DATASETS
 
 
@@ -27,14 +27,14 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
             return stored.put(records, source.key)
 
         async def ask(order: Mapping[str, str]) -> tuple[list[Page], Outcome]:
-            paging = PageNumbers(
+            paging = page_by_number(
                 client.page_size,
                 limit,
-                names=PageNames(whole=(("paginated", 0), ("limit", limit))),
-                keyless=not source.key,
-                doubt=client.capabilities.doubt,
+                names=PageNames(unpaged=(("paginated", 0), ("limit", limit))),
+                keep_duplicates=not source.key,
+                confirmation=client.capabilities.doubt,
             )
-            answer = await read_collection(
+            return await read_collection(
                 client,
                 Collection(source.path, {**source.params, **order}, source.school_id, DATASETS.scopes),
                 paging,
@@ -42,8 +42,6 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 keys=lambda page: page.keys,
                 tally=read.account.tally,
             )
-            client.limit_page_size(paging.size)
-            return answer
 
         order = {"sort": source.key_fields[0]} if source.key_fields else {}
         try:

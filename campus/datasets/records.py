@@ -21,11 +21,11 @@ from campus.decoding.definition import UPDATED_AT
 from campus.decoding.page import Drift
 from campus.decoding.raw_json import raw_rows
 from campus.fetch.answer import Answer, fetch
+from campus.fetch.collection import drive
 from campus.fetch.emptiness import believed
 from campus.http.client import Client
-from campus.http.errors import Refused
 from campus.http.events import Tally
-from campus.paging import IdCursor, PageRequest, PageSeen
+from campus.paging import PageRequest, PageSeen, page_by_id
 from campus.registry import DATASETS
 from campus.sources.gathered import Account
 
@@ -147,14 +147,15 @@ async def _read_on(
     read: RecordsRead,
 ) -> None:
     """Read the records of a stretch of ids into an account that is begun."""
-    cursor = IdCursor(
+    paging = page_by_id(
         limit,
         span.first,
         span.last,
         key=source.key_fields[0],
-        doubt=client.capabilities.doubt,
-        grave=since is None and not read.account.received,
+        confirmation=client.capabilities.doubt,
+        empty_is_unusual=since is None and not read.account.received,
     )
+    changed = {} if since is None else {f"{UPDATED_AT}_egt": f"{since:%Y-%m-%d %H:%M:%S}"}
     loop = asyncio.get_running_loop()
     writing: asyncio.Future[None] | None = None
 
@@ -164,41 +165,8 @@ async def _read_on(
             read.incremental = not _has_older(records.batch.column(source.updated_at), since)
         read.take(records, write)
 
-    try:
-        while not cursor.done:
-            [request] = cursor.pending()
-            page = await _ask(client, source, since, cursor, request, read.account.tally)
-            if page is None:
-                continue
-            if writing is not None:
-                await writing
-            cursor.receive(request, PageSeen(_ends(page.value), page.pagination))
-            writing = loop.run_in_executor(_DECODERS, take, page.value)
-        if writing is not None:
-            await writing
-    finally:
-        if writing is not None:
-            # It writes where the caller will clean up.
-            await asyncio.wait([writing])
-    _conclude(read, cursor)
-
-
-def _ends(records: Records) -> list[int | None]:
-    """The least and the greatest id of a page; None where it has rows, but none whose id can be read."""
-    return [records.first_key, records.last_key] if records.received else []
-
-
-async def _ask(
-    client: Client,
-    source: Source,
-    since: datetime | None,
-    cursor: IdCursor,
-    request: PageRequest,
-    tally: Tally,
-) -> Answer[Records] | None:
-    """The answer to what the cursor asks; None where it is refused and the cursor knows another way."""
-    changed = {} if since is None else {f"{UPDATED_AT}_egt": f"{since:%Y-%m-%d %H:%M:%S}"}
-    try:
+    async def fetch_page(request: PageRequest) -> PageSeen:
+        nonlocal writing
         answer = await fetch(
             client,
             source.path,
@@ -212,24 +180,34 @@ async def _ask(
                 keep_id_numbers=client.config.keep_id_numbers,
             ),
             executor=_DECODERS,
-            tally=tally,
+            tally=read.account.tally,
         )
-    except Refused:
-        if cursor.refused(request):
-            return None
-        raise
-    tally.pages += 1
-    return answer
+        read.account.tally.pages += 1
+        if writing is not None:
+            await writing
+        writing = loop.run_in_executor(_DECODERS, take, answer.value)
+        return PageSeen(_ends(answer.value), answer.pagination)
 
-
-def _conclude(read: RecordsRead, cursor: IdCursor) -> None:
-    outcome, account = cursor.outcome, read.account
+    try:
+        outcome = await drive(paging, fetch_page)
+        if writing is not None:
+            await writing
+    finally:
+        if writing is not None:
+            # It writes where the caller will clean up.
+            await asyncio.wait([writing])
+    account = read.account
     account.complete = outcome.complete and read.distinct
     account.server_total = None
     if not outcome.complete:
         account.notes.append(outcome.note)
     elif not read.distinct:
         account.notes.append("the platform does not sort by id, so rows may be missing")
+
+
+def _ends(records: Records) -> list[int | None]:
+    """The least and the greatest id of a page; None where it has rows, but none whose id can be read."""
+    return [records.first_key, records.last_key] if records.received else []
 
 
 async def count(client: Client, source: Source, span: Span | None, tally: Tally) -> int | None:

@@ -1,7 +1,7 @@
-"""Reading one collection page by page: the paging says what to ask next, the client asks."""
+"""Fetching a collection page by page: a paging names the requests, one loop sends them."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -10,15 +10,16 @@ from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, Refused, Transient
 from campus.http.events import Tally
 from campus.paging import (
-    V1_NAMES,
     V3_NAMES,
     Outcome,
+    PageAnswer,
+    PageError,
     PageNames,
-    PageNumbers,
     PageRequest,
     PageSeen,
     Paging,
-    Unpaged,
+    page_by_number,
+    page_once,
 )
 
 P = TypeVar("P")
@@ -26,14 +27,65 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class Collection:
-    """Where a collection is. `scopes`: alternatives, any of which suffices, least first. `anonymous`: it is
-    asked for without a token."""
+    """A list of the platform, and how to ask for it."""
 
     path: str
     params: Mapping[str, str]
     school_id: int | None
+    # Alternatives, any of which suffices, least first.
     scopes: tuple[str, ...]
+    # Ask without a token.
     anonymous: bool = False
+
+
+async def drive(paging: Paging, fetch: Callable[[PageRequest], Coroutine[Any, Any, PageSeen]]) -> Outcome:
+    """Drive a paging to its end: start its requests side by side, and send it each answer as it comes.
+
+    fetch: sends one request; the paging decides what follows from a NotFound, Refused or Transient of it.
+    Requests in flight are cancelled when the paging returns or a request fails.
+    Raises the error of a request after which the paging has no other way to ask, or any other of `fetch`."""
+    in_flight: dict[asyncio.Task[PageSeen], PageRequest] = {}
+    finished: asyncio.Queue[asyncio.Task[PageSeen]] = asyncio.Queue()
+    try:
+        requests = next(paging)
+        while True:
+            if len(requests) == 1 and (requests[0].alone or not in_flight):
+                await _cancel(in_flight)
+                # A single request needs no task of its own.
+                answer = PageAnswer(requests[0], await _page_or_error(fetch(requests[0])))
+            else:
+                for request in requests:
+                    task = asyncio.create_task(fetch(request))
+                    task.add_done_callback(finished.put_nowait)
+                    in_flight[task] = request
+                assert in_flight, "the paging waits for no request"
+                task = await finished.get()
+                while task not in in_flight:
+                    # It was cancelled.
+                    task = await finished.get()
+                answer = PageAnswer(in_flight.pop(task), await _page_or_error(task))
+            requests = paging.send(answer)
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+    finally:
+        await _cancel(in_flight)
+
+
+async def _page_or_error(page: Awaitable[PageSeen]) -> PageSeen | PageError:
+    try:
+        return await page
+    except (NotFound, Refused, Transient) as error:
+        return error
+
+
+async def _cancel(in_flight: dict[asyncio.Task[PageSeen], PageRequest]) -> None:
+    """Cancel the requests in flight and forget them, once they have ended."""
+    if in_flight:
+        for task in in_flight:
+            task.cancel()
+        await asyncio.gather(*in_flight, return_exceptions=True)
+        in_flight.clear()
 
 
 async def read_collection(
@@ -45,69 +97,70 @@ async def read_collection(
     keys: Callable[[P], Sequence[Hashable]],
     tally: Tally,
 ) -> tuple[list[P], Outcome]:
-    """Ask until the paging is done; the requests that it names at once run side by side.
+    """Read a collection with a paging, whose requests run side by side.
 
-    parse: as `Client.get` takes it. keys: one for each row of a parsed page, in their order; a row that
-    could not be decoded has one too. tally: counts the requests and pages.
-    Returns the parsed pages that count, in the order of asking, and how the reading ended.
-    Raises CampusError where the platform refuses every way to ask."""
+    parse: as `Client.get` takes it. keys: of the rows of a parsed page, in their order; a row that could not
+    be decoded has a key too. tally: counts the requests and pages.
+    Returns the parsed pages whose rows count, in the order of asking, and how the reading ended.
+    Raises CampusError where the platform rejects every way to ask."""
     pages: dict[PageRequest, P] = {}
 
-    async def ask(request: PageRequest) -> None:
-        try:
-            answer = await _get(client, collection, dict(request.params), parse, tally)
-        except NotFound:
-            # A page past the end may answer 404; a list that is not there answers so to its first page.
-            if not _is_further(request) or not paging.refused(request):
-                raise
-            return
-        except (Refused, Transient) as error:
-            # Perhaps the page size is too large, or everything at once too much: the paging has other ways.
-            if (isinstance(error, Transient) and not _is_whole(request)) or not paging.refused(request):
-                raise
-            return
+    async def fetch(request: PageRequest) -> PageSeen:
+        answer = await _get(client, collection, dict(request.params), parse, tally)
         tally.pages += 1
         pages[request] = answer.value
-        paging.receive(request, PageSeen(keys(answer.value), answer.pagination))
+        return PageSeen(keys(answer.value), answer.pagination)
 
-    while not paging.done:
-        requests = paging.pending()
-        if len(requests) == 1:
-            await ask(requests[0])
-        else:
-            await together(ask(request) for request in requests)
-    outcome = paging.outcome
-    return [pages[request] for request in sorted(outcome.kept, key=lambda one: one.ordinal)], outcome
+    outcome = await drive(paging, fetch)
+    if outcome.page_size is not None:
+        # The next lists need not find the greatest page size again.
+        client.limit_page_size(outcome.page_size)
+    return [pages[request] for request in outcome.requests], outcome
 
 
 async def read_list(
     client: Client,
     collection: Collection,
-    paging: PageNumbers,
     kind: str,
+    names: PageNames = V3_NAMES,
     *,
+    keep_duplicates: bool = False,
+    empty_is_unusual: bool = True,
     parse: Callable[[bytes], P],
     keys: Callable[[P], Sequence[Hashable]],
     tally: Tally,
 ) -> tuple[list[P], Outcome]:
-    """Read a list by pages, or in one answer where the platform refuses the parameters of pages: one may
-    that takes only the parameters which the interface lists for a path.
+    """Read a list by pages, or in one answer where the platform rejects the parameters of pages: a platform
+    may accept only the parameters that the interface lists for a path.
 
-    kind: the path as the registry has it, since what one list shows of this holds for all of its kind. The
-    rest, the result and the errors are those of `read_collection`."""
-    if not client.capabilities.rejects(kind, paging.names.page):
+    kind: the path as the registry has it; what the platform rejects for one list, it rejects for all lists of
+    this kind. names, keep_duplicates, empty_is_unusual: as of `page_by_number`. The rest, the result and the
+    errors are those of `read_collection`."""
+    pages_of_kind = (kind, names.page)
+    if not client.capabilities.rejects(*pages_of_kind):
+        paging = page_by_number(
+            client.page_size,
+            client.config.unpaged_limit,
+            names=names,
+            keep_duplicates=keep_duplicates,
+            confirmation=client.capabilities.doubt,
+            empty_is_unusual=empty_is_unusual,
+        )
         try:
-            found = await read_collection(client, collection, paging, parse=parse, keys=keys, tally=tally)
+            return await read_collection(client, collection, paging, parse=parse, keys=keys, tally=tally)
         except Refused:
-            if not await _rejects_only_pages(client, collection, paging.names, parse, tally):
+            if not await _rejects_only_pages(client, collection, names, parse, tally):
                 raise
-            client.capabilities.reject(kind, paging.names.page)
-        else:
-            # The next lists need not find out the greatest page size again.
-            client.limit_page_size(paging.size)
-            return found
+            client.capabilities.reject(*pages_of_kind)
     return await read_unpaged(
-        client, collection, kind, paging.names, grave=paging.grave, parse=parse, keys=keys, tally=tally
+        client,
+        collection,
+        kind,
+        names,
+        empty_is_unusual=empty_is_unusual,
+        parse=parse,
+        keys=keys,
+        tally=tally,
     )
 
 
@@ -117,23 +170,25 @@ async def read_unpaged(
     kind: str,
     names: PageNames,
     *,
-    grave: bool,
+    empty_is_unusual: bool,
     parse: Callable[[bytes], P],
     keys: Callable[[P], Sequence[Hashable]],
     tally: Tally,
 ) -> tuple[list[P], Outcome]:
-    """Read a list that comes in one answer, and remember where the platform refuses the parameters of pages.
+    """Read a list that comes in one answer, and remember where the platform rejects the parameters of pages.
 
-    kind: as of `read_list`; names, grave: as of `Unpaged`. The rest, the result and the errors are those of
-    `read_collection`."""
-    capabilities = client.capabilities
-    paging = Unpaged(
-        names, capabilities.doubt, grave=grave, knows_pages=not capabilities.rejects(kind, names.page)
+    The arguments, the result and the errors are those of `read_list`."""
+    pages_of_kind = (kind, names.page)
+    paging = page_once(
+        names,
+        confirmation=client.capabilities.doubt,
+        empty_is_unusual=empty_is_unusual,
+        takes_pages=not client.capabilities.rejects(*pages_of_kind),
     )
-    found = await read_collection(client, collection, paging, parse=parse, keys=keys, tally=tally)
-    if not paging.knows_pages:
-        capabilities.reject(kind, names.page)
-    return found
+    pages, outcome = await read_collection(client, collection, paging, parse=parse, keys=keys, tally=tally)
+    if not outcome.takes_pages:
+        client.capabilities.reject(*pages_of_kind)
+    return pages, outcome
 
 
 async def _rejects_only_pages(
@@ -179,13 +234,3 @@ async def together(jobs: Iterable[Coroutine[Any, Any, None]]) -> None:
                 group.create_task(job)
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
-
-
-def _is_further(request: PageRequest) -> bool:
-    """Whether a request is for a numbered page after the first one."""
-    return any(name in (V3_NAMES.page, V1_NAMES.page) and int(value) > 1 for name, value in request.params)
-
-
-def _is_whole(request: PageRequest) -> bool:
-    """Whether a request is for everything at once."""
-    return "paginated" in dict(request.params)

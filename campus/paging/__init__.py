@@ -1,19 +1,31 @@
-"""Paging without I/O: one state machine per style."""
+"""Paging without I/O: one generator per style."""
 
-from campus.paging.id_cursor import IdCursor
-from campus.paging.page_numbers import PageNumbers
-from campus.paging.protocol import V1_NAMES, V3_NAMES, Outcome, PageNames, PageRequest, PageSeen, Paging
-from campus.paging.unpaged import Unpaged
+from campus.paging.id_cursor import page_by_id
+from campus.paging.page_numbers import page_by_number
+from campus.paging.protocol import (
+    V1_NAMES,
+    V3_NAMES,
+    Outcome,
+    PageAnswer,
+    PageError,
+    PageNames,
+    PageRequest,
+    PageSeen,
+    Paging,
+)
+from campus.paging.unpaged import page_once
 
 __all__ = [
     "V1_NAMES",
     "V3_NAMES",
-    "IdCursor",
     "Outcome",
+    "PageAnswer",
+    "PageError",
     "PageNames",
-    "PageNumbers",
     "PageRequest",
     "PageSeen",
     "Paging",
-    "Unpaged",
+    "page_by_id",
+    "page_by_number",
+    "page_once",
 ]

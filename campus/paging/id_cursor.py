@@ -1,118 +1,85 @@
 """The ID-segment full sync of the specification: ascending ids, one request after another."""
 
-from dataclasses import dataclass, field
+from itertools import count
 
 from campus.capabilities import Doubt
-from campus.paging.protocol import Outcome, PageRequest, PageSeen
+from campus.http.errors import Refused
+from campus.paging.protocol import Outcome, PageRequest, PageSeen, Paging
+
+# Limits to try where the platform rejects a limit.
+SMALLER_LIMITS = (1000, 100)
 
 
-@dataclass(slots=True)
-class IdCursor:
-    """Reads ids from `start` to `stop` (inclusive; None: to the end) in requests of up to `limit` rows.
+def page_by_id(
+    limit: int = 10_000,
+    start: int = 0,
+    stop: int | None = None,
+    *,
+    key: str = "id",
+    max_requests: int = 100_000,
+    confirmation: Doubt | None = None,
+    empty_is_unusual: bool = True,
+) -> Paging:
+    """Read ids from `start` to `stop` (inclusive; None: to the end) in requests of up to `limit` rows.
 
-    Complete means: every row that was there throughout has been seen, and nothing that never was. Rows that
-    come with a higher id while it runs are seen as well. A platform that ignores id_elt returns rows beyond
-    `stop`; they are the caller's to drop. Of a long answer the first and the last key are enough, where the
-    caller makes sure that those between ascend. An empty answer ends the reading where others, of other
-    limits, agree with it.
-    """
+    Complete means: every row that was there throughout has been seen, and no row that never was. Rows that
+    get a higher id meanwhile are seen as well. A platform that ignores id_elt returns rows beyond `stop`; the
+    caller drops them. The first and the last key of a page are enough, where the caller makes sure that the
+    keys between them ascend. An empty answer ends the reading once answers to other limits confirm it.
 
-    limit: int = 10_000
-    start: int = 0
-    stop: int | None = None
-    # The field that the ids are in: the dataset's primary key.
-    key: str = "id"
-    # Smaller limits to try where the platform refuses one.
-    ladder: tuple[int, ...] = (1000, 100)
-    # A guard against a platform that makes up rows for any id.
-    max_requests: int = 100_000
-    doubt: Doubt = field(default_factory=Doubt)
-    # That there is no row at all is a grave matter; that there is none behind others is not.
-    grave: bool = True
-    _next: int = field(init=False)
-    _asked: list[PageRequest] = field(init=False, default_factory=list)
-    _total: int | None = field(init=False, default=None)
-    _sorted: bool = field(init=False, default=True)
-    _outcome: Outcome | None = field(init=False, default=None)
-    _waiting: PageRequest | None = field(init=False, default=None)
-    _silent: int = field(init=False, default=0)
+    key: the field of the ids, which is the dataset's primary key. max_requests: a guard against a platform
+    that makes up rows for any id. confirmation: of empty answers. empty_is_unusual: no row at all needs more
+    confirmation than no row behind others."""
+    confirmation = confirmation or Doubt()
+    upper_bound = () if stop is None else ((f"{key}_elt", stop),)
+    next_id = start
+    total: int | None = None
+    is_sorted = True
+    empty_answers = 0
+    answered: list[PageRequest] = []
 
-    def __post_init__(self) -> None:
-        self._next = self.start
-        self._ask()
+    def incomplete(note: str) -> Outcome:
+        return Outcome(False, total, tuple(answered), note)
 
-    def pending(self) -> tuple[PageRequest, ...]:
-        return () if self._waiting is None else (self._waiting,)
-
-    @property
-    def done(self) -> bool:
-        return self._outcome is not None
-
-    @property
-    def outcome(self) -> Outcome:
-        assert self._outcome is not None, "the reading is not done"
-        return self._outcome
-
-    def receive(self, request: PageRequest, seen: PageSeen) -> None:
-        if request != self._waiting:
-            return
-        self._asked.append(request)
-        if self._total is None and seen.pagination is not None:
-            self._total = seen.pagination.total_count
-        if not seen.keys:
-            self._silent += 1
-            if self._silent > self.doubt.needed(grave=self.grave and self._next == self.start):
-                self._finish_sorted("read until no row was left")
-            else:
-                self._ask()
-            return
-        if self._silent:
-            self.doubt.contradict()
-            self._silent = 0
-        # Undecodable rows have a key that is no id; they do not move the cursor.
-        ids = [key for key in seen.keys if isinstance(key, int)]
-        if not ids or min(ids) < self._next:
-            self._finish(False, f"no progress beyond id {self._next}: the platform seems to ignore id_egt")
-            return
-        self._sorted = self._sorted and ids == sorted(ids)
-        self._next = max(ids) + 1
-        if self.stop is not None and self._next > self.stop:
-            self._finish_sorted(f"read up to id {self.stop}")
-        elif len(self._asked) >= self.max_requests:
-            self._finish(False, f"stopped at id {self._next} after {self.max_requests} requests")
-        else:
-            self._ask()
-
-    def refused(self, request: PageRequest) -> bool:
-        if request != self._waiting:
-            return True
-        smaller = [limit for limit in self.ladder if limit < self.limit]
-        if smaller:
-            self.limit = smaller[0]
-            self._ask()
-        else:
-            self._finish(False, f"the platform refuses to read from id {self._next}")
-        return bool(smaller)
-
-    def _ask(self) -> None:
-        until = () if self.stop is None else ((f"{self.key}_elt", self.stop),)
+    for ordinal in count():
         params = (
-            (f"{self.key}_egt", self._next),
-            *until,
-            ("sort", self.key),
+            (f"{key}_egt", next_id),
+            *upper_bound,
+            ("sort", key),
             ("paginated", 0),
-            ("limit", max(1, self.limit - self._silent)),
+            ("limit", max(1, limit - empty_answers)),
         )
-        ordinal = 0 if self._waiting is None else self._waiting.ordinal + 1
-        self._waiting = PageRequest(ordinal, params)
-
-    def _finish_sorted(self, note: str) -> None:
-        if self._sorted:
-            self._finish(True, note)
-        else:
-            # The highest id of an unsorted answer says nothing of what lies below it.
-            self._finish(False, f"{note}, but the platform does not sort by id, so rows may be missing")
-
-    def _finish(self, complete: bool, note: str) -> None:
-        self._waiting = None
-        self._outcome = Outcome(complete, self._total, frozenset(self._asked), note)
+        answer = yield (PageRequest(ordinal, params),)
+        page = answer.page
+        if not isinstance(page, PageSeen):
+            smaller = next((smaller for smaller in SMALLER_LIMITS if smaller < limit), None)
+            if smaller is None or not isinstance(page, Refused):
+                raise page
+            limit = smaller
+            continue
+        answered.append(answer.request)
+        total = page.total if total is None else total
+        if not page.keys:
+            empty_answers += 1
+            if empty_answers > confirmation.needed(grave=empty_is_unusual and next_id == start):
+                note = "read until no row was left"
+                break
+            continue
+        if empty_answers:
+            confirmation.contradict()
+            empty_answers = 0
+        # Undecodable rows have a key that is no id; they do not move the cursor.
+        ids = [row_key for row_key in page.keys if isinstance(row_key, int)]
+        if not ids or min(ids) < next_id:
+            return incomplete(f"no progress beyond id {next_id}: the platform seems to ignore id_egt")
+        is_sorted = is_sorted and ids == sorted(ids)
+        next_id = max(ids) + 1
+        if stop is not None and next_id > stop:
+            note = f"read up to id {stop}"
+            break
+        if len(answered) >= max_requests:
+            return incomplete(f"stopped at id {next_id} after {max_requests} requests")
+    if not is_sorted:
+        # The highest id of an unsorted answer says nothing of the ids below it.
+        return incomplete(f"{note}, but the platform does not sort by id, so rows may be missing")
+    return Outcome(True, total, tuple(answered), note)

@@ -7,243 +7,257 @@ already read, another inserted), so one pass over several pages proves nothing. 
 - two readings with the same keys S, the second with |S| as its total on every page. All of S was there when
   the second began (a key that vanishes does not come back meanwhile), and |S| rows were: so just these.
 
-Answers without any row prove nothing, whatever they count (see http.emptiness). That a list is empty takes
-more first pages, each of another size; a page that is empty before the count is reached is asked for again.
+Answers without any row prove nothing, whatever they count (see `believed`). An empty list is confirmed by
+more first pages, each of another size; a page that is empty before the count is reached is requested again.
 """
 
 from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TypeVar
 
 from campus.capabilities import CAUGHT, GRAVE, MOST_DOUBTS, Doubt
+from campus.http.errors import NotFound, Refused, Transient
 from campus.paging.passes import Pass
-from campus.paging.proof import Proof, Reading, Verdict
-from campus.paging.protocol import V3_NAMES, Outcome, PageNames, PageRequest, PageSeen, Params
+from campus.paging.proof import Proof, RowSet, Verdict
+from campus.paging.protocol import (
+    V3_NAMES,
+    Outcome,
+    PageAnswer,
+    PageError,
+    PageNames,
+    PageRequest,
+    PageSeen,
+    Paging,
+    Params,
+)
 
-WHOLE = 0  # stands for the page number in the request for everything at once
+# Page sizes to try where the platform rejects a size.
+SMALLER_SIZES = (1000, 500, 200, 100, 50, 20)
+
+T = TypeVar("T")
+# A part of a paging, which ends with a T.
+Part = Generator[Sequence[PageRequest], PageAnswer, T]
 
 
-class PageNumbers:
-    """Reads a paged list: page 1, then all at once where that is not too much, else passes until proven.
+def page_by_number(
+    per_page: int = 1000,
+    unpaged_limit: int = 50_000,
+    max_passes: int = 6,
+    names: PageNames = V3_NAMES,
+    *,
+    keep_duplicates: bool = False,
+    confirmation: Doubt | None = None,
+    empty_is_unusual: bool = True,
+) -> Paging:
+    """Read a paged list: page 1, then all rows in one answer if they are not too many, else passes until
+    proven.
 
-    per_page: rows to ask for, smaller ones from `ladder` where the platform refuses. unpaged_limit: greatest
-    list to ask for in one answer. max_passes: passes over the pages before it gives up on a proof. keyless:
-    rows may be alike, and each of them counts. doubt: of the platform's word that there is nothing; grave:
-    much depends on it.
-    """
+    per_page: rows to ask for; smaller sizes follow where the platform rejects it. unpaged_limit: most rows to
+    ask for in one answer. max_passes: passes over the pages before it gives up on a proof. keep_duplicates:
+    the rows have no key, so identical rows are different rows. confirmation: of empty answers.
+    empty_is_unusual: an empty list is unusual here, so more answers must confirm it."""
+    proof = Proof(keep_duplicates=keep_duplicates, max_passes=max_passes)
+    confirmation = confirmation or Doubt()
+    return _NumberedList(
+        per_page, unpaged_limit, names, keep_duplicates, confirmation, empty_is_unusual, proof
+    ).read()
 
-    def __init__(
-        self,
-        per_page: int = 1000,
-        unpaged_limit: int = 50_000,
-        max_passes: int = 6,
-        ladder: tuple[int, ...] = (1000, 500, 200, 100, 50, 20),
-        names: PageNames = V3_NAMES,
-        keyless: bool = False,
-        doubt: Doubt | None = None,
-        grave: bool = True,
-    ) -> None:
-        self._size = per_page
-        self._unpaged_limit = unpaged_limit
-        self._proof = Proof(keyless=keyless, max_passes=max_passes)
-        self._ladder = ladder
-        self.names = names
-        self._whole_is_left = bool(names.whole)
-        self._keyless = keyless
-        self._doubt = Doubt() if doubt is None else doubt
-        self.grave = grave
-        # First pages, and answers to everything at once, that had no row since one that had.
-        self._silent = 0
-        self._confirming = False
-        # How often pages were asked for again since one of them had rows.
-        self._fruitless = 0
-        self._ordinal = 0
-        self._passes = 1
-        self._total: int | None = None
-        self._outcome: Outcome | None = None
-        self._waiting: dict[PageRequest, int] = {}
-        self._begin(per_page)
-        self._advance()
 
-    def pending(self) -> tuple[PageRequest, ...]:
-        return tuple(self._waiting)
+@dataclass(slots=True)
+class _NumberedList:
+    """A list that is read by page number: the parts of its paging, and what they share."""
 
-    @property
-    def size(self) -> int:
-        """Rows asked for a page, after any refusals."""
-        return self._size
+    page_size: int
+    unpaged_limit: int
+    names: PageNames
+    keep_duplicates: bool
+    confirmation: Doubt
+    empty_is_unusual: bool
+    proof: Proof
+    ordinals: Iterator[int] = field(default_factory=count)
+    total: int | None = None
+    asked_unpaged: bool = False
+    # First pages, and unpaged answers, without a row since the last one with rows.
+    empty_answers: int = 0
+    # Repeated requests since one of them had rows.
+    futile_repeats: int = 0
 
-    @property
-    def done(self) -> bool:
-        return self._outcome is not None
+    def read(self) -> Paging:
+        number, size = 1, self.page_size
+        while True:
+            pass_, verdict = yield from self._read_pass(number, size)
+            size = pass_.size
+            if verdict is None:
+                verdict = yield from self._ask_unpaged_after(pass_, number)
+                # Other boundaries than before, of the size that pages really have.
+                real_size = pass_.longest or self.page_size
+                size = real_size - number * max(1, real_size // 10)
+                size = size if size >= 1 else real_size + number
+                number += 1
+            if verdict is not None:
+                if not self._needs_confirmation(verdict):
+                    return self._outcome(verdict)
+                # A smaller page also shows where a list is not paged.
+                size = max(1, size - 1)
 
-    @property
-    def outcome(self) -> Outcome:
-        assert self._outcome is not None, "the reading is not done"
-        return self._outcome
+    def _read_pass(self, number: int, size: int) -> Part[tuple[Pass, Verdict | None]]:
+        """Read pages of this size until something is proven or the pass is over. number: of the pass."""
+        size, request, page = yield from self._ask_first_page(number, size)
+        pass_ = Pass(size, self.keep_duplicates)
+        if not page.keys and not self.total:
+            nothing = RowSet(frozenset(), frozenset({request}))
+            return pass_, Verdict(nothing, True, "no rows in any answer")
+        pass_.add_page(request, page)
+        verdict = self.proof.judge_first_page(request, page, pass_, number)
+        if verdict is None and self.total is not None and self._may_ask_unpaged(pass_):
+            verdict = yield from self._ask_unpaged()
+        if verdict is None:
+            yield from self._read_further_pages(pass_)
+            may_ask_unpaged = self._may_ask_unpaged(pass_)
+            verdict = self.proof.judge_pass(pass_, number, may_ask_unpaged=may_ask_unpaged)
+        return pass_, verdict
 
-    def receive(self, request: PageRequest, seen: PageSeen) -> None:
-        page = self._waiting.pop(request, None)
-        if page is None:
-            return
-        counted = seen.pagination.total_count if seen.pagination else None
-        if counted is not None and page != WHOLE and (seen.keys or counted or self._total is None):
-            self._total = counted
-        self._note_silence(page, seen, counted)
-        if self._is_worth_another(page, seen):
-            self._ask_again(page)
-            return
-        if page == WHOLE:
-            self._receive_whole(request, seen)
-        elif page == 1 and not seen.keys and not self._total:
-            nothing = Reading(frozenset(), frozenset({request}))
-            self._finish(Verdict(nothing, True, "no rows in any answer"))
+    def _ask_first_page(self, number: int, size: int) -> Part[tuple[int, PageRequest, PageSeen]]:
+        """Ask for page 1, in an accepted size where the platform rejects this one."""
+        while True:
+            request, page = yield from self._ask_alone(self._params(1, size))
+            if isinstance(page, PageSeen):
+                return size, request, page
+            if not isinstance(page, Refused):
+                raise page
+            if size == self.page_size:
+                smaller = next((smaller for smaller in SMALLER_SIZES if smaller < size), None)
+                if smaller is None or number > 1:
+                    raise page
+                self.page_size = smaller
+            size = self.page_size
+
+    def _read_further_pages(self, pass_: Pass) -> Part[None]:
+        """Read the pages after the first, side by side, until the pass is over."""
+        in_flight: dict[PageRequest, int] = {}
+        repeats: Counter[int] = Counter()
+        pages: Iterable[int] = pass_.take_pages()
+        while not pass_.is_over:
+            requests = {
+                PageRequest(next(self.ordinals), self._params(number, pass_.size)): number for number in pages
+            }
+            in_flight |= requests
+            answer = yield tuple(requests)
+            number, page = in_flight.pop(answer.request), answer.page
+            if isinstance(page, PageSeen):
+                self._note_total(page)
+                if page.keys and repeats[number]:
+                    self._contradict()
+                if self._asks_again(page, pass_, number, repeats[number]):
+                    repeats[number] += 1
+                    pages = (number,)
+                    continue
+                pass_.add_page(answer.request, page)
+            elif isinstance(page, Transient):
+                raise page
+            else:
+                # A page past the end may be rejected.
+                pass_.add_refusal()
+            pages = pass_.take_pages()
+
+    def _asks_again(self, page: PageSeen, pass_: Pass, number: int, repeats: int) -> bool:
+        """Whether an empty page after the first is requested again: it lies before the end by the count, or
+        the platform has sent wrong empty answers before."""
+        if page.keys:
+            return False
+        if (self.total or 0) > (number - 1) * (pass_.longest or pass_.size):
+            needed = self.confirmation.needed(grave=True)
         else:
-            self._receive_page(page, request, seen)
+            needed = GRAVE if self.confirmation.lies else 0
+        return self._may_repeat(repeats, needed)
 
-    def refused(self, request: PageRequest) -> bool:
-        page = self._waiting.pop(request, None)
-        if page == 1 and self._confirming and self._pass.size != self._size:
-            # The size that was taken before: the same question once more is better than none.
-            self._begin(self._size)
-            self._advance()
-            return True
-        if page == 1:
-            return self._refused_size()
-        if page is not None:
-            if page != WHOLE:
-                self._pass.refused()
-            self._advance()
+    def _ask_unpaged_after(self, pass_: Pass, number: int) -> Part[Verdict | None]:
+        """Ask for all rows in one answer after a pass that proved nothing.
+
+        Without a total, the rows of the pass tell whether one answer is too much. A list without a total
+        whose pages are all alike may be one that is not paged: the next page 1 tells. Where duplicates are
+        kept, page 1 alone does not tell."""
+        is_unpaged_list = (
+            number == 1 and pass_.is_uncounted and pass_.ignores_page and not self.keep_duplicates
+        )
+        if is_unpaged_list or not self._may_ask_unpaged(pass_):
+            return None
+        return (yield from self._ask_unpaged())
+
+    def _may_ask_unpaged(self, pass_: Pass) -> bool:
+        rows = len(pass_.keys) if self.total is None else self.total
+        return not self.asked_unpaged and bool(self.names.unpaged) and rows <= self.unpaged_limit
+
+    def _ask_unpaged(self) -> Part[Verdict | None]:
+        """Ask for all rows in one answer; None where that is rejected, or proves nothing."""
+        self.asked_unpaged = True
+        request, page = yield from self._ask_alone(self.names.unpaged)
+        if isinstance(page, NotFound):
+            raise page
+        if not isinstance(page, PageSeen):
+            return None
+        verdict = self.proof.judge_unpaged(request, page, self.total)
+        if verdict is not None and page.total is not None:
+            self.total = page.total
+        return verdict
+
+    def _ask_alone(self, params: Params) -> Part[tuple[PageRequest, PageSeen | PageError]]:
+        """Ask for page 1 or for all rows; again where the answer is empty and the platform counts rows."""
+        for repeats in count():
+            request = PageRequest(next(self.ordinals), params, alone=True)
+            page = (yield (request,)).page
+            if not isinstance(page, PageSeen):
+                break
+            if params != self.names.unpaged:
+                self._note_total(page)
+            if not page.keys and not page.total:
+                self.empty_answers += 1
+            else:
+                if self.empty_answers or (page.keys and repeats):
+                    self._contradict()
+                self.empty_answers = 0
+            if page.keys or not self.total:
+                break
+            if not self._may_repeat(repeats, self.confirmation.needed(grave=True)):
+                break
+        return request, page
+
+    def _may_repeat(self, repeats: int, needed: int) -> bool:
+        if repeats >= needed or self.futile_repeats >= MOST_DOUBTS:
+            return False
+        self.futile_repeats += 1
         return True
 
-    def _refused_size(self) -> bool:
-        """Page 1 is refused: start the pass again with a size that may be, or has been, accepted."""
-        size = self._size
-        if self._passes == 1:
-            size = next((smaller for smaller in self._ladder if smaller < size), size)
-            self._size = size
-        if size == self._pass.size:
-            self._finish(self._proof.given_up("the platform refuses to list"))
+    def _contradict(self) -> None:
+        """Note that there are rows where an earlier answer was empty."""
+        self.confirmation.contradict()
+        self.futile_repeats = 0
+
+    def _note_total(self, page: PageSeen) -> None:
+        if page.total is not None and (page.keys or page.total or self.total is None):
+            self.total = page.total
+
+    def _needs_confirmation(self, verdict: Verdict) -> bool:
+        """Whether a list that seems to be empty is not yet confirmed to be."""
+        if not verdict.complete or verdict.rows.keys:
             return False
-        self._begin(size)
-        self._advance()
-        return True
+        # A list that had rows a moment ago takes as many answers as a platform that was wrong before.
+        had_rows = self.proof.had_rows
+        needed = CAUGHT if had_rows else self.confirmation.needed(grave=self.empty_is_unusual)
+        return self.empty_answers <= needed
 
-    def _note_silence(self, page: int, seen: PageSeen, counted: int | None) -> None:
-        """Note whether an answer says that there is nothing, and whether others like it did so wrongly."""
-        of_all = page in (1, WHOLE)
-        if not seen.keys and not counted:
-            self._silent += of_all
-            return
-        if (seen.keys and self._again[page]) or (of_all and self._silent):
-            self._doubt.contradict()
-            self._fruitless = 0
-        if of_all:
-            self._silent, self._confirming = 0, False
+    def _outcome(self, verdict: Verdict) -> Outcome:
+        rows = verdict.rows
+        is_empty = verdict.complete and not rows.keys
+        return Outcome(
+            verdict.complete,
+            0 if is_empty and self.total is not None else self.total,
+            tuple(sorted(rows.requests, key=lambda request: request.ordinal)),
+            verdict.note,
+            page_size=self.page_size,
+        )
 
-    def _is_worth_another(self, page: int, seen: PageSeen) -> bool:
-        """Whether an answer without rows is asked for again: there must be some, or the platform has said so
-        wrongly before. That there are none at all is not decided here."""
-        if seen.keys:
-            return False
-        before = 0 if page == WHOLE else (page - 1) * (self._pass.longest or self._pass.size)
-        known = len(self._pass.keys) if page == WHOLE else 0
-        if max(self._total or 0, known) > before:
-            needed = self._doubt.needed(grave=True)
-        else:
-            needed = GRAVE if self._doubt.lies and page > 1 else 0
-        return self._again[page] < needed and self._fruitless < MOST_DOUBTS
-
-    def _ask_again(self, page: int) -> None:
-        self._again[page] += 1
-        self._fruitless += 1
-        self._ask(page, self.names.whole if page == WHOLE else self._params(page))
-
-    def _receive_page(self, page: int, request: PageRequest, seen: PageSeen) -> None:
-        self._pass.receive(request, seen)
-        verdict = None
-        if page == 1:
-            verdict = self._proof.of_first_page(request, seen, self._pass, self._passes)
-        if verdict is not None:
-            self._finish(verdict)
-        elif self._total is not None and self._may_ask_whole():
-            self._ask_whole()
-        else:
-            self._advance()
-
-    def _receive_whole(self, request: PageRequest, seen: PageSeen) -> None:
-        verdict = self._proof.of_whole(request, seen, self._total)
-        if verdict is None:
-            self._advance()
-            return
-        if seen.pagination is not None and seen.pagination.total_count is not None:
-            self._total = seen.pagination.total_count
-        self._finish(verdict)
-
-    def _advance(self) -> None:
-        """Ask for what the pass wants next; judge it when it is over."""
-        for page in self._pass.take_pages():
-            self._ask(page, self._params(page))
-        if not self._pass.over:
-            return
-        self._waiting.clear()
-        may_ask_whole = self._may_ask_whole()
-        verdict = self._proof.of_pass(self._pass, self._passes, may_ask_whole=may_ask_whole)
-        if verdict is None:
-            self._next_pass()
-        else:
-            self._finish(verdict)
-
-    def _next_pass(self) -> None:
-        # Where no total counted whether everything at once is too much, the pass that has ended does.
-        # A list without counts whose pages are all alike may be one that is not paged: the next page 1 tells.
-        # Not by itself where rows may be alike: so may be all pages of a list.
-        unpaged = self._passes == 1 and self._pass.uncounted and self._pass.page_ignored and not self._keyless
-        ask_whole = self._may_ask_whole() and not unpaged
-        # Other boundaries than before, of the size that pages really have.
-        real_size = self._pass.longest or self._size
-        size = real_size - self._passes * max(1, real_size // 10)
-        if size < 1:
-            size = real_size + self._passes
-        self._begin(size)
-        self._passes += 1
-        if ask_whole:
-            self._ask_whole()
-        else:
-            self._advance()
-
-    def _may_ask_whole(self) -> bool:
-        rows = len(self._pass.keys) if self._total is None else self._total
-        return self._whole_is_left and rows <= self._unpaged_limit
-
-    def _ask_whole(self) -> None:
-        self._whole_is_left = False
-        self._ask(WHOLE, self.names.whole)
-
-    def _confirm_nothing(self) -> None:
-        """Ask for a first page of another size: a smaller one, which shows where a list is not paged."""
-        self._confirming = True
-        self._begin(max(1, self._pass.size - 1))
-        self._advance()
-
-    def _begin(self, size: int) -> None:
-        """Begin a pass over pages of this size."""
-        self._pass = Pass(size, self._keyless)
-        self._again: Counter[int] = Counter()
-
-    def _params(self, page: int) -> Params:
-        return ((self.names.page, page), (self.names.per_page, self._pass.size))
-
-    def _ask(self, page: int, params: Params) -> None:
-        self._waiting[PageRequest(self._ordinal, params)] = page
-        self._ordinal += 1
-
-    def _finish(self, verdict: Verdict) -> None:
-        self._waiting.clear()
-        reading = verdict.reading
-        if verdict.complete and not reading.keys:
-            # Where there were rows a moment ago, it takes as much as with a platform that was caught.
-            had_rows = self._proof.had_rows
-            if self._silent <= (CAUGHT if had_rows else self._doubt.needed(grave=self.grave)):
-                self._confirm_nothing()
-                return
-            self._total = None if self._total is None else 0
-        self._outcome = Outcome(verdict.complete, self._total, reading.requests, verdict.note)
+    def _params(self, number: int, size: int) -> Params:
+        return ((self.names.page, number), (self.names.per_page, size))

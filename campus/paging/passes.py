@@ -1,4 +1,4 @@
-"""One way through the numbered pages of a list."""
+"""One pass over the numbered pages of a list."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -7,118 +7,125 @@ from dataclasses import dataclass, field
 from campus.http.pagination import Pagination
 from campus.paging.protocol import PageRequest, PageSeen
 
-# Pages under way at once: enough for any sensible concurrency, little waste when the counts are wrong.
+# Requests in flight: enough for any sensible concurrency, little waste when the counts are wrong.
 WINDOW = 64
-# Answers in a row without a new row that end a pass: a list without counts has no other end, while one with
-# counts may have an empty page in between.
-LOOKS_WITHOUT_TOTAL = 2
-LOOKS_WITH_TOTAL = 8
-# Pages in a row in which no row is new end a pass over rows without keys that nothing counts. Rows may be
-# alike, so it takes many; but where each page past the end has rows, in any order, there is no other end.
-BARREN_PAGES = 500
-# A pass over a list that grows faster than it is read ends somewhere.
+# So many pages in a row without a new row end a pass: a list without counts has no other end, while a list
+# with counts may have an empty page in between.
+MOST_STALE_UNCOUNTED = 2
+MOST_STALE_COUNTED = 8
+# So many pages in a row without a new kind of row end a pass over uncounted rows without a key. Identical
+# rows are common there, so it takes many. A platform that has rows for every page, in any order, has no end.
+MOST_FAMILIAR = 500
+# Ends a pass over a list that grows faster than it is read.
 MOST_PAGES = 100_000
 
 
 @dataclass(slots=True)
 class Pass:
-    """Pages 1, 2, ... of one size: which to ask next, what they held, and whether they agree."""
+    """Pages 1, 2, ... of one size: which to request next, which rows they had, and whether they agree.
+
+    Page 1 is requested by whoever begins the pass."""
 
     size: int
-    keyless: bool = False
+    # Identical rows are different rows: the rows have no key.
+    keep_duplicates: bool = False
     keys: set[Hashable] = field(default_factory=set)
     totals: set[int | None] = field(default_factory=set)
-    answered: set[PageRequest] = field(default_factory=set)
+    requests: set[PageRequest] = field(default_factory=set)
+    # Rows of the longest page.
     longest: int = 0
-    _next: int = 1
+    _next: int = 2
     _last: int = 1
+    _in_flight: int = 1
     _first_total: int | None = None
-    _open: int = 0
+    # Pages in a row without a new row, and without a new kind of row.
     _stale: int = 0
+    _familiar: int = 0
     _empty_pages: int = 0
-    _barren: int = 0
-    _alike: Counter[Hashable] = field(default_factory=Counter)
-    _before: list[Hashable] = field(default_factory=list)
+    _occurrences: Counter[Hashable] = field(default_factory=Counter)
+    _previous_keys: list[Hashable] = field(default_factory=list)
+    # Requests whose pages had the rows of the page before, and may be that page again.
     _repeats: list[PageRequest] = field(default_factory=list)
     _same_pages: bool = True
 
     def take_pages(self) -> range:
-        """The numbers of the pages to ask now; each is named once."""
-        count = min(self._last - self._next + 1, WINDOW - self._open)
+        """Return the numbers of the pages to request now; each number is returned once."""
+        count = min(self._last - self._next + 1, WINDOW - self._in_flight)
         pages = range(self._next, self._next + max(count, 0))
         self._next += len(pages)
-        self._open += len(pages)
+        self._in_flight += len(pages)
         return pages
 
-    def receive(self, request: PageRequest, seen: PageSeen) -> None:
-        """Take the answer to one page."""
-        self._open -= 1
-        self.totals.add(seen.pagination.total_count if seen.pagination else None)
-        if self._is_repeat(seen):
-            # More rows like those before, or the last page in place of one past the end: the next decides.
+    def add_page(self, request: PageRequest, page: PageSeen) -> None:
+        """Add the answer to a request for one page."""
+        self._in_flight -= 1
+        self.totals.add(page.total)
+        if self._is_repeat(page):
+            # More rows like those before, or the last page in place of one past the end: the next page tells.
             self._repeats.append(request)
             self._stale += 1
         else:
-            self._take(request, seen.keys)
-        self._look_ahead(seen)
+            self._add(request, page.keys)
+        self._move_end(page)
 
-    def refused(self) -> None:
-        """Take a refusal of one page: nothing there, and no total either."""
-        self._open -= 1
+    def add_refusal(self) -> None:
+        """Add a page that the platform rejects: an empty page without a total."""
+        self._in_flight -= 1
         self.totals.add(None)
-        self._take(None, ())
-        self._look_ahead(PageSeen(()))
+        self._add(None, ())
+        self._move_end(PageSeen(()))
 
-    def _is_repeat(self, seen: PageSeen) -> bool:
+    def _is_repeat(self, page: PageSeen) -> bool:
         """Without keys and counts, the same rows once more need not be other rows."""
-        uncounted = seen.pagination is None
-        return self.keyless and uncounted and len(seen.keys) > 0 and list(seen.keys) == self._before
+        if not self.keep_duplicates or page.pagination is not None:
+            return False
+        return len(page.keys) > 0 and list(page.keys) == self._previous_keys
 
-    def _take(self, request: PageRequest | None, keys: Sequence[Hashable]) -> None:
-        known = len(self.keys)
+    def _add(self, request: PageRequest | None, keys: Sequence[Hashable]) -> None:
+        rows_before = len(self.keys)
         for repeat in self._repeats:
-            self._add(repeat, self._before)
+            self._add_rows(repeat, self._previous_keys)
         self._repeats.clear()
-        self._same_pages = self._same_pages and (not self.answered or list(keys) == self._before)
-        self._before = list(keys)
+        self._same_pages = self._same_pages and (not self.requests or list(keys) == self._previous_keys)
+        self._previous_keys = list(keys)
         if request is not None:
-            self._add(request, keys)
+            self._add_rows(request, keys)
         self.longest = max(self.longest, len(keys))
-        self._stale = 0 if len(self.keys) > known else self._stale + 1
+        self._stale = 0 if len(self.keys) > rows_before else self._stale + 1
         self._empty_pages += not keys
 
-    def _add(self, request: PageRequest, keys: Sequence[Hashable]) -> None:
-        self.answered.add(request)
-        self._barren = 0 if any(key not in self._alike for key in keys) else self._barren + 1
-        self.keys.update(numbered(keys, self._alike) if self.keyless else keys)
+    def _add_rows(self, request: PageRequest, keys: Sequence[Hashable]) -> None:
+        self.requests.add(request)
+        self._familiar = 0 if any(key not in self._occurrences for key in keys) else self._familiar + 1
+        self.keys.update(numbered(keys, self._occurrences) if self.keep_duplicates else keys)
 
-    def _look_ahead(self, seen: PageSeen) -> None:
-        """Move the last page on to where this answer counts it, or by one page where it counts nothing."""
-        headers = seen.pagination or Pagination()
+    def _move_end(self, page: PageSeen) -> None:
+        """Move the last page to where this answer counts it, or by one page where it counts nothing."""
+        headers = page.pagination or Pagination()
         if headers.total_count is not None:
             self._last = max(self._last, self._last_by_total(headers.total_count, headers))
         elif headers.page_count is not None:
             self._last = max(self._last, min(headers.page_count, MOST_PAGES))
-        elif self.uncounted and self._stale < LOOKS_WITHOUT_TOTAL and (self.keyless or not self.page_ignored):
+        elif self._has_more_uncounted:
             self._last = max(self._last, min(self._next, MOST_PAGES))
 
     def _last_by_total(self, total: int, headers: Pagination) -> int:
         if self._first_total is None:
             self._first_total = total
-        pages = headers.page_count or _pages(total, headers.per_page or self.longest or self.size)
         real_size = self.longest or self.size
-        if self._open == 0 and self._next > max(self._last, pages) and len(self.keys) < total:
+        pages = headers.page_count or _page_count(total, headers.per_page or real_size)
+        if self._in_flight == 0 and self._next > max(self._last, pages) and len(self.keys) < total:
             # All is read and rows are missing: pages may be shorter than the platform says.
-            pages = max(self._next, _pages(total, real_size)) if self._stale == 0 else pages
+            pages = max(self._next, _page_count(total, real_size)) if self._stale == 0 else pages
         # A list that grows faster than it is read still ends.
-        return min(pages, 2 * _pages(self._first_total, real_size) + LOOKS_WITH_TOTAL)
+        return min(pages, 2 * _page_count(self._first_total, real_size) + MOST_STALE_COUNTED)
 
     @property
-    def over(self) -> bool:
-        """Nothing is left to ask, or asking on has become pointless."""
-        if self._stale >= LOOKS_WITH_TOTAL or self.endless:
+    def is_over(self) -> bool:
+        """No page is left to request, or further pages are pointless."""
+        if self._stale >= MOST_STALE_COUNTED or self.is_endless:
             return True
-        return self._open == 0 and self._next > self._last
+        return self._in_flight == 0 and self._next > self._last
 
     @property
     def total(self) -> int | None:
@@ -126,46 +133,53 @@ class Pass:
         return next(iter(self.totals)) if len(self.totals) == 1 else None
 
     @property
-    def uncounted(self) -> bool:
-        """No page carried a total."""
+    def is_uncounted(self) -> bool:
+        """No page had a total."""
         return self.totals == {None}
 
     @property
-    def endless(self) -> bool:
-        """Without keys and counts, page after page shows rows like those before, and none is the last."""
-        return self.keyless and self.uncounted and self._barren >= BARREN_PAGES
+    def _has_more_uncounted(self) -> bool:
+        """There may be another page, as far as the rows tell."""
+        if not self.is_uncounted or self._stale >= MOST_STALE_UNCOUNTED:
+            return False
+        return self.keep_duplicates or not self.ignores_page
 
     @property
-    def page_ignored(self) -> bool:
-        """Each page showed the rows of the first one again."""
-        pages = len(self.answered) + len(self._repeats)
-        same = self._same_pages if self.keyless else len(self.keys) == self.longest
+    def is_endless(self) -> bool:
+        """Without keys and counts, page after page has rows like those before, and none is the last."""
+        return self.keep_duplicates and self.is_uncounted and self._familiar >= MOST_FAMILIAR
+
+    @property
+    def ignores_page(self) -> bool:
+        """Each page had the rows of the first page again."""
+        pages = len(self.requests) + len(self._repeats)
+        same = self._same_pages if self.keep_duplicates else len(self.keys) == self.longest
         return pages > 1 and same and self.longest > 0 and self._empty_pages == 0
 
     @property
-    def telling(self) -> bool:
-        """Whether another pass with the same rows proves anything."""
-        return not self.page_ignored and not self._ends_alike
+    def is_conclusive(self) -> bool:
+        """Another pass with the same rows proves something."""
+        return not self.ignores_page and not self._ends_in_identical_rows
 
     @property
     def ends_in_repeats(self) -> bool:
-        """The pass ended at pages that showed the rows of the one before again."""
+        """The last pages had the rows of the page before again."""
         return bool(self._repeats)
 
     @property
-    def _ends_alike(self) -> bool:
-        """Whether the pass ended with pages full of one and the same row, which may be any number of rows."""
-        full = len(self._before) == self.longest and (self.longest > 1 or self.size == 1)
-        return self.ends_in_repeats and full and len(set(self._before)) == 1
+    def _ends_in_identical_rows(self) -> bool:
+        """The last pages are full of one and the same row, which may be any number of rows."""
+        is_full = len(self._previous_keys) == self.longest and (self.longest > 1 or self.size == 1)
+        return self.ends_in_repeats and is_full and len(set(self._previous_keys)) == 1
 
 
-def numbered(keys: Iterable[Hashable], seen: Counter[Hashable]) -> Iterator[Hashable]:
-    """Each key with how many like it came before, as far as `seen` knows: in whichever order the pages of a
-    list without keys come, the same rows give the same set."""
+def numbered(keys: Iterable[Hashable], occurrences: Counter[Hashable]) -> Iterator[Hashable]:
+    """Yield each key with the number of its occurrences before, and count it in `occurrences`: whatever the
+    order of the pages of a list without keys, the same rows give the same set."""
     for key in keys:
-        yield key, seen[key]
-        seen[key] += 1
+        yield key, occurrences[key]
+        occurrences[key] += 1
 
 
-def _pages(rows: int, size: int) -> int:
+def _page_count(rows: int, size: int) -> int:
     return -(-rows // size)

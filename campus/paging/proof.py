@@ -1,4 +1,4 @@
-"""What readings of one list prove together (see page_numbers for why)."""
+"""What several readings of one list prove together (see page_numbers for why)."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence, Set
@@ -10,130 +10,129 @@ from campus.paging.protocol import PageRequest, PageSeen
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The rows that one way of asking showed, and whether seeing them again would prove anything.
-
-    `repeated`: rows of a page, where the reading ended at pages that came again, which may be pages in the
-    midst as well: seeing the same in pages of this size proves nothing."""
+class RowSet:
+    """The rows that one pass, or one answer, had."""
 
     keys: Set[Hashable]
     requests: frozenset[PageRequest]
-    telling: bool = True
+    # Another reading with the same rows proves something.
+    is_conclusive: bool = True
+    # Rows of the last page, where the pass ended at pages that came again. Such pages may be in the middle as
+    # well, so the same rows in pages of this size prove nothing.
     repeated: int | None = None
 
-    def proves(self, earlier: "Reading") -> bool:
-        """Whether this reading, which shows the same rows as an earlier one, proves them."""
+    def proves(self, earlier: "RowSet") -> bool:
+        """Whether these rows are those of an earlier reading, and prove that they are all."""
         same_pages = self.repeated is not None and self.repeated == earlier.repeated
-        return self.telling and self.keys == earlier.keys and not same_pages
+        return self.is_conclusive and self.keys == earlier.keys and not same_pages
 
 
-NOTHING = Reading(frozenset(), frozenset())
+NO_ROWS = RowSet(frozenset(), frozenset())
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a reading of a list ends: whose rows count, whether they are provably all, and why."""
+    """How a reading of a list ends."""
 
-    reading: Reading
+    rows: RowSet
+    # The rows are provably all.
     complete: bool
+    # The proof, or the reason why there is none.
     note: str
 
 
 class Proof:
-    """The readings of one list so far.
+    """The readings of one list so far, and what they prove.
 
-    keyless: rows may be alike, and each of them counts. max_passes: passes over the pages before it gives
-    up."""
+    keep_duplicates: as of `Pass`. max_passes: passes over the pages before it gives up."""
 
-    def __init__(self, *, keyless: bool, max_passes: int) -> None:
-        self._keyless = keyless
+    def __init__(self, *, keep_duplicates: bool, max_passes: int) -> None:
+        self._keep_duplicates = keep_duplicates
         self._max_passes = max_passes
-        self._readings: list[Reading] = []
+        self._readings: list[RowSet] = []
 
     @property
     def had_rows(self) -> bool:
         """Some reading so far had rows."""
         return any(reading.keys for reading in self._readings)
 
-    def of_first_page(self, request: PageRequest, seen: PageSeen, begun: Pass, passes: int) -> Verdict | None:
-        """What page 1 alone proves. begun: the pass that it belongs to; passes: how many there were, this one
-        included."""
-        reading = Reading(self._distinct(seen.keys), frozenset({request}))
-        if is_everything(seen, len(reading.keys)):
-            return Verdict(reading, True, "all rows in one answer")
-        if passes == 2 and begun.uncounted and self._is_not_paged(seen, reading, begun.size):
-            note = "the list is not paged: a smaller page shows the same rows"
-            return Verdict(reading, True, note)
+    def judge_first_page(
+        self, request: PageRequest, page: PageSeen, pass_: Pass, number: int
+    ) -> Verdict | None:
+        """What page 1 alone proves. pass_: the pass that begins with it; number: of this pass, from 1."""
+        rows = RowSet(self._distinct(page.keys), frozenset({request}))
+        if is_everything(page, len(rows.keys)):
+            return Verdict(rows, True, "all rows in one answer")
+        if number == 2 and pass_.is_uncounted and self._is_unpaged_list(page, rows, pass_.size):
+            return Verdict(rows, True, "the list is not paged: a smaller page shows the same rows")
         return None
 
-    def of_whole(self, request: PageRequest, seen: PageSeen, total: int | None) -> Verdict | None:
-        """What an answer to everything at once proves. total: as the pages have it."""
-        reading = Reading(self._distinct(seen.keys), frozenset({request}))
+    def judge_unpaged(self, request: PageRequest, page: PageSeen, total: int | None) -> Verdict | None:
+        """What an answer to the request for all rows proves. total: as the numbered pages have it."""
+        rows = RowSet(self._distinct(page.keys), frozenset({request}))
         if total is None:
-            proven = any(earlier.telling and earlier.keys == reading.keys for earlier in self._readings)
+            proven = any(earlier.is_conclusive and earlier.keys == rows.keys for earlier in self._readings)
         else:
-            own = seen.pagination.total_count if seen.pagination else None
-            proven = len(reading.keys) >= total and own in (None, len(reading.keys))
+            proven = len(rows.keys) >= total and page.total in (None, len(rows.keys))
         if proven:
-            return Verdict(reading, True, "all rows in one unpaged answer")
-        self._readings.append(reading)
+            return Verdict(rows, True, "all rows in one unpaged answer")
+        self._readings.append(rows)
         return None
 
-    def of_pass(self, done: Pass, passes: int, *, may_ask_whole: bool) -> Verdict | None:
-        """What a pass that is over proves; None: it takes another one. passes: how many there were, this one
-        included."""
-        if done.endless:
-            # Its rows came any number of times each: none of them is handed on.
-            return Verdict(NOTHING, False, "the pages go on without an end: their order seems to change")
-        repeated = done.longest if done.ends_in_repeats else None
-        reading = Reading(done.keys, frozenset(done.answered), done.telling, repeated)
-        again = any(reading.proves(earlier) for earlier in self._readings)
-        self._readings.append(reading)
-        if again and (done.uncounted or done.total == len(reading.keys)):
-            return Verdict(reading, True, "two readings show the same rows")
-        if again and done.total is not None:
-            return self.given_up(f"the platform counts {done.total} rows but shows {len(reading.keys)}")
-        if done.page_ignored and passes > 1 and not may_ask_whole and not self._pages_differ():
-            # One pass alone may have shown a single page, and its like for each one past the end.
-            return self.given_up(
+    def judge_pass(self, pass_: Pass, number: int, *, may_ask_unpaged: bool) -> Verdict | None:
+        """What a pass that is over proves; None: it takes another pass. number: of this pass, from 1."""
+        if pass_.is_endless:
+            # Its rows came any number of times each: none of them counts.
+            return Verdict(NO_ROWS, False, "the pages go on without an end: their order seems to change")
+        repeated = pass_.longest if pass_.ends_in_repeats else None
+        rows = RowSet(pass_.keys, frozenset(pass_.requests), pass_.is_conclusive, repeated)
+        is_confirmed = any(rows.proves(earlier) for earlier in self._readings)
+        self._readings.append(rows)
+        if is_confirmed and (pass_.is_uncounted or pass_.total == len(rows.keys)):
+            return Verdict(rows, True, "two readings show the same rows")
+        if is_confirmed and pass_.total is not None:
+            return self._unproven(f"the platform counts {pass_.total} rows but shows {len(rows.keys)}")
+        if pass_.ignores_page and number > 1 and not may_ask_unpaged and not self._pages_differ():
+            # One pass alone may have had a single page, and its like for each page past the end.
+            return self._unproven(
                 "every page shows the same rows: the platform seems to ignore the page number"
             )
-        if passes >= self._max_passes:
-            return self.given_up(f"no two of {passes} passes over the pages show the same rows")
+        if number >= self._max_passes:
+            return self._unproven(f"no two of {number} passes over the pages show the same rows")
         return None
 
-    def given_up(self, why: str) -> Verdict:
-        """The end without a proof: the last of the longest readings."""
-        best = max(reversed(self._readings), key=lambda reading: len(reading.keys), default=NOTHING)
+    def _unproven(self, why: str) -> Verdict:
+        """End without a proof, with the last of the longest readings."""
+        best = max(reversed(self._readings), key=lambda reading: len(reading.keys), default=NO_ROWS)
         return Verdict(best, False, why)
 
     def _pages_differ(self) -> bool:
-        """A pass had pages that are not alike: rows may be, and fill pages of another size."""
-        return any(reading.telling and len(reading.requests) > 1 for reading in self._readings)
+        """Some pass had pages that differ: identical rows may fill the pages of a pass of another size."""
+        return any(reading.is_conclusive and len(reading.requests) > 1 for reading in self._readings)
 
-    def _is_not_paged(self, seen: PageSeen, reading: Reading, size: int) -> bool:
-        """Page 1 of the second pass shows what all pages showed before, more than it has room for (one row
+    def _is_unpaged_list(self, page: PageSeen, rows: RowSet, size: int) -> bool:
+        """Page 1 of the second pass has the rows of all pages before, more than it has room for (a single row
         always fits).
 
-        Where rows may be alike, pages of a size of their own may be so as well: then everything at once must
-        not have shown anything else, and must have been shown where all rows are alike."""
-        before, keys = self._readings[0], reading.keys
-        if keys != before.keys or before.telling:
+        A list of identical rows whose pages have a size of their own looks the same. So where duplicates are
+        kept, the unpaged answer must not have had other rows, and must exist where all rows are identical."""
+        before, keys = self._readings[0], rows.keys
+        if keys != before.keys or before.is_conclusive:
             return False
-        at_once = self._readings[1].keys if len(self._readings) > 1 else None
-        if self._keyless and len(keys) > 1:
-            agrees = len(set(seen.keys)) > 1 if at_once is None else at_once == keys
+        unpaged_keys = self._readings[1].keys if len(self._readings) > 1 else None
+        if self._keep_duplicates and len(keys) > 1:
+            agrees = len(set(page.keys)) > 1 if unpaged_keys is None else unpaged_keys == keys
             return agrees and len(keys) > size
         return len(keys) > size or len(keys) == 1
 
     def _distinct(self, keys: Sequence[Hashable]) -> frozenset[Hashable]:
-        """The keys of one answer; those of rows that are alike told apart where each of them counts."""
-        return frozenset(numbered(keys, Counter()) if self._keyless else keys)
+        """The keys of one answer; identical rows get different keys where duplicates are kept."""
+        return frozenset(numbered(keys, Counter()) if self._keep_duplicates else keys)
 
 
-def is_everything(seen: PageSeen, rows: int) -> bool:
-    """The answer's own pagination headers say that the rows in it, so many different ones, are all."""
-    headers = seen.pagination or Pagination()
+def is_everything(page: PageSeen, rows: int) -> bool:
+    """Whether the page's own pagination headers say that its rows, so many different ones, are all."""
+    headers = page.pagination or Pagination()
     if headers.total_count is not None:
         return headers.total_count == rows
     return headers.page_count in (0, 1)

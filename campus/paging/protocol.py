@@ -1,13 +1,12 @@
-"""The protocol that all paging styles share: requests out, what was seen in, an outcome at the end.
+"""The protocol of all paging styles: a generator yields requests, is sent answers and returns an outcome.
 
-Nothing here does I/O. A driver sends what `pending` names (in any order, any number at once), hands each
-answer to `receive` and each 4xx to `refused`, and stops when `done`.
+Nothing in this module does I/O. `fetch.drive` is the loop that sends the requests.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
+from campus.http.errors import NotFound, Refused, Transient
 from campus.http.pagination import Pagination
 
 Params = tuple[tuple[str, str | int], ...]
@@ -15,12 +14,12 @@ Params = tuple[tuple[str, str | int], ...]
 
 @dataclass(frozen=True, slots=True)
 class PageNames:
-    """A generation's names of the paging parameters; `whole` asks for everything at once (none: nothing
-    does)."""
+    """The names of an interface's paging parameters."""
 
     page: str = "page"
     per_page: str = "per_page"
-    whole: Params = (("paginated", 0),)
+    # The parameters that ask for all rows in one answer; empty where the interface has none.
+    unpaged: Params = (("paginated", 0),)
 
 
 V3_NAMES = PageNames()
@@ -29,53 +28,61 @@ V1_NAMES = PageNames("$page", "$per-page", ())
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """One request of a reading; the ordinal keeps repeated requests for the same page apart."""
+    """One request of a paging."""
 
+    # Tells repeated requests for the same page apart.
     ordinal: int
     params: Params
+    # The requests in flight are no longer of interest, and are cancelled.
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PageSeen:
-    """What one answer held: the keys of its rows in order, and its pagination headers.
+    """The keys of a page's rows, in their order, and its pagination headers.
 
-    A row that could not be decoded needs a key too, made of its content: readings are compared by keys.
+    A row that cannot be decoded needs a key too, made of its content: readings are compared by keys.
     """
 
     keys: Sequence[Hashable]
     pagination: Pagination | None = None
 
+    @property
+    def total(self) -> int | None:
+        """The platform's count of all rows."""
+        return None if self.pagination is None else self.pagination.total_count
+
+
+# The errors after which a paging may have another way to ask.
+PageError = Refused | NotFound | Transient
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswer:
+    """The answer to one request: a page, or the error that the request ended with."""
+
+    request: PageRequest
+    page: PageSeen | PageError
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a reading ended.
+    """How the reading of a list ended."""
 
-    complete: provably all rows, so that what is absent is gone. total: rows by the platform's own count.
-    kept: the requests whose rows count; they may still repeat a key. note: how it was proven, or why not.
-    """
-
+    # All rows were provably read, so a row that is absent was deleted.
     complete: bool
+    # Rows by the platform's own count.
     total: int | None
-    kept: frozenset[PageRequest]
+    # The requests whose rows count, in the order of asking. Their pages may repeat a key.
+    requests: tuple[PageRequest, ...]
+    # The proof, or the reason why there is none.
     note: str
+    # Rows per page that the platform accepted; None where the list was not read by page number.
+    page_size: int | None = None
+    # The platform did not reject the parameters of pages.
+    takes_pages: bool = True
 
 
-class Paging(Protocol):
-    """A reading in progress."""
-
-    def pending(self) -> tuple[PageRequest, ...]:
-        """All requests that may be under way now: those not answered yet are named again."""
-
-    def receive(self, request: PageRequest, seen: PageSeen) -> None:
-        """Take an answer; one that is no longer of interest is ignored."""
-
-    def refused(self, request: PageRequest) -> bool:
-        """The platform rejects this request (4xx). False: there is no other way to ask, so it is an error."""
-
-    @property
-    def done(self) -> bool:
-        """Nothing is left to ask."""
-
-    @property
-    def outcome(self) -> Outcome:
-        """How the reading ended; only when done."""
+# Yields the requests that start now, beside those in flight; an empty sequence waits for those. Is sent one
+# answer at a time, in any order. Raises the error of an answer where there is no other way to ask.
+Paging = Generator[Sequence[PageRequest], PageAnswer, Outcome]

@@ -13,7 +13,7 @@ from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, NotFound, Refused
 from campus.http.events import Tally
-from campus.paging import Outcome, Unpaged
+from campus.paging import Outcome, page_once
 from campus.plan.units import Unit
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
 from campus.reports.fields import members_of
@@ -88,7 +88,7 @@ async def read_report(
         taken = await _list(client, f"{prefix}{_path(REPORT_PARAMETERS, report)}", school_id, tally)
     except NotFound:
         # The report is there: it takes no parameters.
-        taken = [], Outcome(True, 0, frozenset(), "")
+        taken = [], Outcome(True, 0, (), "")
     for collector, (rows, outcome) in ((queries, listed), (parameters, taken)):
         collector.add(_gathered(collector.spec, rows, outcome, report))
         collector.flush()
@@ -114,7 +114,7 @@ async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tupl
     pages, outcome = await read_collection(
         client,
         Collection(path, {}, school_id, REPORT_QUERIES.scopes),
-        Unpaged(doubt=client.capabilities.doubt),
+        page_once(confirmation=client.capabilities.doubt),
         parse=raw_rows,
         keys=lambda rows: [bytes(row) for row in rows],
         tally=tally,

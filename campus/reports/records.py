@@ -20,7 +20,7 @@ from campus.decoding.raw_json import raw_members, raw_rows
 from campus.fetch.collection import Collection, read_collection
 from campus.http.client import Client, segment
 from campus.http.errors import Refused, UnexpectedAnswer
-from campus.paging import Outcome, PageNumbers
+from campus.paging import Outcome, page_by_number
 from campus.plan.units import Unit
 from campus.registry import REPORT_FIELDS
 from campus.reports.fields import definition_of, members_of
@@ -76,8 +76,11 @@ async def _read_pages(
     client: Client, collection: Collection, answers: "_Answers", read: RecordsRead
 ) -> tuple[list[Page], Outcome]:
     """The pages that have rows and count, and how the reading ended."""
-    paging = PageNumbers(
-        client.page_size, client.config.unpaged_limit, keyless=True, doubt=client.capabilities.doubt
+    paging = page_by_number(
+        client.page_size,
+        client.config.unpaged_limit,
+        keep_duplicates=True,
+        confirmation=client.capabilities.doubt,
     )
     try:
         pages, outcome = await read_collection(
@@ -91,7 +94,6 @@ async def _read_pages(
     except Refused as error:
         asked = collection.params.get("params", "none")
         raise Refused(f"{error.message} The params were: {asked}.", error.advice) from None
-    client.limit_page_size(paging.size)
     return [page for page in pages if page is not _NO_ROWS], outcome
 
 

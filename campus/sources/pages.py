@@ -10,7 +10,7 @@ import msgspec
 from campus.decoding.nested import page_of
 from campus.decoding.page import Page, row_key
 from campus.fetch.collection import Collection, read_list, read_unpaged
-from campus.paging import V1_NAMES, V3_NAMES, PageNumbers
+from campus.paging import V1_NAMES, V3_NAMES
 from campus.paging.passes import numbered
 from campus.plan.units import Unit
 from campus.registry import ResourceSpec
@@ -58,26 +58,27 @@ async def _read_as(context: SourceContext, unit: Unit, *, keyless: bool) -> Gath
         return [*_keys(spec, page, keyless=keyless), *((bad.raw,) for bad in page.bad)]
 
     if spec.shape == "pages":
-        paging = PageNumbers(
-            client.page_size,
-            client.config.unpaged_limit,
-            names=names,
-            keyless=keyless,
-            doubt=client.capabilities.doubt,
-            grave=unit.grave,
-        )
         pages, outcome = await read_list(
             client,
             collection,
-            paging,
             spec.path,
+            names,
+            keep_duplicates=keyless,
+            empty_is_unusual=unit.grave,
             parse=parse,
             keys=keys_of,
             tally=tally,
         )
     else:
         pages, outcome = await read_unpaged(
-            client, collection, spec.path, names, grave=unit.grave, parse=parse, keys=keys_of, tally=tally
+            client,
+            collection,
+            spec.path,
+            names,
+            empty_is_unusual=unit.grave,
+            parse=parse,
+            keys=keys_of,
+            tally=tally,
         )
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     seen: set[Hashable] = set()

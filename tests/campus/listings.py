@@ -1,15 +1,14 @@
 """Platforms in plain Python that serve one list, each with its own habits, while rows come and go."""
 
 import random
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
+from campus.http.errors import Refused
 from campus.http.pagination import Pagination
-from campus.paging import PageRequest, PageSeen, Paging
+from campus.paging import Outcome, PageAnswer, PageError, PageRequest, PageSeen, Paging
 
-
-class RefusedError(Exception):
-    """A 4xx."""
+REFUSED = Refused("status 422.", status=422)
 
 
 @dataclass
@@ -45,7 +44,7 @@ class Listing:
         self.asked += 1
         self.states.append(frozenset(self.rows))
         if "paginated" in params and self.refuses_whole:
-            raise RefusedError
+            raise REFUSED
         if "paginated" in params and self.knows_whole:
             seen = PageSeen(
                 self.rows[: self.whole_cap], self._told(1, len(self.rows)) if self.headers_on_whole else None
@@ -59,7 +58,7 @@ class Listing:
     def _page(self, params: dict[str, str | int]) -> PageSeen:
         asked = int(params.get(self.per_page_name, 20)) if self.knows_per_page else self.default_size
         if asked > self.refuses_above:
-            raise RefusedError
+            raise REFUSED
         size = min(asked, self.clamp)
         page = int(params.get(self.page_name, 1)) if self.knows_page else 1
         if self.repeats_last:
@@ -83,23 +82,57 @@ class Listing:
             self.rows.insert(self.dice.randint(0, len(self.rows)), 1_000_000 + self.asked)
 
 
-def read(
-    paging: Paging, listing: Listing, most: int = 2000
-) -> tuple[list[Hashable], dict[PageRequest, PageSeen]]:
-    """Drive a reading to its end, answering in any order; the keys that count, and all that was seen."""
-    seen: dict[PageRequest, PageSeen] = {}
-    while not paging.done:
-        pending = paging.pending()
-        assert pending, "neither done nor anything to ask"
-        assert listing.asked < most, "the reading does not end"
-        request = listing.dice.choice(pending)
+@dataclass
+class Driven:
+    """A reading that has ended."""
+
+    outcome: Outcome
+    # All pages that were seen, whether they count or not.
+    pages: dict[PageRequest, PageSeen]
+
+    @property
+    def rows(self) -> list[Hashable]:
+        """The keys that count, in the order of asking."""
+        return [key for request in self.outcome.requests for key in self.pages[request].keys]
+
+
+def drive(
+    paging: Paging,
+    answer: Callable[[PageRequest], PageSeen | PageError],
+    dice: random.Random | None = None,
+    most: int = 2000,
+) -> Driven:
+    """Drive a paging to its end in at most so many requests, answering those in flight in any order."""
+    dice = dice or random.Random(0)
+    pages: dict[PageRequest, PageSeen] = {}
+    in_flight: list[PageRequest] = []
+    try:
+        requests = next(paging)
+        for _ in range(most):
+            if any(request.alone for request in requests):
+                assert len(requests) == 1
+                in_flight.clear()
+            in_flight += requests
+            assert in_flight, "the paging waits for no request"
+            request = in_flight.pop(dice.randrange(len(in_flight)))
+            page = answer(request)
+            if isinstance(page, PageSeen):
+                pages[request] = page
+            requests = paging.send(PageAnswer(request, page))
+    except StopIteration as end:
+        return Driven(end.value, pages)
+    raise AssertionError("the reading does not end")
+
+
+def read(paging: Paging, listing: Listing, most: int = 2000) -> Driven:
+    """Read a listing with a paging.
+
+    Raises Refused where the paging knows no other way to ask."""
+
+    def answer(request: PageRequest) -> PageSeen | PageError:
         try:
-            seen[request] = listing.answer(request)
-        except RefusedError:
-            if not paging.refused(request):
-                break
-        else:
-            paging.receive(request, seen[request])
-    return [
-        key for request in sorted(paging.outcome.kept, key=lambda r: r.ordinal) for key in seen[request].keys
-    ], seen
+            return listing.answer(request)
+        except Refused as error:
+            return error
+
+    return drive(paging, answer, listing.dice, most)

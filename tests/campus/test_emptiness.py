@@ -14,10 +14,9 @@ from datasets_made import dataset
 from datasets_made import field as field_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from listings import Listing, read
+from listings import REFUSED, Listing, drive, read
 from scripted_platform import Platform, Request, answer, run
 from test_cursor import Table
-from test_cursor import read as read_by_id
 from test_read import Platform as Stub
 from test_read import load, load_assessments
 
@@ -31,7 +30,7 @@ from campus.http.client import Client
 from campus.http.errors import CampusError, Refused
 from campus.http.events import Event, Tally
 from campus.http.pagination import Pagination
-from campus.paging import IdCursor, PageNumbers, PageRequest, PageSeen, Unpaged
+from campus.paging import PageError, PageRequest, PageSeen, page_by_id, page_by_number, page_once
 from campus.plan.units import SliceQuery
 from campus.registry import DATASETS
 
@@ -97,11 +96,11 @@ def test_a_list_whose_answers_are_empty_now_and_then_is_never_short(
     """From the first answer on, of a platform that nobody has caught. It lies as often in a row as it takes
     to be believed; where nothing is counted, it may do so at the same row in two readings."""
     platform = LyingListing(list(range(rows)), random.Random(seed), **habits)
-    paging = PageNumbers(per_page, limit, doubt=Doubt())
-    kept, _ = read(paging, platform, most=5000)
+    paging = page_by_number(per_page, limit, confirmation=Doubt())
+    reading = read(paging, platform, most=5000)
     counted = habits["headers"] and habits["counts"] != "none"
-    if paging.outcome.complete and (counted or not kept):
-        assert set(kept) == set(range(rows))
+    if reading.outcome.complete and (counted or not reading.rows):
+        assert set(reading.rows) == set(range(rows))
 
 
 @settings(max_examples=300, deadline=None)
@@ -112,11 +111,11 @@ def test_of_a_platform_that_was_caught_whatever_is_read_is_all(
     platform = LyingListing(list(range(rows)), random.Random(seed), most=CAUGHT, **habits)
     # Pages of a size of their own tell nothing of rows that have no key, unless all come at once too.
     keyless = keyless and habits["knows_per_page"]
-    paging = PageNumbers(per_page, doubt=Doubt(lies=1), keyless=keyless)
-    kept, _ = read(paging, platform, most=5000)
-    if paging.outcome.complete:
-        assert set(kept) == set(range(rows))
-        assert not keyless or len(kept) == rows
+    paging = page_by_number(per_page, confirmation=Doubt(lies=1), keep_duplicates=keyless)
+    reading = read(paging, platform, most=5000)
+    if reading.outcome.complete:
+        assert set(reading.rows) == set(range(rows))
+        assert not keyless or len(reading.rows) == rows
 
 
 @pytest.mark.parametrize("headers", [True, False])
@@ -136,9 +135,9 @@ def test_most_lists_of_such_a_platform_are_read_to_the_last_row(
             counts=counts,
             refuses_whole=True,
         )
-        paging = PageNumbers(100, doubt=doubt)
-        read(paging, platform)
-        proven += paging.outcome.complete
+        paging = page_by_number(100, confirmation=doubt)
+        reading = read(paging, platform)
+        proven += reading.outcome.complete
     assert proven >= 55
     assert bool(doubt.lies) is (rows > 0)
 
@@ -152,50 +151,47 @@ def test_a_list_in_one_answer_is_never_short_either(
 ) -> None:
     whole = {} if paged else {"knows_page": False, "knows_per_page": False, "default_size": 10**6}
     platform = LyingListing(list(range(rows)), random.Random(seed), headers=paged, counts=counts, **whole)
-    paging = Unpaged(doubt=Doubt())
-    kept, _ = read(paging, platform)
-    if paging.outcome.complete:
-        assert sorted(kept) == list(range(rows))
+    paging = page_once(confirmation=Doubt())
+    reading = read(paging, platform)
+    if reading.outcome.complete:
+        assert sorted(reading.rows) == list(range(rows))
 
 
 def test_that_a_list_is_empty_is_confirmed_by_other_questions() -> None:
     platform = Listing([])
-    paging = PageNumbers(per_page=100, doubt=Doubt())
-    _, seen = read(paging, platform)
-    assert (paging.outcome.complete, paging.outcome.total) == (True, 0)
-    assert len({request.params for request in seen}) == 1 + GRAVE
-    common = PageNumbers(per_page=100, doubt=Doubt(), grave=False)
-    _, seen = read(common, platform)
-    assert len({request.params for request in seen}) == 1 + COMMON
-    unpaged = Unpaged(doubt=Doubt(), grave=False)
-    _, seen = read(unpaged, Listing([], headers=False))
-    assert {request.params for request in seen} == {(), (("page", 1), ("per_page", 1))}
+    paging = page_by_number(per_page=100, confirmation=Doubt())
+    reading = read(paging, platform)
+    assert (reading.outcome.complete, reading.outcome.total) == (True, 0)
+    assert len({request.params for request in reading.pages}) == 1 + GRAVE
+    common = page_by_number(per_page=100, confirmation=Doubt(), empty_is_unusual=False)
+    reading = read(common, platform)
+    assert len({request.params for request in reading.pages}) == 1 + COMMON
+    unpaged = page_once(confirmation=Doubt(), empty_is_unusual=False)
+    reading = read(unpaged, Listing([], headers=False))
+    assert {request.params for request in reading.pages} == {(), (("page", 1), ("per_page", 1))}
 
 
 def test_a_list_that_takes_no_paging_parameters_is_asked_for_once_more_as_it_was() -> None:
-    paging = Unpaged(doubt=Doubt(), grave=False)
+    paging = page_once(confirmation=Doubt(), empty_is_unusual=False)
     asked = []
-    while not paging.done:
-        (request,) = paging.pending()
+
+    def answer(request: PageRequest) -> PageSeen | PageError:
         asked.append(request.params)
-        if request.params:
-            assert paging.refused(request)
-        else:
-            paging.receive(request, PageSeen(()))
+        return REFUSED if request.params else PageSeen(())
+
+    reading = drive(paging, answer)
     assert asked == [(), (("page", 1), ("per_page", 1)), ()]
-    assert paging.outcome.complete
+    assert reading.outcome.complete
+    assert not reading.outcome.takes_pages
 
 
 def test_rows_that_only_pages_show_end_somewhere_and_prove_nothing() -> None:
     """All at once they never come: what there is cannot be told."""
-    paging = Unpaged(doubt=Doubt())
-    asked = 0
-    while not paging.done:
-        (request,) = paging.pending()
-        paging.receive(request, PageSeen([1] if request.params else ()))
-        asked += 1
-    assert not paging.outcome.complete
-    assert asked <= MOST_DOUBTS + CAUGHT
+    paging = page_once(confirmation=Doubt())
+    reading = drive(
+        paging, lambda request: PageSeen([1] if request.params else ()), most=MOST_DOUBTS + CAUGHT
+    )
+    assert not reading.outcome.complete
 
 
 @dataclass
@@ -205,7 +201,7 @@ class LyingTable(Table):
     def __post_init__(self) -> None:
         self.lies = Lies(random.Random(self.seed), COMMON)
 
-    def answer(self, request: PageRequest) -> PageSeen | None:
+    def answer(self, request: PageRequest) -> PageSeen | PageError:
         seen = super().answer(request)
         return PageSeen(()) if self.lies.next() else seen
 
@@ -216,9 +212,9 @@ def test_ids_are_read_on_behind_an_answer_that_is_empty_by_mistake(
     ids: set[int], limit: int, seed: int
 ) -> None:
     table = LyingTable(sorted(ids), seed=seed)
-    cursor = IdCursor(limit=limit, doubt=Doubt())
-    assert sorted(read_by_id(cursor, table, most=2000)) == sorted(ids)
-    assert cursor.outcome.complete
+    reading = drive(page_by_id(limit=limit, confirmation=Doubt()), table.answer)
+    assert sorted(row for row in reading.rows if isinstance(row, int)) == sorted(ids)
+    assert reading.outcome.complete
 
 
 # Questions of one answer

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from listings import Listing, read
 
-from campus.paging import PageNumbers
+from campus.paging import Paging, page_by_number
 
 habits = st.fixed_dictionaries(
     {
@@ -25,8 +25,8 @@ habits = st.fixed_dictionaries(
 kinds = st.lists(st.sampled_from("aabbbc"), max_size=60)
 
 
-def paging_of(per_page: int) -> PageNumbers:
-    return PageNumbers(per_page=per_page, keyless=True)
+def paging_of(per_page: int) -> Paging:
+    return page_by_number(per_page=per_page, keep_duplicates=True)
 
 
 # Pages of a size of their own, all alike: they look like a list that is not paged.
@@ -48,9 +48,9 @@ def test_complete_means_each_row_as_often_as_it_is_there(
     assume(habits["knows_per_page"] or not habits["refuses_whole"])
     platform = Listing(rows, random.Random(seed), **habits)
     paging = paging_of(per_page)
-    kept, _ = read(paging, platform)
-    if paging.outcome.complete:
-        assert Counter(kept) == Counter(rows)
+    reading = read(paging, platform)
+    if reading.outcome.complete:
+        assert Counter(reading.rows) == Counter(rows)
 
 
 @settings(max_examples=100, deadline=None)
@@ -62,44 +62,44 @@ def test_a_list_at_rest_is_proven_whatever_shows_past_its_end(
     assume(count < 2 or count > 24)
     rows: list[Any] = [number // (1 + twice) for number in range(count)]
     paging = paging_of(per_page)
-    kept, _ = read(paging, Listing(rows, **{**habits, "knows_page": True, "knows_per_page": True}))
-    assert paging.outcome.complete
-    assert Counter(kept) == Counter(rows)
+    reading = read(paging, Listing(rows, **{**habits, "knows_page": True, "knows_per_page": True}))
+    assert reading.outcome.complete
+    assert Counter(reading.rows) == Counter(rows)
 
 
 def test_pages_that_are_alike_in_the_middle_are_rows_like_any() -> None:
     rows: list[Any] = [*range(20), *(7,) * 20, *range(20)]
     paging = paging_of(10)
-    kept, _ = read(paging, Listing(rows, headers=False, refuses_whole=True))
-    assert paging.outcome.complete
-    assert Counter(kept) == Counter(rows)
+    reading = read(paging, Listing(rows, headers=False, refuses_whole=True))
+    assert reading.outcome.complete
+    assert Counter(reading.rows) == Counter(rows)
 
 
 @pytest.mark.parametrize("count", [30, 1000])
 def test_rows_that_are_all_alike_and_never_counted_are_not_proven(count: int) -> None:
     platform = Listing([7] * count, headers=False, refuses_whole=True, repeats_last=True)
     paging = paging_of(10)
-    read(paging, platform, most=100)
-    assert not paging.outcome.complete
+    reading = read(paging, platform, most=100)
+    assert not reading.outcome.complete
 
 
 def test_rows_that_are_alike_on_one_counted_page_are_all_there_are() -> None:
     platform = Listing([7] * 3, refuses_whole=True)
     paging = paging_of(10)
-    kept, _ = read(paging, platform)
-    assert (kept, paging.outcome.complete, platform.asked) == ([7, 7, 7], True, 1)
+    reading = read(paging, platform)
+    assert (reading.rows, reading.outcome.complete, platform.asked) == ([7, 7, 7], True, 1)
 
 
 @pytest.mark.parametrize("rows", ["aaa", "aab", "abb", "aabb"])
 def test_rows_that_are_alike_may_fill_the_pages_of_another_pass(rows: str) -> None:
     paging = paging_of(2)
-    kept, _ = read(paging, Listing([*rows], refuses_whole=True))
-    assert (sorted(kept), paging.outcome.complete) == ([*rows], True)
+    reading = read(paging, Listing([*rows], refuses_whole=True))
+    assert (sorted(reading.rows), reading.outcome.complete) == ([*rows], True)
 
 
 def test_pages_in_any_order_that_never_end_are_given_up_and_none_is_handed_on() -> None:
     platform = Listing([*range(70)], headers=False, repeats_last=True, shuffles=True)
     paging = paging_of(18)
-    kept, _ = read(paging, platform, most=1_000)
-    assert (kept, paging.outcome.complete) == ([], False)
-    assert "without an end" in paging.outcome.note
+    reading = read(paging, platform, most=1_000)
+    assert (reading.rows, reading.outcome.complete) == ([], False)
+    assert "without an end" in reading.outcome.note

@@ -7,10 +7,19 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from listings import Listing, read
+from listings import REFUSED, Listing, drive, read
 
+from campus.http.errors import NotFound, Refused, Transient
 from campus.http.pagination import Pagination
-from campus.paging import V1_NAMES, PageNumbers, PageRequest, PageSeen, Unpaged
+from campus.paging import (
+    V1_NAMES,
+    PageAnswer,
+    PageError,
+    PageRequest,
+    PageSeen,
+    page_by_number,
+    page_once,
+)
 
 
 def listing(count: int, **habits: Any) -> Listing:
@@ -42,18 +51,19 @@ def test_a_list_at_rest_is_proven_with_the_fewest_requests(
     rows: int, habits: dict[str, Any], limit: int, requests: int
 ) -> None:
     platform = listing(rows, **habits)
-    paging = PageNumbers(per_page=100, unpaged_limit=limit)
-    kept, _ = read(paging, platform)
-    assert kept == list(range(rows))
-    assert (paging.outcome.complete, paging.outcome.total, platform.asked) == (True, rows, requests)
+    paging = page_by_number(per_page=100, unpaged_limit=limit)
+    reading = read(paging, platform)
+    assert reading.rows == list(range(rows))
+    assert (reading.outcome.complete, reading.outcome.total, platform.asked) == (True, rows, requests)
 
 
 def test_pages_are_asked_for_side_by_side() -> None:
-    paging = PageNumbers(per_page=100, unpaged_limit=0)
-    (first,) = paging.pending()
+    paging = page_by_number(per_page=100, unpaged_limit=0)
+    (first,) = next(paging)
     assert first.params == (("page", 1), ("per_page", 100))
-    paging.receive(first, PageSeen(range(100), Pagination(1, 5, 100, 500)))
-    assert [dict(request.params)["page"] for request in paging.pending()] == [2, 3, 4, 5]
+    further = paging.send(PageAnswer(first, PageSeen(range(100), Pagination(1, 5, 100, 500))))
+    assert [dict(request.params)["page"] for request in further] == [2, 3, 4, 5]
+    assert paging.send(PageAnswer(further[2], PageSeen(range(300, 400), Pagination(4, 5, 100, 500)))) == ()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 20, 45])
@@ -62,35 +72,35 @@ def test_a_list_without_headers_is_read_until_two_looks_bring_nothing_and_read_a
     rows: int, knows_whole: bool
 ) -> None:
     platform = listing(rows, headers=False, knows_whole=knows_whole)
-    paging = PageNumbers(per_page=20)
-    kept, _ = read(paging, platform)
-    assert kept == list(range(rows))
-    assert paging.outcome.complete
-    assert paging.outcome.total is None
+    paging = page_by_number(per_page=20)
+    reading = read(paging, platform)
+    assert reading.rows == list(range(rows))
+    assert reading.outcome.complete
+    assert reading.outcome.total is None
 
 
 def test_an_empty_page_before_the_end_is_no_end_and_no_proof() -> None:
-    paging = PageNumbers(per_page=10, unpaged_limit=0)
-    kept, _ = read(paging, listing(100, empty_page=3))
-    assert not paging.outcome.complete
-    assert len(set(kept)) >= 90
+    paging = page_by_number(per_page=10, unpaged_limit=0)
+    reading = read(paging, listing(100, empty_page=3))
+    assert not reading.outcome.complete
+    assert len(set(reading.rows)) >= 90
 
 
 def test_a_platform_that_ignores_page_is_found_out() -> None:
     platform = listing(1000, knows_page=False)
-    paging = PageNumbers(per_page=100, unpaged_limit=0)
-    kept, _ = read(paging, platform)
-    assert not paging.outcome.complete
-    assert "ignore the page number" in paging.outcome.note
-    assert kept[:100] == list(range(100))
+    paging = page_by_number(per_page=100, unpaged_limit=0)
+    reading = read(paging, platform)
+    assert not reading.outcome.complete
+    assert "ignore the page number" in reading.outcome.note
+    assert reading.rows[:100] == list(range(100))
     assert platform.asked <= 1 + 64
 
 
 def test_a_platform_that_ignores_page_and_tells_no_total_is_never_proven() -> None:
-    paging = PageNumbers(per_page=100)
-    kept, _ = read(paging, listing(30, knows_page=False, headers=False))
-    assert not paging.outcome.complete
-    assert set(kept) == set(range(30))
+    paging = page_by_number(per_page=100)
+    reading = read(paging, listing(30, knows_page=False, headers=False))
+    assert not reading.outcome.complete
+    assert set(reading.rows) == set(range(30))
 
 
 @pytest.mark.parametrize("knows_whole", [True, False])
@@ -100,18 +110,18 @@ def test_a_list_that_is_not_paged_at_all_is_proven_by_showing_more_than_a_page(
 ) -> None:
     platform = listing(rows, knows_page=False, knows_per_page=False, headers=False)
     platform.knows_whole, platform.default_size = knows_whole, 1_000_000
-    paging = PageNumbers(per_page=100)
-    kept, _ = read(paging, platform)
-    assert kept == list(range(rows))
-    assert (paging.outcome.complete, paging.outcome.total, platform.asked) == (True, None, 3)
+    paging = page_by_number(per_page=100)
+    reading = read(paging, platform)
+    assert reading.rows == list(range(rows))
+    assert (reading.outcome.complete, reading.outcome.total, platform.asked) == (True, None, 3)
 
 
 def test_a_list_that_is_not_paged_at_all_but_changes_is_read_again() -> None:
     platform = listing(30, knows_page=False, knows_per_page=False, headers=False, default_size=1_000_000)
     platform.growth = 1
-    paging = PageNumbers(per_page=100)
-    read(paging, platform)
-    assert not paging.outcome.complete
+    paging = page_by_number(per_page=100)
+    reading = read(paging, platform)
+    assert not reading.outcome.complete
 
 
 @pytest.mark.parametrize("rows", [1, 2, 20, 30, 99])
@@ -120,33 +130,33 @@ def test_the_last_page_once_more_for_a_page_past_the_end_is_no_page_ignored(
     rows: int, whole: dict[str, Any]
 ) -> None:
     platform = listing(rows, headers=False, repeats_last=True, **whole)
-    paging = PageNumbers(per_page=100)
-    kept, _ = read(paging, platform)
-    assert sorted(set(kept)) == list(range(rows))
-    assert paging.outcome.complete
+    paging = page_by_number(per_page=100)
+    reading = read(paging, platform)
+    assert sorted(set(reading.rows)) == list(range(rows))
+    assert reading.outcome.complete
 
 
 @pytest.mark.parametrize("rows", [2, 3, 30])
 def test_a_platform_that_ignores_all_but_per_page_is_never_proven(rows: int) -> None:
     platform = listing(rows, knows_page=False, knows_whole=False, headers=False, clamp=20)
-    paging = PageNumbers(per_page=100)
-    read(paging, platform)
-    assert not paging.outcome.complete
+    paging = page_by_number(per_page=100)
+    reading = read(paging, platform)
+    assert not reading.outcome.complete
 
 
 def test_a_platform_that_ignores_per_page_is_read_all_the_same() -> None:
-    paging = PageNumbers(per_page=100, unpaged_limit=0)
-    kept, _ = read(paging, listing(130, knows_per_page=False))
-    assert kept == list(range(130))
-    assert paging.outcome.complete
+    paging = page_by_number(per_page=100, unpaged_limit=0)
+    reading = read(paging, listing(130, knows_per_page=False))
+    assert reading.rows == list(range(130))
+    assert reading.outcome.complete
 
 
 def test_a_refused_per_page_is_asked_for_again_smaller() -> None:
     platform = listing(130, refuses_above=100)
-    paging = PageNumbers(per_page=1000)
-    kept, _ = read(paging, platform)
-    assert kept == list(range(130))
-    assert paging.outcome.complete
+    paging = page_by_number(per_page=1000)
+    reading = read(paging, platform)
+    assert reading.rows == list(range(130))
+    assert reading.outcome.complete
 
 
 def test_a_platform_that_takes_only_some_sizes_is_read_again_with_the_size_it_took() -> None:
@@ -156,35 +166,77 @@ def test_a_platform_that_takes_only_some_sizes_is_read_again_with_the_size_it_to
             self.refuses_above = 0 if refused else 1000
             return super().answer(request)
 
-    paging = PageNumbers(per_page=10, unpaged_limit=0)
-    kept, _ = read(paging, OnlyTens(list(range(30))))
-    assert kept == list(range(30))
-    assert paging.outcome.complete
+    paging = page_by_number(per_page=10, unpaged_limit=0)
+    reading = read(paging, OnlyTens(list(range(30))))
+    assert reading.rows == list(range(30))
+    assert reading.outcome.complete
 
 
-def test_a_list_that_is_refused_whatever_the_size_is_an_error_of_the_caller() -> None:
+def test_a_list_that_is_refused_whatever_the_size_is_an_error() -> None:
     platform = listing(10, refuses_above=0)
-    paging = PageNumbers(per_page=1000)
-    kept, _ = read(paging, platform)
-    assert kept == []
+    with pytest.raises(Refused):
+        read(page_by_number(per_page=1000), platform)
     assert platform.asked == 6
-    assert not paging.outcome.complete
+
+
+@pytest.mark.parametrize("error", [NotFound("status 404."), Transient("status 503.")])
+def test_only_another_size_helps_against_a_rejected_first_page(error: PageError) -> None:
+    paging = page_by_number()
+    (first,) = next(paging)
+    with pytest.raises(type(error)):
+        paging.send(PageAnswer(first, error))
+
+
+@pytest.mark.parametrize(
+    ("error", "goes_on"),
+    [(REFUSED, True), (Transient("status 503."), True), (NotFound("status 404."), False)],
+)
+def test_all_rows_at_once_may_be_too_much_to_ask(error: PageError, goes_on: bool) -> None:
+    paging = page_by_number(per_page=10)
+    (first,) = next(paging)
+    (unpaged,) = paging.send(PageAnswer(first, PageSeen(range(10), Pagination(1, 3, 10, 30))))
+    if goes_on:
+        assert len(paging.send(PageAnswer(unpaged, error))) == 2
+    else:
+        with pytest.raises(NotFound):
+            paging.send(PageAnswer(unpaged, error))
+
+
+@pytest.mark.parametrize("error", [REFUSED, NotFound("status 404.")])
+def test_a_rejected_page_past_the_end_is_the_end(error: PageError) -> None:
+    platform = listing(25, headers=False, knows_whole=False)
+
+    def answer(request: PageRequest) -> PageSeen | PageError:
+        page = platform.answer(request)
+        return page if page.keys else error
+
+    reading = drive(page_by_number(per_page=10), answer)
+    assert reading.rows == list(range(25))
+    assert reading.outcome.complete
+
+
+def test_a_page_that_fails_for_good_is_an_error() -> None:
+    paging = page_by_number(per_page=10, unpaged_limit=0)
+    (first,) = next(paging)
+    further = paging.send(PageAnswer(first, PageSeen(range(10), Pagination(1, 3, 10, 30))))
+    with pytest.raises(Transient):
+        paging.send(PageAnswer(further[0], Transient("status 503.")))
 
 
 def test_a_total_that_never_fits_ends_early_and_says_so() -> None:
     platform = listing(100, phantom_rows=5)
-    paging = PageNumbers(per_page=10)
-    kept, _ = read(paging, platform)
-    assert sorted(set(kept)) == list(range(100))
-    assert not paging.outcome.complete
-    assert paging.outcome.note == "the platform counts 105 rows but shows 100"
+    paging = page_by_number(per_page=10)
+    reading = read(paging, platform)
+    assert sorted(set(reading.rows)) == list(range(100))
+    assert not reading.outcome.complete
+    assert reading.outcome.note == "the platform counts 105 rows but shows 100"
     # Page 11 is empty before the count is reached, and so is page 12 of the other size: both are asked again.
     assert platform.asked <= 15 + 2 * 3
 
 
 def test_a_balanced_move_between_two_pages_is_no_proof() -> None:
     """One row of page 1 goes and another comes behind: row 10 is on no page, and the total stays."""
-    paging = PageNumbers(per_page=10, unpaged_limit=0, max_passes=2)
+    paging = page_by_number(per_page=10, unpaged_limit=0, max_passes=2)
     told = Pagination(1, 2, 10, 20)
     answers: dict[tuple[int, int], Sequence[int]] = {
         (1, 10): range(10),
@@ -193,63 +245,71 @@ def test_a_balanced_move_between_two_pages_is_no_proof() -> None:
         (2, 9): range(10, 19),
         (3, 9): [19, 99],
     }
-    while not paging.done:
-        for request in paging.pending():
-            params = dict(request.params)
-            keys = answers[int(params["page"]), int(params["per_page"])]
-            paging.receive(
-                request, PageSeen(keys, told if params["per_page"] == 10 else Pagination(1, 3, 9, 20))
-            )
-    assert not paging.outcome.complete
+
+    def answer(request: PageRequest) -> PageSeen:
+        params = dict(request.params)
+        keys = answers[int(params["page"]), int(params["per_page"])]
+        return PageSeen(keys, told if params["per_page"] == 10 else Pagination(1, 3, 9, 20))
+
+    reading = drive(paging, answer)
+    assert not reading.outcome.complete
 
 
 @pytest.mark.parametrize("headers_on_whole", [True, False])
 def test_an_unpaged_answer_that_is_short_of_its_total_is_no_proof(headers_on_whole: bool) -> None:
     platform = listing(100, whole_cap=50, headers_on_whole=headers_on_whole)
-    paging = PageNumbers(per_page=10)
-    kept, _ = read(paging, platform)
-    assert kept == list(range(100))
-    assert paging.outcome.note == "two readings show the same rows"
+    paging = page_by_number(per_page=10)
+    reading = read(paging, platform)
+    assert reading.rows == list(range(100))
+    assert reading.outcome.note == "two readings show the same rows"
 
 
 def test_an_unpaged_answer_that_is_short_of_its_own_total_is_no_proof() -> None:
-    paging = PageNumbers(per_page=10)
-    paging.receive(paging.pending()[0], PageSeen(range(10), Pagination(1, 5, 10, 50)))
-    (whole,) = paging.pending()
-    assert whole.params == (("paginated", 0),)
-    paging.receive(whole, PageSeen(range(50), Pagination(1, 1, None, 60)))
-    assert not paging.done
+    paging = page_by_number(per_page=10)
+    (first,) = next(paging)
+    (unpaged,) = paging.send(PageAnswer(first, PageSeen(range(10), Pagination(1, 5, 10, 50))))
+    assert unpaged.params == (("paginated", 0),)
+    assert paging.send(PageAnswer(unpaged, PageSeen(range(50), Pagination(1, 1, None, 60))))
 
 
 @pytest.mark.parametrize("phantoms", [10_000, 10**15])
 def test_a_total_out_of_thin_air_is_not_followed(phantoms: int) -> None:
     platform = listing(100, phantom_rows=phantoms)
-    paging = PageNumbers(per_page=10)
-    read(paging, platform, most=500)
-    assert not paging.outcome.complete
+    paging = page_by_number(per_page=10)
+    reading = read(paging, platform, most=500)
+    assert not reading.outcome.complete
 
 
 def test_a_list_that_grows_faster_than_it_is_read_is_left_some_time() -> None:
-    paging = PageNumbers(per_page=10, unpaged_limit=0, max_passes=2)
-    read(paging, listing(50, growth=15), most=150)
-    assert not paging.outcome.complete
+    paging = page_by_number(per_page=10, unpaged_limit=0, max_passes=2)
+    reading = read(paging, listing(50, growth=15), most=150)
+    assert not reading.outcome.complete
 
 
-def test_late_and_foreign_answers_are_ignored() -> None:
-    paging = PageNumbers(per_page=10)
-    stranger = PageRequest(99, (("page", 7),))
-    paging.receive(stranger, PageSeen([1]))
-    assert paging.refused(stranger)
-    kept, _ = read(paging, listing(5))
-    assert kept == list(range(5))
+def test_the_next_pass_begins_alone() -> None:
+    """A pass that is over leaves requests in flight: page 1 of the next pass takes their place."""
+    paging = page_by_number(per_page=10, unpaged_limit=0)
+    same = PageSeen(range(10), Pagination(1, 30, 10, 300))
+    (first,) = next(paging)
+    in_flight = [*paging.send(PageAnswer(first, same))]
+    assert not any(request.alone for request in in_flight)
+    for request in in_flight[:7]:
+        assert paging.send(PageAnswer(request, same)) == ()
+    (next_first,) = paging.send(PageAnswer(in_flight[7], same))
+    assert next_first.alone
+    assert next_first.params == (("page", 1), ("per_page", 9))
+
+
+def test_the_outcome_tells_the_page_size_that_was_taken() -> None:
+    assert read(page_by_number(per_page=1000), listing(130, refuses_above=100)).outcome.page_size == 100
 
 
 def test_v1_names_keep_their_dollar_sign_and_turn_no_paging_off() -> None:
     platform = listing(250, page_name="$page", per_page_name="$per-page")
-    paging = PageNumbers(per_page=100, names=V1_NAMES)
-    kept, seen = read(paging, platform)
-    assert kept == list(range(250))
-    assert {name for request in seen for name, _ in request.params} == {"$page", "$per-page"}
+    paging = page_by_number(per_page=100, names=V1_NAMES)
+    reading = read(paging, platform)
+    assert reading.rows == list(range(250))
+    assert {name for request in reading.pages for name, _ in request.params} == {"$page", "$per-page"}
 
 
 habits = st.fixed_dictionaries(
@@ -275,11 +335,11 @@ def test_complete_is_never_claimed_wrongly(
     rows: int, seed: int, churn: int, habits: dict[str, Any], per_page: int, limit: int
 ) -> None:
     platform = listing(rows, dice=random.Random(seed), churn=churn, **habits)
-    paging = PageNumbers(per_page=per_page, unpaged_limit=limit)
-    kept, seen = read(paging, platform)
-    assert paging.outcome.kept <= set(seen)
-    if paging.outcome.complete:
-        assert set(kept) in platform.states
+    paging = page_by_number(per_page=per_page, unpaged_limit=limit)
+    reading = read(paging, platform)
+    assert set(reading.outcome.requests) <= set(reading.pages)
+    if reading.outcome.complete:
+        assert set(reading.rows) in platform.states
 
 
 @settings(max_examples=150, deadline=None)
@@ -289,10 +349,10 @@ def test_a_list_at_rest_is_read_to_the_last_row(
 ) -> None:
     sound = {**habits, "knows_page": True, "empty_page": None, "phantom_rows": 0}
     platform = listing(rows, dice=random.Random(seed), headers=headers, **sound)
-    paging = PageNumbers(per_page=per_page, unpaged_limit=limit)
-    kept, _ = read(paging, platform)
-    assert paging.outcome.complete
-    assert sorted(kept) == list(range(rows))
+    paging = page_by_number(per_page=per_page, unpaged_limit=limit)
+    reading = read(paging, platform)
+    assert reading.outcome.complete
+    assert sorted(reading.rows) == list(range(rows))
 
 
 @settings(max_examples=150, deadline=None)
@@ -301,34 +361,35 @@ def test_without_headers_a_moving_list_ends_and_shows_no_row_that_never_was(
     rows: int, seed: int, churn: int, habits: dict[str, Any], per_page: int
 ) -> None:
     platform = listing(rows, dice=random.Random(seed), churn=churn, headers=False, **habits)
-    kept, _ = read(PageNumbers(per_page=per_page), platform)
-    assert set(kept) <= set().union(*platform.states)
+    reading = read(page_by_number(per_page=per_page), platform)
+    assert set(reading.rows) <= set().union(*platform.states)
 
 
 def test_unpaged_takes_one_answer_for_all() -> None:
     platform = listing(70, headers=False, knows_per_page=False, clamp=10_000)
-    paging = Unpaged()
-    (first,) = paging.pending()
-    assert first.params == ()
-    paging.receive(first, PageSeen(platform.rows))
-    assert (paging.done, paging.outcome.complete, paging.outcome.kept) == (True, True, {first})
+    paging = page_once()
+    reading = read(paging, platform)
+    [request] = reading.pages
+    assert request.params == ()
+    assert (reading.outcome.complete, reading.outcome.requests) == (True, (request,))
 
 
 @pytest.mark.parametrize("rows", [20, 21, 70])
 def test_unpaged_goes_on_by_pages_where_the_headers_say_that_there_are_more(rows: int) -> None:
     platform = listing(rows)
-    paging = Unpaged()
-    kept, _ = read(paging, platform)
-    assert kept == list(range(rows))
-    assert paging.outcome.complete
-    assert paging.outcome.total == rows
+    paging = page_once()
+    reading = read(paging, platform)
+    assert reading.rows == list(range(rows))
+    assert reading.outcome.complete
+    assert reading.outcome.total == rows
     assert platform.asked == (1 if rows == 20 else 2)
 
 
 def test_unpaged_has_no_other_way_to_ask() -> None:
-    paging = Unpaged()
-    assert not paging.refused(paging.pending()[0])
-    assert (paging.done, paging.outcome.complete) == (True, False)
+    paging = page_once()
+    (request,) = next(paging)
+    with pytest.raises(Refused):
+        paging.send(PageAnswer(request, REFUSED))
 
 
 @pytest.mark.parametrize(
