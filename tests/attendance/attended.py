@@ -23,9 +23,9 @@ from campus.decoding.page import batch_schema
 from campus.extract.batches import Account, Collector
 from campus.extract.requests import Where
 from campus.extract.slice import read
+from campus.http import transport
 from campus.http.client import Client
 from campus.http.config import ClientConfig
-from campus.http.transport import Transport
 from campus.registry import ATTENDANCE, RESOURCES
 from simulator.app import Application
 from simulator.http.faults import FaultPlan
@@ -73,13 +73,13 @@ class School:
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Client]:
-        def lane(transport: Transport) -> httpx.AsyncClient:
-            return httpx.AsyncClient(transport=httpx.ASGITransport(self.app))
+        def engine(_: httpx.URL) -> httpx.AsyncBaseTransport:
+            return httpx.ASGITransport(self.app)
 
         config = ClientConfig(
             "http://platform", "demo-client", "demo-secret", max_attempts=2, backoff_base=0.001
         )
-        with patch.object(Transport, "_open_lane", lane):
+        with patch.object(transport, "_open_engine", engine):
             async with Client(config, [spec.scopes for spec in ATTENDANCE]) as client:
                 yield client
 
