@@ -5,24 +5,20 @@ import ssl
 import zlib
 from collections.abc import Mapping
 from functools import cache
+from urllib.request import getproxies, proxy_bypass
 
-import httpcore
 import httpx
 
 from campus.http.config import ClientConfig
+from campus.http.engine import AiohttpTransport
 from campus.http.request import Request, Response
 
 USER_AGENT = "campus-warehouse"
-# Pages of datasets have megabytes, and to take them 64 kB at a time is a quarter of what fetching them costs.
-httpcore.AsyncHTTP11Connection.READ_NUM_BYTES = 256 * 1024
-
 MEGABYTE = 1 << 20
 # Content encodings that are asked for, and bytes that are unpacked at a time.
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 _ZLIB_OR_GZIP = zlib.MAX_WBITS | 32
 _STEP = MEGABYTE
-#: In the place of a stream that was read.
-_READ = httpx.ByteStream(b"")
 #: Seconds to wait for a token, which is made in no time. Nothing is read without one:
 #: so a platform that takes connections and answers nothing ends a run in a minute, not in two.
 TOKEN_TIMEOUT = 30.0
@@ -54,26 +50,22 @@ class Unusable(Exception):
 @cache
 def _certificates() -> ssl.SSLContext:
     """Made once a process, since to read the certificates takes as long as ten requests."""
-    return httpx.create_ssl_context()
+    context = httpx.create_ssl_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 class Transport:
-    """Kept-alive HTTP/1.1 connections to one platform; proxies come from the environment.
-
-    Each connection is a client of its own, taken by one request at a time. httpcore's pool looks at every
-    idle connection, with a system call each, whenever a request begins or ends: with sixteen of them that
-    costs more than the requests themselves (benchmarks/README.md).
-    """
+    """Kept-alive HTTP/1.1 connections to one platform; a proxy comes from the environment."""
 
     def __init__(self, config: ClientConfig) -> None:
         self._base = config.base_url.rstrip("/")
         self._most = config.max_answer_bytes
-        self._timeout = httpx.Timeout(config.read_timeout, connect=config.connect_timeout, pool=None)
-        brief = {**self._timeout.as_dict(), "read": min(config.read_timeout, TOKEN_TIMEOUT)}
-        self._of_token = {"timeout": brief}
-        self._lanes: list[httpx.AsyncClient] = []
-        # The last one used is taken first, so that no more stay open than are needed.
-        self._idle: list[httpx.AsyncClient] = []
+        timeout = httpx.Timeout(config.read_timeout, connect=config.connect_timeout).as_dict()
+        self._extensions = {"timeout": timeout}
+        self._of_token = {"timeout": {**timeout, "read": min(config.read_timeout, TOKEN_TIMEOUT)}}
+        # Without a client of httpx: redirects and cookies are not wanted, and cost as much as all else.
+        self._engine: httpx.AsyncBaseTransport | None = None
         self._headers = {
             "accept": "application/json",
             "accept-encoding": "gzip, deflate",
@@ -83,36 +75,29 @@ class Transport:
 
     async def close(self) -> None:
         """Close all connections."""
-        for lane in self._lanes:
-            await lane.aclose()
-
-    def _open_lane(self) -> httpx.AsyncClient:
-        lane = httpx.AsyncClient(timeout=self._timeout, verify=_certificates(), follow_redirects=False)
-        self._lanes.append(lane)
-        return lane
+        if self._engine is not None:
+            await self._engine.aclose()
 
     async def send(self, sent: Request, headers: Mapping[str, str]) -> Response:
         """Send one request once. headers: all of them, in place of its own.
 
         Raises Fault where no whole answer comes, TooLarge where it has no end, Unusable where the address is
         none."""
-        lane = self._idle.pop() if self._idle else self._open_lane()
         try:
-            # Built by hand rather than by the client, whose merging of defaults costs a tenth of a request.
             request = httpx.Request(
                 sent.method,
                 self._base + sent.path + sent.query,
                 headers={**self._headers, **headers},
                 content=sent.content,
-                extensions=self._of_token if sent.for_token else None,
+                extensions=self._of_token if sent.for_token else self._extensions,
             )
-            answer = await lane.send(request, stream=True)
+            if self._engine is None:
+                self._engine = _open_engine(request.url)
+            answer = await self._engine.handle_async_request(request)
             try:
                 body = await _read(answer, self._most)
             finally:
                 await answer.aclose()
-            # Each holds the other, and both the body, until Python looks for garbage: 100 MB of a first load.
-            answer.stream = _READ
         # The causes are cut off: the library's errors carry the request with its token.
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise Unusable(str(error)) from None
@@ -122,9 +107,20 @@ class Transport:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise Unusable(str(error)) from None
             raise _kind(error)(_words(error)) from None
-        finally:
-            self._idle.append(lane)
         return Response(answer.status_code, answer.headers, body)
+
+
+def _open_engine(url: httpx.URL) -> httpx.AsyncBaseTransport:
+    return AiohttpTransport(_certificates(), _proxy(url))
+
+
+def _proxy(url: httpx.URL) -> str | None:
+    """The proxy that the environment names for an address."""
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(url.netloc.decode()):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 async def _read(answer: httpx.Response, most: int) -> bytes:

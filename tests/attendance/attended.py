@@ -20,9 +20,9 @@ from campus.attendance.semester import Semester
 from campus.attendance.week import Week
 from campus.contracts.fields import column_names
 from campus.decoding.page import batch_schema
+from campus.http import transport
 from campus.http.client import Client
 from campus.http.config import ClientConfig
-from campus.http.transport import Transport
 from campus.plan.units import SliceQuery
 from campus.registry import ATTENDANCE, RESOURCES
 from campus.sources.gathered import Account, Collector
@@ -73,13 +73,13 @@ class School:
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Client]:
-        def lane(transport: Transport) -> httpx.AsyncClient:
-            return httpx.AsyncClient(transport=httpx.ASGITransport(self.app))
+        def engine(_: httpx.URL) -> httpx.AsyncBaseTransport:
+            return httpx.ASGITransport(self.app)
 
         config = ClientConfig(
             "http://platform", "demo-client", "demo-secret", max_attempts=2, backoff_base=0.001
         )
-        with patch.object(Transport, "_open_lane", lane):
+        with patch.object(transport, "_open_engine", engine):
             async with Client(config, [spec.scopes for spec in ATTENDANCE]) as client:
                 yield client
 

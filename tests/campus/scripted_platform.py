@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -68,11 +69,14 @@ class Platform:
     busy: int = 0
     most_busy: int = 0
     url: str = ""
+    tls: ssl.SSLContext | None = None
+    opened: int = 0
+    connections: set[asyncio.StreamWriter] = field(default_factory=set)
     _server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls)
+        self.url = f"{'https' if self.tls else 'http'}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(
@@ -107,6 +111,8 @@ class Platform:
         return [request for request in self.requests if request.method == "POST"]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.opened += 1
+        self.connections.add(writer)
         try:
             while request := await _read(reader):
                 self.requests.append(request)
@@ -121,6 +127,7 @@ class Platform:
         except ConnectionError:
             return
         finally:
+            self.connections.discard(writer)
             writer.close()
 
     async def _reply(self, request: Request) -> bytes:

@@ -11,6 +11,7 @@ from test_client import get
 
 from campus.http.client import Client
 from campus.http.config import ClientConfig
+from campus.http.engine import AiohttpTransport
 from campus.http.errors import Forbidden, Halt, Transient
 from campus.http.health import Health
 
@@ -139,14 +140,13 @@ def test_a_silence_that_is_known_shortens_the_patience() -> None:
 
 def test_a_token_is_not_waited_for_as_long_as_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     waited: dict[str, dict[str, float]] = {}
-    send = httpx.AsyncClient.send
+    send = AiohttpTransport.handle_async_request
 
-    async def note(lane: httpx.AsyncClient, request: httpx.Request, **options: bool) -> httpx.Response:
-        reply = await send(lane, request, **options)  # type: ignore[arg-type]
+    async def note(engine: AiohttpTransport, request: httpx.Request) -> httpx.Response:
         waited[request.method] = request.extensions["timeout"]
-        return reply
+        return await send(engine, request)
 
-    monkeypatch.setattr(httpx.AsyncClient, "send", note)
+    monkeypatch.setattr(AiohttpTransport, "handle_async_request", note)
 
     async def test() -> None:
         async with Platform() as platform, Client(platform.config(read_timeout=300.0)) as client:

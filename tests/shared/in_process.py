@@ -9,9 +9,9 @@ from unittest.mock import patch
 
 import httpx
 
+from campus.http import transport
 from campus.http.client import Client
 from campus.http.config import ClientConfig
-from campus.http.transport import Transport
 from campus.registry import ResourceSpec
 from simulator.app import Application
 from simulator.http.faults import FaultPlan
@@ -44,13 +44,13 @@ def platform(**options: Any) -> Iterator[tuple[RunningSimulator, httpx.Client]]:
     """A platform with these options of `simulator.process.running`, and a plain session with it. While the
     block lasts, every client of the project asks it."""
 
-    def lane(_: Transport) -> httpx.AsyncClient:
-        return httpx.AsyncClient(transport=httpx.ASGITransport(app))
+    def engine(_: httpx.URL) -> httpx.AsyncBaseTransport:
+        return httpx.ASGITransport(app)
 
     defaults = {one.name: one.default for kind in (Size, Access, Readings) for one in fields(kind)}
     app = Application(Settings.of(CLIENT_ID, CLIENT_SECRET, **defaults | options), FaultPlan())
     with (
-        patch.object(Transport, "_open_lane", lane),
+        patch.object(transport, "_open_engine", engine),
         httpx.Client(base_url=ADDRESS, transport=_Plain(app)) as session,
     ):
         yield RunningSimulator(ADDRESS, CLIENT_ID, CLIENT_SECRET, session), session
