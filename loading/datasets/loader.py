@@ -5,9 +5,19 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
+from campus.datasets.differences import find_differences
 from campus.datasets.paged import read_pages
-from campus.datasets.records import RecordsRead, Span, Write, count, read_segment, read_whole_segment
+from campus.datasets.records import (
+    RecordsRead,
+    Span,
+    Write,
+    count,
+    read_segment,
+    read_spans,
+    read_whole_segment,
+)
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Tally
@@ -30,8 +40,9 @@ from warehouse.lake.spool import Spool
 from warehouse.lake.tables import SYNCED_AT, Slice
 from warehouse.load.dataset_plans import Plan
 from warehouse.load.load_log import Standing
+from warehouse.load.reading import KeyRange
 from warehouse.load.schema_evolution import evolve
-from warehouse.load.watermark import Merged, foresee, held, is_due_whole, watermark
+from warehouse.load.watermark import Merged, foresee, held, is_due_whole, keys_after, watermark
 
 
 @dataclass(frozen=True)
@@ -172,7 +183,8 @@ class DatasetLoader:
     async def _load_changes(
         self, segment: int, slice: Slice, since: datetime, tally: Tally
     ) -> tuple[Loaded, RecordsRead] | None:
-        """Load what changed; None where the segment's count shows that rows are gone, or there is none."""
+        """Load what changed, and the ids around deleted rows. Returns None where the segment must be read in
+        full: the platform does not count its rows, or its count does not fit in the end."""
         span = self._span(segment)
         assert span is not None
         with self._spool() as spool:
@@ -194,17 +206,40 @@ class DatasetLoader:
                     return None
                 read.account.server_total = total
             else:
-                merged = await self._foresee(slice, spool, since)
-                if merged.lost or total != merged.alive or read.account.bad:
+                merged = await self._foresee(slice, spool, since, read)
+                if read.account.bad:
                     return None
+                if merged.lost or total != merged.alive:
+                    return await self._load_differences(span, slice, since, spool.finish(), read, total)
                 if not merged.news:
                     return self._confirm(slice, read, total), read
             return await self._commit(slice, spool, read, total), read
 
-    async def _foresee(self, slice: Slice, spool: Spool, since: datetime) -> Merged:
-        runtime, table = self._runtime, self._evolved.table
+    async def _load_differences(
+        self, span: Span, slice: Slice, since: datetime, changes: Path, read: RecordsRead, total: int
+    ) -> tuple[Loaded, RecordsRead] | None:
+        """Load what changed, and the ranges of ids whose counts do not fit. Returns None where the segment
+        must be read in full. `changes`: their finished spool."""
+        client, source, account = self._client, self._asked.source, read.account
+        ids = await asyncio.to_thread(keys_after, self._runtime.lake, self._evolved.table, slice, changes)
+        spans = await find_differences(client, source, ids, span, total, account.tally)
+        if not spans:
+            return None
+        with self._spool() as spool:
+            spool.copy(changes)
+            await read_spans(client, source, spans, self._settings.limit, self._writer(spool), read)
+            now = await count(client, source, span, account.tally)
+            merged = await self._foresee(slice, spool, since, read)
+            if now is None or now != merged.alive or merged.lost or account.bad or not account.complete:
+                return None
+            return await self._commit(slice, spool, read, now), read
+
+    async def _foresee(self, slice: Slice, spool: Spool, since: datetime, read: RecordsRead) -> Merged:
+        lake, table = self._runtime.lake, self._evolved.table
         updated_at = self._evolved.columns[self._asked.source.updated_at or ""]
-        return await asyncio.to_thread(foresee, runtime.lake, table, slice, spool.finish(), since, updated_at)
+        return await asyncio.to_thread(
+            foresee, lake, table, slice, spool.finish(), since, updated_at, _ranges(read)
+        )
 
     async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
         span = self._span(segment)
@@ -241,6 +276,7 @@ class DatasetLoader:
             alive_total=total,
             distinct=read.distinct,
             incremental=read.incremental,
+            ranges=_ranges(read),
             failures=tuple(account.notes),
         )
         spec, table = self._asked.spec, self._evolved.table
@@ -266,4 +302,10 @@ class DatasetLoader:
         if read.cursor is not None:
             counts["cursor"] = read.cursor
         how = "only what changed" if read.incremental else "in full"
+        if read.spans:
+            how = f"what changed, and {len(read.spans)} ranges of ids in full"
         return {"status": loaded.status, "read": how, **counts}
+
+
+def _ranges(read: RecordsRead) -> tuple[KeyRange, ...]:
+    return tuple((span.first, span.last) for span in read.spans)

@@ -15,6 +15,7 @@ from typing import Self
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from warehouse.lake.parquet import GROUP_BYTES, GroupedWriter
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT, TIMESTAMP, TRASHED, Table
@@ -83,6 +84,12 @@ class Spool:
             self._hash = (self._hash + _hash(batch)) % HASHES
             self._deleted += pc.sum(batch[TRASHED]).as_py() or 0 if self._table.shows_deleted else 0
         self._writer.write(batch)
+
+    def copy(self, other: Path) -> None:
+        """Take over the rows of another spool of the same table and time that is finished."""
+        with pq.ParquetFile(other, pre_buffer=False) as file:
+            for batch in file.iter_batches():
+                self._writer.write(batch)
 
     @property
     def content(self) -> Content | None:

@@ -84,7 +84,7 @@ def merge(
         view(con, "previous", previous, file_schema(table))
         views["previous"] = previous
         _spare(con, table, reading)
-        values["complete"] = reading.complete and not reading.incremental and not _has_hole(reading)
+        values["complete"] = reading.complete and not _has_hole(reading)
         if reading.since:
             values["first"] = reading.since.first
         fates = partial(_fates, table, reading, best, _mates(con, table))
@@ -237,6 +237,7 @@ def _fates(table: Table, reading: Reading, best: Callable[[str], str], mates: st
     if reading.asked:
         asked += f" AND {quoted(reading.asked.column)} IN (FROM asked_values)"
     moving = ", ".join(f"'{fate}'" for fate in MOVING)
+    proves = _proves(table, reading)
     return f"""
         WITH n AS (
             SELECT reading.*, true AS _seen {best(within)}
@@ -264,7 +265,7 @@ def _fates(table: Table, reading: Reading, best: Callable[[str], str], mates: st
                 WHEN n._seen AND (o._deleted_at IS DISTINCT FROM _since OR {differs}) THEN 'changed'
                 WHEN n._seen THEN 'unchanged'
                 WHEN o._deleted_at IS NOT NULL OR NOT o._asked THEN 'kept'
-                WHEN $complete AND NOT o._spared THEN 'vanished'
+                WHEN $complete AND {proves} AND NOT o._spared THEN 'vanished'
                 ELSE 'carried'
             END AS _fate,
             coalesce(o._held AND o._deleted_at IS NULL, false) AS _was_alive,
@@ -274,6 +275,14 @@ def _fates(table: Table, reading: Reading, best: Callable[[str], str], mates: st
         FROM n FULL JOIN o ON {matched} AND o._mate
         ORDER BY {keys}
     """
+
+
+def _proves(table: Table, reading: Reading) -> str:
+    """SQL that is true for those held rows that are gone where a complete reading lacks them."""
+    if not reading.incremental:
+        return "true"
+    key = quoted(table.primary_key[0])
+    return f"({' OR '.join(f'o.{key} BETWEEN {a} AND {b}' for a, b in reading.ranges) or 'false'})"
 
 
 def _matched(table: Table, key: str) -> str:

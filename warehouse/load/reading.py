@@ -54,6 +54,10 @@ class Asked:
     suffices: bool = False
 
 
+#: The first and the last of a range of keys.
+KeyRange = tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Drift:
     """Where the platform departs from the contract without breaking it.
@@ -85,6 +89,8 @@ class Reading:
     `complete` says that nothing of what was asked for can be missing, `keep` aside; only then may a row
     vanish. `since` or `asked` is what was asked for where that is not the whole slice. `incremental`: only
     what changed was asked for, so that a row that is missing is no news.
+    `ranges`: beside what changed, all rows with these keys (of the first column) were asked for, so that a
+    row that is missing there is gone.
     `distinct`: every key is proven to come once. `sync_id` is the cause (a night, a command, a backfill),
     `run_id` the attempt, `started_at` the platform's wall clock.
     `platform_day`: the platform's own date, where what was asked for depends on it.
@@ -105,6 +111,7 @@ class Reading:
     started_at: datetime
     platform_day: date | None = None
     incremental: bool = False
+    ranges: tuple[KeyRange, ...] = ()
     retires: bool = False
     distinct: bool = False
     follows: bool = False
