@@ -1,7 +1,9 @@
 """Reading the records of a dataset by segments of their ids."""
 
 import asyncio
+import math
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +23,7 @@ from campus.decoding.definition import UPDATED_AT
 from campus.decoding.page import Drift
 from campus.decoding.raw_json import raw_rows
 from campus.fetch.answer import Answer, fetch
-from campus.fetch.collection import drive
+from campus.fetch.collection import drive, together
 from campus.fetch.emptiness import believed
 from campus.http.client import Client
 from campus.http.events import Tally
@@ -64,14 +66,24 @@ class Span:
         return cls(segment * width, (segment + 1) * width - 1)
 
 
+@dataclass(frozen=True)
+class CountedSpan:
+    """A span, and how many rows it has by the platform's own count."""
+
+    span: Span
+    rows: int
+
+
 @dataclass
 class RecordsRead:
     """What was read of a dataset. `distinct`: its keys are proven to be distinct. `incremental`: only what
-    changed was asked for, and the platform heeded it. `cursor`: the last id that was read."""
+    changed was asked for, and the platform heeded it; `spans`: those of which all was asked for besides.
+    `cursor`: the last id that was read."""
 
     account: Account = field(default_factory=Account)
     distinct: bool = True
     incremental: bool = False
+    spans: tuple[Span, ...] = ()
     cursor: int | None = None
 
     def take(self, records: Records, write: Write) -> None:
@@ -137,6 +149,34 @@ async def read_whole_segment(
             account.notes.append(f"the platform counts {left} rows from id {rest.first} on and sends none")
 
 
+async def read_spans(
+    client: Client, source: Source, spans: Sequence[CountedSpan], limit: int, write: Write, read: RecordsRead
+) -> None:
+    """Read spans of a segment in full, side by side, into the account of its changes; see `read_segment`.
+
+    A span is read until as many rows have come as it has by its count, so that it ends without an empty
+    answer. The caller holds the whole segment against its count afterwards. Raises CampusError."""
+    account, lock = read.account, threading.Lock()
+
+    def write_alone(batch: pa.RecordBatch) -> None:
+        with lock:
+            write(batch)
+
+    async def read_span(counted: CountedSpan) -> None:
+        part = RecordsRead(Account(tally=account.tally))
+        await _read_on(client, source, counted.span, limit, None, write_alone, part, counted.rows)
+        account.received += part.account.received
+        account.bad += part.account.bad
+        account.drift.update(part.account.drift)
+        account.complete = account.complete and part.account.complete
+        read.cursor = max(filter(None, (read.cursor, part.cursor)), default=None)
+
+    await together(read_span(counted) for counted in spans)
+    read.spans = tuple(counted.span for counted in spans)
+    # What changed in a span has come twice.
+    read.distinct = False
+
+
 async def _read_on(
     client: Client,
     source: Source,
@@ -145,8 +185,9 @@ async def _read_on(
     since: datetime | None,
     write: Write,
     read: RecordsRead,
+    enough: float = math.inf,
 ) -> None:
-    """Read the records of a stretch of ids into an account that is begun."""
+    """Read the records of a stretch of ids into an account that is begun; no further than `enough` rows."""
     paging = page_by_id(
         limit,
         span.first,
@@ -154,10 +195,12 @@ async def _read_on(
         key=source.key_fields[0],
         confirmation=client.capabilities.doubt,
         empty_is_unusual=since is None and not read.account.received,
+        has_enough=lambda: came >= enough,
     )
     changed = {} if since is None else {f"{UPDATED_AT}_egt": f"{since:%Y-%m-%d %H:%M:%S}"}
     loop = asyncio.get_running_loop()
     writing: asyncio.Future[None] | None = None
+    came = 0
 
     def take(records: Records) -> None:
         records = _within(records, source.key[0], span)
@@ -166,7 +209,7 @@ async def _read_on(
         read.take(records, write)
 
     async def fetch_page(request: PageRequest) -> PageSeen:
-        nonlocal writing
+        nonlocal writing, came
         answer = await fetch(
             client,
             source.path,
@@ -183,6 +226,7 @@ async def _read_on(
             tally=read.account.tally,
         )
         read.account.tally.pages += 1
+        came += answer.value.received
         if writing is not None:
             await writing
         writing = loop.run_in_executor(_DECODERS, take, answer.value)

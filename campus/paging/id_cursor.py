@@ -1,5 +1,6 @@
 """The ID-segment full sync of the specification: ascending ids, one request after another."""
 
+from collections.abc import Callable
 from itertools import count
 
 from campus.capabilities import Doubt
@@ -19,6 +20,7 @@ def page_by_id(
     max_requests: int = 100_000,
     confirmation: Doubt | None = None,
     empty_is_unusual: bool = True,
+    has_enough: Callable[[], bool] = lambda: False,
 ) -> Paging:
     """Read ids from `start` to `stop` (inclusive; None: to the end) in requests of up to `limit` rows.
 
@@ -29,7 +31,7 @@ def page_by_id(
 
     key: the field of the ids, which is the dataset's primary key. max_requests: a guard against a platform
     that makes up rows for any id. confirmation: of empty answers. empty_is_unusual: no row at all needs more
-    confirmation than no row behind others."""
+    confirmation than no row behind others. has_enough: whether the caller has all rows that it wants."""
     confirmation = confirmation or Doubt()
     upper_bound = () if stop is None else ((f"{key}_elt", stop),)
     next_id = start
@@ -76,6 +78,9 @@ def page_by_id(
         next_id = max(ids) + 1
         if stop is not None and next_id > stop:
             note = f"read up to id {stop}"
+            break
+        if has_enough():
+            note = f"read up to id {next_id - 1}, with as many rows as there are"
             break
         if len(answered) >= max_requests:
             return incomplete(f"stopped at id {next_id} after {max_requests} requests")

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from campus.datasets.paged import read_pages
-from campus.datasets.records import RecordsRead, Span, Write, count, read_segment, read_whole_segment
+from campus.datasets.records import (
+    RecordsRead,
+    Span,
+    Write,
+    count,
+    read_segment,
+    read_whole_segment,
+)
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Tally
@@ -29,6 +36,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.tables import SYNCED_AT, Slice
 from warehouse.load.dataset_plans import Plan
 from warehouse.load.load_log import Standing
+from warehouse.load.reading import KeyRange
 from warehouse.load.schema_evolution import evolve
 from warehouse.load.stage import StageWriter
 from warehouse.load.watermark import Merged, foresee, held, is_due_whole, watermark
@@ -172,7 +180,8 @@ class DatasetLoader:
     async def _load_changes(
         self, segment: int, slice: Slice, since: datetime, tally: Tally
     ) -> tuple[Loaded, RecordsRead] | None:
-        """Load what changed; None where the segment's count shows that rows are gone, or there is none."""
+        """Load what changed, and the ids around deleted rows. Returns None where the segment must be read in
+        full: the platform does not count its rows, or its count does not fit in the end."""
         span = self._span(segment)
         assert span is not None
         with self._spool() as spool:
@@ -194,9 +203,11 @@ class DatasetLoader:
                     return None
                 read.account.server_total = total
             else:
-                merged = await self._foresee(slice, spool, since)
-                if merged.lost or total != merged.alive or read.account.bad:
+                merged = await self._foresee(slice, spool, since, read)
+                if read.account.bad:
                     return None
+                if merged.lost or total != merged.alive:
+                    return await self._load_differences(span, slice, since, spool.finish(), read, total)
                 if not merged.news:
                     return self._confirm(slice, read, total), read
             return await self._commit(slice, spool, read, total), read
@@ -242,6 +253,7 @@ class DatasetLoader:
             server_total=reading.server_total if total is None else total,
             alive_total=total,
             incremental=read.incremental,
+            ranges=_ranges(read),
             failures=tuple(account.notes),
         )
         spec, table = self._asked.spec, self._evolved.table
@@ -267,4 +279,10 @@ class DatasetLoader:
         if read.cursor is not None:
             counts["cursor"] = read.cursor
         how = "only what changed" if read.incremental else "in full"
+        if read.spans:
+            how = f"what changed, and {len(read.spans)} ranges of ids in full"
         return {"status": loaded.status, "read": how, **counts}
+
+
+def _ranges(read: RecordsRead) -> tuple[KeyRange, ...]:
+    return tuple((span.first, span.last) for span in read.spans)

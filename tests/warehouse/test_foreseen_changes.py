@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -17,8 +17,9 @@ from lake_kit import MARKS, SLICE, START, NewLake, home_of, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Table
+from warehouse.load.slice_reading import KeyRange
 from warehouse.load.stage import StageWriter
-from warehouse.load.watermark import Merged, foresee
+from warehouse.load.watermark import Merged, foresee, keys_after
 
 SINCE = START - timedelta(days=6)
 rows = st.builds(
@@ -33,11 +34,13 @@ rows = st.builds(
 batches = st.lists(rows, max_size=9)
 
 
-def spooled(lake: Lake, table: Table, sent: Iterable[dict[str, Any]]) -> Merged:
+def spooled(
+    lake: Lake, table: Table, sent: Iterable[dict[str, Any]], ranges: Sequence[KeyRange] = ()
+) -> Merged:
     """What `sent` would make of the slice."""
     with StageWriter(table, home_of(lake) / "work", synced_at=START) as spool:
         spool.write(pa.RecordBatch.from_pylist(list(sent), schema=table.staging_schema))
-        return foresee(lake, table, SLICE, spool.finish().path, SINCE, "updated_at")
+        return foresee(lake, table, SLICE, spool.finish().path, SINCE, "updated_at", ranges)
 
 
 def counted(found: Iterable[dict[str, Any]], *names: str) -> Counter[str]:
@@ -73,6 +76,40 @@ def test_changes_are_foreseen(
             alive=len((before | come) - leaving),
             shown=len(come),
         )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    first=batches,
+    sent=batches,
+    ranges=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=2),
+)
+def test_rows_missing_from_a_range_are_gone(
+    new_lake: NewLake, first: list[dict[str, Any]], sent: list[dict[str, Any]], ranges: list[KeyRange]
+) -> None:
+    """What is foreseen of changes and ranges of keys is what their commit makes of the slice."""
+    with tempfile.TemporaryDirectory() as folder:
+        lake = new_lake(f"{folder}/lake")
+        sync(lake, 0, first)
+        before = {(row["id"], row["kind"]) for row in lake.read(MARKS, SLICE).to_pylist()}
+        foreseen = spooled(lake, MARKS, sent, ranges)
+        outcome = sync(lake, 1, sent, content=None, incremental=True, ranges=tuple(ranges))
+        after = {(row["id"], row["kind"]) for row in lake.read(MARKS, SLICE).to_pylist()}
+    shown = {(row["id"], row["kind"]) for row in sent if not row["_trashed"]}
+    hidden = {(row["id"], row["kind"]) for row in sent if row["_trashed"]}
+    in_ranges = {key for key in before if any(low <= key[0] <= high for low, high in ranges)}
+    assert after == shown | (before - hidden - in_ranges)
+    assert outcome.counts.vanished == len(in_ranges - shown - hidden)
+    assert foreseen.alive == outcome.counts.are_alive == len(after)
+
+
+def test_keys_after_changes_are_those_alive(lake: Lake) -> None:
+    by_id = replace(MARKS, name="by_id", primary_key=("id",))
+    lake.ensure([by_id])
+    sync(lake, 0, [row(2), row(5), row(7, _trashed=True)], table=by_id)
+    with StageWriter(by_id, home_of(lake) / "work", synced_at=START) as spool:
+        spool.write(pa.RecordBatch.from_pylist([row(9), row(5)], schema=by_id.staging_schema))
+        assert keys_after(lake, by_id, SLICE, spool.finish().path) == [2, 5, 9]
 
 
 @pytest.fixture

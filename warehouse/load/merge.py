@@ -82,7 +82,7 @@ def merge(
         views["previous"] = previous
         _spare(con, table, reading)
         values["started_at"] = reading.started_at
-        values["complete"] = reading.complete and not reading.incremental and not _has_hole(reading)
+        values["complete"] = reading.complete and not _has_hole(reading)
         if reading.requested_since:
             values["first"] = reading.requested_since.first
         changes = partial(_changes, table, reading, best, _mates(con, table))
@@ -226,6 +226,7 @@ def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], ma
             asked += f" AND NOT {is_kept}"
     if reading.requested:
         asked += f" AND {quoted(reading.requested.column)} IN (FROM asked_values)"
+    proves = _proves(table, reading)
     modifying = ", ".join(f"'{change}'" for change in MODIFYING)
     return f"""
         WITH n AS (
@@ -254,7 +255,7 @@ def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], ma
                 WHEN n._seen AND (o._deleted_at IS DISTINCT FROM _since OR {differs}) THEN 'changed'
                 WHEN n._seen THEN 'unchanged'
                 WHEN o._deleted_at IS NOT NULL OR NOT o._asked THEN 'untouched'
-                WHEN $complete AND NOT o._spared THEN 'vanished'
+                WHEN $complete AND {proves} AND NOT o._spared THEN 'vanished'
                 ELSE 'carried'
             END AS _change,
             coalesce(o._held AND o._deleted_at IS NULL, false) AS _was_alive,
@@ -264,6 +265,14 @@ def _changes(table: Table, reading: SliceReading, best: Callable[[str], str], ma
         FROM n FULL JOIN o ON {matched} AND o._mate
         ORDER BY {keys}
     """
+
+
+def _proves(table: Table, reading: SliceReading) -> str:
+    """SQL that is true for those held rows that are gone where a complete reading lacks them."""
+    if not reading.incremental:
+        return "true"
+    key = quoted(table.primary_key[0])
+    return f"({' OR '.join(f'o.{key} BETWEEN {a} AND {b}' for a, b in reading.ranges) or 'false'})"
 
 
 def _matched(table: Table, key: str) -> str:

@@ -66,6 +66,10 @@ class Drift:
     rows: int
 
 
+#: The first and the last of a range of keys.
+KeyRange = tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Measure:
     """A number that the platform states (`expected`) beside the number that was read (`actual`)."""
@@ -94,6 +98,9 @@ class SliceReading:
     platform_day: date | None = None
     #: Only changed rows were requested, so that a missing row is unchanged.
     incremental: bool = False
+    #: Beside what changed, all rows with these keys (of the first key column) were requested, so that a missing
+    #: row is gone there.
+    ranges: tuple[KeyRange, ...] = ()
     #: The slice is gone from the platform, and nothing was requested.
     retires: bool = False
     #: Includes all rows that changes of other tables had made doubtful when the reading began.

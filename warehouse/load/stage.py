@@ -19,6 +19,7 @@ from typing import Any, Self
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from warehouse.lake.parquet import GROUP_BYTES, GroupedWriter
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT, TIMESTAMP, TRASHED, TRASHED_AT, Table, file_schema
@@ -93,6 +94,12 @@ class StageWriter:
         columns |= {SYNCED_AT: pa.repeat(self._stamp, batch.num_rows), DELETED_AT: deleted_at}
         arrays = [columns[name] for name in self._schema.names]
         self._writer.write(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+
+    def copy(self, staged: StagedFile) -> None:
+        """Append the rows of another file, staged for the same table, which never shows deleted rows."""
+        with pq.ParquetFile(staged.path, pre_buffer=False) as file:
+            for batch in file.iter_batches():
+                self.write(batch.select(self._table.staging_schema.names))
 
     def finish(self) -> StagedFile:
         """Close the file; nothing can be written after."""

@@ -22,6 +22,7 @@ from warehouse.lake.tables import (
     is_of,
 )
 from warehouse.load.load_log import Standing
+from warehouse.load.slice_reading import KeyRange
 
 #: A filter may mean later than, and not so late or later: so much earlier is asked from at least.
 STRICT = timedelta(seconds=1)
@@ -147,8 +148,17 @@ class Merged:
     shown: int
 
 
-def foresee(lake: Lake, table: Table, slice: Slice, staged: Path, since: datetime, updated_at: str) -> Merged:
-    """What the rows of a staged file, asked for from `since` on, would make of a slice.
+def foresee(
+    lake: Lake,
+    table: Table,
+    slice: Slice,
+    staged: Path,
+    since: datetime,
+    updated_at: str,
+    ranges: Sequence[KeyRange] = (),
+) -> Merged:
+    """What the rows of a staged file, asked for from `since` on, would make of a slice. `ranges`: as
+    `SliceReading` has them.
 
     Where parts of the key were not sent, or are numbered by us, rows are known by all that was sent: then
     `alive` is right where there are no news. Rows and keys are compared by hashes of 64 bits, so that a slice
@@ -161,15 +171,24 @@ def foresee(lake: Lake, table: Table, slice: Slice, staged: Path, since: datetim
     is_gone = pl.col(DELETED_AT).is_not_null().alias("gone")
     sent = read.select(*hashes, is_gone).collect(engine="streaming")
     is_late = (pl.col(updated_at) > since).fill_null(value=False)
+    is_read = pl.any_horizontal(
+        pl.lit(False), *(pl.col(table.primary_key[0]).is_between(*keys) for keys in ranges)
+    )
     before = (
         scan_files(
             lake.readable(table, lake.tip(table).files(slice)),
             pl.DataFrame(file_schema(table).empty_table()).schema,
         )
-        .select(*hashes, is_gone, is_late.alias("late"))
+        .select(
+            *hashes,
+            is_gone,
+            is_late.alias("late"),
+            is_read.alias("read"),
+        )
         .collect(engine="streaming")
     )
     (alive, gone), (shown, hidden) = _by_fate(before), _by_fate(sent)
+    alive = alive.filter(~pl.col("read") | pl.col("key").is_in(sent["key"].implode()))
     come = shown["key"].unique()
     left = hidden["key"].unique()
     left_now = left.filter(~left.is_in(come.implode()) & left.is_in(alive["key"].implode()))
@@ -179,6 +198,17 @@ def foresee(lake: Lake, table: Table, slice: Slice, staged: Path, since: datetim
         alive=len(alive) + len(come.filter(~come.is_in(alive["key"].implode()))) - len(left_now),
         shown=len(come),
     )
+
+
+def keys_after(lake: Lake, table: Table, slice: Slice, staged: Path) -> list[int]:
+    """The keys that a slice has alive once the rows of a staged file are merged into it, ascending.
+
+    For tables whose key is one integer, and that are never sent a row as deleted."""
+    [key] = table.primary_key
+    columns = {key: pl.Int64(), DELETED_AT: STAMP}
+    held = scan_files(lake.readable(table, lake.tip(table).files(slice)), columns)
+    keys = [held.filter(pl.col(DELETED_AT).is_null()).select(key), pl.scan_parquet(staged).select(key)]
+    return pl.concat(keys).unique().sort(key).collect(engine="streaming")[key].to_list()
 
 
 def _unsent(read: pl.LazyFrame, table: Table) -> set[str]:
