@@ -18,10 +18,9 @@ from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Account, Collector
 from campus.sources.slice import count, read
-from loading.runtime import Cause, Runtime
-from warehouse.lake.tables import Slice, Table
+from loading.slice_context import SliceContext
+from loading.stage import Stage
 from warehouse.load.load_log import Standing
-from warehouse.load.stage import StageWriter
 from warehouse.load.watermark import Merged, foresee, held, watermark
 
 
@@ -37,16 +36,10 @@ class ReadChanges:
 
 
 def since_of(
-    runtime: Runtime,
-    client: Client,
-    cause: Cause,
-    spec: ResourceSpec,
-    slice: Slice,
-    table: Table,
-    query: SliceQuery,
-    standings: Mapping[str, Standing],
+    context: SliceContext, client: Client, query: SliceQuery, standings: Mapping[str, Standing]
 ) -> datetime | None:
     """From when on a slice's changes suffice; None: it is read in full. standings: of the table's slices."""
+    runtime, cause, spec, slice = context.runtime, context.cause, context.spec, context.slice
     standing = standings.get(str(slice))
     if cause.full or spec.updated_since is None or standing is None:
         return None
@@ -57,25 +50,19 @@ def since_of(
     # A class that is gone took its rows with it, perhaps to where as many are missing.
     if not query.filled.issubset(query.parents):
         return None
-    [state] = held(runtime.lake, table, [slice], UPDATED_AT, standings).values()
+    [state] = held(runtime.lake, context.table, [slice], UPDATED_AT, standings).values()
     return watermark(standing, state, runtime.incremental, cause.started_at, client.clock_skew)
 
 
 async def read_changes(
-    runtime: Runtime,
-    client: Client,
-    spec: ResourceSpec,
-    slice: Slice,
-    table: Table,
-    query: SliceQuery,
-    spool: StageWriter,
-    tally: Tally,
+    context: SliceContext, client: Client, query: SliceQuery, stage: Stage, tally: Tally
 ) -> ReadChanges | None:
-    """Read what changed of a slice since `query.since` into a spool; None: it has to be read in full.
+    """Read what changed of a slice since `query.since` into its stage; None: it has to be read in full.
 
     What is refused is not asked for again by this client. Raises Unauthorized, as a reading in full would."""
+    spec, slice = context.spec, context.slice
     assert query.since is not None and spec.updated_since is not None
-    collector = Collector(_without_unsent_key(spec), str(slice), spool.write, runtime.listener)
+    collector = Collector(_without_unsent_key(spec), str(slice), stage.write, context.runtime.listener)
     account = collector.account
     account.tally = tally
     try:
@@ -93,7 +80,13 @@ async def read_changes(
     if account.failed or account.bad or not account.complete:
         return None
     merged = await asyncio.to_thread(
-        foresee, runtime.lake, table, slice, spool.finish().path, query.since, UPDATED_AT
+        foresee,
+        context.runtime.lake,
+        context.table,
+        slice,
+        stage.writer.finish().path,
+        query.since,
+        UPDATED_AT,
     )
     account.server_total = total
     return judge(account, merged, total, numbered=spec.numbered is not None)
@@ -119,6 +112,9 @@ def _without_unsent_key(spec: ResourceSpec) -> ResourceSpec:
     return replace(spec, primary_key=key)
 
 
-def staging_table(spec: ResourceSpec, table: Table) -> Table:
-    """The table that takes what was read of changes: of a numbered resource, rows without their whole key."""
-    return table if spec.numbered is None else replace(table, nullable_key=table.primary_key)
+def staging_context(context: SliceContext) -> SliceContext:
+    """The context to stage what was read of changes: the rows of a numbered resource lack a part of their
+    key."""
+    if context.spec.numbered is None:
+        return context
+    return replace(context, table=replace(context.table, nullable_key=context.table.primary_key))

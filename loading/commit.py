@@ -11,8 +11,9 @@ from deltalake.exceptions import DeltaError
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Account
 from loading.forgotten import without_forgotten
-from loading.runtime import Cause, Runtime
-from warehouse.lake.tables import Slice, Table
+from loading.slice_context import SliceContext
+from loading.stage import open_stage
+from warehouse.lake.tables import Slice
 from warehouse.load.change_log import record_changes
 from warehouse.load.commit import Guard, Outcome, SliceError, commit
 from warehouse.load.load_log import record_failure, record_load
@@ -53,37 +54,24 @@ class Planned:
     problems: list[str] = field(default_factory=list)
 
 
-def commit_slice(
-    runtime: Runtime,
-    cause: Cause,
-    spec: ResourceSpec,
-    table: Table,
-    slice: Slice,
-    reading: SliceReading,
-    guard: Guard,
-    began: float,
-) -> Loaded:
+def commit_slice(context: SliceContext, reading: SliceReading, guard: Guard, began: float) -> Loaded:
     """Commit what was read of a slice; a failure is an outcome. began: as the account has it."""
+    lake, table, slice = context.runtime.lake, context.table, context.slice
     try:
-        reading = without_forgotten(runtime.lake, table, slice, reading)
-        outcome = commit(runtime.lake, table, slice, reading, guard, runtime.scratch)
+        reading = without_forgotten(lake, table, slice, reading)
+        outcome = commit(lake, table, slice, reading, guard, context.runtime.scratch)
     except (SliceError, *STORAGE_ERRORS) as error:
-        return fail_slice(runtime, cause, spec, table, slice, str(error), reading.traffic)
+        return fail_slice(context, str(error), reading.traffic)
     seconds = time.monotonic() - began
-    return Loaded(spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)
+    return Loaded(context.spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)
 
 
-def confirm_slice(
-    runtime: Runtime,
-    cause: Cause,
-    spec: ResourceSpec,
-    table: Table,
-    slice: Slice,
-    account: Account,
-    total: int | None,
-) -> Loaded:
-    """Write down that nothing of a slice has changed: what came, if anything, is held as it was sent. total:
-    how many rows the platform says it has; None: it was not asked."""
+def confirm_slice(context: SliceContext, account: Account, total: int | None) -> Loaded:
+    """Log a load of a slice that is unchanged: the lake has all rows that came, as they were sent.
+
+    Args:
+        total: Rows by the platform's count. None: the platform was not asked."""
+    runtime, cause, table, slice = context.runtime, context.cause, context.table, context.slice
     if table.tracks_changes:
         # The sync that committed the rows may have ended before it logged what it changed.
         record_changes(runtime.lake, table, slice, runtime.scratch)
@@ -109,55 +97,39 @@ def confirm_slice(
         },
     )
     seconds = time.monotonic() - account.began
-    return Loaded(spec, slice, "ok", "nothing changed", traffic=traffic, seconds=seconds, alive=total)
+    return Loaded(context.spec, slice, "ok", "nothing changed", traffic=traffic, seconds=seconds, alive=total)
 
 
-def empty_slice(
-    runtime: Runtime,
-    cause: Cause,
-    spec: ResourceSpec,
-    table: Table,
-    slice: Slice,
-    guard: Guard,
-    *,
-    retires: bool = False,
-) -> Loaded:
-    """Commit that nothing is left of a slice, as far as the guard allows. `retires`: as in `SliceReading`."""
+def empty_slice(context: SliceContext, guard: Guard, *, retires: bool = False) -> Loaded:
+    """Commit that a slice has no rows left, as far as the guard allows. `retires`: as in `SliceReading`."""
     account = Account()
-    with StageWriter(table, runtime.scratch, synced_at=cause.started_at) as spool:
-        reading = replace(reading_of(cause, slice, spool, account), retires=retires)
-        return commit_slice(runtime, cause, spec, table, slice, reading, guard, account.began)
+    with open_stage(context) as stage:
+        reading = replace(reading_of(context, stage.writer, account), retires=retires)
+        return commit_slice(context, reading, guard, account.began)
 
 
-def guard_of(runtime: Runtime, spec: ResourceSpec) -> Guard:
-    """The guard of a resource's slices. A school has few semesters and everything hangs on them: none of them
-    is a mere handful. What a report has is as it is today, and what of it is read is the operator's own
-    word."""
+def guard_of(context: SliceContext) -> Guard:
+    """The guard of a slice. A school has few semesters, and all its data depends on them: no number of
+    semesters is too small to be guarded. The rows of a report change with the report, and the operator
+    chooses what is read of them."""
+    spec, guard = context.spec, context.runtime.guard
     if spec.sliced_by == "report":
-        return replace(runtime.guard, allowed=True)
-    return replace(runtime.guard, handful=0) if spec.lists_semesters else runtime.guard
+        return replace(guard, allowed=True)
+    return replace(guard, handful=0) if spec.lists_semesters else guard
 
 
-def fail_slice(
-    runtime: Runtime,
-    cause: Cause,
-    spec: ResourceSpec,
-    table: Table,
-    slice: Slice,
-    message: str,
-    traffic: Mapping[str, int] | None = None,
-) -> Loaded:
-    """Write down that a slice could not be loaded; its rows stay."""
+def fail_slice(context: SliceContext, message: str, traffic: Mapping[str, int] | None = None) -> Loaded:
+    """Log that a slice could not be loaded; its rows stay."""
     record_failure(
-        runtime.lake,
-        table,
-        slice,
+        context.runtime.lake,
+        context.table,
+        context.slice,
         message=message,
-        sync_id=cause.sync_id,
-        run_id=cause.run_id,
-        started_at=cause.started_at,
+        sync_id=context.cause.sync_id,
+        run_id=context.cause.run_id,
+        started_at=context.cause.started_at,
     )
-    return Loaded(spec, slice, "failed", message, None, traffic)
+    return Loaded(context.spec, context.slice, "failed", message, None, traffic)
 
 
 def traffic_of(account: Account) -> dict[str, int]:
@@ -171,17 +143,18 @@ def traffic_of(account: Account) -> dict[str, int]:
     }
 
 
-def reading_of(cause: Cause, slice: Slice, spool: StageWriter, account: Account) -> SliceReading:
-    """What was read of a slice, as far as its account tells; `replace` adds what else is known of it."""
+def reading_of(context: SliceContext, writer: StageWriter, account: Account) -> SliceReading:
+    """The staged rows of a slice with its account; callers add the rest by `replace`."""
+    cause = context.cause
     return SliceReading(
-        staged=spool.finish(),
+        staged=writer.finish(),
         compares=cause.full,
         received=account.received,
         complete=account.complete,
         sync_id=cause.sync_id,
         run_id=cause.run_id,
         started_at=cause.started_at,
-        quarantined=tuple(BadRow(bad.key, bad.reason, bad.raw, str(slice)) for bad in account.bad),
+        quarantined=tuple(BadRow(bad.key, bad.reason, bad.raw, str(context.slice)) for bad in account.bad),
         server_total=account.server_total,
         drift=tuple(
             Drift(drift.kind, drift.field, drift.sample or None, rows)

@@ -20,26 +20,26 @@ from campus.registry import RESOURCES, ResourceSpec
 from campus.sources.gathered import Account, Collector
 from campus.sources.named_rows import read_by_ids
 from campus.sources.slice import read, read_together
-from loading.changes import read_changes, since_of, staging_table
+from loading.changes import read_changes, since_of, staging_context
 from loading.commit import (
     STORAGE_ERRORS,
     Loaded,
     commit_slice,
     confirm_slice,
+    empty_slice,
     fail_slice,
     guard_of,
     reading_of,
 )
-from loading.forgotten import forgotten_ids, rewrite_of
+from loading.forgotten import forgotten_ids
 from loading.moved import CLASSES, may_rest, moved_items, outdated_classes
 from loading.runtime import Cause, Runtime
-from loading.spools import Target, open_target
+from loading.slice_context import SliceContext
+from loading.stage import Stage, open_stage
 from loading.tables import TABLES, slice_of, values
 from warehouse.lake.tables import Slice, Table
-from warehouse.load.commit import Guard
 from warehouse.load.load_log import Standing, standings
 from warehouse.load.slice_reading import RequestedRows, RetainedRows
-from warehouse.load.stage import StageWriter
 
 # A message that lists more broken classes than this is read by nobody.
 IDS_SHOWN = 20
@@ -102,14 +102,12 @@ class Loader:
             ]
         with ExitStack() as stack:
             try:
-                targets = {
-                    spec: stack.enter_context(
-                        open_target(self.runtime, spec, slice.school_id, self.cause.started_at)
-                    )
+                stages = {
+                    spec: stack.enter_context(open_stage(self.context(spec, slice)))
                     for spec, slice in slices.items()
                 }
                 collectors = {
-                    spec: Collector(spec, str(slices[spec]), targets[spec].write, self.runtime.listener)
+                    spec: Collector(spec, str(slices[spec]), stages[spec].write, self.runtime.listener)
                     for spec in slices
                 }
                 if tally is not None:
@@ -128,15 +126,12 @@ class Loader:
                 return [
                     await asyncio.to_thread(
                         self._commit,
-                        spec,
-                        slice,
-                        targets[spec],
+                        stages[spec],
                         collectors[spec].account,
-                        guard_of(self.runtime, spec),
                         asked=(asked or {}).get(spec),
                         follows=follows,
                     )
-                    for spec, slice in slices.items()
+                    for spec in slices
                 ]
 
     async def load_moved(self, spec: ResourceSpec, query: SliceQuery, *, again: bool) -> list[Loaded]:
@@ -192,48 +187,36 @@ class Loader:
 
     def leave(self, spec: ResourceSpec, query: SliceQuery) -> Loaded:
         """A slice that is left as it was, without a request."""
-        return confirm_slice(
-            self.runtime, self.cause, spec, TABLES[spec.name], _slice(spec, query), Account(), None
-        )
+        return confirm_slice(self.context(spec, _slice(spec, query)), Account(), None)
+
+    def context(self, spec: ResourceSpec, slice: Slice) -> SliceContext:
+        """A slice in this run."""
+        return SliceContext.of(self.runtime, self.cause, spec, slice)
 
     async def _load_changes(
         self, spec: ResourceSpec, slice: Slice, query: SliceQuery, tally: Tally
     ) -> Loaded | None:
         """Load a slice by what changed of it; None: it has to be read in full."""
-        runtime, cause, table = self.runtime, self.cause, TABLES[spec.name]
+        context = self.context(spec, slice)
         try:
-            since = since_of(
-                runtime, self._client, cause, spec, slice, table, query, self._standings(slice, table)
-            )
+            since = since_of(context, self._client, query, self._standings(slice, context.table))
             if since is None:
                 return None
             asked = replace(query, since=since)
-            rewrite = rewrite_of(runtime, table, slice.school_id)
-            with StageWriter(
-                staging_table(spec, table), runtime.scratch, synced_at=cause.started_at, rewrite=rewrite
-            ) as spool:
-                found = await read_changes(runtime, self._client, spec, slice, table, asked, spool, tally)
+            with open_stage(staging_context(context)) as stage:
+                found = await read_changes(context, self._client, asked, stage, tally)
                 if found is None:
                     return None
                 if not found.news:
-                    return confirm_slice(runtime, cause, spec, table, slice, found.account, found.total)
+                    return confirm_slice(context, found.account, found.total)
                 reading = replace(
-                    reading_of(cause, slice, spool, found.account),
+                    reading_of(context, stage.writer, found.account),
                     incremental=found.incremental,
                     alive_total=found.total,
                 )
-                guard = guard_of(runtime, spec)
                 async with self._commits:
                     return await asyncio.to_thread(
-                        commit_slice,
-                        runtime,
-                        cause,
-                        spec,
-                        table,
-                        slice,
-                        reading,
-                        guard,
-                        found.account.began,
+                        commit_slice, context, reading, guard_of(context), found.account.began
                     )
         except Halt as halt:
             self._halted({spec: slice}, halt)
@@ -261,18 +244,16 @@ class Loader:
 
     def store(self, spec: ResourceSpec, slice: Slice, rows: pa.Table) -> Loaded:
         """Make `rows` (as `campus.decoding.page.to_batch` shapes them) the whole of a slice."""
-        with open_target(self.runtime, spec, slice.school_id, self.cause.started_at) as target:
+        with open_stage(self.context(spec, slice)) as stage:
             for batch in rows.to_batches():
-                target.write(batch)
-            account = Account(received=rows.num_rows, server_total=None)
-            return self._commit(spec, slice, target, account, guard_of(self.runtime, spec))
+                stage.write(batch)
+            return self._commit(stage, Account(received=rows.num_rows, server_total=None))
 
     def retire(self, spec: ResourceSpec, slice: Slice, *, is_sure: bool = False) -> Loaded:
         """Empty the slice of what is gone, as far as the guard lets it; `is_sure`: whatever it says."""
-        guard = guard_of(self.runtime, spec)
-        guard = replace(guard, allowed=True) if is_sure else guard
-        with open_target(self.runtime, spec, slice.school_id, self.cause.started_at) as target:
-            return self._commit(spec, slice, target, Account(), guard, retires=True)
+        context = self.context(spec, slice)
+        guard = guard_of(context)
+        return empty_slice(context, replace(guard, allowed=True) if is_sure else guard, retires=True)
 
     def not_asked(self, spec: ResourceSpec, query: SliceQuery) -> Loaded:
         """A slice whose parent could not be loaded: it keeps its last good rows."""
@@ -293,30 +274,25 @@ class Loader:
 
     def _commit(
         self,
-        spec: ResourceSpec,
-        slice: Slice,
-        target: Target,
+        stage: Stage,
         account: Account,
-        guard: Guard,
         *,
-        retires: bool = False,
         asked: RequestedRows | None = None,
         follows: bool = False,
     ) -> Loaded:
+        context = stage.context
+        spec = context.spec
         reading = replace(
-            reading_of(self.cause, slice, target.spool, account),
-            retained=self._kept(spec, slice, account),
-            retires=retires,
+            reading_of(context, stage.writer, account),
+            retained=self._kept(spec, context.slice, account),
             requested=asked,
             follows=follows,
             failures=failures(unit_in_words(spec), account.failed),
         )
-        return commit_slice(
-            self.runtime, self.cause, spec, target.table, slice, reading, guard, account.began
-        )
+        return commit_slice(context, reading, guard_of(context), account.began)
 
     def _failed(self, spec: ResourceSpec, slice: Slice, message: str) -> Loaded:
-        return fail_slice(self.runtime, self.cause, spec, TABLES[spec.name], slice, message)
+        return fail_slice(self.context(spec, slice), message)
 
     def _kept(self, spec: ResourceSpec, slice: Slice, account: Account) -> tuple[RetainedRows, ...]:
         """The rows that stay: of a class, item or type that could not be read, and of whom nobody can ask

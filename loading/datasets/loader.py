@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from campus.datasets.paged import read_pages
-from campus.datasets.records import RecordsRead, Span, Write, count, read_segment, read_whole_segment
+from campus.datasets.records import RecordsRead, Span, count, read_segment, read_whole_segment
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Tally
@@ -22,15 +22,15 @@ from loading.commit import (
     traffic_of,
 )
 from loading.datasets.tables import AskedDataset, segment_slice
-from loading.forgotten import rewrite_of
 from loading.runtime import Cause, Runtime
+from loading.slice_context import SliceContext
+from loading.stage import Stage, open_stage
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import SYNCED_AT, Slice
 from warehouse.load.dataset_plans import Plan
 from warehouse.load.load_log import Standing
 from warehouse.load.schema_evolution import evolve
-from warehouse.load.stage import StageWriter
 from warehouse.load.watermark import Merged, foresee, held, is_due_whole, watermark
 
 
@@ -121,9 +121,7 @@ class DatasetLoader:
             done = None if since is None else await self._load_changes(segment, slice, since, tally)
             loaded, read = done or await self._load_whole(segment, slice, tally)
         except (CampusError, *STORAGE_ERRORS) as error:
-            loaded = fail_slice(
-                self._runtime, self._cause, self._asked.spec, self._evolved.table, slice, str(error)
-            )
+            loaded = fail_slice(self._context(slice), str(error))
         return LoadedSegment(self._plan.table, segment, loaded, self._metadata(loaded, read, slice))
 
     def _slice(self, segment: int) -> Slice:
@@ -175,14 +173,14 @@ class DatasetLoader:
         """Load what changed; None where the segment's count shows that rows are gone, or there is none."""
         span = self._span(segment)
         assert span is not None
-        with self._spool() as spool:
+        with open_stage(self._context(slice), evolved=self._evolved) as stage:
             read = await read_segment(
                 self._client,
                 self._asked.source,
                 span,
                 self._settings.limit,
                 since,
-                self._writer(spool),
+                stage.write,
                 tally,
             )
             total = await count(self._client, self._asked.source, span, read.account.tally)
@@ -194,49 +192,41 @@ class DatasetLoader:
                     return None
                 read.account.server_total = total
             else:
-                merged = await self._foresee(slice, spool, since)
+                merged = await self._foresee(slice, stage, since)
                 if merged.lost or total != merged.alive or read.account.bad:
                     return None
                 if not merged.news:
                     return self._confirm(slice, read, total), read
-            return await self._commit(slice, spool, read, total), read
+            return await self._commit(stage, read, total), read
 
-    async def _foresee(self, slice: Slice, spool: StageWriter, since: datetime) -> Merged:
+    async def _foresee(self, slice: Slice, stage: Stage, since: datetime) -> Merged:
         runtime, table = self._runtime, self._evolved.table
         updated_at = self._evolved.columns[self._asked.source.updated_at or ""]
         return await asyncio.to_thread(
-            foresee, runtime.lake, table, slice, spool.finish().path, since, updated_at
+            foresee, runtime.lake, table, slice, stage.writer.finish().path, since, updated_at
         )
 
     async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
         span = self._span(segment)
         source, limit = self._asked.source, self._settings.limit
-        with self._spool() as spool:
-            write = self._writer(spool)
+        with open_stage(self._context(slice), evolved=self._evolved) as stage:
             if span is None:
-                read = await read_pages(self._client, source, limit, write, self._runtime.scratch)
+                read = await read_pages(self._client, source, limit, stage.write, self._runtime.scratch)
             else:
-                read = await read_whole_segment(self._client, source, span, limit, write, tally)
-            return await self._commit(slice, spool, read), read
+                read = await read_whole_segment(self._client, source, span, limit, stage.write, tally)
+            return await self._commit(stage, read), read
 
-    def _spool(self) -> StageWriter:
-        table = self._evolved.table
-        rewrite = rewrite_of(self._runtime, table, self.school_id)
-        return StageWriter(table, self._runtime.scratch, synced_at=self._cause.started_at, rewrite=rewrite)
+    def _context(self, slice: Slice) -> SliceContext:
+        return SliceContext(self._runtime, self._cause, self._asked.spec, slice, self._evolved.table)
 
-    def _writer(self, spool: StageWriter) -> Write:
-        return lambda batch: spool.write(self._evolved.shaped(batch))
-
-    async def _commit(
-        self, slice: Slice, spool: StageWriter, read: RecordsRead, total: int | None = None
-    ) -> Loaded:
+    async def _commit(self, stage: Stage, read: RecordsRead, total: int | None = None) -> Loaded:
         """Commit a segment. total: how many records the platform says it has, where it was asked."""
         async with self._commits:
-            return await asyncio.to_thread(self._commit_read, slice, spool, read, total)
+            return await asyncio.to_thread(self._commit_read, stage, read, total)
 
-    def _commit_read(self, slice: Slice, spool: StageWriter, read: RecordsRead, total: int | None) -> Loaded:
-        runtime, cause, account = self._runtime, self._cause, read.account
-        reading = reading_of(cause, slice, spool, account)
+    def _commit_read(self, stage: Stage, read: RecordsRead, total: int | None) -> Loaded:
+        account = read.account
+        reading = reading_of(stage.context, stage.writer, account)
         reading = replace(
             reading,
             server_total=reading.server_total if total is None else total,
@@ -244,12 +234,10 @@ class DatasetLoader:
             incremental=read.incremental,
             failures=tuple(account.notes),
         )
-        spec, table = self._asked.spec, self._evolved.table
-        return commit_slice(runtime, cause, spec, table, slice, reading, runtime.guard, account.began)
+        return commit_slice(stage.context, reading, self._runtime.guard, account.began)
 
     def _confirm(self, slice: Slice, read: RecordsRead, total: int | None) -> Loaded:
-        spec, table = self._asked.spec, self._evolved.table
-        return confirm_slice(self._runtime, self._cause, spec, table, slice, read.account, total)
+        return confirm_slice(self._context(slice), read.account, total)
 
     def _metadata(self, loaded: Loaded, read: RecordsRead, slice: Slice) -> dict[str, str | int]:
         seconds = loaded.seconds or time.monotonic() - read.account.began

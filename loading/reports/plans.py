@@ -14,6 +14,7 @@ from campus.sources.gathered import Collector
 from loading.commit import Loaded, Planned, empty_slice, guard_of
 from loading.reports.tables import Result, records_spec, report_slice, selections_of
 from loading.runtime import Cause
+from loading.slice_context import SliceContext
 from loading.slice_loader import Loader
 from loading.tables import TABLES, values
 from warehouse.lake.tables import SEPARATOR, Slice, report_table
@@ -117,7 +118,6 @@ def _retire(loader: Loader, cause: Cause, result: Result) -> list[Loaded]:
     runtime, table = loader.runtime, report_table(result.table_name, (), "")
     retired = []
     if runtime.lake.holds(table):
-        spec = records_spec(table)
-        guard = guard_of(runtime, spec)
-        retired = [empty_slice(runtime, cause, spec, table, result.slice, guard, retires=True)]
+        context = SliceContext(runtime, cause, records_spec(table), result.slice, table)
+        retired = [empty_slice(context, guard_of(context), retires=True)]
     return [*retired, loader.retire(REPORT_FIELDS, result.slice)]
