@@ -25,10 +25,10 @@ from campus.registry import ResourceSpec
 from campus.sources.gathered import BATCH_ROWS, Account, Collector
 from loading.attendance.membership_changes import MembershipChanges
 from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of
+from loading.failure_messages import failures
 from loading.partition_keys import partition_key
 from loading.runtime import Cause, Runtime
 from loading.slice_context import SliceContext
-from loading.slice_loader import failures
 from loading.stage import Stage, open_stage
 from loading.tables import TABLES, slice_of, values
 from warehouse.lake.parquet import GROUP_BYTES

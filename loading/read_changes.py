@@ -5,7 +5,6 @@ the slice must be as many rows as the platform counts. Whatever does not fit, an
 read in full."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -36,11 +35,10 @@ class ReadChanges:
 
 
 def since_of(
-    context: SliceContext, client: Client, query: SliceQuery, standings: Mapping[str, Standing]
+    context: SliceContext, client: Client, query: SliceQuery, standing: Standing | None
 ) -> datetime | None:
-    """From when on a slice's changes suffice; None: it is read in full. standings: of the table's slices."""
+    """From when on a slice's changes suffice. None: the slice is read in full."""
     runtime, cause, spec, slice = context.runtime, context.cause, context.spec, context.slice
-    standing = standings.get(str(slice))
     if cause.full or spec.updated_since is None or standing is None:
         return None
     if client.capabilities.rejects(spec.path, spec.updated_since) or UPDATED_AT not in column_names(
@@ -50,7 +48,7 @@ def since_of(
     # A class that is gone took its rows with it, perhaps to where as many are missing.
     if not query.filled.issubset(query.parents):
         return None
-    [state] = held(runtime.lake, context.table, [slice], UPDATED_AT, standings).values()
+    [state] = held(runtime.lake, context.table, [slice], UPDATED_AT, {str(slice): standing}).values()
     return watermark(standing, state, runtime.incremental, cause.started_at, client.clock_skew)
 
 
