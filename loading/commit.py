@@ -1,4 +1,4 @@
-"""From a reading to the lake: committed, written down, and told as an outcome."""
+"""Commits a slice to the lake, logs the load and returns its outcome."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -21,41 +21,50 @@ from warehouse.load.merge import IN_READING
 from warehouse.load.slice_reading import BadRow, Drift, SliceReading
 from warehouse.load.stage import StageWriter
 
-# What can go wrong between a reading and its commit; it concerns one slice, and the others go on.
+# The errors between reading a slice and its commit. Each concerns one slice, and the other slices go on.
 STORAGE_ERRORS = (duckdb.Error, DeltaError, pa.ArrowException, OSError)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """The outcome of one slice in this run. `status`: ok, warning, failed, or skipped where this run's cause
-    had committed the slice before. `seconds`: from the first question to the commit. `refused`: it failed, as
-    the platform does not let these credentials read it, or does not have it. `alive`: rows of a slice of
-    which nothing has changed, by the platform's count."""
+    """The outcome of one slice in this run."""
 
     spec: ResourceSpec
     slice: Slice
+    #: ok, warning, failed, or skipped where this run's cause had committed the slice before.
     status: str
     message: str = ""
+    #: None: nothing was committed.
     outcome: Outcome | None = None
+    #: Counts of requests, pages, retries and bytes.
     traffic: Mapping[str, int] | None = None
+    #: From the first request to the commit.
     seconds: float = 0.0
+    #: It failed, as the platform does not let these credentials read it, or does not have it.
     refused: bool = False
+    #: The platform's count of the rows of a slice that is unchanged.
     alive: int | None = None
 
 
 @dataclass
 class Planned:
-    """What planning a school's datasets or reports came to: the outcome of their metadata, and the keys of
-    the partitions. `notes` are for the operator to read, `problems` to mend."""
+    """The plan of a school's datasets or reports."""
 
+    #: The outcomes of their metadata.
     loaded: list[Loaded] = field(default_factory=list)
+    #: The keys of the partitions.
     partitions: list[str] = field(default_factory=list)
+    #: Messages for the operator to read.
     notes: list[str] = field(default_factory=list)
+    #: Messages about what the operator has to mend.
     problems: list[str] = field(default_factory=list)
 
 
 def commit_slice(context: SliceContext, reading: SliceReading, guard: Guard, began: float) -> Loaded:
-    """Commit what was read of a slice; a failure is an outcome. began: as the account has it."""
+    """Commit what was read of a slice. A failure is an outcome.
+
+    Args:
+        began: As `Account` has it."""
     lake, table, slice = context.runtime.lake, context.table, context.slice
     try:
         reading = without_forgotten(lake, table, slice, reading)
@@ -172,8 +181,8 @@ def reading_of(context: SliceContext, writer: StageWriter, account: Account) -> 
 
 
 def in_words(failed: Sequence[Loaded]) -> str:
-    """What failed, a line for each reason."""
+    """The failed slices, a line for each reason."""
     slices_by_reason: dict[str, list[str]] = {}
-    for one in failed:
-        slices_by_reason.setdefault(one.message, []).append(f"{one.spec.name} {one.slice}")
+    for loaded in failed:
+        slices_by_reason.setdefault(loaded.message, []).append(f"{loaded.spec.name} {loaded.slice}")
     return "\n".join(f"{', '.join(slices)}: {reason}" for reason, slices in slices_by_reason.items())

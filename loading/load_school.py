@@ -128,7 +128,11 @@ async def _load_in_order(
 async def _load_group(
     loader: Loader, query: SliceQuery, group: Sequence[ResourceSpec], *, again: bool, skips: bool
 ) -> list[Loaded]:
-    """Load the slices of resources that come together, and choose how they are read."""
+    """Load the slices of resources that come together, and choose how they are read.
+
+    Args:
+        again: As `Loader.load` has it.
+        skips: Reads only the rows whose related rows have changed, where that can be told."""
     assert query.school_id is not None
     first = group[0]
     slices = {
@@ -136,14 +140,18 @@ async def _load_group(
     }
     query = with_lake_ids(loader, first, query)
     contexts = [loader.context(spec, slice) for spec, slice in slices.items()]
-    if all(may_skip(one, query, loader.standing(one.spec.name, one.slice)) for one in contexts):
+    standing_of = {
+        context.spec.name: loader.standing(context.spec.name, context.slice) for context in contexts
+    }
+    if all(may_skip(context, query, standing_of[context.spec.name]) for context in contexts):
         return [confirm_slice(context, Account(), None) for context in contexts]
     strategy: Strategy | None = None
     if skips:
         [context] = contexts
-        standing = loader.standing(first.name, context.slice)
         related = [loader.standing(name, context.slice) for name in first.moves_with]
-        items = items_to_read(context, query, standing, related, overlap_of(loader.client, loader.runtime))
+        items = items_to_read(
+            context, query, standing_of[first.name], related, overlap_of(loader.client, loader.runtime)
+        )
         if items is not None:
             if not items.affected and (again or not loader.is_committed(context)):
                 return [confirm_slice(context, Account(), None)]

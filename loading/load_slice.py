@@ -71,7 +71,8 @@ class Loader:
         """
         contexts = [self.context(spec, slice) for spec, slice in slices.items()]
         if not again and all(map(self.is_committed, contexts)):
-            return [Loaded(one.spec, one.slice, "skipped", "already loaded by this sync") for one in contexts]
+            message = "already loaded by this sync"
+            return [Loaded(context.spec, context.slice, "skipped", message) for context in contexts]
         tally = Tally()
         with ExitStack() as stack:
             try:

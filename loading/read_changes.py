@@ -1,8 +1,7 @@
-"""A slice of a resource whose changes alone can be asked for.
+"""Reads the changes of a slice, where the platform can filter rows by their last update.
 
-Nothing is taken on trust: what comes must have all that the lake knows to be so late, and what it makes of
-the slice must be as many rows as the platform counts. Whatever does not fit, and whatever cannot be told, is
-read in full."""
+The filter is not trusted. The changes must include all rows that the lake knows to be as recent, and the
+slice with the changes must have as many rows as the platform counts. Otherwise the slice is read in full."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -25,19 +24,21 @@ from warehouse.load.watermark import Merged, foresee, held, watermark
 
 @dataclass(frozen=True)
 class ReadChanges:
-    """Changes that were read and hold what they should. `news`: some of them are new to the lake;
-    `incremental`: the platform sent only what changed, and not all there is. `total`: rows by its count."""
+    """Changes of a slice that are proven to be complete."""
 
     account: Account
+    #: Rows by the platform's count.
     total: int
+    #: Some of the changes are new to the lake.
     news: bool
+    #: The platform sent the changes only, and not all rows.
     incremental: bool
 
 
 def since_of(
     context: SliceContext, client: Client, query: SliceQuery, standing: Standing | None
 ) -> datetime | None:
-    """From when on a slice's changes suffice. None: the slice is read in full."""
+    """The time since which the changes of a slice suffice. None: the slice is read in full."""
     runtime, cause, spec, slice = context.runtime, context.cause, context.spec, context.slice
     if cause.full or spec.updated_since is None or standing is None:
         return None
@@ -45,7 +46,7 @@ def since_of(
         spec.contract
     ):
         return None
-    # A class that is gone took its rows with it, perhaps to where as many are missing.
+    # A class that is gone took its rows with it. The count cannot show that if as many rows were added.
     if not query.filled.issubset(query.parents):
         return None
     [state] = held(runtime.lake, context.table, [slice], UPDATED_AT, {str(slice): standing}).values()
@@ -55,9 +56,13 @@ def since_of(
 async def read_changes(
     context: SliceContext, client: Client, query: SliceQuery, stage: Stage, tally: Tally
 ) -> ReadChanges | None:
-    """Read what changed of a slice since `query.since` into its stage; None: it has to be read in full.
+    """Read the changes of a slice since `query.since` into its stage. None: the slice has to be read in full.
 
-    What is refused is not asked for again by this client. Raises Unauthorized, as a reading in full would."""
+    A filter that the platform rejects is not sent again by this client.
+
+    Raises:
+        Unauthorized: As reading in full would.
+    """
     spec, slice = context.spec, context.slice
     assert query.since is not None and spec.updated_since is not None
     collector = Collector(_without_unsent_key(spec), str(slice), stage.write, context.runtime.listener)
@@ -91,10 +96,13 @@ async def read_changes(
 
 
 def judge(account: Account, merged: Merged, total: int, *, numbered: bool) -> ReadChanges | None:
-    """What changes are worth that were read without a failure: None, if they prove nothing. `total`: rows
-    alive by the platform's count; `numbered`: a row's number depends on rows that were not asked for."""
+    """Check changes that were read without a failure. None: they prove nothing.
+
+    Args:
+        total: Live rows by the platform's count.
+        numbered: The number of a row depends on rows that were not requested."""
     if account.older:
-        # The platform sends what was not asked for: all there is, if the count agrees.
+        # The platform ignores the filter. It sent all rows if the count agrees.
         whole = not numbered and merged.shown == total
         return ReadChanges(account, total, news=True, incremental=False) if whole else None
     if merged.lost or merged.alive != total or (numbered and merged.news):
@@ -103,7 +111,7 @@ def judge(account: Account, merged: Merged, total: int, *, numbered: bool) -> Re
 
 
 def _without_unsent_key(spec: ResourceSpec) -> ResourceSpec:
-    """A numbered resource without the part of its key that rows may lack: they are compared by all else."""
+    """A numbered resource without the part of its key that rows may lack."""
     if spec.numbered is None:
         return spec
     key = tuple(name for name in spec.primary_key if name != spec.unit_column)
@@ -111,8 +119,7 @@ def _without_unsent_key(spec: ResourceSpec) -> ResourceSpec:
 
 
 def staging_context(context: SliceContext) -> SliceContext:
-    """The context to stage what was read of changes: the rows of a numbered resource lack a part of their
-    key."""
+    """The context to stage changes in. The rows of a numbered resource lack a part of their key."""
     if context.spec.numbered is None:
         return context
     return replace(context, table=replace(context.table, nullable_key=context.table.primary_key))
