@@ -40,6 +40,7 @@ from loading.commit import Loaded, fail_slice
 from loading.outage import connected
 from loading.partition_keys import weeks_by_school
 from loading.runtime import Cause, Runtime, cause_of
+from loading.slice_context import SliceContext
 from loading.tables import TABLES, slice_of
 from warehouse.load.load_log import Standing, committed, standings
 from warehouse.load.log_writer import batched
@@ -244,11 +245,9 @@ class _School:
         message = "not asked for, since the classes of the semester could not be loaded"
         return [
             fail_slice(
-                self._runtime,
-                self._cause,
-                spec,
-                TABLES[spec.name],
-                slice_of(spec, self._school_id, semester_id, week),
+                SliceContext.of(
+                    self._runtime, self._cause, spec, slice_of(spec, self._school_id, semester_id, week)
+                ),
                 message,
             )
             for spec in ATTENDANCE

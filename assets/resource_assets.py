@@ -19,14 +19,14 @@ from assets.partitions import asked_for, read_as
 from campus.contracts.fields import fields
 from campus.http.errors import Halt
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
-from loading.chain import load_school
 from loading.commit import Loaded, in_words
+from loading.load_school import load_school
+from loading.load_slice import Loader
 from loading.names import Names, names_of
 from loading.outage import connected
 from loading.partition_keys import partitions_of, semesters_by_school
 from loading.pushes.misses import measure_misses
 from loading.runtime import Cause, Runtime, cause_of, told
-from loading.slice_loader import Loader
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from campus.registry import RESOURCES
-from loading.chain import load_school
+from loading.load_school import load_school
+from loading.load_slice import Loader
 from loading.runtime import Runtime
-from loading.slice_loader import Loader
 from loading.writes.journal import Errand
 from loading.writes.outcomes import counted
 from loading.writes.reread import cause_of_writing

@@ -1,4 +1,4 @@
-"""From a reading to the lake: committed, written down, and told as an outcome."""
+"""Commits a slice to the lake, logs the load and returns its outcome."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,9 @@ from deltalake.exceptions import DeltaError
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Account
 from loading.forgotten import without_forgotten
-from loading.runtime import Cause, Runtime
-from warehouse.lake.tables import Slice, Table
+from loading.slice_context import SliceContext
+from loading.stage import open_stage
+from warehouse.lake.tables import Slice
 from warehouse.load.change_log import record_changes
 from warehouse.load.commit import Guard, Outcome, SliceError, commit
 from warehouse.load.load_log import record_failure, record_load
@@ -20,70 +21,66 @@ from warehouse.load.merge import IN_READING
 from warehouse.load.slice_reading import BadRow, Drift, SliceReading
 from warehouse.load.stage import StageWriter
 
-# What can go wrong between a reading and its commit; it concerns one slice, and the others go on.
+# The errors between reading a slice and its commit. Each concerns one slice, and the other slices go on.
 STORAGE_ERRORS = (duckdb.Error, DeltaError, pa.ArrowException, OSError)
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """The outcome of one slice in this run. `status`: ok, warning, failed, or skipped where this run's cause
-    had committed the slice before. `seconds`: from the first question to the commit. `refused`: it failed, as
-    the platform does not let these credentials read it, or does not have it. `alive`: rows of a slice of
-    which nothing has changed, by the platform's count."""
+    """The outcome of one slice in this run."""
 
     spec: ResourceSpec
     slice: Slice
+    #: ok, warning, failed, or skipped where this run's cause had committed the slice before.
     status: str
     message: str = ""
+    #: None: nothing was committed.
     outcome: Outcome | None = None
+    #: Counts of requests, pages, retries and bytes.
     traffic: Mapping[str, int] | None = None
+    #: From the first request to the commit.
     seconds: float = 0.0
+    #: It failed, as the platform does not let these credentials read it, or does not have it.
     refused: bool = False
+    #: The platform's count of the rows of a slice that is unchanged.
     alive: int | None = None
 
 
 @dataclass
 class Planned:
-    """What planning a school's datasets or reports came to: the outcome of their metadata, and the keys of
-    the partitions. `notes` are for the operator to read, `problems` to mend."""
+    """The plan of a school's datasets or reports."""
 
+    #: The outcomes of their metadata.
     loaded: list[Loaded] = field(default_factory=list)
+    #: The keys of the partitions.
     partitions: list[str] = field(default_factory=list)
+    #: Messages for the operator to read.
     notes: list[str] = field(default_factory=list)
+    #: Messages about what the operator has to mend.
     problems: list[str] = field(default_factory=list)
 
 
-def commit_slice(
-    runtime: Runtime,
-    cause: Cause,
-    spec: ResourceSpec,
-    table: Table,
-    slice: Slice,
-    reading: SliceReading,
-    guard: Guard,
-    began: float,
-) -> Loaded:
-    """Commit what was read of a slice; a failure is an outcome. began: as the account has it."""
+def commit_slice(context: SliceContext, reading: SliceReading, guard: Guard, began: float) -> Loaded:
+    """Commit what was read of a slice. A failure is an outcome.
+
+    Args:
+        began: As `Account` has it."""
+    lake, table, slice = context.runtime.lake, context.table, context.slice
     try:
-        reading = without_forgotten(runtime.lake, table, slice, reading)
-        outcome = commit(runtime.lake, table, slice, reading, guard, runtime.scratch)
+        reading = without_forgotten(lake, table, slice, reading)
+        outcome = commit(lake, table, slice, reading, guard, context.runtime.scratch)
     except (SliceError, *STORAGE_ERRORS) as error:
-        return fail_slice(runtime, cause, spec, table, slice, str(error), reading.traffic)
+        return fail_slice(context, str(error), reading.traffic)
     seconds = time.monotonic() - began
-    return Loaded(spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)
+    return Loaded(context.spec, slice, outcome.status, outcome.message, outcome, reading.traffic, seconds)
 
 
-def confirm_slice(
-    runtime: Runtime,
-    cause: Cause,
-    spec: ResourceSpec,
-    table: Table,
-    slice: Slice,
-    account: Account,
-    total: int | None,
-) -> Loaded:
-    """Write down that nothing of a slice has changed: what came, if anything, is held as it was sent. total:
-    how many rows the platform says it has; None: it was not asked."""
+def confirm_slice(context: SliceContext, account: Account, total: int | None) -> Loaded:
+    """Log a load of a slice that is unchanged: the lake has all rows that came, as they were sent.
+
+    Args:
+        total: Rows by the platform's count. None: the platform was not asked."""
+    runtime, cause, table, slice = context.runtime, context.cause, context.table, context.slice
     if table.tracks_changes:
         # The sync that committed the rows may have ended before it logged what it changed.
         record_changes(runtime.lake, table, slice, runtime.scratch)
@@ -109,55 +106,46 @@ def confirm_slice(
         },
     )
     seconds = time.monotonic() - account.began
-    return Loaded(spec, slice, "ok", "nothing changed", traffic=traffic, seconds=seconds, alive=total)
+    return Loaded(context.spec, slice, "ok", "nothing changed", traffic=traffic, seconds=seconds, alive=total)
 
 
-def empty_slice(
-    runtime: Runtime,
-    cause: Cause,
-    spec: ResourceSpec,
-    table: Table,
-    slice: Slice,
-    guard: Guard,
-    *,
-    retires: bool = False,
-) -> Loaded:
-    """Commit that nothing is left of a slice, as far as the guard allows. `retires`: as in `SliceReading`."""
+def empty_slice(context: SliceContext, guard: Guard, *, retires: bool = False) -> Loaded:
+    """Commit that a slice has no rows left, as far as the guard allows. `retires`: as in `SliceReading`."""
     account = Account()
-    with StageWriter(table, runtime.scratch, synced_at=cause.started_at) as spool:
-        reading = replace(reading_of(cause, slice, spool, account), retires=retires)
-        return commit_slice(runtime, cause, spec, table, slice, reading, guard, account.began)
+    with open_stage(context) as stage:
+        reading = replace(reading_of(context, stage.writer, account), retires=retires)
+        return commit_slice(context, reading, guard, account.began)
 
 
-def guard_of(runtime: Runtime, spec: ResourceSpec) -> Guard:
-    """The guard of a resource's slices. A school has few semesters and everything hangs on them: none of them
-    is a mere handful. What a report has is as it is today, and what of it is read is the operator's own
-    word."""
+def retire_slice(context: SliceContext, *, is_sure: bool = False) -> Loaded:
+    """Empty a slice that is gone from the platform, as far as its guard allows. `is_sure`: whatever the guard
+    says."""
+    guard = guard_of(context)
+    return empty_slice(context, replace(guard, allowed=True) if is_sure else guard, retires=True)
+
+
+def guard_of(context: SliceContext) -> Guard:
+    """The guard of a slice. A school has few semesters, and all its data depends on them: no number of
+    semesters is too small to be guarded. The rows of a report change with the report, and the operator
+    chooses what is read of them."""
+    spec, guard = context.spec, context.runtime.guard
     if spec.sliced_by == "report":
-        return replace(runtime.guard, allowed=True)
-    return replace(runtime.guard, handful=0) if spec.lists_semesters else runtime.guard
+        return replace(guard, allowed=True)
+    return replace(guard, handful=0) if spec.lists_semesters else guard
 
 
-def fail_slice(
-    runtime: Runtime,
-    cause: Cause,
-    spec: ResourceSpec,
-    table: Table,
-    slice: Slice,
-    message: str,
-    traffic: Mapping[str, int] | None = None,
-) -> Loaded:
-    """Write down that a slice could not be loaded; its rows stay."""
+def fail_slice(context: SliceContext, message: str, traffic: Mapping[str, int] | None = None) -> Loaded:
+    """Log that a slice could not be loaded; its rows stay."""
     record_failure(
-        runtime.lake,
-        table,
-        slice,
+        context.runtime.lake,
+        context.table,
+        context.slice,
         message=message,
-        sync_id=cause.sync_id,
-        run_id=cause.run_id,
-        started_at=cause.started_at,
+        sync_id=context.cause.sync_id,
+        run_id=context.cause.run_id,
+        started_at=context.cause.started_at,
     )
-    return Loaded(spec, slice, "failed", message, None, traffic)
+    return Loaded(context.spec, context.slice, "failed", message, None, traffic)
 
 
 def traffic_of(account: Account) -> dict[str, int]:
@@ -171,17 +159,18 @@ def traffic_of(account: Account) -> dict[str, int]:
     }
 
 
-def reading_of(cause: Cause, slice: Slice, spool: StageWriter, account: Account) -> SliceReading:
-    """What was read of a slice, as far as its account tells; `replace` adds what else is known of it."""
+def reading_of(context: SliceContext, writer: StageWriter, account: Account) -> SliceReading:
+    """The staged rows of a slice with its account; callers add the rest by `replace`."""
+    cause = context.cause
     return SliceReading(
-        staged=spool.finish(),
+        staged=writer.finish(),
         compares=cause.full,
         received=account.received,
         complete=account.complete,
         sync_id=cause.sync_id,
         run_id=cause.run_id,
         started_at=cause.started_at,
-        quarantined=tuple(BadRow(bad.key, bad.reason, bad.raw, str(slice)) for bad in account.bad),
+        quarantined=tuple(BadRow(bad.key, bad.reason, bad.raw, str(context.slice)) for bad in account.bad),
         server_total=account.server_total,
         drift=tuple(
             Drift(drift.kind, drift.field, drift.sample or None, rows)
@@ -192,8 +181,8 @@ def reading_of(cause: Cause, slice: Slice, spool: StageWriter, account: Account)
 
 
 def in_words(failed: Sequence[Loaded]) -> str:
-    """What failed, a line for each reason."""
+    """The failed slices, a line for each reason."""
     slices_by_reason: dict[str, list[str]] = {}
-    for one in failed:
-        slices_by_reason.setdefault(one.message, []).append(f"{one.spec.name} {one.slice}")
+    for loaded in failed:
+        slices_by_reason.setdefault(loaded.message, []).append(f"{loaded.spec.name} {loaded.slice}")
     return "\n".join(f"{', '.join(slices)}: {reason}" for reason, slices in slices_by_reason.items())

@@ -14,13 +14,14 @@ from campus.contracts.fields import Contract
 from campus.decoding.page import decode_page, row_key
 from campus.http.client import Client
 from campus.registry import BASE_DATA, RESOURCES, ResourceSpec
-from campus.sources.gathered import Collector, Gathered
+from campus.sources.gathered import Gathered
 from loading.commit import Loaded
 from loading.custom_fields import with_fields_of
+from loading.load_slice import Loader
 from loading.pushes.reader import read_targets
 from loading.pushes.targets import resolver
 from loading.runtime import Cause, Runtime
-from loading.slice_loader import Loader
+from loading.strategies import Collectors, Strategy
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import SEPARATOR, Slice
 from warehouse.load.load_log import quarantine_rows, stay_in_quarantine
@@ -59,7 +60,7 @@ async def replay(
     if named:
         first = min(rows[index]["first_seen"] for index in named)
         targets = {semester_id: frozenset(named.values())}
-        loaded += (await read_targets(loader, client, spec, school_id, targets, first)).loaded
+        loaded += (await read_targets(loader, spec, school_id, targets, first)).loaded
     if readable:
         loaded += await _load_from_quarantine(loader, spec, slice_of(spec, school_id, semester_id), readable)
     problem = "; ".join(one.message for one in loaded if one.status == "failed" and one.outcome is None)
@@ -108,7 +109,7 @@ def _is_whole(spec: ResourceSpec, row: Contract) -> bool:
 async def _load_from_quarantine(
     loader: Loader, spec: ResourceSpec, slice: Slice, readable: Mapping[int, tuple[Contract, str | None]]
 ) -> list[Loaded]:
-    async def reading(collectors: Mapping[ResourceSpec, Collector]) -> None:
+    async def add_rows(collectors: Collectors) -> None:
         rows = [row for row, _ in readable.values()]
         trashed = [getattr(row, "deleted_at", None) is not None for row in rows]
         extras = [extra for _, extra in readable.values()]
@@ -116,9 +117,9 @@ async def _load_from_quarantine(
         collector.add(Gathered(rows, extras, trashed, total=None))
         collector.flush()
 
-    # Nobody was asked for, so that nobody who is not among these is gone.
-    nobody = {spec: RequestedRows(spec.primary_key[0], ())}
-    return await loader.load_by(reading, {spec: slice}, again=True, asked=nobody)
+    # No rows were requested, so that no missing row is gone.
+    strategy = Strategy(add_rows, {spec: RequestedRows(spec.primary_key[0], ())})
+    return await loader.load({spec: slice}, strategy)
 
 
 def _object(raw: str) -> dict[str, Any]:

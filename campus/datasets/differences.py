@@ -10,9 +10,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterable, Sequence
 
 from campus.datasets.records import CountedSpan, Source, Span, count
+from campus.fetch.collection import together
 from campus.http.client import Client
 from campus.http.events import Tally
-from campus.paging.fetch import together
 
 # Parts that a range is cut into. See benchmarks/README.md for others.
 PARTS = 4

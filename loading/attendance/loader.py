@@ -25,10 +25,11 @@ from campus.registry import ResourceSpec
 from campus.sources.gathered import BATCH_ROWS, Account, Collector
 from loading.attendance.membership_changes import MembershipChanges
 from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, reading_of
+from loading.failure_messages import failures
 from loading.partition_keys import partition_key
 from loading.runtime import Cause, Runtime
-from loading.slice_loader import failures
-from loading.spools import Target, open_target
+from loading.slice_context import SliceContext
+from loading.stage import Stage, open_stage
 from loading.tables import TABLES, slice_of, values
 from warehouse.lake.parquet import GROUP_BYTES
 from warehouse.lake.tables import Slice
@@ -55,7 +56,7 @@ class _Open:
 
     number: int
     week: Week
-    targets: Mapping[ResourceSpec, Target]
+    stages: Mapping[ResourceSpec, Stage]
 
     def account(self, spec: ResourceSpec) -> Account:
         return (self.week.sessions if spec is SESSIONS else self.week.records).account
@@ -291,19 +292,15 @@ class SemesterLoader:
         # All open weeks together hold no more in memory than one slice does elsewhere.
         rows, group_bytes = BATCH_ROWS // len(self._since), GROUP_BYTES // len(self._since)
         with ExitStack() as stack:
-            targets = {
-                spec: stack.enter_context(
-                    open_target(
-                        self._runtime, spec, self._semester.school_id, self._cause.started_at, group_bytes
-                    )
-                )
+            stages = {
+                spec: stack.enter_context(open_stage(self._context(spec, number), group_bytes=group_bytes))
                 for spec in DAY_OF
             }
             sessions, records = (
-                Collector(spec, str(self._slice(spec, number)), target.write, self._runtime.listener, rows)
-                for spec, target in targets.items()
+                Collector(spec, str(stage.context.slice), stage.write, self._runtime.listener, rows)
+                for spec, stage in stages.items()
             )
-            yield _Open(number, Week(sessions, records), targets)
+            yield _Open(number, Week(sessions, records), stages)
 
     def _follower(self, what: str) -> Collector:
         return Collector(RECORDS, f"{self._where} {what}", listener=self._runtime.listener)
@@ -312,8 +309,9 @@ class SemesterLoader:
     def _where(self) -> str:
         return partition_key(self._semester.school_id, self._semester.calendar.semester_id)
 
-    def _slice(self, spec: ResourceSpec, number: int) -> Slice:
-        return slice_of(spec, self._semester.school_id, self._semester.calendar.semester_id, number)
+    def _context(self, spec: ResourceSpec, number: int) -> SliceContext:
+        slice = slice_of(spec, self._semester.school_id, self._semester.calendar.semester_id, number)
+        return SliceContext.of(self._runtime, self._cause, spec, slice)
 
     def _commit(
         self,
@@ -324,11 +322,11 @@ class SemesterLoader:
         asked: Mapping[ResourceSpec, RequestedRows] | None = None,
     ) -> list[Loaded]:
         loaded = []
-        for spec, target in one.targets.items():
-            table, slice, account = TABLES[spec.name], self._slice(spec, one.number), one.account(spec)
+        for spec, stage in one.stages.items():
+            context, account = stage.context, one.account(spec)
             reading = replace(
-                reading_of(self._cause, slice, target.spool, account),
-                retained=tuple(each for each in kept if each.column in table.row_schema.names),
+                reading_of(context, stage.writer, account),
+                retained=tuple(each for each in kept if each.column in context.table.row_schema.names),
                 requested_since=RequestedSince(DAY_OF[spec], since) if since else None,
                 requested=(asked or {}).get(spec),
                 follows=self._follows,
@@ -336,25 +334,18 @@ class SemesterLoader:
                 failures=words,
                 measures=tuple(Measure(c.name, c.expected, c.actual) for c in one.checks(spec)),
             )
-            guard = replace(self._runtime.guard, leaving=self._leaving(spec, one.number))
-            loaded.append(
-                commit_slice(self._runtime, self._cause, spec, table, slice, reading, guard, account.began)
-            )
+            guard = replace(self._runtime.guard, leaving=self._leaving(context))
+            loaded.append(commit_slice(context, reading, guard, account.began))
         return loaded
 
-    def _leaving(self, spec: ResourceSpec, number: int) -> int:
+    def _leaving(self, context: SliceContext) -> int:
         """How many rows of a week count as another one, since the dates of the semester have moved."""
-        held = self._runtime.lake.read(TABLES[spec.name], self._slice(spec, number), [DAY_OF[spec]])
-        days = values(held, DAY_OF[spec])
-        return sum(day is not None and self._semester.calendar.week_of(day) != number for day in days)
+        column, week_of = DAY_OF[context.spec], self._semester.calendar.week_of
+        days = values(self._runtime.lake.read(context.table, context.slice, [column]), column)
+        return sum(day is not None and week_of(day) != context.slice.week for day in days)
 
     def _failed(self, number: int, message: str) -> list[Loaded]:
-        return [
-            fail_slice(
-                self._runtime, self._cause, spec, TABLES[spec.name], self._slice(spec, number), message
-            )
-            for spec in DAY_OF
-        ]
+        return [fail_slice(self._context(spec, number), message) for spec in DAY_OF]
 
 
 def in_spans(weeks: Iterable[int]) -> str:

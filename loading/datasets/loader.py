@@ -6,15 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from campus.datasets.differences import find_differences
 from campus.datasets.paged import read_pages
-from campus.datasets.records import (
-    RecordsRead,
-    Span,
-    Write,
-    count,
-    read_segment,
-    read_whole_segment,
-)
+from campus.datasets.records import RecordsRead, Span, count, read_segment, read_spans, read_whole_segment
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.http.events import Tally
@@ -29,17 +23,18 @@ from loading.commit import (
     traffic_of,
 )
 from loading.datasets.tables import AskedDataset, segment_slice
-from loading.forgotten import rewrite_of
 from loading.runtime import Cause, Runtime
+from loading.slice_context import SliceContext
+from loading.stage import Stage, open_stage
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import SYNCED_AT, Slice
 from warehouse.load.dataset_plans import Plan
 from warehouse.load.load_log import Standing
-from warehouse.load.reading import KeyRange
 from warehouse.load.schema_evolution import evolve
-from warehouse.load.stage import StageWriter
-from warehouse.load.watermark import Merged, foresee, held, is_due_whole, watermark
+from warehouse.load.slice_reading import KeyRange
+from warehouse.load.stage import StagedFile
+from warehouse.load.watermark import Merged, foresee, held, is_due_whole, keys_after, watermark
 
 
 @dataclass(frozen=True)
@@ -129,9 +124,7 @@ class DatasetLoader:
             done = None if since is None else await self._load_changes(segment, slice, since, tally)
             loaded, read = done or await self._load_whole(segment, slice, tally)
         except (CampusError, *STORAGE_ERRORS) as error:
-            loaded = fail_slice(
-                self._runtime, self._cause, self._asked.spec, self._evolved.table, slice, str(error)
-            )
+            loaded = fail_slice(self._context(slice), str(error))
         return LoadedSegment(self._plan.table, segment, loaded, self._metadata(loaded, read, slice))
 
     def _slice(self, segment: int) -> Slice:
@@ -184,14 +177,14 @@ class DatasetLoader:
         full: the platform does not count its rows, or its count does not fit in the end."""
         span = self._span(segment)
         assert span is not None
-        with self._spool() as spool:
+        with open_stage(self._context(slice), evolved=self._evolved) as stage:
             read = await read_segment(
                 self._client,
                 self._asked.source,
                 span,
                 self._settings.limit,
                 since,
-                self._writer(spool),
+                stage.write,
                 tally,
             )
             total = await count(self._client, self._asked.source, span, read.account.tally)
@@ -203,51 +196,65 @@ class DatasetLoader:
                     return None
                 read.account.server_total = total
             else:
-                merged = await self._foresee(slice, spool, since, read)
+                merged = await self._foresee(stage, since, read)
                 if read.account.bad:
                     return None
                 if merged.lost or total != merged.alive:
-                    return await self._load_differences(span, slice, since, spool.finish(), read, total)
+                    changes = stage.writer.finish()
+                    return await self._load_differences(span, slice, since, changes, read, total)
                 if not merged.news:
                     return self._confirm(slice, read, total), read
-            return await self._commit(slice, spool, read, total), read
+            return await self._commit(stage, read, total), read
 
-    async def _foresee(self, slice: Slice, spool: StageWriter, since: datetime) -> Merged:
-        runtime, table = self._runtime, self._evolved.table
+    async def _load_differences(
+        self, span: Span, slice: Slice, since: datetime, changes: StagedFile, read: RecordsRead, total: int
+    ) -> tuple[Loaded, RecordsRead] | None:
+        """Load what changed, and the ranges of ids whose counts do not fit. Returns None where the segment
+        must be read in full."""
+        client, source, account = self._client, self._asked.source, read.account
+        lake, table = self._runtime.lake, self._evolved.table
+        ids = await asyncio.to_thread(keys_after, lake, table, slice, changes.path)
+        spans = await find_differences(client, source, ids, span, total, account.tally)
+        if not spans:
+            return None
+        with open_stage(self._context(slice), evolved=self._evolved) as stage:
+            stage.writer.copy(changes)
+            await read_spans(client, source, spans, self._settings.limit, stage.write, read)
+            now = await count(client, source, span, account.tally)
+            merged = await self._foresee(stage, since, read)
+            if now is None or now != merged.alive or merged.lost or account.bad or not account.complete:
+                return None
+            return await self._commit(stage, read, now), read
+
+    async def _foresee(self, stage: Stage, since: datetime, read: RecordsRead) -> Merged:
+        context, staged = stage.context, stage.writer.finish()
         updated_at = self._evolved.columns[self._asked.source.updated_at or ""]
+        lake, table, slice = context.runtime.lake, context.table, context.slice
         return await asyncio.to_thread(
-            foresee, runtime.lake, table, slice, spool.finish().path, since, updated_at
+            foresee, lake, table, slice, staged.path, since, updated_at, _ranges(read)
         )
 
     async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
         span = self._span(segment)
         source, limit = self._asked.source, self._settings.limit
-        with self._spool() as spool:
-            write = self._writer(spool)
+        with open_stage(self._context(slice), evolved=self._evolved) as stage:
             if span is None:
-                read = await read_pages(self._client, source, limit, write, self._runtime.scratch)
+                read = await read_pages(self._client, source, limit, stage.write, self._runtime.scratch)
             else:
-                read = await read_whole_segment(self._client, source, span, limit, write, tally)
-            return await self._commit(slice, spool, read), read
+                read = await read_whole_segment(self._client, source, span, limit, stage.write, tally)
+            return await self._commit(stage, read), read
 
-    def _spool(self) -> StageWriter:
-        table = self._evolved.table
-        rewrite = rewrite_of(self._runtime, table, self.school_id)
-        return StageWriter(table, self._runtime.scratch, synced_at=self._cause.started_at, rewrite=rewrite)
+    def _context(self, slice: Slice) -> SliceContext:
+        return SliceContext(self._runtime, self._cause, self._asked.spec, slice, self._evolved.table)
 
-    def _writer(self, spool: StageWriter) -> Write:
-        return lambda batch: spool.write(self._evolved.shaped(batch))
-
-    async def _commit(
-        self, slice: Slice, spool: StageWriter, read: RecordsRead, total: int | None = None
-    ) -> Loaded:
+    async def _commit(self, stage: Stage, read: RecordsRead, total: int | None = None) -> Loaded:
         """Commit a segment. total: how many records the platform says it has, where it was asked."""
         async with self._commits:
-            return await asyncio.to_thread(self._commit_read, slice, spool, read, total)
+            return await asyncio.to_thread(self._commit_read, stage, read, total)
 
-    def _commit_read(self, slice: Slice, spool: StageWriter, read: RecordsRead, total: int | None) -> Loaded:
-        runtime, cause, account = self._runtime, self._cause, read.account
-        reading = reading_of(cause, slice, spool, account)
+    def _commit_read(self, stage: Stage, read: RecordsRead, total: int | None) -> Loaded:
+        account = read.account
+        reading = reading_of(stage.context, stage.writer, account)
         reading = replace(
             reading,
             server_total=reading.server_total if total is None else total,
@@ -256,12 +263,10 @@ class DatasetLoader:
             ranges=_ranges(read),
             failures=tuple(account.notes),
         )
-        spec, table = self._asked.spec, self._evolved.table
-        return commit_slice(runtime, cause, spec, table, slice, reading, runtime.guard, account.began)
+        return commit_slice(stage.context, reading, self._runtime.guard, account.began)
 
     def _confirm(self, slice: Slice, read: RecordsRead, total: int | None) -> Loaded:
-        spec, table = self._asked.spec, self._evolved.table
-        return confirm_slice(self._runtime, self._cause, spec, table, slice, read.account, total)
+        return confirm_slice(self._context(slice), read.account, total)
 
     def _metadata(self, loaded: Loaded, read: RecordsRead, slice: Slice) -> dict[str, str | int]:
         seconds = loaded.seconds or time.monotonic() - read.account.began

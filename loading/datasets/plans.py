@@ -12,8 +12,7 @@ from campus.fetch.collection import together
 from campus.http.client import Client
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.http.events import Tally
-from campus.registry import DATASET_FIELDS, DATASET_METADATA, DATASET_RELATIONS, DATASETS, ResourceSpec
-from campus.sources.gathered import Collector
+from campus.registry import DATASET_FIELDS, DATASET_METADATA, DATASET_RELATIONS, DATASETS
 from loading.commit import STORAGE_ERRORS, Planned
 from loading.datasets.decisions import Decisions
 from loading.datasets.plan_changes import drift_of, is_read_otherwise, key_text
@@ -25,9 +24,10 @@ from loading.datasets.tables import (
     planned_table,
     stored_definition,
 )
+from loading.load_slice import Loader
 from loading.partition_keys import segment_key
 from loading.runtime import Cause, Runtime
-from loading.slice_loader import Loader
+from loading.strategies import Collectors, Strategy
 from loading.tables import slice_of
 from warehouse.load.dataset_plans import Plan, read_plans, record_plans
 from warehouse.load.load_log import now, record_differences
@@ -45,7 +45,7 @@ async def plan_datasets(
     before = {plan.dataset: plan for plan in read_plans(runtime.lake, school_id)}
     read_so_far = sorted(plan.dataset for plan in before.values() if plan.retired_since is None)
 
-    async def read(collectors: dict[ResourceSpec, Collector]) -> None:
+    async def read(collectors: Collectors) -> None:
         nonlocal offered
         offered = await read_datasets(
             client,
@@ -62,7 +62,7 @@ async def plan_datasets(
             )
 
     slices = {spec: slice_of(spec, school_id) for spec in DATASET_METADATA}
-    planned = Planned(await loader.load_by(read, slices, again=True))
+    planned = Planned(await loader.load(slices, Strategy(read)))
     if not offered.complete or any(one.outcome is None for one in planned.loaded):
         planned.partitions = [key for plan in before.values() for key in partitions_of(plan)]
         return planned

@@ -5,6 +5,7 @@ from campus.registry import DATASETS, ResourceSpec
 from loading.commit import Loaded, empty_slice
 from loading.datasets.tables import definitions_of, planned_table, segment_slice
 from loading.runtime import Cause, Runtime
+from loading.slice_context import SliceContext
 from warehouse.load.commit import Guard
 from warehouse.load.dataset_plans import Plan
 from warehouse.load.load_log import Standing, standings
@@ -24,5 +25,5 @@ def retire(runtime: Runtime, cause: Cause, plan: Plan, guard: Guard) -> list[Loa
     for slice in slices:
         if not rows[slice].alive and not known.get(str(slice), Standing()).quarantined:
             continue
-        retired.append(empty_slice(runtime, cause, spec, table, slice, guard))
+        retired.append(empty_slice(SliceContext(runtime, cause, spec, slice, table), guard))
     return retired

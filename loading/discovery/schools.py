@@ -13,11 +13,12 @@ from loading.datasets.plans import plan_datasets
 from loading.discovery.found import Found, Known
 from loading.discovery.listing import Listing, list_schools, not_listed, unknown_schools
 from loading.discovery.semesters import plan_weeks, see_weeks, take_semesters
+from loading.load_slice import Loader, store_rows
 from loading.outage import connected
 from loading.partition_keys import NO_SCHOOL
 from loading.reports.plans import plan_reports
 from loading.runtime import Cause, Runtime
-from loading.slice_loader import Loader
+from loading.strategies import changes_or_whole
 from loading.tables import TABLES, slice_of
 from warehouse.forgetting.forgotten import read as read_forgotten
 from warehouse.load.dataset_plans import read_plans
@@ -137,7 +138,11 @@ async def _load_school(loader: Loader, school_id: int, listed: pa.Table, found: 
     loaded = [
         one
         for spec in (SEMESTERS, V1_SEMESTERS)
-        for one in await loader.load((spec,), SliceQuery(school_id), again=False)
+        for one in await loader.load(
+            {spec: slice_of(spec, school_id)},
+            changes_or_whole(loader.client, SliceQuery(school_id)),
+            again=False,
+        )
     ]
     if any(one.status != "failed" for one in loaded):
         # A school that does not answer may not exist; one that does has a row, be it only an id.
@@ -153,7 +158,7 @@ def _store_school(loader: Loader, school_id: int, listed: pa.Table) -> list[Load
     if not rows and loader.runtime.lake.read(TABLES["schools"], slice, ["id"]).num_rows:
         return []
     rows = rows or [{"id": school_id, "_trashed": False}]
-    return [loader.store(SCHOOLS, slice, pa.Table.from_pylist(rows, schema=listed.schema))]
+    return [store_rows(loader.context(SCHOOLS, slice), pa.Table.from_pylist(rows, schema=listed.schema))]
 
 
 def _is_left_to_its_load(one: Loaded) -> bool:

@@ -7,11 +7,11 @@ from datetime import timedelta
 from campus.attendance.week_rules import decide, together
 from campus.registry import ATTENDANCE, BASE_DATA, V1_DATA, ResourceSpec
 from loading.attendance.weeks import timeline_in
-from loading.commit import Loaded
+from loading.commit import Loaded, retire_slice
 from loading.discovery.found import Found, Known
+from loading.load_slice import Loader
 from loading.partition_keys import week_key, weeks_by_school
 from loading.semesters import Semesters, contradiction, read_semesters, seen_now, sightings_of
-from loading.slice_loader import Loader
 from loading.tables import slice_of
 from warehouse.load.load_log import now
 from warehouse.load.week_evidence import record_sightings
@@ -61,7 +61,8 @@ def _retire_gone(
     left, loaded = list(semesters), list[Loaded]()
     for gone in sorted(set(known) - set(semesters)):
         is_sure = bool(ever) and gone not in ever
-        retired = [loader.retire(spec, slice_of(spec, school_id, gone), is_sure=is_sure) for spec in specs]
+        contexts = [loader.context(spec, slice_of(spec, school_id, gone)) for spec in specs]
+        retired = [retire_slice(context, is_sure=is_sure) for context in contexts]
         if any(one.status == "failed" for one in retired):
             # The guard stopped it: the partition stays until somebody has looked.
             left.append(gone)
@@ -100,8 +101,10 @@ def plan_weeks(loader: Loader, semesters: Semesters, known: list[str], found: Fo
             if (semester_id, week) in timeline.weeks:
                 continue
             is_sure = bool(ever) and semester_id not in ever
-            slices = {spec: slice_of(spec, school_id, semester_id, week) for spec in ATTENDANCE}
-            retired = [loader.retire(spec, slice, is_sure=is_sure) for spec, slice in slices.items()]
+            contexts = [
+                loader.context(spec, slice_of(spec, school_id, semester_id, week)) for spec in ATTENDANCE
+            ]
+            retired = [retire_slice(context, is_sure=is_sure) for context in contexts]
             if any(one.status == "failed" for one in retired):
                 # The guard stopped it: the partition stays until somebody has looked.
                 planned.append((semester_id, week))

@@ -11,12 +11,12 @@ from campus.http.errors import CampusError, Halt
 from campus.registry import BASE_DATA, ResourceSpec
 from loading.commit import STORAGE_ERRORS
 from loading.forgotten_stores import keys_without
+from loading.load_slice import Loader
 from loading.pushes.inbox import Event, Inbox
 from loading.pushes.names import resources_named
 from loading.pushes.reader import Read, read_slice, read_targets
 from loading.pushes.targets import PEOPLE, current_semester, held_ids, resolver, row_id
 from loading.runtime import Cause, Runtime
-from loading.slice_loader import Loader
 from warehouse.forgetting.forgotten import matcher_of
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.load.load_log import now
@@ -155,7 +155,7 @@ async def _read_resource(
     elif targets:
         first = datetime.fromtimestamp(min(event.sent_at for event in events), PLATFORM_ZONE)
         ids = {semester: frozenset(some) for semester, some in targets.items()}
-        read = await read_targets(loader, drain.client, spec, school_id, ids, first.replace(tzinfo=None))
+        read = await read_targets(loader, spec, school_id, ids, first.replace(tzinfo=None))
         fate.moved += read.moved
         _tell(drain, read, "rows")
         fate.problems |= {event.seq: read.problem for event in events if read.problem}

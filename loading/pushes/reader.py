@@ -3,21 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 
 from campus.decoding.nested import SPLITTERS, family
-from campus.http.client import Client
 from campus.plan.modes import MODES
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
-from campus.sources.gathered import Collector
-from campus.sources.named_rows import read_by_classes, read_by_ids, read_updated
-from loading.chain import load_school, with_known
+from campus.sources.named_rows import read_updated
 from loading.commit import Loaded
+from loading.load_school import load_school, with_lake_ids
+from loading.load_slice import Loader, slice_of_query
 from loading.pushes.targets import PEOPLE, current_semester, held_ids
-from loading.slice_loader import Loader
-from loading.tables import slice_of
-from warehouse.lake.tables import Slice
+from loading.retained_rows import unit_values
+from loading.strategies import Collectors, Strategy, rows_of_classes, rows_of_parents, rows_with_ids
 from warehouse.load.slice_reading import RequestedRows
 
 #: How much earlier than the push a row may say that it was updated: clocks differ, and changes are batched.
@@ -45,7 +42,6 @@ class Read:
 
 async def read_targets(
     loader: Loader,
-    client: Client,
     spec: ResourceSpec,
     school_id: int,
     targets: Mapping[int | None, frozenset[int]],
@@ -58,14 +54,14 @@ async def read_targets(
     for semester_id, ids in targets.items():
         if spec.sliced_by == "semester" and semester_id is None:
             continue
-        query = with_known(loader, spec, SliceQuery(school_id, semester_id))
+        query = with_lake_ids(loader, spec, SliceQuery(school_id, semester_id))
         if spec.name == PEOPLE:
-            one, missing = await _read_people(loader, client, spec, query, ids, sent_at - EARLIER)
+            one, missing = await _read_people(loader, spec, query, ids, sent_at - EARLIER)
             loaded.append(one)
         elif spec.id_filter:
-            loaded += await _read_ids(loader, client, spec, query, ids)
+            loaded += await _read_ids(loader, spec, query, ids)
         else:
-            loaded += await _read_below(loader, client, spec, query, ids)
+            loaded += await _read_below(loader, spec, query, ids)
     return Read(tuple(loaded), missing)
 
 
@@ -77,67 +73,41 @@ async def read_slice(loader: Loader, spec: ResourceSpec, school_id: int) -> Read
 
 
 async def _read_people(
-    loader: Loader,
-    client: Client,
-    spec: ResourceSpec,
-    query: SliceQuery,
-    ids: frozenset[int],
-    since: datetime,
+    loader: Loader, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int], since: datetime
 ) -> tuple[Loaded, frozenset[int]]:
     """People, whom the platform does not show by their ids: those updated since then."""
-    found: set[int] = set()
+    updated: set[int] = set()
 
-    async def reading(collectors: Mapping[ResourceSpec, Collector]) -> None:
-        found.update(await read_updated(client, spec, query, since, collectors[spec]))
+    async def fill(collectors: Collectors) -> None:
+        updated.update(await read_updated(loader.client, spec, query, since, collectors[spec]))
 
-    # Nobody was asked for by name, so that nobody who did not come is gone.
-    [loaded] = await loader.load_by(
-        reading, _slices(query, spec), again=True, asked={spec: RequestedRows("id", ())}
-    )
-    return loaded, ids - found if loaded.status != "failed" else frozenset()
+    # Nobody was requested by name, so that nobody who did not come is gone.
+    strategy = Strategy(fill, {spec: RequestedRows("id", ())})
+    [loaded] = await loader.load({spec: slice_of_query(spec, query)}, strategy)
+    return loaded, ids - updated if loaded.status != "failed" else frozenset()
 
 
 async def _read_ids(
-    loader: Loader, client: Client, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int]
+    loader: Loader, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int]
 ) -> list[Loaded]:
-    """Rows by their ids: one that is asked for and does not come is gone."""
+    """Rows by their ids."""
     assert query.school_id is not None
-    held = held_ids(loader.runtime.lake, spec, query.school_id, alive=True) & ids
-    query = replace(query, known=query.known & ids, filled=frozenset(held))
-
-    async def reading(collectors: Mapping[ResourceSpec, Collector]) -> None:
-        await read_by_ids(client, spec, query, sorted(ids), collectors[spec])
-
-    asked = {spec: RequestedRows("id", tuple(sorted(ids)))}
-    return await loader.load_by(reading, _slices(query, spec), again=True, asked=asked)
+    alive = held_ids(loader.runtime.lake, spec, query.school_id, alive=True) & ids
+    query = replace(query, known=query.known & ids, filled=frozenset(alive))
+    strategy = rows_with_ids(loader.client, spec, query, ids)
+    return await loader.load({spec: slice_of_query(spec, query)}, strategy)
 
 
 async def _read_below(
-    loader: Loader, client: Client, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int]
+    loader: Loader, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int]
 ) -> list[Loaded]:
     """All rows below some classes or items; of assessments with their items, which come with them."""
-    query = replace(query, parents=tuple(sorted(ids)), filled=query.filled & ids)
+    client, lake = loader.client, loader.runtime.lake
     specs = [RESOURCES[name] for name in family(spec.name)] if spec.name in SPLITTERS else [spec]
-    slices = _slices(query, *specs)
-    asked = {
-        one: RequestedRows(one.unit_column or "", _below(loader, one, slices[one], ids)) for one in specs
+    slices = {member: slice_of_query(member, query) for member in specs}
+    requested = {
+        member: RequestedRows(member.unit_column or "", unit_values(lake, member, slice, tuple(sorted(ids))))
+        for member, slice in slices.items()
     }
-    if MODES[spec.asked].decide is None:
-        return await loader.load_by(partial(loader.read, query=query), slices, again=True, asked=asked)
-
-    async def reading(collectors: Mapping[ResourceSpec, Collector]) -> None:
-        await read_by_classes(client, spec, query, collectors[spec])
-
-    return await loader.load_by(reading, slices, again=True, asked=asked)
-
-
-def _below(loader: Loader, spec: ResourceSpec, slice: Slice, ids: frozenset[int]) -> tuple[int | str, ...]:
-    """What the rows have in their `unit_column` that were asked for with these ids."""
-    if spec.unit_via is None:
-        return tuple(sorted(ids))
-    return loader.via(RESOURCES[spec.unit_via], slice, tuple(sorted(ids)))
-
-
-def _slices(query: SliceQuery, *specs: ResourceSpec) -> dict[ResourceSpec, Slice]:
-    assert query.school_id is not None
-    return {spec: slice_of(spec, query.school_id, query.semester_id) for spec in specs}
+    read = rows_of_parents if MODES[spec.asked].decide is None else rows_of_classes
+    return await loader.load(slices, read(client, query, ids, requested))

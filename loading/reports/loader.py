@@ -12,21 +12,19 @@ from campus.contracts.fields import Contract, fields
 from campus.datasets.records import Write
 from campus.http.client import Client
 from campus.http.errors import CampusError
-from campus.registry import REPORT_FIELDS, ResourceSpec
+from campus.registry import REPORT_FIELDS
 from campus.reports.fields import lost
 from campus.reports.parameters import ReportRequest
 from campus.reports.records import read_records
 from campus.sources.gathered import Account, Collector
 from loading.commit import STORAGE_ERRORS, Loaded, commit_slice, fail_slice, guard_of, reading_of
-from loading.forgotten import rewrite_of
 from loading.reports.tables import Result, known_columns, name_columns, records_spec, table_of
 from loading.runtime import Cause, Runtime
-from loading.spools import open_target
+from loading.slice_context import SliceContext
+from loading.stage import Stage, open_stage
 from loading.tables import TABLES
 from warehouse.lake.tables import EXTRA, PARAMS, ROW_NUMBER, Table, report_table
 from warehouse.load.schema_evolution import evolve
-from warehouse.load.slice_reading import SliceReading
-from warehouse.load.stage import StageWriter
 
 NO_ROWS = "no rows: the platform has none for these parameters"
 
@@ -57,8 +55,11 @@ class ReportLoader:
 
             def open_records(contract: type[Contract]) -> Write:
                 nonlocal records
-                records = _Records(runtime, self._cause, result, contract, self._columns_of(result))
-                stack.enter_context(records.spool)
+                columns = self._columns_of(result)
+                name_columns(contract, columns)
+                evolved = evolve(runtime.lake, table_of(result, contract, columns))
+                stage = stack.enter_context(open_stage(self._context(result, evolved.table), evolved=evolved))
+                records = _Records(stage, result.combination, contract, columns)
                 return records.write
 
             try:
@@ -75,7 +76,7 @@ class ReportLoader:
                 assert records is not None
                 async with self._commits:
                     return await asyncio.to_thread(
-                        self._commit, result, records, read.account, described, collector.account
+                        self._commit, result, records.stage, read.account, described, collector.account
                     )
             except (CampusError, *STORAGE_ERRORS) as error:
                 return [self.fail(result, str(error))]
@@ -83,7 +84,10 @@ class ReportLoader:
     def fail(self, result: Result, message: str) -> Loaded:
         """Write down that a result could not be loaded; its rows stay."""
         table = report_table(result.table_name, (), "")
-        return fail_slice(self._runtime, self._cause, records_spec(table), table, result.slice, message)
+        return fail_slice(self._context(result, table), message)
+
+    def _context(self, result: Result, table: Table) -> SliceContext:
+        return SliceContext(self._runtime, self._cause, records_spec(table), result.slice, table)
 
     def _columns_of(self, result: Result) -> dict[str, str]:
         name = result.table_name
@@ -94,7 +98,7 @@ class ReportLoader:
     def _commit(
         self,
         result: Result,
-        records: "_Records",
+        records: Stage,
         account: Account,
         described: list[pa.RecordBatch],
         of_fields: Account,
@@ -104,62 +108,42 @@ class ReportLoader:
         if described:
             before = self._runtime.lake.read(TABLES[REPORT_FIELDS.name], result.slice)
             account.drift.update(lost(before.to_pylist(), pa.Table.from_batches(described).to_pylist()))
-        spec = records_spec(records.table)
-        loaded = self._commit_slice(
-            result,
-            spec,
-            records.table,
-            account,
-            replace(
-                reading_of(self._cause, result.slice, records.spool, account),
-                failures=tuple(account.notes),
-                notes=() if account.received else (NO_ROWS,),
-            ),
+        reading = replace(
+            reading_of(records.context, records.writer, account),
+            failures=tuple(account.notes),
+            notes=() if account.received else (NO_ROWS,),
         )
+        loaded = commit_slice(records.context, reading, guard_of(records.context), account.began)
         if loaded.outcome is None or not described:
             return [loaded]
-        with open_target(self._runtime, REPORT_FIELDS, result.school_id, self._cause.started_at) as target:
+        context = SliceContext.of(self._runtime, self._cause, REPORT_FIELDS, result.slice)
+        with open_stage(context) as stage:
             for batch in described:
-                target.write(_placed(batch, result.table_name, self._columns_of(result)))
-            reading = reading_of(self._cause, result.slice, target.spool, of_fields)
-            return [loaded, self._commit_slice(result, REPORT_FIELDS, target.table, of_fields, reading)]
-
-    def _commit_slice(
-        self, result: Result, spec: ResourceSpec, table: Table, account: Account, reading: SliceReading
-    ) -> Loaded:
-        guard, slice = guard_of(self._runtime, spec), result.slice
-        return commit_slice(self._runtime, self._cause, spec, table, slice, reading, guard, account.began)
+                stage.write(_placed(batch, result.table_name, self._columns_of(result)))
+            reading = reading_of(context, stage.writer, of_fields)
+            return [loaded, commit_slice(context, reading, guard_of(context), of_fields.began)]
 
 
 class _Records:
     """The records of a result on their way: numbered, and under the names that their table has for them."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        cause: Cause,
-        result: Result,
-        contract: type[Contract],
-        columns: dict[str, str],
+        self, stage: Stage, combination: str, contract: type[Contract], columns: Mapping[str, str]
     ) -> None:
-        name_columns(contract, columns)
+        self.stage = stage
         self._names = {field.name: columns[field.wire] for field in fields(contract)}
-        self._params = pa.scalar(result.combination)
-        self._evolved = evolve(runtime.lake, table_of(result, contract, columns))
-        self.table = self._evolved.table
-        rewrite = rewrite_of(runtime, self.table, result.school_id)
-        self.spool = StageWriter(self.table, runtime.scratch, synced_at=cause.started_at, rewrite=rewrite)
+        self._params = pa.scalar(combination)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Take rows in the platform's order."""
-        first = self.spool.rows + 1
+        first = self.stage.writer.rows + 1
         columns = {
             ROW_NUMBER.name: pa.array(range(first, first + batch.num_rows), ROW_NUMBER.type),
             PARAMS.name: pa.repeat(self._params, batch.num_rows),
             **{column: batch.column(name) for name, column in self._names.items()},
             EXTRA: batch.column(EXTRA),
         }
-        self.spool.write(self._evolved.shaped(pa.RecordBatch.from_pydict(columns)))
+        self.stage.write(pa.RecordBatch.from_pydict(columns))
 
 
 def _placed(batch: pa.RecordBatch, table_name: str, columns: Mapping[str, str]) -> pa.RecordBatch:

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from campus.fetch.collection import together
 from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden
-from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES, ResourceSpec
+from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import OfferedReport, read_report
 from campus.reports.parameters import ReportRequest, ask_for
 from campus.reports.selection import ReportSelection, combination_text
-from campus.sources.gathered import Collector
-from loading.commit import Loaded, Planned, empty_slice, guard_of
+from loading.commit import Loaded, Planned, retire_slice
+from loading.load_slice import Loader
 from loading.reports.tables import Result, records_spec, report_slice, selections_of
 from loading.runtime import Cause
-from loading.slice_loader import Loader
+from loading.slice_context import SliceContext
+from loading.strategies import Collectors, Strategy
 from loading.tables import TABLES, values
 from warehouse.lake.tables import SEPARATOR, Slice, report_table
 from warehouse.load.load_log import last_in_vain
@@ -62,7 +63,9 @@ async def plan_reports(
             for resource, slice in in_vain
             if resource == spec.name
         }
-        planned.loaded += [loader.retire(spec, slice) for slice in sorted(gone - kept, key=str)]
+        planned.loaded += [
+            retire_slice(loader.context(spec, slice)) for slice in sorted(gone - kept, key=str)
+        ]
     return planned
 
 
@@ -95,7 +98,7 @@ async def _plan_one(
     offered: OfferedReport | None = None
     failure: CampusError | None = None
 
-    async def read(collectors: dict[ResourceSpec, Collector]) -> None:
+    async def read(collectors: Collectors) -> None:
         nonlocal offered, failure
         taken, listed = collectors[REPORT_PARAMETERS], collectors[REPORT_QUERIES]
         try:
@@ -105,7 +108,7 @@ async def _plan_one(
             raise
 
     slice = report_slice(school_id, selection.report)
-    loaded = await loader.load_by(read, dict.fromkeys(METADATA, slice), again=True)
+    loaded = await loader.load(dict.fromkeys(METADATA, slice), Strategy(read))
     if offered is None:
         raise failure or CampusError(loaded[0].message)
     planned.loaded += loaded
@@ -117,7 +120,6 @@ def _retire(loader: Loader, cause: Cause, result: Result) -> list[Loaded]:
     runtime, table = loader.runtime, report_table(result.table_name, (), "")
     retired = []
     if runtime.lake.holds(table):
-        spec = records_spec(table)
-        guard = guard_of(runtime, spec)
-        retired = [empty_slice(runtime, cause, spec, table, result.slice, guard, retires=True)]
-    return [*retired, loader.retire(REPORT_FIELDS, result.slice)]
+        context = SliceContext(runtime, cause, records_spec(table), result.slice, table)
+        retired = [retire_slice(context)]
+    return [*retired, retire_slice(loader.context(REPORT_FIELDS, result.slice))]

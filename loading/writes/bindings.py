@@ -27,8 +27,6 @@ from campus.writes.writer import Look, Written
 from loading.writes.headers import needs, renamed
 from loading.writes.outcomes import RowOutcome, failed
 from loading.writes.table_file import TableFile
-from warehouse.lake.delta import Lake
-from warehouse.lake.log_tables import WRITES
 
 #: "card_id (string, within 255 bytes)".
 LONGEST_CARD = 255
@@ -207,22 +205,6 @@ def problem_of(kind: Kind, binding: Binding, *, unbind: bool = False) -> str:
     if kind is DEVICES and not binding.to.isdecimal():
         return f"classroom_id is {binding.to!r}; expected a number"
     return ""
-
-
-def bound_here(lake: Lake, kind: Kind, school_id: int) -> list[str]:
-    """The cards or devices that were bound by us last, and not unbound since, by the record of writes."""
-    if not lake.holds(WRITES):
-        return []
-    columns = ["_school_id", "operation", "target", "outcome", "asked_at"]
-    rows = lake.read(WRITES, columns=columns).sort_by("asked_at").to_pylist()
-    last = {
-        row["target"]: row["operation"]
-        for row in rows
-        if row["_school_id"] == school_id
-        and row["operation"] in (kind.bind.name, kind.unbind.name)
-        and row["outcome"] in ("done", "found")
-    }
-    return [id for id, operation in last.items() if operation == kind.bind.name]
 
 
 def _row(line: int) -> str:

@@ -12,8 +12,9 @@ from loading.attendance.loader import SemesterLoader
 from loading.attendance.semester import read_semester
 from loading.attendance.weeks import timeline_of
 from loading.commit import Loaded
+from loading.load_slice import Loader
 from loading.runtime import Cause, Runtime
-from loading.slice_loader import Loader
+from loading.strategies import Strategy, read_slices
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import Slice
 from warehouse.load.load_log import now
@@ -80,9 +81,6 @@ async def reread_bindings(
     spec, asked = RESOURCES[resource], tuple(sorted(ids))
     query = SliceQuery(school_id, cards=asked, devices=asked)
     loader = Loader(runtime, client, cause, {})
-    return await loader.load_by(
-        partial(loader.read, query=query),
-        {spec: slice_of(spec, school_id)},
-        again=True,
-        asked={spec: RequestedRows(spec.unit_column or "", asked)},
-    )
+    requested = {spec: RequestedRows(spec.unit_column or "", asked)}
+    strategy = Strategy(partial(read_slices, client, query), requested)
+    return await loader.load({spec: slice_of(spec, school_id)}, strategy)

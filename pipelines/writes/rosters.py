@@ -11,8 +11,8 @@ from msgspec import structs
 
 from campus.http.errors import CampusError, Halt
 from loading.commit import Loaded
+from loading.load_slice import Loader
 from loading.runtime import Runtime
-from loading.slice_loader import Loader
 from loading.writes.fields import FieldWriter
 from loading.writes.outcomes import counted, write_outcomes
 from loading.writes.reread import cause_of_writing

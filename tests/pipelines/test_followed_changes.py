@@ -1,7 +1,7 @@
 """A night follows what it has noticed: after many changes of all kinds the tables equal the platform."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from itertools import cycle
 from typing import Any
@@ -13,9 +13,12 @@ from world import EARLY, Load, World, differences
 
 from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
+from loading import load_school
 from loading.freshness import freshness_rows
-from loading.slice_loader import Loader
+from loading.load_slice import Loader
+from loading.strategies import Strategy
 from pipelines.options import AttendanceOptions
+from warehouse.lake.tables import Slice
 from warehouse.load.log_writer import standing_rows
 
 BASE, V1, ATTENDANCE = 'group:"base_data"', 'group:"v1"', 'group:"attendance"'
@@ -168,7 +171,7 @@ def test_changes_that_were_noticed_wait_until_they_are_followed(
     student = hand.members[first][0]["row"]["reflection_id"]
     hand.leave(hand.members[first][0])
 
-    follow = Loader.load_outdated_classes
+    follow = load_school.load_outdated_classes
 
     async def killed(loader: Loader, query: SliceQuery) -> Any:
         if query.semester_id == OVER:
@@ -176,7 +179,7 @@ def test_changes_that_were_noticed_wait_until_they_are_followed(
         return await follow(loader, query)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Loader, "load_outdated_classes", killed)
+        patch.setattr(load_school, "load_outdated_classes", killed)
         assert night(school, select=BASE).problems
     assert differences(school, ["class_members"]) == {}
     assert differences(school, ["classes"]) != {}
@@ -205,13 +208,13 @@ def test_change_between_classes_and_members_is_followed(
     load = Loader.load
 
     async def changed(
-        loader: Loader, specs: tuple[ResourceSpec, ...], query: SliceQuery, **options: Any
+        loader: Loader, slices: Mapping[ResourceSpec, Slice], strategy: Strategy, **options: Any
     ) -> Any:
-        if specs[0].name == "class_members" and query.semester_id == OVER:
+        if [(spec.name, slice.semester_id) for spec, slice in slices.items()] == [("class_members", OVER)]:
             first, second, *_ = hand.classes(OVER)
             hand.join(first, world.platform.insert("students", SCHOOL, name="新同学")["key"])
             hand.leave(hand.members[second][0], for_good=True)
-        return await load(loader, specs, query, **options)
+        return await load(loader, slices, strategy, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(Loader, "load", changed)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campus.sources.gathered import Account
-from loading.changes import judge
+from loading.read_changes import judge
 from warehouse.load.load_log import Standing
 from warehouse.load.watermark import Held, Incremental, Merged, watermark
 

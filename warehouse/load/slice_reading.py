@@ -98,8 +98,8 @@ class SliceReading:
     platform_day: date | None = None
     #: Only changed rows were requested, so that a missing row is unchanged.
     incremental: bool = False
-    #: Beside what changed, all rows with these keys (of the first key column) were requested, so that a missing
-    #: row is gone there.
+    #: Beside changed rows, all rows with these keys (of the first key column) were requested: a row that is
+    #: missing there is gone.
     ranges: tuple[KeyRange, ...] = ()
     #: The slice is gone from the platform, and nothing was requested.
     retires: bool = False

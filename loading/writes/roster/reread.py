@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
-from campus.sources.gathered import Collector
-from loading.chain import load_school
 from loading.commit import Loaded
 from loading.custom_fields import FIELDS, USERS, with_fields_of
-from loading.slice_loader import Loader
+from loading.load_school import load_school
+from loading.load_slice import Loader
+from loading.strategies import Collectors, Strategy, changes_or_whole
 from loading.tables import TABLES, slice_of
 from loading.writes.roster.fields import STUDENT, TEACHER
 from loading.writes.roster.people import People
@@ -28,7 +28,7 @@ ROUND, ROWS_A_QUESTION = 10, 100
 async def reread_users(loader: Loader, people: People, school_id: int, steps: Sequence[Step]) -> list[Loaded]:
     """Read the users of these steps again, and whatever else shows them. Raises Halt."""
     query = SliceQuery(school_id)
-    loaded = await loader.load((FIELDS,), query, again=True)
+    loaded = await loader.load({FIELDS: slice_of(FIELDS, school_id)}, changes_or_whole(loader.client, query))
     if people.ignores or len(steps) > ROUND + _held(loader, USERS, school_id) / ROWS_A_QUESTION:
         loaded += await _whole(loader, USERS, school_id)
     else:
@@ -54,7 +54,7 @@ async def _one_by_one(loader: Loader, people: People, school_id: int, steps: Seq
     spec = with_fields_of(loader.runtime, USERS, school_id)
     one_by_one = People(people.client, school_id, people.fields, spec)
 
-    async def reading(collectors: dict[ResourceSpec, Collector]) -> None:
+    async def read_each(collectors: Collectors) -> None:
         [collector] = collectors.values()
         for found in await asyncio.gather(*(one_by_one.gathered(step.outer_id, step.role) for step in steps)):
             collector.add(found)
@@ -62,6 +62,5 @@ async def _one_by_one(loader: Loader, people: People, school_id: int, steps: Seq
 
     # Only of who was deleted it is no accident that he is not found.
     deleted = tuple(step.id for step in steps if step.action == "delete" and step.id is not None)
-    return await loader.load_by(
-        reading, {spec: slice_of(spec, school_id)}, again=True, asked={spec: RequestedRows("id", deleted)}
-    )
+    strategy = Strategy(read_each, {spec: RequestedRows("id", deleted)})
+    return await loader.load({spec: slice_of(spec, school_id)}, strategy)

@@ -7,10 +7,11 @@ from pathlib import Path
 from campus.contracts.v1_people import UserField
 from campus.http.errors import Halt
 from campus.registry import RESOURCES
-from loading.chain import load_school
+from loading.bound_ids import bound_ids
 from loading.commit import Loaded
-from loading.slice_loader import Loader
-from loading.writes.bindings import CARDS, KINDS, Binder, Binding, Kind, bindings_of, bound_here, sound
+from loading.load_school import load_school
+from loading.load_slice import Loader
+from loading.writes.bindings import CARDS, KINDS, Binder, Binding, Kind, bindings_of, sound
 from loading.writes.fields import FieldWriter
 from loading.writes.outcomes import INTERRUPTED, RowOutcome
 from loading.writes.reread import cause_of_writing, reread_bindings
@@ -97,7 +98,7 @@ def run_list(settings: Settings, resource: str, school: int | None, *, personal:
     named = settings.card_ids if kind is CARDS else settings.device_ids
 
     async def work(bench: Bench) -> Done:
-        ids = dict.fromkeys((*named, *bound_here(bench.runtime.lake, kind, bench.school_id)))
+        ids = dict.fromkeys((*named, *bound_ids(bench.runtime.lake, kind.resource, bench.school_id)))
         if not ids:
             console.print(
                 f"No {resource} are known, as nothing lists them. CAMPUS_{kind.word.upper()}_IDS names some; "

@@ -1,11 +1,9 @@
-"""A slice of a resource whose changes alone can be asked for.
+"""Reads the changes of a slice, where the platform can filter rows by their last update.
 
-Nothing is taken on trust: what comes must have all that the lake knows to be so late, and what it makes of
-the slice must be as many rows as the platform counts. Whatever does not fit, and whatever cannot be told, is
-read in full."""
+The filter is not trusted. The changes must include all rows that the lake knows to be as recent, and the
+slice with the changes must have as many rows as the platform counts. Otherwise the slice is read in full."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,64 +16,56 @@ from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Account, Collector
 from campus.sources.slice import count, read
-from loading.runtime import Cause, Runtime
-from warehouse.lake.tables import Slice, Table
+from loading.slice_context import SliceContext
+from loading.stage import Stage
 from warehouse.load.load_log import Standing
-from warehouse.load.stage import StageWriter
 from warehouse.load.watermark import Merged, foresee, held, watermark
 
 
 @dataclass(frozen=True)
 class ReadChanges:
-    """Changes that were read and hold what they should. `news`: some of them are new to the lake;
-    `incremental`: the platform sent only what changed, and not all there is. `total`: rows by its count."""
+    """Changes of a slice that are proven to be complete."""
 
     account: Account
+    #: Rows by the platform's count.
     total: int
+    #: Some of the changes are new to the lake.
     news: bool
+    #: The platform sent the changes only, and not all rows.
     incremental: bool
 
 
 def since_of(
-    runtime: Runtime,
-    client: Client,
-    cause: Cause,
-    spec: ResourceSpec,
-    slice: Slice,
-    table: Table,
-    query: SliceQuery,
-    standings: Mapping[str, Standing],
+    context: SliceContext, client: Client, query: SliceQuery, standing: Standing | None
 ) -> datetime | None:
-    """From when on a slice's changes suffice; None: it is read in full. standings: of the table's slices."""
-    standing = standings.get(str(slice))
+    """The time since which the changes of a slice suffice. None: the slice is read in full."""
+    runtime, cause, spec, slice = context.runtime, context.cause, context.spec, context.slice
     if cause.full or spec.updated_since is None or standing is None:
         return None
     if client.capabilities.rejects(spec.path, spec.updated_since) or UPDATED_AT not in column_names(
         spec.contract
     ):
         return None
-    # A class that is gone took its rows with it, perhaps to where as many are missing.
+    # A class that is gone took its rows with it. The count cannot show that if as many rows were added.
     if not query.filled.issubset(query.parents):
         return None
-    [state] = held(runtime.lake, table, [slice], UPDATED_AT, standings).values()
+    [state] = held(runtime.lake, context.table, [slice], UPDATED_AT, {str(slice): standing}).values()
     return watermark(standing, state, runtime.incremental, cause.started_at, client.clock_skew)
 
 
 async def read_changes(
-    runtime: Runtime,
-    client: Client,
-    spec: ResourceSpec,
-    slice: Slice,
-    table: Table,
-    query: SliceQuery,
-    spool: StageWriter,
-    tally: Tally,
+    context: SliceContext, client: Client, query: SliceQuery, stage: Stage, tally: Tally
 ) -> ReadChanges | None:
-    """Read what changed of a slice since `query.since` into a spool; None: it has to be read in full.
+    """Read the changes of a slice since `query.since` into its stage. None: the slice has to be read in full.
 
-    What is refused is not asked for again by this client. Raises Unauthorized, as a reading in full would."""
+    A filter that the platform rejects is not sent again by this client.
+
+    Raises:
+        Unauthorized: As reading in full would.
+    """
+    spec, slice = context.spec, context.slice
     assert query.since is not None and spec.updated_since is not None
-    collector = Collector(_without_unsent_key(spec), str(slice), spool.write, runtime.listener)
+    collector = Collector(_without_unsent_key(spec), str(slice), stage.write, context.runtime.listener)
     account = collector.account
     account.tally = tally
     try:
@@ -93,17 +83,26 @@ async def read_changes(
     if account.failed or account.bad or not account.complete:
         return None
     merged = await asyncio.to_thread(
-        foresee, runtime.lake, table, slice, spool.finish().path, query.since, UPDATED_AT
+        foresee,
+        context.runtime.lake,
+        context.table,
+        slice,
+        stage.writer.finish().path,
+        query.since,
+        UPDATED_AT,
     )
     account.server_total = total
     return judge(account, merged, total, numbered=spec.numbered is not None)
 
 
 def judge(account: Account, merged: Merged, total: int, *, numbered: bool) -> ReadChanges | None:
-    """What changes are worth that were read without a failure: None, if they prove nothing. `total`: rows
-    alive by the platform's count; `numbered`: a row's number depends on rows that were not asked for."""
+    """Check changes that were read without a failure. None: they prove nothing.
+
+    Args:
+        total: Live rows by the platform's count.
+        numbered: The number of a row depends on rows that were not requested."""
     if account.older:
-        # The platform sends what was not asked for: all there is, if the count agrees.
+        # The platform ignores the filter. It sent all rows if the count agrees.
         whole = not numbered and merged.shown == total
         return ReadChanges(account, total, news=True, incremental=False) if whole else None
     if merged.lost or merged.alive != total or (numbered and merged.news):
@@ -112,13 +111,15 @@ def judge(account: Account, merged: Merged, total: int, *, numbered: bool) -> Re
 
 
 def _without_unsent_key(spec: ResourceSpec) -> ResourceSpec:
-    """A numbered resource without the part of its key that rows may lack: they are compared by all else."""
+    """A numbered resource without the part of its key that rows may lack."""
     if spec.numbered is None:
         return spec
     key = tuple(name for name in spec.primary_key if name != spec.unit_column)
     return replace(spec, primary_key=key)
 
 
-def staging_table(spec: ResourceSpec, table: Table) -> Table:
-    """The table that takes what was read of changes: of a numbered resource, rows without their whole key."""
-    return table if spec.numbered is None else replace(table, nullable_key=table.primary_key)
+def staging_context(context: SliceContext) -> SliceContext:
+    """The context to stage changes in. The rows of a numbered resource lack a part of their key."""
+    if context.spec.numbered is None:
+        return context
+    return replace(context, table=replace(context.table, nullable_key=context.table.primary_key))
