@@ -63,7 +63,9 @@ def test_the_board_says_not_known(without_classes: Path) -> None:
         [_, at_risk, _] = figures(con, SCHOOL)
         of_grades = grade_figures(con, SCHOOL)
     assert (at_risk.value.en, at_risk.value.zh, at_risk.number) == ("not known", "未知", None)
-    assert at_risk.told.en.startswith("never loaded: Assessment items, Assessments, Class members, Grades")
+    assert at_risk.told.en.startswith(
+        "never loaded whole: Assessment items, Assessments, Class members, Grades"
+    )
     assert {figure.value.en for figure in of_grades} == {"not known"}
     [page] = exported(without_classes, "board", schools=[SCHOOL], folder=without_classes.parent / "pages")
     text = " ".join(page.path.read_text(encoding="utf-8").split())
