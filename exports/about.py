@@ -143,7 +143,7 @@ def _facts(workbook: Workbook, origin: Origin, cut: int) -> Iterator[tuple[Words
     parts = [(sheet.name, sheet.sources) for sheet in workbook.sheets]
     for term, words, resources in (
         (NOT_KNOWN, NEVER, origin.age.never),
-        (NOT_LOADED, FAILED, origin.age.older),
+        (NOT_LOADED, FAILED, dict.fromkeys(origin.age.older, ())),
     ):
         if alarm := origin.alarm(words, resources, parts):
             yield term, alarm

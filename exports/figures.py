@@ -28,7 +28,7 @@ NOT_TAKEN = Words("Rolls not taken in the last 7 days", "近7天未点名课次"
 LAST_WEEK = Words("a week before", "较一周前")
 LAST_TERM = Words("same week last term", "较上学期同周")
 NOTHING, EMPTY = Words("no data", "暂无数据"), Words("", "")
-NOT_KNOWN, NEVER = Words("not known", "未知"), Words("never loaded: {}", "从未加载：{}")
+NOT_KNOWN, NEVER = Words("not known", "未知"), Words("never loaded whole: {}", "尚未完整加载：{}")
 TOO_LITTLE = Words("too little recorded to tell yet", "记录尚少，暂无法判断")
 #: The resources without which a figure is not known: those of attendance, and those of a level, as
 #: marts.early_warning has them (inputs_loaded).

@@ -20,6 +20,7 @@ import duckdb
 from exports.columns import Shown, shown_columns
 from exports.sheets import Language, Sheet, Words
 from exports.source import Origin
+from warehouse.age import with_semesters
 from warehouse.csv_cells import FORMULA_STARTS, safe_cell
 from warehouse.identifiers import literal, quoted
 
@@ -55,7 +56,7 @@ def write_parquet(con: duckdb.DuckDBPyConnection, sheet: Sheet, origin: Origin, 
         "published_at": origin.published_at,
         "as_of": origin.age.as_of,
         "not_loaded_last": ", ".join(sorted(origin.age.failed)) or None,
-        "never_loaded": ", ".join(sorted(origin.age.never)) or None,
+        "never_loaded": ", ".join(with_semesters(origin.age.never)) or None,
     }
     metadata = ", ".join(
         f"{name}: {literal(str(value))}" for name, value in said.items() if value is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -15,7 +15,7 @@ import duckdb
 from exports.columns import english
 from exports.sheets import Words
 from exports.workbooks.queries import SHOWN
-from warehouse.age import Age, age_of, read_in_part
+from warehouse.age import NOT_BY_SEMESTER, Age, age_of, read_in_part
 from warehouse.published import reading
 from warehouse.published.shards import Published
 
@@ -39,23 +39,36 @@ AS_PROVEN = """
     SELECT _school_id, resource, slice, status, finished_at, requests, complete_at, whole_at
     FROM read_parquet($proven) WHERE generation = $generation AND _school_id = $school_id
 """
-#: The ids, in either interface, of semesters that no sheet shows.
+#: The ids, in either interface, of earlier semesters that no sheet shows. No sheet may show a current one
+#: either, since it was never loaded.
 NOT_SHOWN = f"""
     WITH {SHOWN}, semesters AS (
-        SELECT school_id, semester_id, v1_semester_id
+        SELECT school_id, semester_id, v1_semester_id, is_current
         FROM core.dim_semester
         LEFT JOIN (FROM quality.semester_calendars SELECT *, _school_id AS school_id)
             USING (school_id, semester_id)
         WHERE school_id = $school_id
     ),
     ids AS (
-        SELECT shown.semester_name IS NOT NULL AS is_shown, unnest([semester_id, v1_semester_id]) AS id
+        SELECT
+            shown.semester_name IS NOT NULL OR coalesce(is_current, false) AS is_shown,
+            unnest([semester_id, v1_semester_id]) AS id
         FROM semesters LEFT JOIN shown USING (school_id, semester_id)
     )
     SELECT id::VARCHAR AS id FROM ids GROUP BY id HAVING NOT bool_or(is_shown)
 """
-#: How the resources begin whose slices are segments or reports, with numbers that may be a semester's id.
-NOT_BY_SEMESTER = ("datasets.", "reports.", "report_")
+#: Names of semesters, with their ids in the v3 and in the v1 interface.
+SEMESTERS = """
+    SELECT semester_id::VARCHAR AS id, v1_semester_id::VARCHAR AS v1_id, semester_name
+    FROM core.dim_semester
+    LEFT JOIN (FROM quality.semester_calendars SELECT *, _school_id AS school_id)
+        USING (school_id, semester_id)
+    WHERE school_id = $school_id AND semester_name IS NOT NULL
+"""
+#: How the resources begin whose semesters have v1 ids.
+OF_V1 = ("v1_", "attendance_", "timetable_")
+#: A resource of some of its semesters.
+OF_SEMESTERS = Words("{} (semester {})", "{}（学期：{}）")
 #: Of each table the resources that it stands on, and what it is called.
 TABLES = """
     SELECT schema_name, table_name, stands_on, label_zh FROM quality.dictionary WHERE column_name IS NULL
@@ -72,13 +85,17 @@ class School:
 
 @dataclass(frozen=True)
 class Loads:
-    """The loads of a school that tell how old its data are. `standings`: where its slices stand, without
-    those of semesters that are not shown; `made_of`: the resources that a table (schema.table) stands on;
-    `labels`: of resources."""
+    """The loads of a school that tell how old its data are."""
 
+    #: Where its slices stand, without those of earlier semesters that are not shown.
     standings: tuple[Mapping[str, Any], ...] = ()
+    #: The resources that a table (schema.table) stands on.
     made_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Of resources.
     labels: Mapping[str, Words] = field(default_factory=dict)
+    #: Names of semesters by their ids, in the v3 and in the v1 interface.
+    semesters: Mapping[str, str] = field(default_factory=dict)
+    v1_semesters: Mapping[str, str] = field(default_factory=dict)
 
     def age(self, tables: Iterable[str]) -> Age:
         """The age of what is made of these tables; where they are not known, of all."""
@@ -89,15 +106,25 @@ class Loads:
         None: they read all of it, or nothing is known of whole loads."""
         found = read_in_part(self._below(tables))
         whole = [row["whole_at"] for row in found if row["whole_at"]]
-        return (min(whole).date(), self.named({row["resource"] for row in found})) if whole else None
+        if not whole:
+            return None
+        return min(whole).date(), self.named(dict.fromkeys((row["resource"] for row in found), ()))
 
     def _below(self, tables: Iterable[str]) -> Iterator[Mapping[str, Any]]:
         wanted = frozenset[str]().union(*(self.made_of.get(table, ()) for table in tables))
         return (row for row in self.standings if not wanted or row["resource"] in wanted)
 
-    def named(self, resources: Iterable[str]) -> Words:
-        """Resources for people."""
-        return in_a_row([self.labels.get(name) or Words(english(name), name) for name in sorted(resources)])
+    def named(self, resources: Mapping[str, Sequence[str]]) -> Words:
+        """Resources for people, each with the semesters (their ids) that are meant of it; none: all of it."""
+        return in_a_row([self._named(name, ids) for name, ids in sorted(resources.items())])
+
+    def _named(self, resource: str, ids: Sequence[str]) -> Words:
+        label = self.labels.get(resource) or Words(english(resource), resource)
+        if not ids:
+            return label
+        names = self.v1_semesters if resource.startswith(OF_V1) else self.semesters
+        of = in_a_row(Words(name, name) for name in (names.get(id, id) for id in ids))
+        return Words(OF_SEMESTERS.en.format(label.en, of.en), OF_SEMESTERS.zh.format(label.zh, of.zh))
 
 
 @dataclass(frozen=True)
@@ -114,14 +141,20 @@ class Origin:
         """The same of a file that is made of these tables (schema.table)."""
         return replace(self, age=self.loads.age(tables))
 
-    def alarm(self, words: Words, of: Set[str], parts: Iterable[tuple[Words, Iterable[str]]]) -> Words | None:
-        """What these resources, of which the last load failed, mean for a file; None: there are none. `words`
-        have places for when that was (`at`), for the resources (`of`), and for those of the parts of the file
-        that stand on them (`parts`), each given with its tables."""
+    def alarm(
+        self,
+        words: Words,
+        of: Mapping[str, Sequence[str]],
+        parts: Iterable[tuple[Words, Iterable[str]]],
+    ) -> Words | None:
+        """What these resources, of which the last load failed, mean for a file; None: there are none.
+
+        `of`: as in `Loads.named`. `words` have places for when that was (`at`), for the resources (`of`), and
+        for those of the parts of the file that stand on them (`parts`), each given with its tables."""
         if not of:
             return None
         at, what = f"{max(self.age.failed[each] for each in of):%Y-%m-%d %H:%M}", self.loads.named(of)
-        where = in_a_row(name for name, tables in parts if of & self.loads.age(tables).failed.keys())
+        where = in_a_row(name for name, tables in parts if of.keys() & self.loads.age(tables).failed.keys())
         return Words(
             words.en.format(at=at, of=what.en, parts=where.en),
             words.zh.format(at=at, of=what.zh, parts=where.zh),
@@ -189,6 +222,7 @@ def _loads(con: duckdb.DuckDBPyConnection, proven: Path, generation: str, school
     later = given | {"proven": str(proven), "generation": generation}
     standings = (records(con, AS_PROVEN, later) if proven.exists() else []) or records(con, AS_FILLED, given)
     elsewhere = {row["id"] for row in records(con, NOT_SHOWN, given)}
+    semesters = records(con, SEMESTERS, given)
     tables = records(con, TABLES, {})
     return Loads(
         tuple(
@@ -203,6 +237,8 @@ def _loads(con: duckdb.DuckDBPyConnection, proven: Path, generation: str, school
             for row in tables
             if row["schema_name"] == "raw"
         },
+        {row["id"]: row["semester_name"] for row in semesters},
+        {row["v1_id"]: row["semester_name"] for row in semesters},
     )
 
 

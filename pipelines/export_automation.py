@@ -14,7 +14,7 @@ from assets.shards import DISTRICT
 from pipelines.cli.exporting import export_options
 from pipelines.district.queues import FOR_BUILDS
 from pipelines.settings import Settings
-from warehouse.age import age_of
+from warehouse.age import age_of, with_semesters
 from warehouse.lake.tables import PLATFORM_ZONE
 from warehouse.publish.publish import proven
 from warehouse.published.reading import standings_of
@@ -96,7 +96,7 @@ def _ages(standings: Iterable[Mapping[str, Any]]) -> str:
     for (generation, school_id), rows in groupby(sorted(standings, key=of_school), key=of_school):
         age = age_of(rows)
         day = age.as_of.date() if age.as_of else None
-        told.append(f"{generation} {school_id} {day} {','.join(sorted(age.failed))}")
+        told.append(f"{generation} {school_id} {day} {sorted(age.failed)} {with_semesters(age.never)}")
     return "; ".join(told)
 
 

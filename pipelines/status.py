@@ -25,7 +25,7 @@ from pipelines.storage_trouble import in_words as storage_in_words
 from pipelines.storage_trouble import no_room
 from pipelines.writers import living
 from pipelines.writes.plans import notes as roster_notes
-from warehouse.age import FAILED, STALE, Age, age_of, read_in_part
+from warehouse.age import FAILED, STALE, Age, age_of, read_in_part, with_semesters
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT
 from warehouse.load.drift import in_a_line, latest
@@ -211,7 +211,7 @@ def _missed_by_pushes(settings: Settings) -> list[str]:
 
 
 def _never(school: SchoolStatus) -> list[str]:
-    return sorted(each for each in school.age.never if each in GROUPS)
+    return with_semesters({name: ids for name, ids in school.age.never.items() if name in GROUPS})
 
 
 def _swipes_waiting(home: Path) -> Iterable[str]:

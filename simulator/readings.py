@@ -379,6 +379,12 @@ class Readings:
         "max",
         text="Raw scores of a student and item: one, or two of which the item's score is this.",
     )
+    suggested_scores: str = _reading(
+        "share",
+        "sum",
+        text="The suggested score: points as a share of what the scored items give, or their sum, to which "
+        "a missing score adds nothing.",
+    )
     grade_credit: str = _reading(
         "course", "gained", text='The credit of a grade: its course\'s, or what was gained ("0" when failed).'
     )

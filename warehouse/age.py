@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -17,22 +17,24 @@ STALE = timedelta(hours=26)
 PROVEN = "campus.standings.parquet"
 #: Status of a slice that was emptied, as what it was of is gone from the platform; and of one not loaded.
 RETIRED, FAILED = "retired", "failed"
+#: How the resources begin whose slices are segments or reports, with numbers that may be a semester's id.
+NOT_BY_SEMESTER = ("datasets.", "reports.", "report_")
 
 
 @dataclass(frozen=True)
 class Age:
-    """`as_of`: start of the oldest load that counts, by the platform's clock; None: nothing was ever loaded.
-    `failed`: when the last attempt of a resource failed, of those of which it did; `never`: those of them of
-    which no slice was ever loaded whole: what is made of them is not known, rather than older."""
+    """How old something is, and what could not be loaded of it. A failed slice that was never loaded whole is
+    not known, rather than older; so a resource may be in both `older` and `never`."""
 
+    #: Start of the oldest load that counts, by the platform's clock; None: nothing was ever loaded.
     as_of: datetime | None = None
+    #: When the last attempt failed, by the resource.
     failed: Mapping[str, datetime] = field(default_factory=dict)
-    never: Set[str] = frozenset()
-
-    @property
-    def older(self) -> Set[str]:
-        """The resources of which an earlier load stands."""
-        return self.failed.keys() - self.never
+    #: The failed resources of which an earlier load stands.
+    older: Set[str] = frozenset()
+    #: The failed resources of which slices were never loaded whole, each with the ids of these semesters;
+    #: without ids where no slice of it was ever loaded whole, or where it has no semesters.
+    never: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def read_in_part(standings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -73,19 +75,39 @@ def age_of(standings: Iterable[Mapping[str, Any]]) -> Age:
     asked: list[datetime] = []
     came_along: list[datetime] = []
     failed: dict[str, datetime] = {}
-    never = set[str]()
+    older = set[str]()
+    never: dict[str, Sequence[str]] = {}
     for resource, rows in by_resource.items():
         began = _round_of(max(row["finished_at"] for row in rows))
-        broken = [row["finished_at"] for row in rows if row["status"] == FAILED]
+        broken = [row for row in rows if row["status"] == FAILED]
         if broken:
-            failed[resource] = max(broken)
-            if all(row["complete_at"] is None for row in rows):
-                never.add(resource)
+            failed[resource] = max(row["finished_at"] for row in broken)
+        if any(row["complete_at"] is not None for row in broken):
+            older.add(resource)
+        if lacking := [row for row in broken if row["complete_at"] is None]:
+            has_any = any(row["complete_at"] is not None for row in rows)
+            never[resource] = _semesters(resource, lacking) if has_any else ()
         for row in rows:
             counts = row["status"] == FAILED or row["finished_at"] >= began
             if counts and row["complete_at"] is not None:
                 (came_along if row["requests"] == 0 else asked).append(row["complete_at"])
-    return Age(min(asked or came_along, default=None), failed, frozenset(never))
+    return Age(min(asked or came_along, default=None), failed, frozenset(older), never)
+
+
+def with_semesters(never: Mapping[str, Sequence[str]]) -> list[str]:
+    """The resources of `Age.never` by name, such as "classes (semester 21)"."""
+    return [
+        f"{resource} (semester {', '.join(semesters)})" if semesters else resource
+        for resource, semesters in sorted(never.items())
+    ]
+
+
+def _semesters(resource: str, rows: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The ids of the semesters of some slices of a resource."""
+    if resource.startswith(NOT_BY_SEMESTER):
+        return ()
+    ids = {row["slice"].split(":")[1] for row in rows if ":" in row["slice"]}
+    return tuple(sorted(ids, key=lambda id: (len(id), id)))
 
 
 def _round_of(last: datetime) -> datetime:

@@ -19,12 +19,16 @@ class Choice:
     words: str
 
 
-def choose(students: int, sessions: int, *, window_only: bool) -> Choice:
+def choose(students: int, sessions: int, *, window_only: bool, lacks_members: bool) -> Choice:
     """The way to ask for some weeks of a semester. `students`: how many would be asked for; `sessions`: how
-    many there are in the weeks. `window_only`: the semester is loaded, and only late marks are looked for."""
+    many there are in the weeks. `window_only`: the semester is loaded, and only late marks are looked for.
+    `lacks_members`: nobody tells who has left and is shown by sessions alone."""
     by_sessions = f"{sessions:,} requests by sessions"
     if window_only:
         words = f"{by_sessions}, as only the trailing window is read again, with its statistics"
+        return Choice("sessions", sessions, words)
+    if lacks_members:
+        words = f"{by_sessions}, as students or members of classes were never loaded, which tell who left"
         return Choice("sessions", sessions, words)
     if sessions <= students:
         return Choice("sessions", sessions, f"{by_sessions} against {students:,} by students")

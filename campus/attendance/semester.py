@@ -22,7 +22,8 @@ class Semester:
     `today`: by the platform's clock. `members`: by student the classes that he is or was in, each with his
     last day in it (date.max where he has not left). `askable`: students that the platform still knows, as far
     as we do. `unlisted`: those of them whom classes alone list, and not its users; where they show nothing,
-    it may not know them. `usins`: student numbers. `known`: sessions that are held already, by week.
+    it may not know them. `lacks_members`: students, or members of classes, were never loaded, so that nobody
+    tells who has left. `usins`: student numbers. `known`: sessions that are held already, by week.
     `others`: first and last day of each other semester of the school. `seen`: sessions that somebody
     attended, as far as this run has seen. `refusals`: sessions that the platform refused in this run."""
 
@@ -37,6 +38,7 @@ class Semester:
     others: Sequence[tuple[date, date]]
     seen: frozenset[Session] = frozenset()
     unlisted: frozenset[int] = frozenset()
+    lacks_members: bool = False
     refusals: Refusals = field(default_factory=Refusals, compare=False)
 
     @cached_property

@@ -90,7 +90,7 @@ def write_board(
     warnings = (*warning_definitions(con, origin.school.id),)
     alarms = (
         origin.alarm(NEVER, origin.age.never, PARTS.values()),
-        origin.alarm(FAILED, origin.age.older, PARTS.values()),
+        origin.alarm(FAILED, dict.fromkeys(origin.age.older, ()), PARTS.values()),
     )
     content = {
         "name": origin.school.name,

@@ -133,7 +133,10 @@ def _levels(con: duckdb.DuckDBPyConnection, school_id: int) -> list[dict[str, An
 def _cells(origin: Origin, told: Sequence[Figure]) -> list[dict[str, Any]]:
     """How old the data of a school are, and its figures."""
     as_of = same(f"{origin.age.as_of:%Y-%m-%d %H:%M}" if origin.age.as_of else "—")
-    for words, resources in ((NEVER_LOADED, origin.age.never), (NOT_LOADED, origin.age.older)):
+    for words, resources in (
+        (NEVER_LOADED, origin.age.never),
+        (NOT_LOADED, dict.fromkeys(origin.age.older, ())),
+    ):
         if resources:
             of = origin.loads.named(resources)
             as_of = Words(words.en.format(as_of.en, of.en), words.zh.format(as_of.zh, of.zh))

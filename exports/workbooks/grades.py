@@ -57,7 +57,7 @@ NO_RANK_OF_STUDENT = f"""CASE
     WHEN rank_in_class IS NOT NULL AND rank_in_cohort IS NOT NULL THEN NULL
     WHEN has_left THEN 'left'
     WHEN weighted_mean IS NULL THEN 'no mean'
-    WHEN has_left IS NULL THEN 'unknown'
+    WHEN has_left IS NULL OR usual_courses IS NULL THEN 'unknown'
     WHEN rank_in_cohort IS NOT NULL AND {NO_CLASSES} THEN 'unknown'
     WHEN rank_in_cohort IS NOT NULL THEN 'no class'
     WHEN cohort_id IS NULL THEN 'no cohort'

@@ -190,7 +190,8 @@ class SemesterLoader:
             sorted(uncovered if len(uncovered) >= SAMPLED_SESSIONS else asked), SAMPLED_SESSIONS
         )
         by_students = len(semester.students) + len(uncovered.union(compared))
-        choice = choose(by_students, len(asked) + len(witnesses), window_only=trailing)
+        by_sessions = len(asked) + len(witnesses)
+        choice = choose(by_students, by_sessions, window_only=trailing, lacks_members=semester.lacks_members)
         return Plan(choice, witnesses, compared)
 
     def _tell(self) -> None:

@@ -17,10 +17,12 @@ from campus.registry import RESOURCES
 from loading.attendance.weeks import Timeline
 from loading.forgotten import forgotten_ids
 from loading.tables import TABLES, slice_of
+from warehouse.age import FAILED
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.earlier_rows import earlier_rows
 from warehouse.load.load_log import Standing
+from warehouse.load.log_writer import standing_rows
 
 Row = dict[str, Any]
 #: A class and a student.
@@ -64,6 +66,7 @@ def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: i
         usins={row["student_id"]: row["usin"] for row in enrolled}
         | {row["id"]: row["usin"] for row in users if row["usin"]},
         known=known,
+        lacks_members=here.was_refused("students") or here.was_refused("class_members"),
         others=[(one.first, one.last) for one in timeline.calendars.values() if one is not calendar],
     )
     # What is held beyond the schedules was attended, whatever the weeks of its class say.
@@ -142,6 +145,18 @@ class _Here:
             return []
         slice = slice_of(spec, self._school_id, semester_id)
         return list(self._lake.read(TABLES[name], slice, columns, alive=alive).to_pylist())
+
+    def was_refused(self, name: str) -> bool:
+        """Whether a resource was asked for, and never came whole."""
+        spec = RESOURCES[name]
+        if self._in_v3 is None and spec.sliced_by == "semester":
+            return False
+        slice = str(slice_of(spec, self._school_id, self._in_v3))
+        return any(
+            row["status"] == FAILED and row["complete_at"] is None
+            for row in standing_rows(self._lake, [self._school_id])
+            if (row["resource"], row["slice"]) == (name, slice)
+        )
 
     def moved(self, name: str, since: datetime) -> bool:
         """Whether any row of a resource has changed, come or gone."""

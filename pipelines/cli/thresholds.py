@@ -129,7 +129,7 @@ def _rule(
     row: Mapping[str, Any], was: Mapping[str, Any] | None, rules: Sequence[Mapping[str, Any]]
 ) -> list[str | int | Decimal | None]:
     others = [
-        f"{_plain(one['limit_value'])}: {one['among_worst']}"
+        _flagged(one)
         for one in rules
         if row["level"] == "warning" and one["indicator"] == row["indicator"] and not one["level"]
     ]
@@ -140,9 +140,14 @@ def _rule(
         row["among_worst"],
         row["among_worst_percent"],
         row["deciding"],
-        f"{_plain(was['limit_value'])}: {was['among_worst']}" if was else "-",
+        _flagged(was) if was else "-",
         ", ".join(others),
     ]
+
+
+def _flagged(rule: Mapping[str, Any]) -> str:
+    students = "not known" if rule["among_worst"] is None else rule["among_worst"]
+    return f"{_plain(rule['limit_value'])}: {students}"
 
 
 def _levels(con: duckdb.DuckDBPyConnection, school_id: int) -> dict[str, int]:

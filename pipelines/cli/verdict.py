@@ -71,5 +71,5 @@ def _age_of(failed: Sequence[Row], standings: Sequence[Row]) -> str:
     held = [at for row in failed if (at := known.get((row["resource"], row["slice"])))]
     never = {name for row in failed if known.get(name := (row["resource"], row["slice"]), row) is None}
     as_of = f"What failed is as of {min(held):%Y-%m-%d %H:%M}." if held else ""
-    not_known = f"Slices never loaded, of which no number is known: {len(never):,}." if never else ""
+    not_known = f"Slices never loaded whole, of which no number is known: {len(never):,}." if never else ""
     return " ".join(filter(None, [as_of, not_known]))

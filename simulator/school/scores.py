@@ -216,25 +216,28 @@ def _score_row(number: int, common: _Common, scored: _Scored, type_: str, rng: R
     return Row(key, values, published_at or common.scored_at)
 
 
-def suggested(found: list[tuple[int, Mark]]) -> int | None:
-    """The system's score: points of valid scored items as a share of what these items give at most, of 100.
+def suggested(found: list[tuple[int, Mark]], rule: str) -> int | None:
+    """The system's score: points of valid scored items as a share of what these items give at most, of 100,
+    or their sum, by the reading suggested_scores.
 
     Takes pairs of an item's full score and a mark, in hundredths; None when nothing is scored.
     """
     counted = [(full, mark.points) for full, mark in found if mark.valid and mark.points is not None]
     full = sum(full for full, _ in counted)
-    return ratio(sum(points for _, points in counted), full, FULL_SCORE) if full else None
+    points = sum(points for _, points in counted)
+    if not full:
+        return None
+    return points if rule == "sum" else ratio(points, full, FULL_SCORE)
 
 
 def grades(seed: int, course: Course, assessment: Assessment, readings: Readings) -> list[Row]:
     """One grade a student; real_score is the teacher's score where there is one, else the suggested one. By
     the reading, those of other sources stand beside them."""
     others = _other_grades(seed, course) if readings.other_grades == "beside" else []
-    return [*_class_grades(seed, course, assessment, readings.grade_credit), *others]
+    return [*_class_grades(seed, course, assessment, readings), *others]
 
 
-def _class_grades(seed: int, course: Course, assessment: Assessment, credits: str) -> list[Row]:
-    """`credits`: the reading grade_credit."""
+def _class_grades(seed: int, course: Course, assessment: Assessment, readings: Readings) -> list[Row]:
     if not assessment.rows:
         return []
     rng = Random(f"{seed}/grades/{course.id}")
@@ -242,11 +245,16 @@ def _class_grades(seed: int, course: Course, assessment: Assessment, credits: st
     for item in assessment.leaves.values():
         for mark in marks(seed, course, item):
             by_student[mark.owner].append((item, mark))
-    made = [_Grade.of(rng, found, current=course.term.current) for found in by_student.values()]
+    made = [
+        _Grade.of(rng, found, readings.suggested_scores, current=course.term.current)
+        for found in by_student.values()
+    ]
     ranks = min_ranks([grade.real if grade.evaluated else None for grade in made])
     base = sum(rank is not None for rank in ranks)
     return [
-        _grade_row(rng, course, assessment.rows[0].key, number, owner, grade, rank, base, credits)
+        _grade_row(
+            rng, course, assessment.rows[0].key, number, owner, grade, rank, base, readings.grade_credit
+        )
         for number, (owner, grade, rank) in enumerate(zip(by_student, made, ranks, strict=True))
     ]
 
@@ -309,10 +317,10 @@ class _Grade(NamedTuple):
         return self.status in ("published", "passed")
 
     @classmethod
-    def of(cls, rng: Random, found: list[tuple[Item, Mark]], *, current: bool) -> "_Grade":
+    def of(cls, rng: Random, found: list[tuple[Item, Mark]], rule: str, *, current: bool) -> "_Grade":
         pairs = [((item.plan.full or 0) * 100, mark, item.published_at is not None) for item, mark in found]
-        suggest = suggested([(full, mark) for full, mark, _ in pairs])
-        gained = suggested([(full, mark) for full, mark, published in pairs if published])
+        suggest = suggested([(full, mark) for full, mark, _ in pairs], rule)
+        gained = suggested([(full, mark) for full, mark, published in pairs if published], rule)
         final, fate = None, rng.random()
         if suggest is not None and fate < 0.12:
             final = min(suggest + 100 * rng.randrange(5), FULL_SCORE)

@@ -218,12 +218,18 @@ def test_the_clock_is_believed_unless_the_platform_is_in_quite_another_week() ->
 
 @given(st.integers(0, 10_000), st.integers(0, 100_000))
 def test_the_cheaper_route_is_chosen_and_its_requests_are_known(students: int, sessions: int) -> None:
-    choice = choose(students, sessions, window_only=False)
+    choice = choose(students, sessions, window_only=False, lacks_members=False)
     assert choice.requests == min(students, sessions)
     assert choice.requests == {"students": students, "sessions": sessions}[choice.route]
 
 
 def test_a_window_is_read_by_sessions_whatever_it_costs() -> None:
-    choice = choose(2_000, 3_000, window_only=True)
+    choice = choose(2_000, 3_000, window_only=True, lacks_members=False)
     assert (choice.route, choice.requests) == ("sessions", 3_000)
     assert "3,000 requests by sessions" in choice.words
+
+
+def test_sessions_are_read_where_nobody_tells_who_left() -> None:
+    choice = choose(2_000, 3_000, window_only=False, lacks_members=True)
+    assert (choice.route, choice.requests) == ("sessions", 3_000)
+    assert "which tell who left" in choice.words

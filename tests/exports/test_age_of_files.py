@@ -8,12 +8,14 @@ from typing import Any
 
 import duckdb
 import openpyxl
+import pyarrow.parquet as pq
 import pytest
 from openpyxl.cell import Cell
 from published_kit import ORIGIN, exported, publish
 
 from exports.board.page import PARTS
 from exports.board.words import FAILED as BOARD_FAILED
+from exports.columns import english
 from exports.sheets import Words
 from exports.source import Loads
 from warehouse.publish.publish import prove
@@ -115,6 +117,32 @@ def test_what_was_never_loaded_is_not_called_older(published: Path) -> None:
     assert "未知" in text.path.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(("slice", "resource"), [("101:21", "grades"), ("101:7:3", "attendance_records")])
+def test_a_new_semester_that_is_refused_is_named(published: Path, slice: str, resource: str) -> None:
+    """Nothing of it was ever loaded, so that no sheet shows it; the semester before is whole. 7 is its id in
+    the v1 interface, and 21 is there another."""
+    with duckdb.connect(str(published)) as con:
+        con.execute(
+            "INSERT INTO core.dim_semester VALUES "
+            "(101, 20, '秋季', false, NULL), (101, 21, '春季', true, NULL)"
+        )
+        con.execute("INSERT INTO quality.semester_calendars VALUES (101, 20, 21), (101, 21, 7)")
+        con.execute("INSERT INTO marts.early_warning VALUES (101, 20)")
+        con.execute(STANDS.replace("students", resource))
+    log(published, resource, "2026-03-02 02:00", "ok", "101:20" if resource == "grades" else "101:21:3")
+    log(published, resource, "2026-03-02 15:00", "failed", slice)
+    told = said(of(published))
+    assert "Not up to date" not in told
+    assert f": {english(resource)} (semester 春季). Numbers" in str(told["Not known"].value)
+    [file] = exported(published, "marts.marks", schools=[101], folder=published.parent / "zh")
+    rows = openpyxl.load_workbook(file.path).worksheets[0].iter_rows(max_col=2, values_only=True)
+    assert f"：{resource}（学期：春季）。" in str(dict(rows)["未知"])
+    [flat] = exported(published, "marts.marks", schools=[101], folder=published.parent, format="parquet")
+    assert pq.read_metadata(flat.path).metadata[b"never_loaded"].decode() == (
+        f"{resource} (semester {slice.split(':')[1]})"
+    )
+
+
 def test_what_a_table_does_not_stand_on_makes_it_no_older(published: Path) -> None:
     log(published, "students", "2026-03-02 02:00", "ok")
     log(published, "devices", "2026-02-01 02:00", "ok")
@@ -137,7 +165,7 @@ def test_semesters_that_are_not_shown_make_it_no_older(published: Path) -> None:
     assert "Not up to date" not in said(of(published))
     assert of(published).name == "marts.marks_101_2026-03-04.xlsx"
     log(published, "students", "2026-03-04 03:00", "failed", "101:8")
-    assert "Not up to date" in said(of(published)), "the other interface's id of the semester that is shown"
+    assert "Not known" in said(of(published)), "the other interface's id of the semester that is shown"
 
 
 def test_segments_of_datasets_have_numbers_that_are_no_semesters(published: Path) -> None:
@@ -191,7 +219,7 @@ def test_the_board_names_the_tiles_and_lists_concerned() -> None:
         labels={"class_members": Words("Class members", "班级成员")},
     )
     origin = replace(ORIGIN, loads=loads, age=loads.age(()))
-    alarm = origin.alarm(BOARD_FAILED, origin.age.failed.keys(), PARTS.values())
+    alarm = origin.alarm(BOARD_FAILED, dict.fromkeys(origin.age.failed, ()), PARTS.values())
     assert alarm and alarm.en.startswith("Could not be loaded at 2026-03-02 15:00: Class members.")
     assert "Students at risk, Warnings by class, Ten students to talk to" in alarm.en
     assert "Rolls" not in alarm.en and "failed of" not in alarm.en

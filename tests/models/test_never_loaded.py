@@ -52,10 +52,21 @@ def without_classes(build: Builder, tmp_path_factory: pytest.TempPathFactory) ->
     return publish_strictly(_without(build, "class.read"), tmp_path_factory.mktemp("published"))
 
 
+@pytest.fixture(scope="module")
+def ended(build: Builder) -> Build:
+    """The healthy schools after their semester, when another student has left."""
+    return build("ended", worlds.ENDED)
+
+
 def _without(build: Builder, scope: str) -> Build:
+    return build(f"refused_{scope}", _refused(worlds.HEALTHY, scope))
+
+
+def _refused(world: Mapping[str, Any], scope: str) -> dict[str, Any]:
+    """What a first load has of a world where a scope is refused."""
     without = REFUSED[scope]
-    rows: dict[str, Any] = {name: held for name, held in worlds.HEALTHY.items() if name not in without}
-    return build(f"refused_{scope}", rows | {"load_log": loads(CALENDARS, without)})
+    rows = {name: held for name, held in world.items() if name not in without}
+    return rows | {"load_log": loads(CALENDARS, without)}
 
 
 def test_the_board_says_not_known(without_classes: Path) -> None:
@@ -63,7 +74,9 @@ def test_the_board_says_not_known(without_classes: Path) -> None:
         [_, at_risk, _] = figures(con, SCHOOL)
         of_grades = grade_figures(con, SCHOOL)
     assert (at_risk.value.en, at_risk.value.zh, at_risk.number) == ("not known", "未知", None)
-    assert at_risk.told.en.startswith("never loaded: Assessment items, Assessments, Class members, Grades")
+    assert at_risk.told.en.startswith(
+        "never loaded whole: Assessment items, Assessments, Class members, Grades"
+    )
     assert {figure.value.en for figure in of_grades} == {"not known"}
     [page] = exported(without_classes, "board", schools=[SCHOOL], folder=without_classes.parent / "pages")
     text = " ".join(page.path.read_text(encoding="utf-8").split())
@@ -135,6 +148,21 @@ def test_another_school_is_as_in_a_whole_file(build: Builder, healthy: Build) ->
     assert (of_one, of_other) == (len(without), 0)
 
 
+@pytest.mark.parametrize("scope", ["class.read", "class_members", "student.read", "admin_class.read"])
+def test_who_has_left_makes_no_number_lower(build: Builder, ended: Build, scope: str) -> None:
+    """They tell where who has left belonged: without them a number is the same, or null."""
+    refused = build(f"left_{scope}", _refused(worlds.ENDED, scope))
+    other = {
+        f"{table}.{column}": found
+        for table, key, columns in _marts(ended)
+        if table != "platform_agreement"
+        for column, kind in columns.items()
+        if kind.startswith(NUMBERS) and (found := _other_numbers(refused, ended, table, key, column))
+    }
+    assert other == {}
+    assert refused.problems == {}
+
+
 def test_the_resources_of_the_models_are_those_of_the_registry() -> None:
     """A resource of models that is missing in macros/never_loaded.sql would be taken for loaded."""
     text = (PROJECT / "macros" / "never_loaded.sql").read_text(encoding="utf-8")
@@ -145,10 +173,11 @@ def test_the_resources_of_the_models_are_those_of_the_registry() -> None:
     assert listed <= known and sources & known <= listed
 
 
-def _marts(healthy: Build) -> list[tuple[str, list[str], list[str]]]:
-    """Each mart with its key, and its columns beside that."""
+def _marts(healthy: Build) -> list[tuple[str, list[str], dict[str, str]]]:
+    """Each mart with its key, and the types of its columns beside that."""
     columns = healthy.rows(
-        "SELECT table_name, list(column_name) FROM duckdb_columns() WHERE schema_name = 'marts' GROUP BY ALL"
+        "SELECT table_name, map(list(column_name), list(data_type)) FROM duckdb_columns() "
+        "WHERE schema_name = 'marts' GROUP BY ALL"
     )
     keys = {
         node["attached_node"].split(".")[-1]: node["test_metadata"]["kwargs"]["columns"]
@@ -156,20 +185,30 @@ def _marts(healthy: Build) -> list[tuple[str, list[str], list[str]]]:
         if node["resource_type"] == "test" and node["test_metadata"]["name"] == "unique_key"
     }
     return [
-        (table, keys[table], [name for name in names if name not in (*keys[table], *OF_THE_FILE)])
-        for table, names in columns
+        (
+            table,
+            keys[table],
+            {name: kind for name, kind in types.items() if name not in (*keys[table], *OF_THE_FILE)},
+        )
+        for table, types in columns
         if table in keys
     ]
 
 
 def _false_zeros(refused: Build, healthy: Build, table: str, key: list[str], column: str) -> list[Any]:
+    return [pair for pair in _other_numbers(refused, healthy, table, key, column) if pair[0][-1] in ZEROS]
+
+
+def _other_numbers(refused: Build, healthy: Build, table: str, key: list[str], column: str) -> list[Any]:
+    """The rows that have another value than in the whole file, beside that value; null is none."""
     query = f"SELECT {', '.join(f'({each})::VARCHAR' for each in key)}, {column}::VARCHAR FROM marts.{table}"
     whole = {row[:-1]: row[-1] for row in healthy.rows(query)}
     return [
         (row, whole[row[:-1]])
         for row in refused.rows(query)
-        if row[-1] in ZEROS and whole.get(row[:-1]) not in (None, row[-1])
+        if row[-1] is not None and whole.get(row[:-1]) not in (None, row[-1])
     ]
 
 
+NUMBERS = ("BIGINT", "INTEGER", "HUGEINT", "DECIMAL", "DOUBLE")
 ZEROS = {"0", "0.0", "0.00", "0.000000", "false", "[]"}

@@ -202,6 +202,43 @@ for _grade in HEALTHY["grades"]:
 for _table, _rows in _MOVED.items():
     HEALTHY[_table] += _rows
 
+# HEALTHY after its semester. Student 5, who has the best grade and was late, left the school then. He names
+# no structure, so that he is in those of his administrative class, whose list of students names him no more.
+_AFTER = "2026-03-16 08:00:00"
+ENDED: dict[str, list[dict[str, object]]] = HEALTHY | {
+    "semesters": [{"id": 20, "name": "秋季", "is_current": False}],
+    "v1_semesters": [{**HEALTHY["v1_semesters"][0], "end_in": "2026-03-10"}],
+    "students": [
+        *(student | {"structure_ids": "[2]"} for student in HEALTHY["students"]),
+        {
+            "id": 5,
+            "name": "赵五",
+            "role": "student",
+            "usin": "0005",
+            "graduates_in_id": 1,
+            "_deleted_at": _AFTER,
+        },
+    ],
+    "reflections": [*HEALTHY["reflections"], {"id": 5, "role": "student", "_deleted_at": _AFTER}],
+    "admin_classes": [{**HEALTHY["admin_classes"][0], "structure_ids": "[2]"}],
+    "class_members": [
+        *HEALTHY["class_members"],
+        {"class_id": 11, "type": "student", "reflection_id": 5, "deleted_at": _AFTER},
+    ],
+    "scores": [
+        *HEALTHY["scores"],
+        {**HEALTHY["scores"][0], "id": 6, "owner_id": 5, "score": "10"},
+    ],
+    "grades": [
+        *HEALTHY["grades"],
+        {**HEALTHY["grades"][0], "id": 6, "owner_id": 5, "score": "95", "real_score": "95"},
+    ],
+    "attendance_records": [
+        *HEALTHY["attendance_records"],
+        {**HEALTHY["attendance_records"][0], "id": 5, "student_id": 5, "status": "lated"},
+    ],
+}
+
 BROKEN: dict[str, list[dict[str, object]]] = {
     "schools": [{"id": 1, "name": "一中"}],
     "terms": [{"id": 1, "type": "course.subject", "name": "maths", "parent_id": 999}],

@@ -77,7 +77,7 @@ AWKWARD: dict[str, Any] = {
 # Left out, since they do not tell the same in another way, but something else:
 # `deleted_at` none: nobody knows when who left did so; lessons are expected of them until a sync sees it.
 # `member_times`: nor when they came.
-# `marks`, `enums`, `score_rows`, `raw_scores`, `grade_credit`: other values.
+# `marks`, `enums`, `score_rows`, `raw_scores`, `suggested_scores`, `grade_credit`: other values.
 # `v1_transcript_codes`: courses without a code.
 # `v1_semester_days`, `v1_class_weeks`, `v1_lesson_days`, `week_start`: other lessons and weeks.
 # `left_users`, `left_attendance`: other people and records.

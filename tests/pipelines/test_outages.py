@@ -150,7 +150,8 @@ def test_what_was_never_loaded_has_no_age() -> None:
     held = [standing(101, "101", NIGHT), standing(102, "102", None), standing(103, "103", NIGHT)]
     line = verdict([JobEnd("base_data", "r", "2 failed.")], log, held, [101, 102, 103])
     assert (
-        "What failed is as of 2026-03-02 02:00. Slices never loaded, of which no number is known: 1." in line
+        "What failed is as of 2026-03-02 02:00. Slices never loaded whole, of which no number is known: 1."
+        in line
     )
 
 

@@ -124,9 +124,25 @@ def test_what_was_never_loaded_is_named_and_no_last_good_rows_are_promised(
     first, second = rows_of(status_of(settings))
     assert (first[3], second[3]) == ("<1 h", "<1 h, 2 never")
     loaded(lake, "grades", slice_of(RESOURCES["grades"], 102, 20), 0)
-    assert status_of(settings).schools[1].age.never == {"classes"}
+    assert status_of(settings).schools[1].age.never == {"classes": ()}
     failed(lake, "students", Slice.of(_school_id=101), "status 403")
     assert any("Rows of earlier loads stay." in line for line in status_of(settings).to_do)
+
+
+def test_a_new_semester_that_is_refused_is_not_older(settings: Settings) -> None:
+    """Classes of semester 20 are loaded; those of 21 never were."""
+    settings = settings.model_copy(update={"school_ids": (101,)})
+    lake = lake_of(settings)
+    loaded(lake, "classes", slice_of(RESOURCES["classes"], 101, 20), 0.1)
+    failed(lake, "classes", slice_of(RESOURCES["classes"], 101, 21), "status 403")
+    settings.published.touch()
+    status = status_of(settings)
+    assert [line for line in status.to_do if line.startswith("Never")] == [
+        "Never loaded whole, of school 101: classes (semester 21). What is made of these is not known, or "
+        "known of a part only."
+    ]
+    assert not any("earlier loads stay" in line for line in status.to_do)
+    assert rows_of(status)[0][3] == "<1 h, 1 never"
 
 
 def test_nothing_to_do_is_said_and_ends_with_0(

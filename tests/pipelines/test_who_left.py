@@ -1,11 +1,14 @@
 """Students who have left a school whose platform hides their attendance: expected nowhere, ranked nowhere."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import duckdb
 import pytest
-from world import World
+from world import EARLY, World
+
+from campus.registry import RESOURCES
 
 SCHOOL = 101
 LOADED = 'group:"base_data" or group:"v1" or group:"attendance"'
@@ -20,6 +23,37 @@ def school(make_world: Callable[..., World]) -> World:
     assert not world.load(select=LOADED).problems
     assert not world.publish().problem
     return world
+
+
+@pytest.fixture(scope="module")
+def whole(make_world: Callable[..., World]) -> Counter[int]:
+    """Records of attendance by student, of a school that somebody has left."""
+    return _loaded(_left_by_one(make_world))
+
+
+@pytest.mark.parametrize("refused", ["students", "class_members"])
+def test_their_attendance_is_read_where_nobody_tells_who_left(
+    make_world: Callable[..., World], whole: Counter[int], refused: str
+) -> None:
+    """The first load of students, or of members, fails: sessions show who left."""
+    world = _left_by_one(make_world)
+    world.platform.set_faults({"kind": "status", "status": 403, "path": RESOURCES[refused].path})
+    records = _loaded(world)
+    assert {row["resource"] for row in world.log("load_log") if row["status"] == "failed"} == {refused}
+    assert records == whole
+
+
+def _left_by_one(make_world: Callable[..., World]) -> World:
+    world = make_world(datasets=False, students=16, today=EARLY)
+    [entry, *_] = world.platform.rows("students", SCHOOL)
+    for resource in ("students", "reflections"):
+        world.platform.delete(resource, entry["key"])
+    return world
+
+
+def _loaded(world: World) -> Counter[int]:
+    world.load(select=LOADED)
+    return Counter(row["student_id"] for row in world.held("attendance_records"))
 
 
 def rows(world: World, query: str) -> list[tuple[Any, ...]]:

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from warehouse.age import Age, age_of
+from warehouse.age import Age, age_of, with_semesters
 
 NIGHT = datetime(2026, 3, 2, 2)
 MORNING, AFTERNOON = NIGHT + timedelta(hours=6), NIGHT + timedelta(hours=13)
@@ -27,17 +27,27 @@ def test_it_is_the_oldest_of_the_last_good_loads() -> None:
 
 def test_what_was_tried_and_failed_makes_nothing_younger_and_is_told() -> None:
     rows = [slice_("students", NIGHT, tried=AFTERNOON), slice_("scores", AFTERNOON)]
-    assert age_of(rows) == Age(NIGHT, {"students": AFTERNOON})
+    assert age_of(rows) == Age(NIGHT, {"students": AFTERNOON}, frozenset({"students"}))
     # Nor does what was never loaded.
     assert age_of([slice_("students", None, tried=MORNING)]).as_of is None
 
 
 def test_what_was_never_loaded_whole_is_not_older() -> None:
-    never = slice_("grades", None, tried=MORNING)
-    other_semester = slice_("grades", NIGHT, slice="2")
-    assert age_of([never]) == Age(None, {"grades": MORNING}, {"grades"}) and age_of([never]).older == set()
-    age = age_of([never, other_semester])
-    assert (age.never, age.older) == (set(), {"grades"}), "one semester has it"
+    never = slice_("grades", None, tried=MORNING, slice="1:21")
+    loaded = slice_("grades", NIGHT, slice="1:20")
+    broken = slice_("grades", NIGHT, tried=MORNING, slice="1:20")
+    tried = {"grades": MORNING}
+    assert age_of([never]) == Age(None, tried, never={"grades": ()})
+    assert age_of([never, loaded]) == Age(NIGHT, tried, never={"grades": ("21",)})
+    assert age_of([never, broken]) == Age(NIGHT, tried, frozenset({"grades"}), {"grades": ("21",)})
+
+
+def test_the_semesters_that_were_never_loaded_whole_are_named() -> None:
+    weeks = [slice_("attendance_records", None, tried=MORNING, slice=f"1:21:{week}") for week in (5, 6)]
+    segment = slice_("datasets.marks", None, tried=MORNING, slice="1:3")
+    good = [slice_("attendance_records", NIGHT, slice="1:20:5"), slice_("datasets.marks", NIGHT, slice="1:2")]
+    never = age_of([*weeks, segment, *good, slice_("students", None, tried=MORNING)]).never
+    assert with_semesters(never) == ["attendance_records (semester 21)", "datasets.marks", "students"]
 
 
 def test_a_load_without_a_request_is_no_load() -> None:

@@ -154,10 +154,10 @@ select
     counted.known_on,
     {{ if_loaded(['scores'], 'coalesce(counted.given_scores > 0, false)') }} as is_begun,
     {%- for count in ('expected', 'scored', 'zeros', 'invalid') %}
-    {{ if_loaded(['scores'], if_members_loaded('counted.' ~ count)) }} as {{ count }},
+    {{ if_loaded(['scores', 'class_members', 'students'], 'counted.' ~ count) }} as {{ count }},
     {%- endfor %}
-    {{ if_loaded(['scores'], if_members_loaded('counted.expected - counted.scored - counted.invalid')) }} as missing,
-    {{ if_loaded(['scores'], if_members_loaded('coalesce(counted.given_valid_scores, 0) - counted.scored')) }} as others_scored,
+    {{ if_loaded(['scores', 'class_members', 'students'], 'counted.expected - counted.scored - counted.invalid') }} as missing,
+    {{ if_loaded(['scores', 'class_members', 'students'], 'coalesce(counted.given_valid_scores, 0) - counted.scored') }} as others_scored,
     {{ if_loaded(['scores'], 'coalesce(counted.valid_scores, 0)') }} as valid_scores,
     {{ if_loaded(['scores'], 'coalesce(counted.raw_scores, 0)') }} as raw_scores,
     counted.score_source,

@@ -7,7 +7,8 @@
 --   were there to be taken. Partial days are in no headcount, but their records are in the rates. A day with
 --   something recorded that is not an absent day (marts.attendance_student_day) is attended. Students are in
 --   the structures that they are in now; who names none is in those of the administrative class. A student who
---   is in several groups of a kind counts in each.
+--   is in several groups of a kind counts in each. Figures of administrative classes are null where these were never
+--   loaded; those of structures, where somebody is in none and what tells a student's administrative class was not.
 -- Source: marts.attendance_student_day, marts.attendance_student_semester and dimensions.
 with days as (
     select * from {{ ref('attendance_student_day') }} where recorded > 0
@@ -63,6 +64,22 @@ placed as (
     left join admin_classes
         on admin_classes.school_id = student_semesters.school_id
         and admin_classes.admin_class_id = student_semesters.admin_class_id
+),
+
+-- Groups of the kinds that may lack students, since what tells their groups was never loaded.
+lacking as (
+    select
+        placed.school_id,
+        placed.semester_id,
+        unnest(['structure', 'admin_class']) as group_type,
+        unnest([
+            bool_or(coalesce(placed.structure_ids, []) = [])
+                and any_value(list_has_any(semesters.never_loaded, ['admin_classes', 'class_members', 'classes', 'students'])),
+            any_value(list_contains(semesters.never_loaded, 'admin_classes'))
+        ]) as is_lacking
+    from placed
+    inner join semesters using (school_id, semester_id)
+    group by placed.school_id, placed.semester_id
 ),
 
 -- Students who are in the same groups are counted together before the groups are taken one by one: a set of
@@ -183,32 +200,46 @@ weeks as (
         {{ attendance_sums() }}
     from judged_days
     group by school_id, semester_id, group_type, group_id, week
+),
+
+known as (
+    select
+        weeks.* replace (
+            {%- for figure in ['days_in_session', 'partial_days', 'student_days', 'student_days_attended'] + attendance_measures() %}
+            case when lacking.is_lacking is not true then weeks.{{ figure }} end as {{ figure }}{{ ',' if not loop.last }}
+            {%- endfor %}
+        )
+    from weeks
+    left join lacking
+        on lacking.school_id = weeks.school_id
+        and lacking.semester_id = weeks.semester_id
+        and lacking.group_type = weeks.group_type
 )
 
 select
-    weeks.school_id,
-    weeks.semester_id,
+    known.school_id,
+    known.semester_id,
     {{ semester_names() }},
-    weeks.week,
-    {{ is_complete(last_day_of('weeks.week', 'semesters'), 'semesters') }} as is_complete,
-    weeks.group_type,
-    weeks.group_id,
+    known.week,
+    {{ is_complete(last_day_of('known.week', 'semesters'), 'semesters') }} as is_complete,
+    known.group_type,
+    known.group_id,
     names.group_name,
-    weeks.admin_class_is_inferred,
+    known.admin_class_is_inferred,
     'all' as population,
-    weeks.days_in_session,
-    weeks.partial_days,
-    weeks.student_days,
-    weeks.student_days_attended,
-    {{ ratio('weeks.student_days_attended', 'weeks.days_in_session', places=2, digits=18) }} as average_daily_attendance,
-    {{ attendance_columns('weeks') }},
-    {{ rate('weeks.present', 'weeks.recorded') }} as attendance_rate,
-    {{ rate('weeks.late', 'weeks.present') }} as lateness_rate
-from weeks
+    known.days_in_session,
+    known.partial_days,
+    known.student_days,
+    known.student_days_attended,
+    {{ ratio('known.student_days_attended', 'known.days_in_session', places=2, digits=18) }} as average_daily_attendance,
+    {{ attendance_columns('known') }},
+    {{ rate('known.present', 'known.recorded') }} as attendance_rate,
+    {{ rate('known.late', 'known.present') }} as lateness_rate
+from known
 left join names
-    on names.school_id = weeks.school_id
-    and names.group_type = weeks.group_type
-    and names.group_id = weeks.group_id
+    on names.school_id = known.school_id
+    and names.group_type = known.group_type
+    and names.group_id = known.group_id
 left join semesters
-    on semesters.school_id = weeks.school_id
-    and semesters.semester_id = weeks.semester_id
+    on semesters.school_id = known.school_id
+    and semesters.semester_id = known.semester_id

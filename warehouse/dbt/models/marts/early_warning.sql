@@ -119,7 +119,7 @@ select
     levels.reasons_zh,
     case when inputs_loaded or levels.is_provisional then coalesce(levels.is_provisional, false) end as is_provisional,
     coalesce(levels.indicators_known, 0) as indicators_known,
-    {{ if_loaded(['attendance_records'], 'if(everybody.has_attendance, true, ' ~ if_members_loaded('false') ~ ')') }}
+    {{ if_loaded(['attendance_records'], 'if(everybody.has_attendance, true, ' ~ if_loaded(['class_members', 'students'], 'false') ~ ')') }}
         as has_attendance,
     {{ if_loaded(['grades'], 'everybody.has_grades') }} as has_grades,
     case when levels.is_tier_told then everybody.tier else 'unknown' end as attendance_tier,

@@ -14,7 +14,8 @@
 --     who have left among themselves; null without a cohort. Among the worst p percent: fewer than p percent of the
 --     other cohort_students are as bad or worse, 100 * (as bad or worse - 1) < p * (students - 1). So nobody is who is
 --     alone or without a cohort, and nobody of a cohort of which half have the same value. Where students were never
---     loaded their cohorts are not known: is_among_worst is null, and so is a level that hangs on it.
+--     loaded their cohorts are not known, and where has_left is null of somebody, not whom to compare with: ranks and
+--     is_among_worst are null, and so is a level that hangs on it.
 --   attendance_drop: earlier less recent attendance rate (marts.attendance_student_semester), 0 where it rose.
 --   score_drop: the z score of the weighted mean within the cohort (marts.grade_student_semester) in the
 --     student's last semester with one, less that of now; 0 where it rose.
@@ -112,7 +113,6 @@ ruled as (
         valued.*,
         students.cohort_id,
         {{ has_left() }} as has_left,
-        coalesce(list_contains(semesters.never_loaded, 'students'), false) as lacks_cohorts,
         rules.* exclude (school_id, indicator)
             replace (
                 if(valued.indicator = 'missing_rate' and valued.lowers_score_rate, 'grades', rules.area) as area
@@ -146,10 +146,14 @@ ruled as (
 ranked as (
     select
         *,
-        case when is_told and cohort_id is not null then rank() over worst_first end as rank_from_worst,
+        bool_and(has_left is not null) over (partition by school_id, semester_id, indicator, cohort_id)
+            as is_cohort_known,
+        case when is_told and cohort_id is not null and is_cohort_known then rank() over worst_first end
+            as rank_from_worst,
         -- The window ends with the last of those who have the same value.
         count(*) over worst_first as as_bad_or_worse,
-        case when is_told and cohort_id is not null then count(*) over in_cohort end as cohort_students
+        case when is_told and cohort_id is not null and is_cohort_known then count(*) over in_cohort end
+            as cohort_students
     from ruled
     window
         in_cohort as (partition by school_id, semester_id, indicator, cohort_id, has_left, is_told),
@@ -164,7 +168,7 @@ judged as (
         rules.*,
         case
             when rules.cohort_percent is null then true
-            when not rules.lacks_cohorts
+            when rules.is_cohort_known
                 then coalesce(
                     100 * (rules.as_bad_or_worse - 1) < rules.cohort_percent * (rules.cohort_students - 1), false
                 )

@@ -4,10 +4,10 @@
 --   those beyond the limit, among_worst those of them whom the rule's cohort_percent leaves, which is what a warning
 --   raises. level: what a limit in force raises; null: not in force. deciding: of a limit in force, students at risk or
 --   with a warning (marts.early_warning) who would not be without this indicator; null where an input of the levels
---   was never loaded. in_force: the limit raises a level now.
+--   was never loaded. Counts are null where it is not known of somebody who has left. in_force: the limit raises a level now.
 -- Source: marts.early_warning_indicator, staging.stg_early_warning_rules.
 with indicators as (
-    select * from {{ ref('early_warning_indicator') }} where is_told and not has_left
+    select * from {{ ref('early_warning_indicator') }} where is_told and has_left is not true
 ),
 
 rules as (
@@ -92,6 +92,7 @@ counted as (
         any_value(indicators.place) as place,
         limits.limit_value,
         any_value(limits.level) as level,
+        bool_and(indicators.has_left is not null) as is_known,
         count(*) as students,
         count(*) filter (where {{ is_beyond('indicators.value', 'limits.limit_value') }}) as beyond,
         count(*) filter (
@@ -122,11 +123,11 @@ select
     counted.level,
     {{ in_words('level', 'counted.level') }},
     counted.level is not null as in_force,
-    counted.students,
-    counted.beyond,
-    {{ rate('counted.beyond', 'counted.students') }} as beyond_percent,
-    counted.among_worst,
-    {{ rate('counted.among_worst', 'counted.students') }} as among_worst_percent,
+    case when counted.is_known then counted.students end as students,
+    case when counted.is_known then counted.beyond end as beyond,
+    case when counted.is_known then {{ rate('counted.beyond', 'counted.students') }} end as beyond_percent,
+    case when counted.is_known then counted.among_worst end as among_worst,
+    case when counted.is_known then {{ rate('counted.among_worst', 'counted.students') }} end as among_worst_percent,
     case
         when counted.level in ('at_risk', 'warning')
             then {{ if_loaded(warning_inputs(), 'coalesce(deciding.deciding, 0)') }}

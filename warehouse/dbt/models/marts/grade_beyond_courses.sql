@@ -1,7 +1,8 @@
 -- Grain: school, semester, student, source of grades other than a course class: moral, dorm and the like.
 -- Rules: live grades that count in statistics (seeds.grade_status_rules), as the platform sends them beside those of
 --   classes. score_rate = 100 * points / full points of the scored ones. levels are the platform's, each once. Beside
---   it the cohort's: students of the cohort with grades of the source, and their score rate, which comes from sums.
+--   it the cohort's: students of the cohort with grades of the source, and their score rate, which comes from sums; null
+--   where students, which tell the cohorts, were never loaded.
 -- Source: core.fct_grade and dimensions.
 with grades as (
     select *
@@ -85,8 +86,8 @@ select
     compared.levels,
     compared.failed,
     compared.last_published_at,
-    compared.cohort_students,
-    {{ percent('compared.cohort_score_sum', 'compared.cohort_full_score_sum', places=2) }} as cohort_score_rate
+    {{ if_loaded(['students'], 'compared.cohort_students') }} as cohort_students,
+    {{ if_loaded(['students'], percent('compared.cohort_score_sum', 'compared.cohort_full_score_sum', places=2)) }} as cohort_score_rate
 from compared
 left join students
     on students.school_id = compared.school_id

@@ -16,7 +16,8 @@
 --     now. Who had left by then (has_left, core.semester_leaver) has neither a rank nor a z score, and counts in no size.
 --   Who has a mean of few courses is not ranked either: scored_courses must be at least rank_minimum_course_percent
 --   (seeds.grade_thresholds) of usual_courses, the median number of scored courses in the cohort (the lower one of two;
---   of current students with a score; those without a cohort are a group of their own).
+--   of current students with a score; those without a cohort are a group of their own). Ranks, sizes and usual_courses
+--   are null in a cohort of which it is not known who had left (has_left).
 --   They are min-ranks by weighted_mean as shown, 1 the best, within the administrative class
 --     (bridge_student_admin_class) and within the cohort; percent_rank = (rank - 1) / (n - 1), 0 the best,
 --     null for n = 1. z_score_in_cohort: how far weighted_mean is from the mean of the cohort's, in standard
@@ -129,9 +130,11 @@ rates as (
         {{ percent('score_sum', 'full_score_sum') }} as score_rate,
         {{ ratio('weighted_percent_sum', 'weight_sum') }} as weighted_mean,
         {{ has_left() }} as has_left,
-        quantile_disc(if(has_left, null, nullif(sums.scored_courses, 0)), 0.5) over (
-            partition by sums.school_id, sums.semester_id, students.cohort_id
-        ) as usual_courses,
+        bool_and(has_left is not null) over in_cohort as is_cohort_known,
+        case
+            when is_cohort_known
+                then quantile_disc(if(has_left, null, nullif(sums.scored_courses, 0)), 0.5) over in_cohort
+        end as usual_courses,
         case
             when not has_left and 100 * sums.scored_courses >= coalesce(thresholds.rank_minimum, 0) * usual_courses
                 then weighted_mean
@@ -154,6 +157,7 @@ rates as (
         and semesters.semester_id = sums.semester_id
     left join thresholds
         on thresholds.school_id = sums.school_id
+    window in_cohort as (partition by sums.school_id, sums.semester_id, students.cohort_id)
 ),
 
 ranks as (
@@ -177,11 +181,11 @@ ranked as (
             case
                 when ranked_mean is not null and admin_class_id is not null then rank_in_class
             end as rank_in_class,
-            case when admin_class_id is not null then class_size end as class_size,
+            case when admin_class_id is not null and is_cohort_known then class_size end as class_size,
             case
                 when ranked_mean is not null and cohort_id is not null then rank_in_cohort
             end as rank_in_cohort,
-            case when cohort_id is not null then cohort_size end as cohort_size
+            case when cohort_id is not null and is_cohort_known then cohort_size end as cohort_size
         ),
         case when cohort_id is not null then {{ z_score('ranked_mean', 'cohort_size', 'cohort_sum', 'cohort_square_sum') }} end
             as z_score_in_cohort

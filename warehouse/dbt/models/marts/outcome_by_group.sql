@@ -1,7 +1,8 @@
 -- Grain: school, semester, cohort (null: all of the school), kind of group (all, gender, boarding), group.
 -- Rules: every student of attendance or of grades, those who have left included, is in one group of each kind, once in
 --   the cohort and once in the school; of whom gender or boarding is not known, in unknown. Rates come from sums.
---   Counts of attendance, or of grades, are null where none were ever loaded of the semester, and so is students.
+--   Counts of attendance, or of grades, are null where none were ever loaded of the semester, and so is students. Where
+--   students were never loaded, which tell the cohorts, there are rows of the school alone.
 --   is_suppressed: the figures tell about single students, or let others be worked out that do, so that files that
 --   leave the house show none of them. That is so of a group of fewer than small_group_students
 --   (seeds.attendance_thresholds), and of the next ones in size, until what is left of the whole tells of two groups
@@ -291,3 +292,6 @@ left join open_kinds
     on open_kinds.school_id = ranked.school_id
     and open_kinds.semester_id = ranked.semester_id
     and open_kinds.group_type = ranked.group_type
+where
+    ranked.is_school
+    or not coalesce(list_contains(semesters.never_loaded, 'students'), false)

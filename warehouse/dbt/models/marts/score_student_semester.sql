@@ -69,12 +69,12 @@ select
     {{ semester_names() }},
     coalesce(semesters.is_over, false) as is_complete,
     counted.student_id,
-    counted.expected,
-    counted.scored,
-    counted.invalid,
-    counted.expected - counted.scored - counted.invalid as missing,
+    {%- for count in ('expected', 'scored', 'invalid') %}
+    {{ if_loaded(['class_members', 'students'], 'counted.' ~ count) }} as {{ count }},
+    {%- endfor %}
+    {{ if_loaded(['class_members', 'students'], 'counted.expected - counted.scored - counted.invalid') }} as missing,
     {{ rate('missing', 'counted.expected') }} as missing_rate,
-    {{ if_loaded(['grades'], 'counted.missing_as_zero') }} as missing_as_zero
+    {{ if_loaded(['class_members', 'students', 'grades'], 'counted.missing_as_zero') }} as missing_as_zero
 from counted
 left join semesters using (school_id, semester_id)
 where counted.expected > 0

@@ -173,7 +173,7 @@ select
     {{ if_any_loaded(['classes', 'v1_classes'], 'coalesce(loads.course_classes, 0)') }} as course_classes,
     {{ if_any_loaded(['classes', 'v1_classes'], 'coalesce(loads.courses, 0)') }} as courses,
     loads.subject_names,
-    {{ if_members_loaded('coalesce(members.students, 0)') }} as students,
+    {{ if_loaded(['class_members', 'students'], 'coalesce(members.students, 0)') }} as students,
     {{ if_loaded(['v1_classes'], 'cast(coalesce(' ~ ratio('lessons.half_lessons', '2', places=2) ~ ', 0) as decimal(9, 2))') }} as weekly_lessons,
     {{ if_loaded(['v1_classes'], 'cast(coalesce(' ~ rounded('lessons.shared_lessons', places=2) ~ ', 0) as decimal(9, 2))') }} as shared_weekly_lessons,
     {{ if_loaded(['v1_classes'], 'coalesce(lessons.weekdays, 0)') }} as teaching_weekdays,
