@@ -32,6 +32,7 @@ from loading.slice_context import SliceContext
 from loading.stage import Stage, open_stage
 from loading.strategies import Strategy
 from loading.tables import slice_of
+from loading.threads import in_thread
 from warehouse.lake.tables import Slice
 from warehouse.load.load_log import Standing, standings
 from warehouse.load.slice_reading import RequestedRows
@@ -94,7 +95,7 @@ class Loader:
                 return [replace(fail_slice(context, str(error)), refused=is_refused) for context in contexts]
             async with self._commits:
                 return [
-                    await asyncio.to_thread(
+                    await in_thread(
                         _commit_rows,
                         stage,
                         collectors[stage.context.spec].account,
@@ -140,7 +141,7 @@ class Loader:
                 alive_total=changes.total,
             )
             async with self._commits:
-                return await asyncio.to_thread(
+                return await in_thread(
                     commit_slice, context, reading, guard_of(context), changes.account.began
                 )
 

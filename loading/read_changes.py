@@ -3,7 +3,6 @@
 The filter is not trusted. The changes must include all rows that the lake knows to be as recent, and the
 slice with the changes must have as many rows as the platform counts. Otherwise the slice is read in full."""
 
-import asyncio
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,6 +17,7 @@ from campus.sources.gathered import Account, Collector
 from campus.sources.slice import count, read
 from loading.slice_context import SliceContext
 from loading.stage import Stage
+from loading.threads import in_thread
 from warehouse.load.load_log import Standing
 from warehouse.load.watermark import Merged, foresee, held, watermark
 
@@ -82,7 +82,7 @@ async def read_changes(
         return None
     if account.failed or account.bad or not account.complete:
         return None
-    merged = await asyncio.to_thread(
+    merged = await in_thread(
         foresee,
         context.runtime.lake,
         context.table,

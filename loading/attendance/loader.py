@@ -1,6 +1,5 @@
 """Attendance of one semester into the lake, week by week, by the route that costs fewer requests."""
 
-import asyncio
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -31,6 +30,7 @@ from loading.runtime import Cause, Runtime
 from loading.slice_context import SliceContext
 from loading.stage import Stage, open_stage
 from loading.tables import TABLES, slice_of, values
+from loading.threads import in_thread
 from warehouse.lake.parquet import GROUP_BYTES
 from warehouse.lake.tables import Slice
 from warehouse.load.slice_reading import Measure, RequestedRows, RequestedSince, RetainedRows
@@ -251,7 +251,7 @@ class SemesterLoader:
                     # A session that no schedule has may be missing in any week.
                     words = failures("class", failed) + unheard
                     since_then = since if since > date.min else None
-                    loaded = await asyncio.to_thread(self._commit, one, kept, words, since_then, part)
+                    loaded = await in_thread(self._commit, one, kept, words, since_then, part)
             for each in loaded:
                 yield each
 
@@ -285,7 +285,7 @@ class SemesterLoader:
                     SESSIONS: RequestedRows("class_id", tuple(sorted(classes or ())), suffices=True),
                 }
             for one in opened.values():
-                for each in await asyncio.to_thread(self._commit, one, kept, words, None, asked):
+                for each in await in_thread(self._commit, one, kept, words, None, asked):
                     yield each
 
     @contextmanager

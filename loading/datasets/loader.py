@@ -27,6 +27,7 @@ from loading.runtime import Cause, Runtime
 from loading.slice_context import SliceContext
 from loading.stage import Stage, open_stage
 from loading.tables import TABLES, slice_of
+from loading.threads import in_thread
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import SYNCED_AT, Slice
 from warehouse.load.dataset_plans import Plan
@@ -213,7 +214,7 @@ class DatasetLoader:
         must be read in full."""
         client, source, account = self._client, self._asked.source, read.account
         lake, table = self._runtime.lake, self._evolved.table
-        ids = await asyncio.to_thread(keys_after, lake, table, slice, changes.path)
+        ids = await in_thread(keys_after, lake, table, slice, changes.path)
         spans = await find_differences(client, source, ids, span, total, account.tally)
         if not spans:
             return None
@@ -230,9 +231,7 @@ class DatasetLoader:
         context, staged = stage.context, stage.writer.finish()
         updated_at = self._evolved.columns[self._asked.source.updated_at or ""]
         lake, table, slice = context.runtime.lake, context.table, context.slice
-        return await asyncio.to_thread(
-            foresee, lake, table, slice, staged.path, since, updated_at, _ranges(read)
-        )
+        return await in_thread(foresee, lake, table, slice, staged.path, since, updated_at, _ranges(read))
 
     async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
         span = self._span(segment)
@@ -250,7 +249,7 @@ class DatasetLoader:
     async def _commit(self, stage: Stage, read: RecordsRead, total: int | None = None) -> Loaded:
         """Commit a segment. total: how many records the platform says it has, where it was asked."""
         async with self._commits:
-            return await asyncio.to_thread(self._commit_read, stage, read, total)
+            return await in_thread(self._commit_read, stage, read, total)
 
     def _commit_read(self, stage: Stage, read: RecordsRead, total: int | None) -> Loaded:
         account = read.account

@@ -23,6 +23,7 @@ from loading.runtime import Cause, Runtime
 from loading.slice_context import SliceContext
 from loading.stage import Stage, open_stage
 from loading.tables import TABLES
+from loading.threads import in_thread
 from warehouse.lake.tables import EXTRA, PARAMS, ROW_NUMBER, Table, report_table
 from warehouse.load.schema_evolution import evolve
 
@@ -75,7 +76,7 @@ class ReportLoader:
                 )
                 assert records is not None
                 async with self._commits:
-                    return await asyncio.to_thread(
+                    return await in_thread(
                         self._commit, result, records.stage, read.account, described, collector.account
                     )
             except (CampusError, *STORAGE_ERRORS) as error:

@@ -1,0 +1,38 @@
+"""A cancelled task waits for its work in a thread, which uses what the task closes."""
+
+import asyncio
+import threading
+
+import pytest
+
+from loading.threads import in_thread
+
+
+def test_cancelled_task_waits_for_its_thread() -> None:
+    begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        may_end.wait(5)
+        ended.set()
+
+    async def go() -> None:
+        task = asyncio.create_task(in_thread(work))
+        await asyncio.to_thread(begun.wait, 5)
+        task.cancel()
+        await asyncio.sleep(0.05)
+        assert not task.done()
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended.is_set()
+
+    asyncio.run(go())
+
+
+def test_errors_of_the_work_are_raised() -> None:
+    def work() -> None:
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        asyncio.run(in_thread(work))
