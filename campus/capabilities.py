@@ -56,13 +56,8 @@ class Findings(msgspec.Struct):
     #: The prefix of datasets and reports: /v3 or /api/v3.
     prefix: str | None = None
     rejected: set[Rejection] = msgspec.field(default_factory=set)
-    #: How often an empty response was contradicted by a later one.
-    false_empties: int = 0
-
-    @property
-    def is_news(self) -> bool:
-        """Whether anything differs from the interface's description."""
-        return bool(self.page_size or self.prefix or self.rejected or self.false_empties)
+    #: The day on which an empty response was contradicted last: empty responses are doubted until it ends.
+    doubted_on: date | None = None
 
     def is_valid(self, base_url: str, today: date) -> bool:
         """Whether the findings are about this platform, and not outdated."""
@@ -75,26 +70,26 @@ class Capabilities:
 
     page_size: int | None = None
     prefix: str | None = None
+    #: Rejections that later runs need not find out again.
+    lasting: set[Rejection] = field(default_factory=set)
+    #: Rejections that count for this run alone.
     rejected: set[Rejection] = field(default_factory=set)
     doubt: Doubt = field(default_factory=Doubt)
-    #: Rejections that may have another cause, such as an overload: they count for this run alone.
-    rejected_today: set[Rejection] = field(default_factory=set)
 
     @classmethod
-    def of(cls, findings: Findings) -> "Capabilities":
+    def of(cls, findings: Findings, today: date) -> "Capabilities":
         """The capabilities that earlier runs found."""
-        doubt = Doubt(findings.false_empties)
-        return cls(findings.page_size, findings.prefix, set(findings.rejected), doubt)
-
-    def findings(self, base_url: str, since: date) -> Findings:
-        """What later runs should know."""
-        return Findings(base_url, since, self.page_size, self.prefix, self.rejected, self.doubt.lies)
+        doubt = Doubt(int(findings.doubted_on == today))
+        return cls(findings.page_size, findings.prefix, set(findings.rejected), doubt=doubt)
 
     def rejects(self, path: str, parameter: str, value: str = "") -> bool:
         """Whether the platform has rejected this parameter. path: as the registry has it."""
         rejection = Rejection(path, parameter, value)
-        return rejection in self.rejected or rejection in self.rejected_today
+        return rejection in self.lasting or rejection in self.rejected
 
-    def reject(self, path: str, parameter: str, value: str = "", *, lasting: bool = True) -> None:
-        """Note that the platform rejects a parameter. lasting: later runs need not try it."""
-        (self.rejected if lasting else self.rejected_today).add(Rejection(path, parameter, value))
+    def reject(self, path: str, parameter: str, value: str = "", *, lasting: bool = False) -> None:
+        """Note that the platform rejects a parameter.
+
+        lasting: later runs need not try it. Only where each of them still reports what is left out, or
+        nothing is left out: a permission that is granted, or a platform that recovers, would go unnoticed."""
+        (self.lasting if lasting else self.rejected).add(Rejection(path, parameter, value))

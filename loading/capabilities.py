@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from warehouse.files import write_text
 from warehouse.load.load_log import now
@@ -16,23 +17,32 @@ if TYPE_CHECKING:
 NAME = "capabilities.json"
 
 
-def read_capabilities(home: Path, base_url: str) -> Capabilities:
-    """What earlier runs of this home found of a platform; nothing where that is a week old."""
-    from campus.capabilities import Capabilities
+def read_capabilities(home: Path, base_url: str) -> tuple[Capabilities, Findings]:
+    """What earlier runs of this home found of a platform, and as it is kept; nothing where it is outdated."""
+    from campus.capabilities import Capabilities, Findings
 
-    findings = _findings(home, base_url)
-    return Capabilities() if findings is None else Capabilities.of(findings)
+    findings = _findings(home, base_url) or Findings(base_url, now().date())
+    return Capabilities.of(findings, now().date()), findings
 
 
-def keep_capabilities(home: Path, base_url: str, capabilities: Capabilities) -> None:
-    """Keep what a run found, beside what another run has found meanwhile."""
-    stored = _findings(home, base_url)
-    findings = capabilities.findings(base_url, now().date() if stored is None else stored.since)
-    if stored is not None:
-        findings.rejected = findings.rejected | stored.rejected
-        findings.false_empties = max(findings.false_empties, stored.false_empties)
-    if findings.is_news and findings != stored:
-        write_text(home / NAME, msgspec.json.encode(findings, order="sorted").decode())
+def keep_capabilities(home: Path, capabilities: Capabilities, before: Findings) -> None:
+    """Keep what a run found, beside what other runs have found meanwhile. before: what it began with, which
+    is not kept again where it was forgotten or outdated since."""
+    from campus.capabilities import Findings
+
+    today = now().date()
+    stored = _findings(home, before.base_url)
+    kept = stored or Findings(before.base_url, today)
+    known = kept
+    if capabilities.page_size != before.page_size:
+        kept = replace(kept, page_size=capabilities.page_size)
+    if capabilities.prefix != before.prefix:
+        kept = replace(kept, prefix=capabilities.prefix)
+    kept = replace(kept, rejected=kept.rejected | (capabilities.lasting - before.rejected))
+    if capabilities.doubt.lies > int(before.doubted_on == today):
+        kept = replace(kept, doubted_on=today)
+    if kept != known:
+        write_text(home / NAME, msgspec.json.encode(kept, order="sorted").decode())
 
 
 def forget_capabilities(home: Path) -> None:
@@ -45,7 +55,7 @@ def _findings(home: Path, base_url: str) -> Findings | None:
 
     try:
         findings = msgspec.json.decode((home / NAME).read_bytes(), type=Findings)
-    except (FileNotFoundError, msgspec.DecodeError):
-        # A file of another version is found out anew.
+    except (OSError, msgspec.DecodeError):
+        # What cannot be read is found out anew.
         return None
     return findings if findings.is_valid(base_url, now().date()) else None

@@ -21,7 +21,7 @@ Rewrite = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 def rewrite_of(runtime: Runtime, table: Table, school_id: int) -> Rewrite | None:
-    """What a school's rows of a table pass before they are spooled; None: nothing is to be taken out.
+    """What a school's rows of a table pass before they are staged; None: nothing is to be taken out.
 
     Both steps keep every row, so that a slice still balances with the platform's counts."""
     steps: list[Rewrite] = []

@@ -32,16 +32,17 @@ async def connected(runtime: Runtime, scopes: Iterable[tuple[str, ...]]) -> Asyn
     from campus.http.client import Client
 
     note, address = runtime.home / NOTE, runtime.client.base_url
-    capabilities = read_capabilities(runtime.home, address)
+    capabilities, before = read_capabilities(runtime.home, address)
     async with Client(runtime.client, scopes, runtime.listener, capabilities) as client:
         since = known_since(note, address)
         if since is not None:
             client.health.suspect(time.monotonic() - (time.time() - since))
         try:
             yield client
+            if client.health.down is None:
+                keep_capabilities(runtime.home, capabilities, before)
         finally:
             _leave_note(note, address, client)
-            keep_capabilities(runtime.home, address, capabilities)
 
 
 def known_since(note: Path, address: str, within: float = KNOWN_FOR) -> float | None:

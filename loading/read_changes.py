@@ -9,7 +9,7 @@ from datetime import datetime
 from campus.contracts.fields import column_names
 from campus.decoding.definition import UPDATED_AT
 from campus.http.client import Client
-from campus.http.errors import CampusError, Forbidden, NotFound, Refused, Unauthorized
+from campus.http.errors import CampusError, Unauthorized
 from campus.http.events import Tally
 from campus.plan.units import SliceQuery
 from campus.registry import ResourceSpec
@@ -75,10 +75,8 @@ async def read_changes(
         await read(client, collector.spec, query, collector)
     except Unauthorized:
         raise
-    except CampusError as error:
-        # An overload, say, may be over tomorrow.
-        is_lasting = isinstance(error, (Refused, Forbidden, NotFound))
-        client.capabilities.reject(spec.path, spec.updated_since, lasting=is_lasting)
+    except CampusError:
+        client.capabilities.reject(spec.path, spec.updated_since)
         return None
     if account.failed or account.bad or not account.complete:
         return None

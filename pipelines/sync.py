@@ -14,6 +14,7 @@ from assets.dagster_private import show_on_timeline
 from assets.models import PUBLISHED
 from assets.resource_assets import is_halted
 from campus.http.events import Event
+from loading.capabilities import forget_capabilities
 from loading.partition_keys import NO_SCHOOL, school_of
 from loading.runtime import FULL_TAG, SYNC_ID_TAG, Runtime
 from pipelines.definitions import DISCOVERY, DISTRICT_JOB, PUBLISH
@@ -69,6 +70,8 @@ def load(
     besides.
     Raises SelectionError."""
     selected = None if selection is None else _select(definitions, selection)
+    if full:
+        forget_capabilities(runtime.home)
     tags = {**(tags or {}), SYNC_ID_TAG: sync_id, FULL_TAG: str(full).lower()}
     config = night_config({}, selected)
     # Ctrl-C ends up here too, so that it loses nothing of what is committed.

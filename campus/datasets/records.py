@@ -171,7 +171,8 @@ async def read_spans(
         account.complete = account.complete and part.account.complete
         read.cursor = max(filter(None, (read.cursor, part.cursor)), default=None)
 
-    await together(read_span(counted) for counted in spans)
+    # Nothing is left of a span that counts no row.
+    await together(read_span(counted) for counted in spans if counted.rows)
     read.spans = tuple(counted.span for counted in spans)
     # What changed in a span has come twice.
     read.distinct = False
@@ -228,14 +229,14 @@ async def _read_on(
         read.account.tally.pages += 1
         came += answer.value.received
         if writing is not None:
-            await writing
+            await asyncio.shield(writing)
         writing = loop.run_in_executor(_DECODERS, take, answer.value)
         return PageSeen(_ends(answer.value), answer.pagination)
 
     try:
         outcome = await drive(paging, fetch_page)
         if writing is not None:
-            await writing
+            await asyncio.shield(writing)
     finally:
         if writing is not None:
             # It writes where the caller will clean up.

@@ -48,6 +48,8 @@ def with_detail_rows(source: DetailRows, context: SourceContext, read: ReadUnit)
             gathered.extend(details)
             gathered.failed.update(details.failed)
             gathered.complete = gathered.complete and details.complete
+            if not details.complete:
+                gathered.note = "; ".join(filter(None, (gathered.note, details.note)))
 
         await together(add(row, extra) for row, extra in lacking)
         if gathered.total is not None:

@@ -23,9 +23,10 @@ def with_expansions(source: Expansions, context: SourceContext, read: ReadUnit) 
         expanded = [name for name in source.optional if not capabilities.rejects(path, EXPAND, name)]
         try:
             gathered = await read(_expanding(unit, expanded))
-        except (Refused, Forbidden):
+        except (Refused, Forbidden) as error:
             if not expanded:
                 raise
+            is_lasting = isinstance(error, Refused)
             gathered = await read(unit)
             tried, expanded = expanded, []
             for name in tried if len(tried) > 1 else ():
@@ -36,7 +37,7 @@ def with_expansions(source: Expansions, context: SourceContext, read: ReadUnit) 
                 expanded.append(name)
             for name in tried:
                 if name not in expanded:
-                    capabilities.reject(path, EXPAND, name)
+                    capabilities.reject(path, EXPAND, name, lasting=is_lasting)
         for name in source.optional:
             if name not in expanded:
                 gathered.drift[Drift("refused_parameter", EXPAND, name)] += 1

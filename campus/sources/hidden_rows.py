@@ -54,7 +54,7 @@ async def _add_filtered(
             # A platform may break on a value that only we thought of.
             if isinstance(error, Transient) and not has_open_status(spec):
                 raise
-            capabilities.reject(spec.path, name, value, lasting=not isinstance(error, Transient))
+            capabilities.reject(spec.path, name, value)
             continue
         if more:
             _take(gathered, await read(filtered), spec, Drift(HIDDEN, name, value))

@@ -219,7 +219,7 @@ class DatasetLoader:
         if not spans:
             return None
         with open_stage(self._context(slice), evolved=self._evolved) as stage:
-            stage.writer.copy(changes)
+            await in_thread(stage.writer.copy, changes)
             await read_spans(client, source, spans, self._settings.limit, stage.write, read)
             now = await count(client, source, span, account.tally)
             merged = await self._foresee(stage, since, read)

@@ -18,6 +18,7 @@ import pytest
 import uvloop
 from scripted_platform import RESET, Platform, Request, answer, run
 
+from campus.fetch.answer import fetch
 from campus.http import transport
 from campus.http.client import Client
 from campus.http.engine import AiohttpTransport
@@ -27,13 +28,11 @@ PATH = "/api/v3/klass/classes"
 
 
 async def get(client: Client) -> object:
-    return (await client.get(PATH, {}, school_id=101, parse=msgspec.json.decode)).value
+    return (await fetch(client, PATH, {}, school_id=101, decode=msgspec.json.decode)).value
 
 
 async def write(client: Client, method: str, *, repeatable: bool) -> None:
-    await client.write(
-        method, PATH, {}, None, school_id=101, scope=(), parse=lambda _: None, repeatable=repeatable
-    )
+    await client.write(method, PATH, {}, None, school_id=101, scope=(), repeatable=repeatable).response()
 
 
 @pytest.mark.parametrize("method", ["DELETE", "PUT", "POST"])

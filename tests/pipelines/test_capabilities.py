@@ -11,45 +11,78 @@ from world import World
 from campus.capabilities import Capabilities, Findings, Rejection
 from loading import capabilities as kept
 from loading.capabilities import NAME, forget_capabilities, keep_capabilities, read_capabilities
+from warehouse.load.load_log import now
 
 PLATFORM = "http://platform.example"
 REJECTION = Rejection("/api/v3/klass/classes", "expand", "grades")
 
 
+def keep(home: Path, capabilities: Capabilities) -> None:
+    keep_capabilities(home, capabilities, Findings(PLATFORM, now().date()))
+
+
+def read(home: Path, base_url: str = PLATFORM) -> Capabilities:
+    return read_capabilities(home, base_url)[0]
+
+
 def noted() -> Capabilities:
-    capabilities = Capabilities()
-    capabilities.page_size = 100
-    capabilities.reject(REJECTION.path, REJECTION.parameter, REJECTION.value)
-    capabilities.reject("/api/v3/klass/classes", "updated_at_egt", lasting=False)
+    capabilities = Capabilities(page_size=100)
+    capabilities.reject(REJECTION.path, REJECTION.parameter, REJECTION.value, lasting=True)
+    capabilities.reject(REJECTION.path, "with_trashed")
     return capabilities
 
 
 def test_findings_are_kept_for_their_platform(tmp_path: Path) -> None:
-    keep_capabilities(tmp_path, PLATFORM, noted())
-    read = read_capabilities(tmp_path, PLATFORM)
-    assert (read.page_size, read.rejected) == (100, {REJECTION})
-    assert read_capabilities(tmp_path, "http://other.example") == Capabilities()
+    keep(tmp_path, noted())
+    assert (read(tmp_path).page_size, read(tmp_path).lasting) == (100, {REJECTION})
+    assert read(tmp_path, "http://other.example") == Capabilities()
     forget_capabilities(tmp_path)
-    assert read_capabilities(tmp_path, PLATFORM) == Capabilities()
+    assert read(tmp_path) == Capabilities()
 
 
-def test_rejections_for_this_run_are_not_kept(tmp_path: Path) -> None:
+def test_rejections_for_one_run_are_not_kept(tmp_path: Path) -> None:
     capabilities = noted()
-    assert capabilities.rejects("/api/v3/klass/classes", "updated_at_egt")
-    keep_capabilities(tmp_path, PLATFORM, capabilities)
-    assert not read_capabilities(tmp_path, PLATFORM).rejects("/api/v3/klass/classes", "updated_at_egt")
+    assert capabilities.rejects(REJECTION.path, "with_trashed")
+    keep(tmp_path, capabilities)
+    assert not read(tmp_path).rejects(REJECTION.path, "with_trashed")
 
 
 def test_two_runs_at_once_lose_no_rejection(tmp_path: Path) -> None:
     mine, theirs = Capabilities(), Capabilities()
-    mine.reject("/a", "expand")
-    theirs.reject("/b", "expand")
-    keep_capabilities(tmp_path, PLATFORM, mine)
-    keep_capabilities(tmp_path, PLATFORM, theirs)
-    assert read_capabilities(tmp_path, PLATFORM).rejected == {
-        Rejection("/a", "expand"),
-        Rejection("/b", "expand"),
-    }
+    mine.reject("/a", "expand", lasting=True)
+    theirs.reject("/b", "expand", lasting=True)
+    keep(tmp_path, mine)
+    keep(tmp_path, theirs)
+    assert read(tmp_path).lasting == {Rejection("/a", "expand"), Rejection("/b", "expand")}
+
+
+def test_what_is_forgotten_meanwhile_stays_forgotten(tmp_path: Path) -> None:
+    keep(tmp_path, noted())
+    capabilities, before = read_capabilities(tmp_path, PLATFORM)
+    forget_capabilities(tmp_path)
+    capabilities.reject("/new", "expand", lasting=True)
+    keep_capabilities(tmp_path, capabilities, before)
+    assert (read(tmp_path).page_size, read(tmp_path).lasting) == (None, {Rejection("/new", "expand")})
+
+
+def test_what_is_outdated_is_not_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that begins on the last day of the week and ends after it."""
+    keep(tmp_path, noted())
+    capabilities, before = read_capabilities(tmp_path, PLATFORM)
+    later = now() + timedelta(days=7)
+    monkeypatch.setattr(kept, "now", lambda: later)
+    keep_capabilities(tmp_path, capabilities, before)
+    assert read(tmp_path) == Capabilities()
+
+
+def test_doubt_of_empty_answers_ends_with_the_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    capabilities = Capabilities()
+    capabilities.doubt.contradict()
+    keep(tmp_path, capabilities)
+    assert read(tmp_path).doubt.lies == 1
+    later = now() + timedelta(days=1)
+    monkeypatch.setattr(kept, "now", lambda: later)
+    assert read(tmp_path).doubt.lies == 0
 
 
 def test_findings_are_outdated_after_a_week() -> None:
@@ -63,13 +96,13 @@ def test_findings_are_outdated_after_a_week() -> None:
 @pytest.mark.parametrize("content", ["", "{", '{"rejected": 1}'])
 def test_a_damaged_file_is_no_finding(tmp_path: Path, content: str) -> None:
     (tmp_path / NAME).write_text(content)
-    assert read_capabilities(tmp_path, PLATFORM) == Capabilities()
-    keep_capabilities(tmp_path, PLATFORM, noted())
-    assert read_capabilities(tmp_path, PLATFORM).page_size == 100
+    assert read(tmp_path) == Capabilities()
+    keep(tmp_path, noted())
+    assert read(tmp_path).page_size == 100
 
 
-def test_the_second_sync_tries_nothing_that_was_rejected(make_world: Callable[..., World]) -> None:
-    world = make_world(students=8, semesters=1, datasets=False, max_per_page=20, unlisted="422")
+def test_the_second_sync_asks_for_no_expansion_that_was_rejected(make_world: Callable[..., World]) -> None:
+    world = make_world(students=8, semesters=1, datasets=False, admin_class_students="refused")
     assert world.load().problems == []
     refused = [entry for entry in world.platform.log() if entry["status"] == 422]
     assert refused
@@ -84,7 +117,8 @@ def test_the_second_sync_tries_nothing_that_was_rejected(make_world: Callable[..
         "CAMPUS_CLIENT_SECRET": world.platform.client_secret,
     }
     said = campus(world.home, "doctor", **environment)
-    assert "rejects page for /api/v3/term/{type}/terms" in said.output
-    assert kept.NAME in {path.name for path in world.home.iterdir()}
+    assert "rejects expand=students for /api/v3/admin_class/admin_classes" in said.output
     campus(world.home, "doctor", "--rediscover", **environment)
-    assert read_capabilities(world.home, world.platform.base_url) == Capabilities()
+    assert read(world.home, world.platform.base_url) == Capabilities()
+    assert world.load(full=True).problems == []
+    assert [entry for entry in world.platform.log() if entry["status"] == 422] != []
