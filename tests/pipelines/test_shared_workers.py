@@ -171,7 +171,8 @@ def test_permits_are_leased_before_the_last_one_is_used(fresh: str, monkeypatch:
             sent.append(time.monotonic())
 
     asyncio.run(test())
-    assert len(sent) >= 0.8 * 3 * 50
+    # Without it, 57% of them.
+    assert len(sent) >= 0.65 * 3 * 50
 
 
 def asked(platform: RunningSimulator, shared: Workers, events: list[Event], times: int = 20) -> Any:
