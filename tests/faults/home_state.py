@@ -91,7 +91,8 @@ def different(one: dict[str, str], other: dict[str, str]) -> list[str]:
 def left_behind(home: Path, keep: int = 3) -> list[str]:
     """What no version of anything needs, relative to the home."""
     kept = {*_referenced(home), *(home / "generations").glob("*.duckdb")}
-    kept |= {home / "build" / "lock", home / "writers" / ".lock", home / "lake" / "campus.json"}
+    kept |= {home / "build" / "lock", home / "writers" / ".lock"}
+    kept |= {home / "lake" / "campus.json", home / "lake" / "campus.lake"}
     folders = ("lake", "scratch", "build", "writers", "generations", "exports")
     found = [path for folder in folders for path in _files(home / folder) if path not in kept]
     found += home.glob("*.[0-9]*")

@@ -119,6 +119,9 @@ def district(server: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv("CAMPUS_BROKER_URL", address)
         monkeypatch.setenv(POSTGRES_URL, server.url)
         monkeypatch.chdir(tmp_path)
+        # Each test is a district with a lake of its own, on the Postgres of all.
+        with create_engine(server.url).begin() as connection:
+            connection.execute(text("DROP TABLE IF EXISTS campus_lake"))
         with open_instance(load_settings()) as instance:
             made = District(tmp_path, server, address, instance)
             try:
