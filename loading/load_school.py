@@ -40,7 +40,7 @@ from loading.strategies import (
     whole_slices,
 )
 from loading.tables import TABLES, slice_of, values
-from warehouse.load.load_log import standings
+from warehouse.load.load_log import standing_of, standings
 from warehouse.load.slice_reading import RequestedRows
 
 # Two semesters overlap the commits of one with the requests of the other; more would only hold more memory.
@@ -167,7 +167,7 @@ async def load_outdated_classes(loader: Loader, query: SliceQuery) -> list[Loade
     """Read the rows of classes again whose members have changed."""
     slice, lake = slice_of_query(CLASSES, query), loader.runtime.lake
     # The run itself may have read all of them meanwhile.
-    standing = standings(lake, slice.school_id).get(CLASSES.name, {}).get(str(slice))
+    standing = standing_of(standings(lake, slice.school_id), CLASSES.name, slice)
     outdated = outdated_classes(lake, query, standing, overlap_of(loader.client, loader.runtime))
     if not outdated.ids:
         return []

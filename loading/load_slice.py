@@ -34,7 +34,7 @@ from loading.strategies import Strategy
 from loading.tables import slice_of
 from loading.threads import in_thread
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import Standing, standings
+from warehouse.load.load_log import Standing, Standings, standing_of, standings
 from warehouse.load.slice_reading import RequestedRows
 
 
@@ -56,7 +56,7 @@ class Loader:
         self._committed = committed
         # One commit at a time bounds the memory; the other slices go on reading meanwhile.
         self._commits = asyncio.Lock()
-        self._standings: dict[int, Mapping[str, Mapping[str, Standing]]] = {}
+        self._standings: dict[int, Standings] = {}
 
     async def load(
         self, slices: Mapping[ResourceSpec, Slice], strategy: Strategy, *, again: bool = True
@@ -116,12 +116,12 @@ class Loader:
         parent = self._committed.get((spec.child_of or "", label))
         return own is not None and (parent is None or parent <= own)
 
-    def standing(self, table_name: str, slice: Slice) -> Standing | None:
-        """How far a slice can be relied on, as this run first saw its school. None: it was never loaded."""
+    def standing(self, table_name: str, slice: Slice) -> Standing:
+        """How far a slice can be relied on, as this run first saw its school."""
         school_id = slice.school_id
         if school_id not in self._standings:
             self._standings[school_id] = standings(self.runtime.lake, school_id)
-        return self._standings[school_id].get(table_name, {}).get(str(slice))
+        return standing_of(self._standings[school_id], table_name, slice)
 
     async def _load_changes(self, context: SliceContext, query: SliceQuery, tally: Tally) -> Loaded | None:
         """Load the changes of a slice. None: all rows have to be read."""

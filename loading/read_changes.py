@@ -35,12 +35,10 @@ class ReadChanges:
     incremental: bool
 
 
-def since_of(
-    context: SliceContext, client: Client, query: SliceQuery, standing: Standing | None
-) -> datetime | None:
+def since_of(context: SliceContext, client: Client, query: SliceQuery, standing: Standing) -> datetime | None:
     """The time since which the changes of a slice suffice. None: the slice is read in full."""
     runtime, cause, spec, slice = context.runtime, context.cause, context.spec, context.slice
-    if cause.full or spec.updated_since is None or standing is None:
+    if cause.full or spec.updated_since is None or standing.complete_at is None:
         return None
     if client.capabilities.rejects(spec.path, spec.updated_since) or UPDATED_AT not in column_names(
         spec.contract

@@ -71,8 +71,8 @@ def ended_semesters(lake: Lake, school_id: int, day: date) -> frozenset[int]:
 def items_to_read(
     context: SliceContext,
     query: SliceQuery,
-    standing: Standing | None,
-    related: Sequence[Standing | None],
+    standing: Standing,
+    related: Sequence[Standing],
     overlap: timedelta,
 ) -> ItemsToRead | None:
     """The items of a semester whose assessments have changed since the scores were last complete.
@@ -89,10 +89,9 @@ def items_to_read(
     """
     runtime, cause = context.runtime, context.cause
     # A row that is in quarantine may have changed.
-    if not all(other is not None and not other.quarantined for other in related):
+    if cause.full or not all(each.complete_at and not each.quarantined for each in (standing, *related)):
         return None
-    if cause.full or standing is None or standing.complete_at is None or standing.quarantined:
-        return None
+    assert standing.complete_at is not None
     if is_due_whole(standing, runtime.incremental, cause.started_at):
         return None
     changed, graded = _changed_assessments(runtime.lake, query, standing.complete_at, overlap)
@@ -105,7 +104,7 @@ def items_to_read(
 
 
 def outdated_classes(
-    lake: Lake, query: SliceQuery, standing: Standing | None, overlap: timedelta
+    lake: Lake, query: SliceQuery, standing: Standing, overlap: timedelta
 ) -> OutdatedClasses:
     """The classes of a semester whose members have changed since the rows of the classes agreed with them.
 
@@ -113,7 +112,6 @@ def outdated_classes(
         standing: Of the classes.
         overlap: As `overlap_of` has it.
     """
-    standing = standing or Standing()
     since = standing.agrees_as_of
     # Rows that were read again for their members came after these, and rows of a whole reading before them.
     before = None if since == standing.followed_at else overlap
@@ -122,13 +120,13 @@ def outdated_classes(
     return OutdatedClasses(tuple(sorted(changed)), 2 * len(changed) > len(alive))
 
 
-def may_skip(context: SliceContext, query: SliceQuery, standing: Standing | None) -> bool:
+def may_skip(context: SliceContext, query: SliceQuery, standing: Standing) -> bool:
     """Whether a night may skip a slice that seldom changes: it was read in full lately, and the rows that its
     requests name are unchanged since. A slice that a person chose to load is never skipped."""
     spec, cause, settings = context.spec, context.cause, context.runtime.incremental
     if not spec.seldom_changes or not cause.only_due:
         return False
-    if standing is None or standing.whole_at is None or standing.quarantined:
+    if standing.whole_at is None or standing.quarantined:
         return False
     if is_older(standing.whole_at, min(settings.transcript_days, settings.whole_days), cause.started_at):
         return False

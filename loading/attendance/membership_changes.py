@@ -20,7 +20,7 @@ from loading.attendance.weeks import AttendanceSettings, Timeline, due_weeks, ti
 from loading.partition_keys import keys_by_school, week_key
 from loading.tables import slice_of
 from warehouse.lake.delta import Lake
-from warehouse.load.load_log import Standing, standings
+from warehouse.load.load_log import Standings, standing_of, standings
 
 #: Weeks by semester and number, each with the day from which on it is read; None: all of it.
 DueWeeks = Mapping[tuple[int, int], date | None]
@@ -39,12 +39,7 @@ class MembershipChanges:
 
 
 def membership_changes(
-    lake: Lake,
-    school_id: int,
-    timeline: Timeline,
-    semester_id: int,
-    due: DueWeeks,
-    known: Mapping[str, Mapping[str, Standing]],
+    lake: Lake, timeline: Timeline, known: Standings, semester_id: int, due: DueWeeks
 ) -> MembershipChanges:
     """What was found to have changed since the weeks of a semester were last read whole, or followed.
     `known`: the `standings` of the school."""
@@ -53,14 +48,11 @@ def membership_changes(
     for week in calendar.weeks_until(timeline.today):
         day = due.get((semester_id, week), date.max)
         if day is not None and day > calendar.beginning_of(week):
-            slices = (slice_of(spec, school_id, semester_id, week) for spec in ATTENDANCE)
-            found = zip(ATTENDANCE, slices, strict=True)
-            since[week] = min(
-                known.get(spec.name, {}).get(str(slice), Standing()).agrees_as_of for spec, slice in found
-            )
+            slice = slice_of(ATTENDANCE[0], timeline.school_id, semester_id, week)
+            since[week] = min(standing_of(known, spec.name, slice).agrees_as_of for spec in ATTENDANCE)
     if not since:
         return MembershipChanges()
-    moved = moved_members(lake, school_id, timeline, semester_id, min(since.values()), known)
+    moved = moved_members(lake, timeline, known, semester_id, min(since.values()))
     last = max(moved.found.values(), default=None)
     weeks = {week: moment for week, moment in since.items() if last is not None and last > moment}
     if not weeks:
@@ -82,10 +74,11 @@ def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], 
     asked: list[str] = []
     for school_id, own in keys_by_school(keys).items():
         timeline = timeline_of(lake, school_id, settings)
-        due = due_weeks(lake, school_id, timeline, settings)
-        weeks, known = set(due), standings(lake, school_id)
+        known = standings(lake, school_id)
+        due = due_weeks(lake, timeline, known, settings)
+        weeks = set(due)
         for semester_id in timeline.calendars:
-            changes = membership_changes(lake, school_id, timeline, semester_id, due, known)
+            changes = membership_changes(lake, timeline, known, semester_id, due)
             weeks.update((semester_id, week) for week in changes.weeks)
         wanted = {week_key(school_id, *each) for each in (weeks.union(timeline.begun) if full else weeks)}
         asked += [key for key in own if key in wanted]

@@ -17,12 +17,10 @@ from campus.registry import RESOURCES
 from loading.attendance.weeks import Timeline
 from loading.forgotten import forgotten_ids
 from loading.tables import TABLES, slice_of
-from warehouse.age import FAILED
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.earlier_rows import earlier_rows
-from warehouse.load.load_log import Standing
-from warehouse.load.log_writer import standing_rows
+from warehouse.load.load_log import Standings, standing_of
 
 Row = dict[str, Any]
 #: A class and a student.
@@ -42,9 +40,9 @@ class MovedMembers:
     damage: str = ""
 
 
-def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: int) -> Semester:
-    """One semester as far as the lake holds it."""
-    calendar = timeline.calendars[semester_id]
+def read_semester(lake: Lake, timeline: Timeline, known: Standings, semester_id: int) -> Semester:
+    """One semester as far as the lake holds it. `known`: the standings of the school."""
+    calendar, school_id = timeline.calendars[semester_id], timeline.school_id
     here = _Here(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
     classes = here.rows("v1_classes", ["id", "start_at", "end_in", "week_type", "schedules"])
     users = here.rows("v1_users", ["id", "usin", "role"])
@@ -54,7 +52,7 @@ def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: i
     students = {row["id"] for row in users if row["role"] == STUDENT} - forgotten
     in_classes = {row["student_id"] for row in enrolled if row["_deleted_at"] is None} - forgotten
     times = [_times(row, timeline.day_1_is) for row in classes]
-    known = here.sessions(calendar)
+    sessions = here.sessions(calendar)
     found = Semester(
         school_id=school_id,
         calendar=calendar,
@@ -65,29 +63,24 @@ def read_semester(lake: Lake, school_id: int, timeline: Timeline, semester_id: i
         unlisted=frozenset(in_classes - students),
         usins={row["student_id"]: row["usin"] for row in enrolled}
         | {row["id"]: row["usin"] for row in users if row["usin"]},
-        known=known,
-        lacks_members=here.was_refused("students") or here.was_refused("class_members"),
+        known=sessions,
+        lacks_members=here.has_refused(known, "students", "class_members"),
         others=[(one.first, one.last) for one in timeline.calendars.values() if one is not calendar],
     )
     # What is held beyond the schedules was attended, whatever the weeks of its class say.
-    beyond = {session for held in known.values() for session, row in held.items() if not row.scheduled}
+    beyond = {session for held in sessions.values() for session, row in held.items() if not row.scheduled}
     return found.knowing(beyond | _in_session(classes, times, timeline))
 
 
 def moved_members(
-    lake: Lake,
-    school_id: int,
-    timeline: Timeline,
-    semester_id: int,
-    since: datetime,
-    known: Mapping[str, Mapping[str, Standing]],
+    lake: Lake, timeline: Timeline, known: Standings, semester_id: int, since: datetime
 ) -> MovedMembers:
     """The changes of members that were found later than `since`. `known`: the `standings` of the school. The
     forgotten are left out: nobody can ask for them.
 
     A row of v1 also changes with the photo or grade of its student. So it counts only if v3 does not know
     the member as it is, and the student is new in the list of the class or gone from it."""
-    here = _Here(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
+    here = _Here(lake, timeline.school_id, semester_id, timeline.semesters.in_v3(semester_id))
     if not any(here.moved(name, since) for name in ("v1_class_students", "class_members")):
         return MovedMembers()
     columns = ["_synced_at", "_deleted_at"]
@@ -107,7 +100,7 @@ def moved_members(
         if missing:
             # Of a teacher, of a class that v1 does not have, or of a row that has failed.
             is_news = moment > since and row["type"] in of_students
-            awaits |= is_news and any(here.is_awaited(name, moment, known) for name in missing)
+            awaits |= is_news and any(here.is_awaited(known, name, moment) for name in missing)
             continue
         pair = classes[row["class_id"]], students[row["reflection_id"]]
         (members if row["_deleted_at"] is None else former).add(pair)
@@ -125,7 +118,7 @@ def moved_members(
     joined, damage = here.joined(listed, since)
     for pair, moment in joined.items():
         found[pair] = max(moment, found.get(pair, datetime.min))
-    forgotten = forgotten_ids(lake, school_id)
+    forgotten = forgotten_ids(lake, timeline.school_id)
     return MovedMembers(
         {pair: moment for pair, moment in found.items() if pair[1] not in forgotten}, awaits, damage
     )
@@ -146,29 +139,26 @@ class _Here:
         slice = slice_of(spec, self._school_id, semester_id)
         return list(self._lake.read(TABLES[name], slice, columns, alive=alive).to_pylist())
 
-    def was_refused(self, name: str) -> bool:
-        """Whether a resource was asked for, and never came whole."""
-        spec = RESOURCES[name]
-        if self._in_v3 is None and spec.sliced_by == "semester":
-            return False
-        slice = str(slice_of(spec, self._school_id, self._in_v3))
-        return any(
-            row["status"] == FAILED and row["complete_at"] is None
-            for row in standing_rows(self._lake, [self._school_id])
-            if (row["resource"], row["slice"]) == (name, slice)
-        )
+    def has_refused(self, known: Standings, *names: str) -> bool:
+        """Whether any of these resources of v3 was asked for, and never came whole."""
+        found = [
+            standing_of(known, name, slice_of(RESOURCES[name], self._school_id, self._in_v3))
+            for name in names
+            if self._in_v3 is not None or RESOURCES[name].sliced_by == "school"
+        ]
+        return any(each.failed and each.complete_at is None for each in found)
 
     def moved(self, name: str, since: datetime) -> bool:
         """Whether any row of a resource has changed, come or gone."""
         rows = self.rows(name, ["_synced_at"], alive=False)
         return any(row["_synced_at"] > since for row in rows)
 
-    def is_awaited(self, name: str, moment: datetime, known: Mapping[str, Mapping[str, Standing]]) -> bool:
+    def is_awaited(self, known: Standings, name: str, moment: datetime) -> bool:
         """Whether a list may still bring what a member that was found at a moment is of: it has come before,
         and not in full since. A list that is read again in full has brought whatever the platform has."""
         slice = slice_of(RESOURCES[name], self._school_id, self._semester_id)
-        standing = known.get(name, {}).get(str(slice), Standing())
-        return standing.complete_at is not None and standing.complete_at <= moment
+        complete_at = standing_of(known, name, slice).complete_at
+        return complete_at is not None and complete_at <= moment
 
     def joined(self, listed: Mapping[Pair, datetime], since: datetime) -> tuple[dict[Pair, datetime], str]:
         """Which of the listed members an earlier list of v1 lacks, and when a load found them first. Where an

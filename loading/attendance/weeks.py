@@ -12,7 +12,7 @@ from loading.semesters import Semesters, ToldPairs, day_1_of, read_semesters, we
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import now, standings
+from warehouse.load.load_log import Standings, now, standing_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,10 @@ class Timeline:
     calendars: Mapping[int, Calendar]
     today: date
     day_1_is: int = MONDAY
+
+    @property
+    def school_id(self) -> int:
+        return self.semesters.school_id
 
     @property
     def weeks(self) -> list[tuple[int, int]]:
@@ -92,20 +96,19 @@ def timeline_in(lake: Lake, semesters: Semesters, settings: AttendanceSettings) 
 
 
 def due_weeks(
-    lake: Lake, school_id: int, timeline: Timeline, settings: AttendanceSettings
+    lake: Lake, timeline: Timeline, known: Standings, settings: AttendanceSettings
 ) -> dict[tuple[int, int], date | None]:
     """The weeks of a school that a night asks for, by semester and week: those that have begun and were never
     loaded, or whose semester has moved (None), and those of which somebody may since have marked a session:
-    from which day on.
+    from which day on. `known`: the standings of the school.
 
     Sessions are settled once they were read later than the window after them, so a night that was missed is
     made up for by the next one."""
-    read_on = _read_on(lake, school_id)
-    due: dict[tuple[int, int], date | None] = dict.fromkeys(_moved(lake, school_id, timeline))
+    due: dict[tuple[int, int], date | None] = dict.fromkeys(_moved(lake, timeline))
     for semester_id, week in timeline.begun:
         if (semester_id, week) in due:
             continue
-        last_read = read_on.get(str(slice_of(ATTENDANCE[0], school_id, semester_id, week)))
+        last_read = _read_on(known, slice_of(ATTENDANCE[0], timeline.school_id, semester_id, week))
         if last_read is None:
             due[semester_id, week] = None
             continue
@@ -123,11 +126,11 @@ def _days_of_today(lake: Lake, school_id: int, semester_id: int) -> list[int]:
     return [row["day"] for row in days if row["is_current"] and row["day"]]
 
 
-def _moved(lake: Lake, school_id: int, timeline: Timeline) -> set[tuple[int, int]]:
+def _moved(lake: Lake, timeline: Timeline) -> set[tuple[int, int]]:
     """The weeks of the semesters whose dates have moved, so that sessions count as other weeks now than those
     that they are held as: weeks that have begun, and others that hold any."""
     columns = ["_semester_id", "_week", "date"]
-    sessions = lake.read(TABLES["attendance_sessions"], Slice.of(_school_id=school_id), columns)
+    sessions = lake.read(TABLES["attendance_sessions"], Slice.of(_school_id=timeline.school_id), columns)
     days = sessions.group_by(columns).aggregate([]).to_pylist()
     held = {(row["_semester_id"], row["_week"], row["date"]) for row in days}
     planned = set(timeline.weeks)
@@ -139,14 +142,9 @@ def _moved(lake: Lake, school_id: int, timeline: Timeline) -> set[tuple[int, int
     return {each for each in {*timeline.begun, *(one[:2] for one in held)} & planned if each[0] in moved}
 
 
-def _read_on(lake: Lake, school_id: int) -> dict[str, date]:
-    """On which day by our clock each week was last read with nothing missing, sessions and records. Not so a
-    week with rows in quarantine."""
-    known = standings(lake, school_id)
-    sessions, records = (known.get(spec.name, {}) for spec in ATTENDANCE)
-    both = {
-        slice: (sessions[slice].complete_at, records[slice].complete_at)
-        for slice in sessions.keys() & records.keys()
-        if not (sessions[slice].quarantined or records[slice].quarantined)
-    }
-    return {slice: min(one, other).date() for slice, (one, other) in both.items() if one and other}
+def _read_on(known: Standings, slice: Slice) -> date | None:
+    """The day by our clock on which a week was last read with nothing missing, sessions and records. None:
+    never, or rows of it are in quarantine."""
+    both = [standing_of(known, spec.name, slice) for spec in ATTENDANCE]
+    times = [each.complete_at for each in both if each.complete_at and not each.quarantined]
+    return min(times).date() if len(times) == len(both) else None

@@ -17,7 +17,7 @@ from loading.runtime import Cause, Runtime
 from loading.strategies import Strategy, read_slices
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import now
+from warehouse.load.load_log import now, standings
 from warehouse.load.slice_reading import RequestedRows
 
 
@@ -33,12 +33,13 @@ async def reread_sessions(
     """Read the classes of some sessions again, in the weeks of these. Sessions outside all semesters are left
     out: they are in no slice."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
+    known = standings(runtime.lake, school_id)
     loaded = []
     for semester_id, calendar in timeline.calendars.items():
         own = [one for one in sessions if calendar.first <= one.day <= calendar.last]
         if own:
             since = dict.fromkeys(sorted({calendar.week_of(one.day) for one in own}))
-            semester = read_semester(runtime.lake, school_id, timeline, semester_id)
+            semester = read_semester(runtime.lake, timeline, known, semester_id)
             loader = SemesterLoader(runtime, client, cause, semester, since, trailing=False)
             loaded += [one async for one in loader.load_classes(own)]
     return loaded
@@ -52,6 +53,7 @@ def sessions_of_swipes(
 ) -> set[Session]:
     """The lessons that swipes may have marked: those on that day of a class, or of all classes in a room."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
+    known = standings(runtime.lake, school_id)
     held = runtime.lake.read(
         TABLES["v1_classes"], Slice.of(_school_id=school_id), ["id", "locations", "_semester_id"]
     ).to_pylist()
@@ -67,7 +69,7 @@ def sessions_of_swipes(
             if place == room and int(semester) == semester_id and calendar.first <= day <= calendar.last
         }
         if pairs:
-            semester = read_semester(runtime.lake, school_id, timeline, semester_id)
+            semester = read_semester(runtime.lake, timeline, known, semester_id)
             weeks = {calendar.week_of(day) for _, day in pairs}
             asked = {session for week in weeks for session in semester.asked(week)}
             found |= {session for session in asked if (session.class_id, session.day) in pairs}

@@ -55,7 +55,7 @@ def listed(students: Iterable[int], day: int) -> list[dict[str, Any]]:
 
 
 def moved_since(lake: Lake, day: int) -> MovedMembers:
-    return moved_members(lake, SCHOOL, TIMELINE, SEMESTER, night(day), standings(lake, SCHOOL))
+    return moved_members(lake, TIMELINE, standings(lake, SCHOOL), SEMESTER, night(day))
 
 
 def people(ids: Iterable[int]) -> list[dict[str, Any]]:

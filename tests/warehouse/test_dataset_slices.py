@@ -218,7 +218,11 @@ def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:
     cause = {"sync_id": "night", "run_id": "run", "started_at": at(5)}
     record_failure(lake, table, segment(2), message="403", **cause)
     assert standings(lake, 101) == {
-        table.name: {"101:0": Standing(at(2), False, at(0)), "101:1": Standing(at(1), True, at(1))},
+        table.name: {
+            "101:0": Standing(at(2), False, at(0)),
+            "101:1": Standing(at(1), True, at(1)),
+            "101:2": Standing(failed=True),
+        },
         other.table: {"101:0": Standing(at(4), False, at(4))},
     }
 

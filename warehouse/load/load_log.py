@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -43,17 +43,22 @@ class Standing:
     """How far a slice can be relied on. `complete_at`: start of the last load that provably missed nothing;
     `quarantined`: rows of it are in quarantine; `whole_at`: start of the last such load that read all of it,
     and not only what changed. `followed_at`: start of the last load that read again what changes of other
-    tables had made doubtful."""
+    tables had made doubtful. `failed`: the last attempt to load it failed."""
 
     complete_at: datetime | None = None
     quarantined: bool = False
     whole_at: datetime | None = None
     followed_at: datetime | None = None
+    failed: bool = False
 
     @property
     def agrees_as_of(self) -> datetime:
         """Changes of other tables that were found later may make rows of the slice doubtful."""
         return max(filter(None, (self.whole_at, self.followed_at)), default=datetime.min)
+
+
+#: The standings of a school's slices, by table and slice (as text).
+Standings = Mapping[str, Mapping[str, Standing]]
 
 
 def now() -> datetime:
@@ -148,19 +153,29 @@ def unreadable_fields(lake: Lake, table: Table, school_id: int) -> set[str]:
     return {row["field"] for row in found if row["kind"] == UNREADABLE}
 
 
-def standings(lake: Lake, school_id: int) -> dict[str, dict[str, Standing]]:
-    """How far each slice of a school that was ever loaded can be relied on, by table and slice (as text)."""
-    complete = {
-        (row["resource"], row["slice"]): (row["complete_at"], row["whole_at"], row.get("followed_at"))
-        for row in standing_rows(lake, [school_id])
-        if row["complete_at"] is not None
-    }
+def standings(lake: Lake, school_id: int) -> Standings:
+    """The standings of all slices of a school that were ever tried."""
     bad = _in_quarantine(lake, [school_id])
     found: dict[str, dict[str, Standing]] = defaultdict(dict)
-    for table, slice in complete.keys() | bad:
-        complete_at, whole_at, followed_at = complete.get((table, slice), (None, None, None))
-        found[table][slice] = Standing(complete_at, (table, slice) in bad, whole_at, followed_at)
+    for table, slice in bad:
+        found[table][slice] = Standing(quarantined=True)
+    for row in standing_rows(lake, [school_id]):
+        table, slice = row["resource"], row["slice"]
+        standing = Standing(quarantined=(table, slice) in bad, failed=row["status"] == FAILED)
+        if row["complete_at"] is not None:
+            standing = replace(
+                standing,
+                complete_at=row["complete_at"],
+                whole_at=row["whole_at"],
+                followed_at=row.get("followed_at"),
+            )
+        found[table][slice] = standing
     return found
+
+
+def standing_of(known: Standings, table_name: str, slice: Slice) -> Standing:
+    """The standing of one slice among those of its school."""
+    return known.get(table_name, {}).get(str(slice), Standing())
 
 
 def state_of(lake: Lake, table: Table, slice: Slice) -> str | None:
