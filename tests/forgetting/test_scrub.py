@@ -5,13 +5,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loading.tables import TABLES
 from warehouse.forgetting.forgotten import BLANK, Forgotten, Matcher, matcher, with_person
 from warehouse.forgetting.identity import Person
 from warehouse.forgetting.scrub import rules_of, scrubbed
 from warehouse.forgetting.surgery import raw_without, written
-from warehouse.lake.tables import Column, Table, dataset_table
+from warehouse.lake.tables import EXTRA, Column, Table, dataset_table
 
 SCHOOL, ID, NAMESAKE = 101, 4711, 4712
 PERSON = Person(
@@ -229,3 +231,45 @@ def test_batch_without_the_forgotten_is_the_same_object() -> None:
     schema = TABLES["scores"].staging_schema
     batch = pa.RecordBatch.from_pylist([{"id": 1, "owner_id": NAMESAKE}], schema=schema)
     assert scrubbed(batch, rules_of(TABLES["scores"], schema), KNOWN) == (batch, 0)
+
+
+TEACHER = Person(SCHOOL, "teacher", frozenset((9,)), frozenset((9,)), names=frozenset(("赵老师",)))
+BOTH, _ = listed(PERSON, TEACHER, choices={"boarding": ("住校", "走读")})
+INTEGERS = st.sampled_from([None, 1, 9, ID, NAMESAKE, 13800001111])
+ABOUT_PERSONS = [json.dumps({"student_id": ID, "note": "王小明"}), json.dumps({"id": 9, "usin": "7"})]
+TEXTS = st.sampled_from(
+    [
+        *(None, "7", "9", str(ID), "S-20231", "13800001111", "王小明", "赵老师", "和王小明打架", "住校"),
+        *ABOUT_PERSONS,
+    ]
+)
+
+
+def values_of(kind: pa.DataType) -> st.SearchStrategy[Any]:
+    """Values of a column that may be about a forgotten person."""
+    if pa.types.is_list(kind):
+        return st.none() | st.lists(values_of(kind.value_type), max_size=2)
+    if pa.types.is_struct(kind):
+        return st.fixed_dictionaries({field.name: values_of(field.type) for field in kind})
+    if pa.types.is_integer(kind):
+        return INTEGERS
+    return TEXTS if pa.types.is_string(kind) else st.none()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [TABLES[name] for name in ("students", "v1_users", "scores", "classes", "attendance_records")]
+    + [DATASET, dataset_table("people", DATASET.columns[:3], ("学号",), "")],
+    ids=lambda table: table.name,
+)
+@given(data=st.data())
+def test_scrubbing_twice_changes_nothing(table: Table, data: st.DataObject) -> None:
+    """Rows are scrubbed again where staged rows are copied, and in each night that follows."""
+    schema = table.staging_schema
+    rows = st.fixed_dictionaries(
+        {field.name: values_of(field.type) for field in (*table.row_schema, schema.field(EXTRA))}
+    )
+    batch = pa.RecordBatch.from_pylist(data.draw(st.lists(rows, max_size=3)), schema=schema)
+    rules = rules_of(table, schema)
+    once, _ = scrubbed(batch, rules, BOTH)
+    assert scrubbed(once, rules, BOTH) == (once, 0)

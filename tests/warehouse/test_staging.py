@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lake_kit import MARKS, SLICE, START, at, parquet_of, row, sync
 
+from warehouse.forgetting.columns import V3
+from warehouse.forgetting.forgotten import TOKEN, Forgotten, matcher, with_person
+from warehouse.forgetting.scrub import rewriter
 from warehouse.lake.delta import Lake
 from warehouse.lake.sql import pooled
-from warehouse.lake.tables import Table, file_schema
+from warehouse.lake.tables import Column, Table, dataset_table, file_schema
 from warehouse.load.commit import Guard, VanishedTooMany, commit
 from warehouse.load.merge import merge
 from warehouse.load.slice_reading import SliceReading
@@ -133,3 +137,36 @@ def test_no_file_stays_of_what_is_not_committed(lake: Lake, sent: range) -> None
         with pytest.raises(VanishedTooMany):
             sync(lake, 1, map(row, sent), guard=Guard())
     assert parquet_of(lake, MARKS) == files
+
+
+def test_copied_rows_are_as_if_staged_at_once(tmp_path: Path) -> None:
+    """Changes are staged, copied beside the rows of ranges, and scrubbed of the forgotten both times."""
+    forgotten, _ = with_person(
+        Forgotten(), 101, "student", [(V3, "7"), (TOKEN, "s-20231")], since="", choices={}
+    )
+    known = matcher(forgotten, 101)
+    assert known is not None
+    columns = (
+        Column("id", pa.int64(), ""),
+        Column("student_id", pa.int64(), ""),
+        Column("remark", pa.string(), ""),
+    )
+    table = dataset_table("remarks", columns, ("id",), "")
+    sent = [
+        {"id": 1, "student_id": 7, "remark": "late"},
+        {"id": 2, "student_id": None, "remark": "S-20231"},
+        {"id": 3, "student_id": 8, "remark": "sits beside S-20231"},
+        {"id": 4, "student_id": 9, "remark": "late"},
+    ]
+    batches = [pa.RecordBatch.from_pylist(rows, schema=table.staging_schema) for rows in (sent[:3], sent[3:])]
+    write = partial(StageWriter, table, tmp_path, synced_at=at(0), rewrite=rewriter(table, known))
+    with write() as at_once, write() as changes, write() as both:
+        for batch in batches:
+            at_once.write(batch)
+        changes.write(batches[0])
+        both.copy(changes.finish())
+        both.write(batches[1])
+        expected, copied = at_once.finish(), both.finish()
+        assert pq.read_table(copied.path) == pq.read_table(expected.path)
+        assert replace(copied, path=expected.path) == expected
+        assert "7" not in pq.read_table(copied.path)["student_id"].cast("string").to_pylist()

@@ -188,8 +188,8 @@ def _of_own_id(
     """The new value of a number in a row about a person, where it is an id of that person."""
     value = column[row].as_py()
     if name in rules.subjects:
-        # The platform sent the number of the person, and no id.
-        return {row: substitute}
+        # The platform sent the person's number and no id. A row that was scrubbed before has a substitute.
+        return {} if value in matcher.substitutes else {row: substitute}
     if value is None or name in rules.mentions or not (name in rules.own or rules.defined):
         return {}
     same = matcher.find(rules.generation, str(value)) is not None and (
@@ -306,7 +306,7 @@ def _anonymous(value: dict[str, Any], substitute: int, matcher: Matcher, generat
         elif key in ("id", "rid") or folded(key) in SUBJECT_NAMES:
             same = part is not None and matcher.find(generation, str(part).strip()) is not None
             new[key] = (
-                (substitute if isinstance(part, int) else str(substitute)) if same or key == "id" else None
+                (str(substitute) if isinstance(part, str) else substitute) if same or key == "id" else None
             )
         elif isinstance(part, str | list) and key not in KEPT_INSIDE:
             new[key] = None
