@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -12,7 +13,8 @@ T = TypeVar("T")
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run `work` in a thread. A task that is cancelled meanwhile ends once `work` has: it uses the stage,
     which the task closes."""
-    running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    # No task, as `asyncio.to_thread` would need: the end of a run cancels all tasks.
+    running = asyncio.get_running_loop().run_in_executor(None, partial(work, *args, **kwargs))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

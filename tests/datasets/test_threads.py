@@ -30,6 +30,34 @@ def test_cancelled_task_waits_for_its_thread() -> None:
     asyncio.run(go())
 
 
+def test_run_that_fails_waits_for_the_threads_of_its_tasks() -> None:
+    """The end of a run cancels all tasks, also one that stands for a thread."""
+    begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+    closed_after_the_work: list[bool] = []
+
+    def work() -> None:
+        begun.set()
+        may_end.wait(5)
+        ended.set()
+
+    async def load() -> None:
+        try:
+            await in_thread(work)
+        finally:
+            closed_after_the_work.append(ended.is_set())
+
+    async def go() -> None:
+        loads = asyncio.create_task(load())
+        await asyncio.to_thread(begun.wait, 5)
+        assert not loads.done()
+        threading.Timer(0.05, may_end.set).start()
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        asyncio.run(go())
+    assert closed_after_the_work == [True]
+
+
 def test_errors_of_the_work_are_raised() -> None:
     def work() -> None:
         raise OSError("no space left")
