@@ -6,23 +6,20 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from loading.durable import compact
-from loading.pushes.names import resources_named
+from loading.pushes.forgotten_keys import keys_without
 from loading.writes.journal_files import LOCK
 from warehouse.files import locked
-from warehouse.forgetting.columns import MENTION_NAMES, NUMBER, SUBJECT_NAMES, V1, V3
+from warehouse.forgetting.columns import NUMBER, V1
 from warehouse.forgetting.forgotten import NUMBER as NUMBER_MARK
 from warehouse.forgetting.forgotten import Matcher
 from warehouse.forgetting.surgery import written
-from warehouse.identifiers import folded
 
-#: Resources whose pushed keys are ids of persons, or may name one.
-PEOPLE = frozenset(("reflections", "students", "teachers", "class_members"))
 PATIENCE = 30.0
 
 
@@ -37,29 +34,6 @@ def forget_in_inbox(
         return {"keys": json.dumps(keys), "problem": row["problem"] and matcher.cleaned_words(row["problem"])}
 
     return _changed(path, "event", "school_id", school_id, clean, apply=apply)
-
-
-def keys_without(
-    matcher: Matcher, resource: str, keys: Sequence[Any], resources: Mapping[str, tuple[str, ...]]
-) -> list[Any]:
-    """Pushed keys of a resource, by the platform's name for it, without the forgotten."""
-    named = resources_named(resource, resources)
-    is_of_people = named is None or not PEOPLE.isdisjoint(named)
-    return [_key_without(matcher, key, is_of_people=is_of_people) for key in keys]
-
-
-def _key_without(matcher: Matcher, key: Any, *, is_of_people: bool) -> Any:
-    if isinstance(key, dict):
-        return {
-            name: _key_without(matcher, value, is_of_people=True)
-            if folded(name) in SUBJECT_NAMES | MENTION_NAMES or (is_of_people and name == "id")
-            else value
-            for name, value in key.items()
-        }
-    if is_of_people and isinstance(key, int | str) and not isinstance(key, bool):
-        substitute = matcher.find(V3, str(key).strip())
-        return key if substitute is None else substitute
-    return key
 
 
 def forget_in_outbox(path: Path, school_id: int, matcher: Matcher, *, apply: bool) -> int:

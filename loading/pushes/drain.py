@@ -10,8 +10,8 @@ from campus.http.client import Client
 from campus.http.errors import CampusError, Halt
 from campus.registry import BASE_DATA, ResourceSpec
 from loading.commit import STORAGE_ERRORS
-from loading.forgotten_stores import keys_without
 from loading.load_slice import Loader
+from loading.pushes.forgotten_keys import keys_without
 from loading.pushes.inbox import Event, Inbox
 from loading.pushes.names import resources_named
 from loading.pushes.reader import Read, read_slice, read_targets

@@ -1,0 +1,40 @@
+"""Takes the forgotten out of the keys that pushes name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from loading.pushes.names import resources_named
+from warehouse.forgetting.columns import MENTION_NAMES, SUBJECT_NAMES, V3
+from warehouse.forgetting.forgotten import Matcher
+from warehouse.identifiers import folded
+
+#: Resources whose pushed keys are ids of persons, or may name one.
+PEOPLE = frozenset(("reflections", "students", "teachers", "class_members"))
+
+
+def keys_without(
+    matcher: Matcher, resource: str, keys: Sequence[Any], resources: Mapping[str, tuple[str, ...]]
+) -> list[Any]:
+    """Pushed keys of a resource, by the platform's name for it, without the forgotten.
+
+    Args:
+        resources: As `PushSettings` has them."""
+    named = resources_named(resource, resources)
+    is_of_people = named is None or not PEOPLE.isdisjoint(named)
+    return [_key_without(matcher, key, is_of_people=is_of_people) for key in keys]
+
+
+def _key_without(matcher: Matcher, key: Any, *, is_of_people: bool) -> Any:
+    if isinstance(key, dict):
+        return {
+            name: _key_without(matcher, value, is_of_people=True)
+            if folded(name) in SUBJECT_NAMES | MENTION_NAMES or (is_of_people and name == "id")
+            else value
+            for name, value in key.items()
+        }
+    if is_of_people and isinstance(key, int | str) and not isinstance(key, bool):
+        substitute = matcher.find(V3, str(key).strip())
+        return key if substitute is None else substitute
+    return key
