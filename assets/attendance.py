@@ -26,7 +26,7 @@ from assets.resource_assets import (
     whole_spec,
 )
 from campus.attendance.calendar import Calendar
-from campus.attendance.routes import is_whole_cheaper
+from campus.attendance.plan import AttendancePlan, is_whole_cheaper, plan_members, plan_weeks
 from campus.attendance.semester import Semester
 from campus.http.client import Client
 from campus.http.errors import Halt
@@ -163,37 +163,36 @@ class _School:
         """Load the weeks that are due, and then what changes of members have made doubtful in others; or all
         of these weeks whole."""
         semester = self._read(calendar)
-        due = self._loader(
+        due = plan_weeks(
             semester,
             {week: self._since(calendar.semester_id, week) for week in asked},
-            trailing=self._is_trailing(calendar, asked),
+            window_only=self._is_trailing(calendar, asked),
         )
         if changes.weeks:
-            every = self._loader(semester, dict.fromkeys(sorted({*asked, *changes.weeks})))
-            following = self._loader(semester, dict.fromkeys(changes.weeks)).following(changes).requests
-            # Whoever is waited for may be missing in a whole reading too.
+            every = plan_weeks(semester, dict.fromkeys(sorted({*asked, *changes.weeks})))
+            following = _plan_changes(semester, changes, changes.weeks).requests
+            # Students who are awaited may be missing in a whole reading too.
             if changes.follows and is_whole_cheaper(due.requests, following, every.requests):
                 due, changes = every, MembershipChanges()
         failed: set[int | None] = set()
-        async for one in due.load():
+        loader = self._loader(due)
+        async for one in loader.load():
             if one.status == "failed":
                 failed.add(one.slice.week)
-            yield one, due.described(one)
+            yield one, loader.described(one)
         # A week whose late marks could not be read is not settled by what is read of a few students.
         weeks = [week for week in changes.weeks if week not in failed]
         if weeks:
             # Read anew, since the weeks that were due have just been committed.
-            loader = self._loader(self._read(calendar), dict.fromkeys(weeks))
-            async for one in loader.follow(changes):
+            loader = self._loader(_plan_changes(self._read(calendar), changes, weeks))
+            async for one in loader.load():
                 yield one, loader.described(one)
 
     def _read(self, calendar: Calendar) -> Semester:
         return read_semester(self._runtime.lake, self._timeline, self._standings, calendar.semester_id)
 
-    def _loader(
-        self, semester: Semester, since: Mapping[int, date | None], *, trailing: bool = False
-    ) -> SemesterLoader:
-        return SemesterLoader(self._runtime, self._client, self._cause, semester, since, trailing=trailing)
+    def _loader(self, plan: AttendancePlan) -> SemesterLoader:
+        return SemesterLoader(self._runtime, self._client, self._cause, plan)
 
     def _changes(self, semester_id: int, weeks: Collection[int]) -> MembershipChanges:
         """The changes of members that a night follows in these weeks. Weeks that a person chooses are read
@@ -251,3 +250,7 @@ class _School:
             )
             for spec in ATTENDANCE
         ]
+
+
+def _plan_changes(semester: Semester, changes: MembershipChanges, weeks: Collection[int]) -> AttendancePlan:
+    return plan_members(semester, weeks, changes.classes, changes.students, follows=changes.follows)

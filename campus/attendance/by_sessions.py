@@ -12,14 +12,7 @@ from functools import partial
 
 from campus.attendance.calendar import Session
 from campus.attendance.checks import Agreement, both_routes, session_of
-from campus.attendance.requests import (
-    OF_STUDENT,
-    ask_session,
-    ask_student,
-    is_unmarked,
-    records_in,
-    row_of,
-)
+from campus.attendance.requests import ask_session, ask_students, is_unmarked, records_in, row_of
 from campus.attendance.rows import SESSIONS, SessionDetail
 from campus.attendance.semester import Semester
 from campus.attendance.week import Week
@@ -46,14 +39,11 @@ class Witnessed:
 async def ask_witnesses(
     client: Client, semester: Semester, students: Iterable[int], following: Collector
 ) -> Witnessed:
-    """Ask for some students. One whom the platform does not know tells nothing. `following`: a collector that
-    takes no rows, but is told how far the asking is and what failed."""
-    witnessed = Witnessed()
+    """Request the records of some students.
 
-    async def ask(unit: Unit) -> UnitResult:
-        student_id = int(unit.ids[0])
-        found = await ask_student(client, semester, student_id, following.account.tally)
-        return UnitResult(partial(take, student_id, found), not found.rows and not found.bad)
+    Args:
+        following: As `ask_students` has it."""
+    witnessed = Witnessed()
 
     def take(student_id: int, found: Gathered) -> None:
         following.account.drift.update(found.drift)
@@ -63,8 +53,7 @@ async def ask_witnesses(
             if session is not None:
                 witnessed.records[session].append(record)
 
-    units = [Unit(OF_STUDENT, ids=(student,), may_be_absent=True) for student in students]
-    await read_all(client, units, ask, [following])
+    await ask_students(client, semester, students, following, take)
     return witnessed
 
 
@@ -77,7 +66,8 @@ async def read_by_sessions(
     A scheduled session that nobody has marked has a row, also one of today: not marked is not absent."""
     scheduled = semester.scheduled(number)
     shown = {one for one in witnessed.records if semester.calendar.week_of(one.day) == number}
-    asked = semester.asked(number, since) | {one for one in shown if since <= one.day <= semester.today}
+    possible = semester.possible([number]) | {one for one in shown if one.day <= semester.today}
+    asked = {session for session in possible if session.day >= since}
     by_class: dict[int, list[Session]] = defaultdict(list)
     for session in sorted(asked):
         by_class[session.class_id].append(session)

@@ -10,18 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
 
 from campus.attendance.calendar import Session
 from campus.attendance.checks import Agreement, agrees, both_routes, session_of
-from campus.attendance.requests import (
-    OF_STUDENT,
-    ask_session,
-    ask_student,
-    is_unmarked,
-    records_in,
-    row_of,
-)
+from campus.attendance.requests import ask_session, ask_students, is_unmarked, records_in, row_of
 from campus.attendance.rows import SESSIONS
 from campus.attendance.semester import Semester
 from campus.attendance.week import Week
@@ -91,11 +83,6 @@ async def read_by_students(
     read = _Read(ours={session: [] for session in compared})
     students = semester.members.keys() if part is None else part.students
 
-    async def read_student(unit: Unit) -> UnitResult:
-        student_id = int(unit.ids[0])
-        found = await ask_student(client, semester, student_id, following.students.account.tally)
-        return UnitResult(partial(take, student_id, found), not found.rows and not found.bad)
-
     def take(student_id: int, found: Gathered) -> None:
         following.students.account.received += len(found.rows)
         following.students.account.drift.update(found.drift)
@@ -110,12 +97,11 @@ async def read_by_students(
             _take(read, weeks[number], own)
 
     asked = [student for student in semester.students if student in students]
-    units = [Unit(OF_STUDENT, ids=(student,), may_be_absent=True) for student in asked]
-    await read_all(client, units, read_student, [following.students])
+    await ask_students(client, semester, asked, following.students, take)
     failed = following.students.account.failed.keys()
     semester = semester.knowing(read.statuses)
     silent = students - read.answered - failed
-    sessions = {one for number in weeks for one in semester.asked(number)} | read.statuses.keys()
+    sessions = semester.possible(weeks) | read.statuses.keys()
     first = semester.attended(silent, sessions) | read.ours.keys()
     await _read_sessions(client, semester, weeks, read, first, following.sessions, part)
     # Whom no list has is in the other sessions of his class as well.

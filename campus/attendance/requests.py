@@ -1,6 +1,6 @@
 """One question of either route, and the rows of its answer."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import partial
 from typing import Any
@@ -28,8 +28,9 @@ from campus.http.errors import NotFound, Refused
 from campus.http.events import Tally
 from campus.paging import V1_NAMES
 from campus.plan.units import Unit
-from campus.sources.gathered import Gathered
+from campus.sources.gathered import Collector, Gathered
 from campus.sources.row_rules import apply_row_rules, leave_out
+from campus.sources.side_by_side import UnitResult, read_all
 
 OF_STUDENT = "/api/v1/students/{id}/attendances"
 
@@ -60,6 +61,28 @@ async def ask_student(client: Client, semester: Semester, student_id: int, tally
     own = [i for i, row in enumerate(found.rows) if not semester.is_of_another(row.checked_at)]
     leave_out(found, own, "semester_id")
     return found
+
+
+async def ask_students(
+    client: Client,
+    semester: Semester,
+    students: Iterable[int],
+    following: Collector,
+    take: Callable[[int, Gathered], None],
+) -> None:
+    """Request the records of some students. A student whom the platform does not know has none.
+
+    Args:
+        following: Takes no rows. Its account counts the requests, and has the students who failed.
+        take: Takes a student and the records."""
+
+    async def ask(unit: Unit) -> UnitResult:
+        student_id = int(unit.ids[0])
+        found = await ask_student(client, semester, student_id, following.account.tally)
+        return UnitResult(partial(take, student_id, found), not found.rows and not found.bad)
+
+    units = [Unit(OF_STUDENT, ids=(student,), may_be_absent=True) for student in students]
+    await read_all(client, units, ask, [following])
 
 
 async def ask_session(

@@ -62,12 +62,17 @@ class Semester:
         """The sessions of a week by the present schedules, up to today."""
         return set(self.calendar.sessions(self.classes, week, self.today))
 
-    def asked(self, week: int, since: date = date.min) -> set[Session]:
-        """The sessions of a week to ask for: those that may have been by any reading of the schedules, and
-        others that are known to have been."""
-        possible = self.calendar.possible(self.classes, week, self.today)
-        every = {*possible, *self.known.get(week, {})}
-        return {session for session in every if session.day >= since}
+    def possible(self, weeks: Iterable[int]) -> set[Session]:
+        """The sessions of some weeks that may have taken place by any reading of the schedules, and others
+        that are known to have."""
+        return {
+            session
+            for week in weeks
+            for session in (
+                *self.calendar.possible(self.classes, week, self.today),
+                *self.known.get(week, {}),
+            )
+        }
 
     def knowing(self, attended: Iterable[Session]) -> "Semester":
         """The same with what these sessions, which somebody attended, show: a class that meets at a time of
@@ -95,7 +100,7 @@ class Semester:
     def likely_recorded(self) -> list[Session]:
         """Some sessions that the platform shows if it shows any: those with records, then any others."""
         held = {one for week in self.known.values() for one, row in week.items() if counts_any(row)}
-        every = {one for week in self.calendar.weeks_until(self.today) for one in self.asked(week)}
+        every = self.possible(self.calendar.weeks_until(self.today))
         recorded = sample(sorted(held | self.seen), SHOWN_BY)
         return [*recorded, *sample(sorted(every.difference(recorded)), SHOWN_BY)]
 

@@ -5,6 +5,7 @@ from datetime import date
 from functools import partial
 
 from campus.attendance.calendar import Session
+from campus.attendance.plan import plan_classes
 from campus.http.client import Client
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES
@@ -38,10 +39,8 @@ async def reread_sessions(
     for semester_id, calendar in timeline.calendars.items():
         own = [one for one in sessions if calendar.first <= one.day <= calendar.last]
         if own:
-            since = dict.fromkeys(sorted({calendar.week_of(one.day) for one in own}))
-            semester = read_semester(runtime.lake, timeline, known, semester_id)
-            loader = SemesterLoader(runtime, client, cause, semester, since, trailing=False)
-            loaded += [one async for one in loader.load_classes(own)]
+            plan = plan_classes(read_semester(runtime.lake, timeline, known, semester_id), own)
+            loaded += [one async for one in SemesterLoader(runtime, client, cause, plan).load()]
     return loaded
 
 
@@ -71,8 +70,9 @@ def sessions_of_swipes(
         if pairs:
             semester = read_semester(runtime.lake, timeline, known, semester_id)
             weeks = {calendar.week_of(day) for _, day in pairs}
-            asked = {session for week in weeks for session in semester.asked(week)}
-            found |= {session for session in asked if (session.class_id, session.day) in pairs}
+            found |= {
+                session for session in semester.possible(weeks) if (session.class_id, session.day) in pairs
+            }
     return found
 
 

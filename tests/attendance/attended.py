@@ -170,7 +170,7 @@ class School:
 
         async def use(client: Client) -> Found:
             reading = _Reading(weeks or self.weeks(semester))
-            asked = {one for number in reading.weeks for one in semester.asked(number, since)}
+            asked = {one for one in semester.possible(reading.weeks) if one.day >= since}
             following = Collector(RECORDS)
             students = semester.witnesses(asked) if witnesses else []
             witnessed = await ask_witnesses(client, semester, students, following)

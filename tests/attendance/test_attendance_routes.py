@@ -12,9 +12,9 @@ from attended import SCHOOL, TODAY, Found, School
 
 from campus.attendance.by_students import Part
 from campus.attendance.calendar import Meeting, Session
+from campus.attendance.plan import is_whole_cheaper
 from campus.attendance.refusals import Refusals
 from campus.attendance.requests import ask_student
-from campus.attendance.routes import is_whole_cheaper
 from campus.attendance.semester import Semester
 from campus.decoding.page import Drift
 from campus.http.events import Tally
@@ -112,7 +112,7 @@ def marked(found: Found) -> set[Session]:
 
 def test_the_requests_are_known_beforehand(school: School, semester: Semester, by_sessions: Found) -> None:
     weeks = school.weeks(semester)
-    asked = {session for number in weeks for session in semester.asked(number)}
+    asked = semester.possible(weeks)
     moved = by_sessions.sessions.keys() - asked
     witnesses = semester.witnesses(asked)
     # That nobody has marked a session is asked for twice.
@@ -212,7 +212,7 @@ def test_who_has_left_is_in_the_sessions_alone() -> None:
     semester = other.semester()
     assert left in semester.members and left not in semester.askable
     found = other.by_students(semester, [3])
-    uncovered = semester.attended([left], semester.asked(3))
+    uncovered = semester.attended([left], semester.possible([3]))
     unmarked = uncovered - marked(found)
     assert found.requests == len(semester.students) + len(uncovered) + len(unmarked)
     own = [row for row in found.records.values() if row["student_id"] == left]
@@ -308,9 +308,9 @@ def test_a_class_in_session_outside_its_weeks_is_asked_for_in_all_of_them() -> N
         if semester.calendar.week_of(row["checked_at"]) == weeks[-1]
     ]
     class_id = seen.class_id
-    before = {one for number in weeks for one in semester.asked(number) if one.class_id == class_id}
+    before = {one for one in semester.possible(weeks) if one.class_id == class_id}
     knowing = semester.knowing([seen])
-    after = {one for number in weeks for one in knowing.asked(number) if one.class_id == class_id}
+    after = {one for one in knowing.possible(weeks) if one.class_id == class_id}
     assert before < after and {one for one in others if one.class_id == class_id} <= after
     assert {one for n in weeks for one in knowing.scheduled(n)} == {
         one for n in weeks for one in semester.scheduled(n)
@@ -344,7 +344,7 @@ def test_a_record_that_breaks_its_contract_is_set_aside_by_either_route() -> Non
 def test_a_student_beside_the_sessions_who_fails_is_told() -> None:
     school = School()
     semester = school.semester()
-    witness = semester.witnesses(semester.asked(3))[0]
+    witness = semester.witnesses(semester.possible([3]))[0]
     school.faults.faults.append(Fault(kind="status", path=f"/api/v1/students/{witness}/attendances"))
     assert list(school.by_sessions(semester, [3]).accounts[3].failed) == [witness]
 

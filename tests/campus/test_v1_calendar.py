@@ -17,7 +17,7 @@ from campus.attendance.calendar import (
     meetings_of,
     platform_day,
 )
-from campus.attendance.routes import choose
+from campus.attendance.plan import choose
 from campus.attendance.week_rules import WEEK_RULES, WeekRule
 
 # A Thursday to a Friday.
