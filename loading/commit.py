@@ -15,9 +15,9 @@ from loading.slice_context import SliceContext
 from loading.stage import open_stage
 from warehouse.lake.tables import Slice
 from warehouse.load.change_log import record_changes
-from warehouse.load.commit import Guard, Outcome, SliceError, commit
+from warehouse.load.commit import Guard, Outcome, SliceError, balance, commit
 from warehouse.load.load_log import record_failure, record_load
-from warehouse.load.merge import IN_READING
+from warehouse.load.merge import RowCounts
 from warehouse.load.slice_reading import BadRow, Drift, SliceReading
 from warehouse.load.stage import StageWriter
 
@@ -98,10 +98,7 @@ def confirm_slice(context: SliceContext, account: Account, total: int | None) ->
             "complete": True,
             "whole": False,
             "server_total": total,
-            "received": account.received,
-            "loaded": account.received,
-            **dict.fromkeys(("quarantined", "duplicates", *IN_READING, "vanished", "carried"), 0),
-            "unchanged": account.received,
+            **balance(RowCounts(unchanged=account.received), account.received),
             **traffic,
         },
     )

@@ -22,6 +22,7 @@ from loading.commit import Loaded, confirm_slice, fail_slice
 from loading.custom_fields import with_fields_of
 from loading.forgotten import forgotten_ids
 from loading.load_slice import Loader, slice_of_query
+from loading.retained_rows import units_by_row
 from loading.runtime import Runtime
 from loading.skip_unchanged import (
     CLASSES,
@@ -230,10 +231,7 @@ def _filled(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> frozenset[
     units = {unit for unit in pc.unique(rows[spec.unit_column]).to_pylist() if unit is not None}
     if spec.unit_via is None:
         return frozenset(units)
-    via = RESOURCES[spec.unit_via]
-    rows = lake.read(TABLES[via.name], slice, ["id", via.unit_column or ""], alive=False)
-    pairs = zip(values(rows, "id"), values(rows, via.unit_column or ""), strict=True)
-    return frozenset(unit for row_id, unit in pairs if row_id in units)
+    return frozenset(unit for row_id, unit in units_by_row(lake, spec, slice).items() if row_id in units)
 
 
 def _with_bound(runtime: Runtime, resource: str, school_id: int, named: Sequence[str]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Loads slices, from the platform to the lake: read, stage, merge, commit, log."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -75,35 +75,20 @@ class Loader:
             message = "already loaded by this sync"
             return [Loaded(context.spec, context.slice, "skipped", message) for context in contexts]
         tally = Tally()
-        with ExitStack() as stack:
-            try:
-                if strategy.changes_of is not None:
-                    [context] = contexts
-                    loaded = await self._load_changes(context, strategy.changes_of, tally)
-                    if loaded is not None:
-                        return [loaded]
-                stages = [stack.enter_context(open_stage(context)) for context in contexts]
-                collectors = {stage.context.spec: _collector(stage) for stage in stages}
-                next(iter(collectors.values())).account.tally = tally
-                await strategy.fill(collectors)
-            except Halt as halt:
-                for context in contexts:
-                    fail_slice(context, str(halt))
-                raise
-            except (CampusError, *STORAGE_ERRORS) as error:
-                is_refused = isinstance(error, (Forbidden, NotFound))
-                return [replace(fail_slice(context, str(error)), refused=is_refused) for context in contexts]
-            async with self._commits:
-                return [
-                    await in_thread(
-                        _commit_rows,
-                        stage,
-                        collectors[stage.context.spec].account,
-                        strategy.requested.get(stage.context.spec),
-                        follows=strategy.follows,
-                    )
-                    for stage in stages
-                ]
+        try:
+            if strategy.changes_of is not None:
+                [context] = contexts
+                loaded = await self._load_changes(context, strategy.changes_of, tally)
+                if loaded is not None:
+                    return [loaded]
+            return await self._load_rows(contexts, strategy, tally)
+        except Halt as halt:
+            for context in contexts:
+                fail_slice(context, str(halt))
+            raise
+        except (CampusError, *STORAGE_ERRORS) as error:
+            is_refused = isinstance(error, (Forbidden, NotFound))
+            return [replace(fail_slice(context, str(error)), refused=is_refused) for context in contexts]
 
     def context(self, spec: ResourceSpec, slice: Slice) -> SliceContext:
         """A slice in this run."""
@@ -122,6 +107,32 @@ class Loader:
         if school_id not in self._standings:
             self._standings[school_id] = standings(self.runtime.lake, school_id)
         return standing_of(self._standings[school_id], table_name, slice)
+
+    async def _load_rows(
+        self, contexts: Sequence[SliceContext], strategy: Strategy, tally: Tally
+    ) -> list[Loaded]:
+        """Load the rows that a strategy requests."""
+        with ExitStack() as stack:
+            stages = [stack.enter_context(open_stage(context)) for context in contexts]
+            collectors = {
+                stage.context.spec: Collector(
+                    stage.context.spec, str(stage.context.slice), stage.write, self.runtime.listener
+                )
+                for stage in stages
+            }
+            next(iter(collectors.values())).account.tally = tally
+            await strategy.fill(collectors)
+            async with self._commits:
+                return [
+                    await in_thread(
+                        _commit_rows,
+                        stage,
+                        collectors[stage.context.spec].account,
+                        strategy.requested.get(stage.context.spec),
+                        follows=strategy.follows,
+                    )
+                    for stage in stages
+                ]
 
     async def _load_changes(self, context: SliceContext, query: SliceQuery, tally: Tally) -> Loaded | None:
         """Load the changes of a slice. None: all rows have to be read."""
@@ -158,11 +169,6 @@ def slice_of_query(spec: ResourceSpec, query: SliceQuery) -> Slice:
     """The slice of a resource that a query is about."""
     assert query.school_id is not None
     return slice_of(spec, query.school_id, query.semester_id)
-
-
-def _collector(stage: Stage) -> Collector:
-    context = stage.context
-    return Collector(context.spec, str(context.slice), stage.write, context.runtime.listener)
 
 
 def _commit_rows(

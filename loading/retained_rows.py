@@ -29,11 +29,15 @@ def unit_values(
     """The values of a resource's `unit_column` in the rows that belong to these classes or items."""
     if spec.unit_via is None:
         return ids
-    via = RESOURCES[spec.unit_via]
+    return tuple(row_id for row_id, unit in units_by_row(lake, spec, slice).items() if unit in ids)
+
+
+def units_by_row(lake: Lake, spec: ResourceSpec, slice: Slice) -> dict[int, int]:
+    """The class of each row that a resource's `unit_column` names, where that is not the class itself."""
+    via = RESOURCES[spec.unit_via or ""]
     column = via.unit_column or ""
     rows = lake.read(TABLES[via.name], slice, ["id", column], alive=False)
-    pairs = zip(values(rows, "id"), values(rows, column), strict=True)
-    return tuple(row_id for row_id, unit in pairs if unit in ids)
+    return dict(zip(values(rows, "id"), values(rows, column), strict=True))
 
 
 def _of_forgotten(context: SliceContext) -> tuple[RetainedRows, ...]:

@@ -60,14 +60,26 @@ def _retire_gone(
     the others."""
     left, loaded = list(semesters), list[Loaded]()
     for gone in sorted(set(known) - set(semesters)):
-        is_sure = bool(ever) and gone not in ever
-        contexts = [loader.context(spec, slice_of(spec, school_id, gone)) for spec in specs]
-        retired = [retire_slice(context, is_sure=is_sure) for context in contexts]
+        retired = _retire(loader, specs, school_id, gone, ever)
         if any(one.status == "failed" for one in retired):
-            # The guard stopped it: the partition stays until somebody has looked.
             left.append(gone)
         loaded += retired
     return left, loaded
+
+
+def _retire(
+    loader: Loader,
+    specs: Sequence[ResourceSpec],
+    school_id: int,
+    semester_id: int,
+    ever: Collection[int],
+    week: int | None = None,
+) -> list[Loaded]:
+    """Empty the slices of a semester, or of a week of it, that is gone. Where the guard stops one, its
+    partition stays until somebody has looked. `ever`: as `_retire_gone` has it."""
+    is_sure = bool(ever) and semester_id not in ever
+    slices = {spec: slice_of(spec, school_id, semester_id, week) for spec in specs}
+    return [retire_slice(loader.context(spec, slice), is_sure=is_sure) for spec, slice in slices.items()]
 
 
 def see_weeks(loader: Loader, semesters: Semesters, clock_skew: float | None, found: Found) -> None:
@@ -100,13 +112,8 @@ def plan_weeks(loader: Loader, semesters: Semesters, known: list[str], found: Fo
         for week in weeks:
             if (semester_id, week) in timeline.weeks:
                 continue
-            is_sure = bool(ever) and semester_id not in ever
-            contexts = [
-                loader.context(spec, slice_of(spec, school_id, semester_id, week)) for spec in ATTENDANCE
-            ]
-            retired = [retire_slice(context, is_sure=is_sure) for context in contexts]
+            retired = _retire(loader, ATTENDANCE, school_id, semester_id, ever, week)
             if any(one.status == "failed" for one in retired):
-                # The guard stopped it: the partition stays until somebody has looked.
                 planned.append((semester_id, week))
             found.loaded += retired
     found.weeks[school_id] = [week_key(school_id, *each) for each in planned]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from campus.registry import RESOURCES, SEMESTERS, ResourceSpec
+from loading.retained_rows import units_by_row
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
@@ -81,7 +82,7 @@ def _above(lake: Lake, spec: ResourceSpec, school_id: int) -> Mapping[int, int]:
     rows = {row["id"]: row[unit] for row in _rows(lake, spec, school_id, ["id", unit])}
     if spec.unit_via is None:
         return rows
-    via = _above(lake, RESOURCES[spec.unit_via], school_id)
+    via = units_by_row(lake, spec, Slice.of(_school_id=school_id))
     return {row: via[between] for row, between in rows.items() if between in via}
 
 

@@ -82,8 +82,9 @@ def _record_changes(
         before = lake.open(table, data.transactions.get(base_of(slice)))
         replacement = Replacement(version, relative_files(before, slice), data.files(slice))
     files = {"o": lake.readable(table, replacement.before), "n": lake.readable(table, replacement.after)}
-    rows = _differences(table, files, scratch) if replacement.before else _baseline(files["n"])
-    append(lake, CHANGES, part, log, _stamped(rows, slice, version), {name: version}, {})
+    place = {"slice": str(slice), "slice_version": version}
+    rows = _differences(table, files, place, scratch) if replacement.before else _baseline(files["n"], place)
+    append(lake, CHANGES, part, log, rows, {name: version}, {})
     return data
 
 
@@ -92,29 +93,23 @@ def _name(table: Table, slice: Slice) -> str:
     return f"{table.name}/{slice.counter}"
 
 
-def _differences(table: Table, files: Mapping[str, Sequence[str]], scratch: Path) -> Iterator[pa.RecordBatch]:
+def _differences(
+    table: Table, files: Mapping[str, Sequence[str]], place: Mapping[str, Any], scratch: Path
+) -> Iterator[pa.RecordBatch]:
     with pooled(scratch) as con:
         for alias, paths in files.items():
             view(con, alias, paths, table.lake_schema)
         for within, bounds in key_ranges(con, files, table.primary_key[0]):
-            yield from con.sql(_difference(table, within), params=bounds).to_arrow_reader(BATCH_ROWS)
+            found = con.sql(_difference(table, within), params={**bounds, **place})
+            yield from found.to_arrow_reader(BATCH_ROWS)
 
 
-def _baseline(files: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _baseline(files: Sequence[str], place: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
     """One row for a first load, which changes no row."""
     stamps = read_files(files, pa.schema([(SYNCED_AT, TIMESTAMP)]), (), [SYNCED_AT])
     seen_at: Any = pc.max(stamps[SYNCED_AT])
-    row = {"op": "loaded", "seen_at": seen_at.as_py()}
+    row = {**place, "op": "loaded", "seen_at": seen_at.as_py()}
     yield pa.RecordBatch.from_pylist([row], schema=file_schema(CHANGES))
-
-
-def _stamped(rows: Iterable[pa.RecordBatch], slice: Slice, version: int) -> Iterator[pa.RecordBatch]:
-    schema = file_schema(CHANGES)
-    for batch in rows:
-        columns = {name: batch.column(name) for name in batch.schema.names}
-        columns["slice"] = pa.repeat(str(slice), batch.num_rows)
-        columns["slice_version"] = pa.repeat(pa.scalar(version, pa.int64()), batch.num_rows)
-        yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 def _difference(table: Table, within: str) -> str:
@@ -127,6 +122,7 @@ def _difference(table: Table, within: str) -> str:
     names = [quoted(field.name) for field in fields]
     differs = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in names)
     matched = " AND ".join(f"n.{quoted(key)} = o.{quoted(key)}" for key in table.primary_key)
+    version = "$slice_version::BIGINT AS slice_version"
     return f"""
         WITH paired AS (
             SELECT
@@ -145,9 +141,11 @@ def _difference(table: Table, within: str) -> str:
         values AS (
             SELECT key, seen_at, unnest(fields) AS value FROM paired WHERE op IS DISTINCT FROM 'created'
         )
-        SELECT key, op, NULL AS field, NULL AS before, NULL AS after, seen_at FROM paired WHERE op IS NOT NULL
+        SELECT $slice AS slice, key, op, NULL AS field, NULL AS before, NULL AS after, seen_at, {version}
+        FROM paired
+        WHERE op IS NOT NULL
         UNION ALL
-        SELECT key, 'updated', value.field, value.before, value.after, seen_at
+        SELECT $slice, key, 'updated', value.field, value.before, value.after, seen_at, {version}
         FROM values
         WHERE value.before IS DISTINCT FROM value.after
     """

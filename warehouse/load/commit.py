@@ -188,7 +188,7 @@ def _commit_rows(
         "sync_id": reading.sync_id,
         "run_id": reading.run_id,
         "started_at": str(reading.started_at),
-        "balance": _balance(reading, counts),
+        "balance": balance(counts, reading.received, len(reading.quarantined)),
     }
     if table.keeps_past and counts.modified > counts.new:
         past_rows.keep(lake, table, slice, previous, file, reading.started_at, workspace)
@@ -234,11 +234,12 @@ def _with_earlier_attempt(
     return counts
 
 
-def _balance(reading: SliceReading, counts: RowCounts) -> dict[str, int]:
+def balance(counts: RowCounts, received: int, quarantined: int = 0) -> dict[str, int]:
+    """What became of the rows that were received, as the load log has it."""
     return {
-        "received": reading.received,
+        "received": received,
         "loaded": counts.loaded,
-        "quarantined": len(reading.quarantined),
+        "quarantined": quarantined,
         "duplicates": counts.duplicates,
     } | {change: getattr(counts, change) for change in (*IN_READING, "vanished", "carried")}
 
@@ -324,5 +325,5 @@ def _entry(reading: SliceReading, outcome: Outcome) -> dict[str, Any]:
         "state": outcome.state,
         "platform_day": reading.platform_day,
         **{name: reading.traffic.get(name) for name in TRAFFIC},
-        **_balance(reading, outcome.counts),
+        **balance(outcome.counts, outcome.received, outcome.quarantined),
     }

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -38,7 +39,7 @@ def keep(
         files = {"previous": previous, "merged": [str(merged)]}
         view(con, "previous", previous, file_schema(table))
         show_files(con, "merged", files["merged"])
-        rows = _stamped(_replaced(con, table, files, started_at), str(slice))
+        rows = _replaced(con, table, files, {"slice": str(slice), "started_at": started_at})
         append(lake, PAST_ROWS, _part(table, slice.school_id), lake.tip(PAST_ROWS), rows, {}, {})
 
 
@@ -83,7 +84,7 @@ def _part(table: Table, school_id: int) -> Slice:
 
 
 def _replaced(
-    con: duckdb.DuckDBPyConnection, table: Table, files: Mapping[str, Sequence[str]], started_at: datetime
+    con: duckdb.DuckDBPyConnection, table: Table, files: Mapping[str, Sequence[str]], values: dict[str, Any]
 ) -> Iterator[pa.RecordBatch]:
     names = [*table.row_schema.names, *(column.name for column in BOOKKEEPING if column.name != "_extra")]
     texts = ", ".join(f"{quoted(name)} := CAST(previous.{quoted(name)} AS VARCHAR)" for name in names)
@@ -93,6 +94,7 @@ def _replaced(
         yield from con.sql(
             f"""
             SELECT
+                $slice AS slice,
                 CAST(to_json(struct_pack({texts})) AS VARCHAR) AS row,
                 previous.{SYNCED_AT} AS known_from,
                 $started_at AS known_to
@@ -101,7 +103,7 @@ def _replaced(
                 SELECT {keys} FROM merged WHERE {within} AND {SYNCED_AT} = $started_at
             ) AS now ON {matched}
             """,
-            params=bounds | {"started_at": started_at},
+            params=values | bounds,
         ).to_arrow_reader(BATCH_ROWS)
 
 
@@ -109,11 +111,3 @@ def _previous(table: Table, key: str) -> str:
     """A part of the key of a previous row, which may be from before rows were numbered."""
     name = f"previous.{quoted(key)}"
     return f"coalesce({name}, 1)" if key == table.numbered else name
-
-
-def _stamped(batches: Iterable[pa.RecordBatch], slice: str) -> Iterator[pa.RecordBatch]:
-    schema = file_schema(PAST_ROWS)
-    for batch in batches:
-        columns = {name: batch.column(name) for name in batch.schema.names}
-        columns["slice"] = pa.repeat(slice, batch.num_rows)
-        yield pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
