@@ -42,7 +42,7 @@ from loading.partition_keys import weeks_by_school
 from loading.runtime import Cause, Runtime, cause_of
 from loading.slice_context import SliceContext
 from loading.tables import TABLES, slice_of
-from warehouse.load.load_log import committed, standing_of, standings
+from warehouse.load.load_log import committed, slice_status, slice_statuses
 from warehouse.load.log_writer import batched
 
 # What the questions are made from.
@@ -123,9 +123,9 @@ class _School:
         self._runtime, self._client, self._cause = runtime, client, cause
         self._school_id, self._done = school_id, done
         # Read once: no load of attendance changes what these say of other weeks and tables.
-        self._standings = standings(runtime.lake, school_id)
+        self._statuses = slice_statuses(runtime.lake, school_id)
         self._timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
-        self._due = due_weeks(runtime.lake, self._timeline, self._standings, runtime.attendance)
+        self._due = due_weeks(runtime.lake, self._timeline, self._statuses, runtime.attendance)
 
     async def load(
         self, semester_id: int, weeks: Sequence[int]
@@ -189,7 +189,7 @@ class _School:
                 yield one, loader.described(one)
 
     def _read(self, calendar: Calendar) -> Semester:
-        return read_semester(self._runtime.lake, self._timeline, self._standings, calendar.semester_id)
+        return read_semester(self._runtime.lake, self._timeline, self._statuses, calendar.semester_id)
 
     def _loader(self, plan: AttendancePlan) -> SemesterLoader:
         return SemesterLoader(self._runtime, self._client, self._cause, plan)
@@ -200,7 +200,7 @@ class _School:
         if not self._cause.only_due:
             return MembershipChanges()
         lake, timeline = self._runtime.lake, self._timeline
-        found = membership_changes(lake, timeline, self._standings, semester_id, self._due)
+        found = membership_changes(lake, timeline, self._statuses, semester_id, self._due)
         if found.damage and self._runtime.listener:
             message = (
                 f"attendance of school {self._school_id}, semester {semester_id}: {found.damage}. Students "
@@ -237,7 +237,7 @@ class _School:
         slice = slice_of(classes, self._school_id, semester_id)
         if self._runtime.lake.read(TABLES[classes.name], slice, ["id"]).num_rows:
             return True
-        return standing_of(self._standings, classes.name, slice).complete_at is not None
+        return slice_status(self._statuses, classes.name, slice).complete_at is not None
 
     def _not_asked(self, semester_id: int, week: int) -> list[Loaded]:
         message = "not asked for, since the classes of the semester could not be loaded"

@@ -38,7 +38,7 @@ from loading.partition_keys import segment_key, segments_by_school
 from loading.runtime import Cause, Runtime, cause_of
 from loading.tables import slice_of
 from warehouse.load.dataset_plans import Plan, read_plans
-from warehouse.load.load_log import Standing, committed, standings
+from warehouse.load.load_log import SliceStatus, committed, slice_statuses
 from warehouse.load.log_writer import batched
 
 RECORDS = dg.AssetKey(["datasets", "records"])
@@ -142,7 +142,7 @@ def _jobs(
     commits = asyncio.Lock()
     for school_id, tables in asked.items():
         plans = {plan.table: plan for plan in read_plans(runtime.lake, school_id)}
-        known = standings(runtime.lake, school_id)
+        known = slice_statuses(runtime.lake, school_id)
         # Only what this very night or sync was told by the platform.
         is_told = (DATASETS.name, str(slice_of(DATASETS, school_id))) in done
         updates = last_updates(runtime.lake, school_id) if is_told else {}
@@ -169,7 +169,7 @@ def _loader(
     cause: Cause,
     plan: Plan,
     segments: list[int],
-    known: Mapping[str, Mapping[str, Standing]],
+    known: Mapping[str, Mapping[str, SliceStatus]],
     commits: asyncio.Lock,
     updates: Mapping[str, LastUpdate],
 ) -> DatasetLoader:

@@ -9,7 +9,7 @@ from loading.tables import TABLES, lake_table, slice_of
 from warehouse.identifiers import folded
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice, Table
-from warehouse.load.schema_evolution import held_columns
+from warehouse.load.schema_evolution import stored_columns
 from warehouse.maintenance.erase_column import forget
 
 USERS, FIELDS = RESOURCES["v1_users"], RESOURCES["user_fields"]
@@ -29,7 +29,7 @@ def users_table(lake: Lake) -> Table:
     now = lake_table(with_custom_fields(USERS, _custom_fields(lake), keep_id_numbers=False))
     said = {folded(column.name): column.comment for column in now.columns}
     known = {folded(column.name) for column in table.columns}
-    held = [each.column for each in held_columns(table, lake.open(table))]
+    held = [each.column for each in stored_columns(table, lake.open(table))]
     custom = [column for column in held if folded(column.name) not in known]
     described = [replace(each, comment=said.get(folded(each.name), each.comment)) for each in custom]
     return replace(table, columns=(*table.columns, *described))

@@ -41,7 +41,7 @@ from loading.strategies import (
     whole_slices,
 )
 from loading.tables import TABLES, slice_of, values
-from warehouse.load.load_log import standing_of, standings
+from warehouse.load.load_log import slice_status, slice_statuses
 from warehouse.load.slice_reading import RequestedRows
 
 # Two semesters overlap the commits of one with the requests of the other; more would only hold more memory.
@@ -141,17 +141,17 @@ async def _load_group(
     }
     query = with_lake_ids(loader, first, query)
     contexts = [loader.context(spec, slice) for spec, slice in slices.items()]
-    standing_of = {
-        context.spec.name: loader.standing(context.spec.name, context.slice) for context in contexts
+    statuses = {
+        context.spec.name: loader.slice_status(context.spec.name, context.slice) for context in contexts
     }
-    if all(may_skip(context, query, standing_of[context.spec.name]) for context in contexts):
+    if all(may_skip(context, query, statuses[context.spec.name]) for context in contexts):
         return [confirm_slice(context, Account(), None) for context in contexts]
     strategy: Strategy | None = None
     if skips:
         [context] = contexts
-        related = [loader.standing(name, context.slice) for name in first.moves_with]
+        related = [loader.slice_status(name, context.slice) for name in first.moves_with]
         items = items_to_read(
-            context, query, standing_of[first.name], related, overlap_of(loader.client, loader.runtime)
+            context, query, statuses[first.name], related, overlap_of(loader.client, loader.runtime)
         )
         if items is not None:
             if not items.affected and (again or not loader.is_committed(context)):
@@ -168,8 +168,8 @@ async def load_outdated_classes(loader: Loader, query: SliceQuery) -> list[Loade
     """Read the rows of classes again whose members have changed."""
     slice, lake = slice_of_query(CLASSES, query), loader.runtime.lake
     # The run itself may have read all of them meanwhile.
-    standing = standing_of(standings(lake, slice.school_id), CLASSES.name, slice)
-    outdated = outdated_classes(lake, query, standing, overlap_of(loader.client, loader.runtime))
+    status = slice_status(slice_statuses(lake, slice.school_id), CLASSES.name, slice)
+    outdated = outdated_classes(lake, query, status, overlap_of(loader.client, loader.runtime))
     if not outdated.ids:
         return []
     if outdated.are_most:

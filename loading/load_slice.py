@@ -34,7 +34,7 @@ from loading.strategies import Strategy
 from loading.tables import slice_of
 from loading.threads import in_thread
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import Standing, Standings, standing_of, standings
+from warehouse.load.load_log import SliceStatus, SliceStatuses, slice_status, slice_statuses
 from warehouse.load.slice_reading import RequestedRows
 
 
@@ -56,7 +56,7 @@ class Loader:
         self._committed = committed
         # One commit at a time bounds the memory; the other slices go on reading meanwhile.
         self._commits = asyncio.Lock()
-        self._standings: dict[int, Standings] = {}
+        self._statuses: dict[int, SliceStatuses] = {}
 
     async def load(
         self, slices: Mapping[ResourceSpec, Slice], strategy: Strategy, *, again: bool = True
@@ -101,12 +101,12 @@ class Loader:
         parent = self._committed.get((spec.child_of or "", label))
         return own is not None and (parent is None or parent <= own)
 
-    def standing(self, table_name: str, slice: Slice) -> Standing:
+    def slice_status(self, table_name: str, slice: Slice) -> SliceStatus:
         """How far a slice can be relied on, as this run first saw its school."""
         school_id = slice.school_id
-        if school_id not in self._standings:
-            self._standings[school_id] = standings(self.runtime.lake, school_id)
-        return standing_of(self._standings[school_id], table_name, slice)
+        if school_id not in self._statuses:
+            self._statuses[school_id] = slice_statuses(self.runtime.lake, school_id)
+        return slice_status(self._statuses[school_id], table_name, slice)
 
     async def _load_rows(
         self, contexts: Sequence[SliceContext], strategy: Strategy, tally: Tally
@@ -136,15 +136,15 @@ class Loader:
 
     async def _load_changes(self, context: SliceContext, query: SliceQuery, tally: Tally) -> Loaded | None:
         """Load the changes of a slice. None: all rows have to be read."""
-        standing = self.standing(context.table.name, context.slice)
-        since = since_of(context, self.client, query, standing)
+        status = self.slice_status(context.table.name, context.slice)
+        since = since_of(context, self.client, query, status)
         if since is None:
             return None
         with open_stage(staging_context(context)) as stage:
             changes = await read_changes(context, self.client, replace(query, since=since), stage, tally)
             if changes is None:
                 return None
-            if not changes.news:
+            if not changes.has_changes:
                 return confirm_slice(context, changes.account, changes.total)
             reading = replace(
                 reading_of(context, stage.writer, changes.account),

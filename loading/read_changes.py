@@ -18,8 +18,8 @@ from campus.sources.slice import count, read
 from loading.slice_context import SliceContext
 from loading.stage import Stage
 from loading.threads import in_thread
-from warehouse.load.load_log import Standing
-from warehouse.load.watermark import Merged, foresee, held, watermark
+from warehouse.load.load_log import SliceStatus
+from warehouse.load.watermark import MergePreview, live_rows, preview_merge, watermark
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,17 @@ class ReadChanges:
     #: Rows by the platform's count.
     total: int
     #: Some of the changes are new to the lake.
-    news: bool
+    has_changes: bool
     #: The platform sent the changes only, and not all rows.
     incremental: bool
 
 
-def since_of(context: SliceContext, client: Client, query: SliceQuery, standing: Standing) -> datetime | None:
+def since_of(
+    context: SliceContext, client: Client, query: SliceQuery, status: SliceStatus
+) -> datetime | None:
     """The time since which the changes of a slice suffice. None: the slice is read in full."""
     runtime, cause, spec, slice = context.runtime, context.cause, context.spec, context.slice
-    if cause.full or spec.updated_since is None or standing.complete_at is None:
+    if cause.full or spec.updated_since is None or status.complete_at is None:
         return None
     if client.capabilities.rejects(spec.path, spec.updated_since) or UPDATED_AT not in column_names(
         spec.contract
@@ -47,8 +49,8 @@ def since_of(context: SliceContext, client: Client, query: SliceQuery, standing:
     # A class that is gone took its rows with it. The count cannot show that if as many rows were added.
     if not query.filled.issubset(query.parents):
         return None
-    [state] = held(runtime.lake, context.table, [slice], UPDATED_AT, {str(slice): standing}).values()
-    return watermark(standing, state, runtime.incremental, cause.started_at, client.clock_skew)
+    [rows] = live_rows(runtime.lake, context.table, [slice], UPDATED_AT, {str(slice): status}).values()
+    return watermark(status, rows, runtime.incremental, cause.started_at, client.clock_skew)
 
 
 async def read_changes(
@@ -78,8 +80,8 @@ async def read_changes(
         return None
     if account.failed or account.bad or not account.complete:
         return None
-    merged = await in_thread(
-        foresee,
+    preview = await in_thread(
+        preview_merge,
         context.runtime.lake,
         context.table,
         slice,
@@ -88,10 +90,12 @@ async def read_changes(
         UPDATED_AT,
     )
     account.server_total = total
-    return judge(account, merged, total, numbered=spec.numbered is not None)
+    return check_changes(account, preview, total, numbered=spec.numbered is not None)
 
 
-def judge(account: Account, merged: Merged, total: int, *, numbered: bool) -> ReadChanges | None:
+def check_changes(
+    account: Account, preview: MergePreview, total: int, *, numbered: bool
+) -> ReadChanges | None:
     """Check changes that were read without a failure. None: they prove nothing.
 
     Args:
@@ -99,11 +103,11 @@ def judge(account: Account, merged: Merged, total: int, *, numbered: bool) -> Re
         numbered: The number of a row depends on rows that were not requested."""
     if account.older:
         # The platform ignores the filter. It sent all rows if the count agrees.
-        whole = not numbered and merged.shown == total
-        return ReadChanges(account, total, news=True, incremental=False) if whole else None
-    if merged.lost or merged.alive != total or (numbered and merged.news):
+        whole = not numbered and preview.sent_alive == total
+        return ReadChanges(account, total, has_changes=True, incremental=False) if whole else None
+    if preview.missing or preview.alive != total or (numbered and preview.changed):
         return None
-    return ReadChanges(account, total, news=merged.news > 0, incremental=True)
+    return ReadChanges(account, total, has_changes=preview.changed > 0, incremental=True)
 
 
 def _without_unsent_key(spec: ResourceSpec) -> ResourceSpec:

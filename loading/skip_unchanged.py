@@ -26,7 +26,7 @@ from loading.slice_context import SliceContext
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import DELETED_AT, SYNCED_AT
-from warehouse.load.load_log import Standing
+from warehouse.load.load_log import SliceStatus
 from warehouse.load.watermark import is_due_whole, is_older
 
 ASSESSMENTS, ITEMS, GRADES = (RESOURCES[name] for name in ("assessments", "assessment_items", "grades"))
@@ -71,8 +71,8 @@ def ended_semesters(lake: Lake, school_id: int, day: date) -> frozenset[int]:
 def items_to_read(
     context: SliceContext,
     query: SliceQuery,
-    standing: Standing,
-    related: Sequence[Standing],
+    status: SliceStatus,
+    related: Sequence[SliceStatus],
     overlap: timedelta,
 ) -> ItemsToRead | None:
     """The items of a semester whose assessments have changed since the scores were last complete.
@@ -80,8 +80,8 @@ def items_to_read(
     Args:
         context: The slice of the scores.
         query: `parents` has the items that the platform has.
-        standing: Of the scores.
-        related: The standings of the slices that show whether scores have changed.
+        status: Of the scores.
+        related: The statuses of the slices that show whether scores have changed.
         overlap: As `overlap_of` has it.
 
     Returns:
@@ -89,12 +89,12 @@ def items_to_read(
     """
     runtime, cause = context.runtime, context.cause
     # A row that is in quarantine may have changed.
-    if cause.full or not all(each.complete_at and not each.quarantined for each in (standing, *related)):
+    if cause.full or not all(each.complete_at and not each.quarantined for each in (status, *related)):
         return None
-    assert standing.complete_at is not None
-    if is_due_whole(standing, runtime.incremental, cause.started_at):
+    assert status.complete_at is not None
+    if is_due_whole(status, runtime.incremental, cause.started_at):
         return None
-    changed, graded = _changed_assessments(runtime.lake, query, standing.complete_at, overlap)
+    changed, graded = _changed_assessments(runtime.lake, query, status.complete_at, overlap)
     affected = {
         row["id"]
         for row in _rows(runtime.lake, ITEMS, query, "id", "assessment_id")
@@ -104,37 +104,37 @@ def items_to_read(
 
 
 def outdated_classes(
-    lake: Lake, query: SliceQuery, standing: Standing, overlap: timedelta
+    lake: Lake, query: SliceQuery, status: SliceStatus, overlap: timedelta
 ) -> OutdatedClasses:
     """The classes of a semester whose members have changed since the rows of the classes agreed with them.
 
     Args:
-        standing: Of the classes.
+        status: Of the classes.
         overlap: As `overlap_of` has it.
     """
-    since = standing.agrees_as_of
+    since = status.agrees_as_of
     # Rows that were read again for their members came after these, and rows of a whole reading before them.
-    before = None if since == standing.followed_at else overlap
+    before = None if since == status.followed_at else overlap
     alive = {row["id"] for row in _rows(lake, CLASSES, query, "id", DELETED_AT) if row[DELETED_AT] is None}
     changed = alive & _classes_with_changed_members(lake, query, since, before)
     return OutdatedClasses(tuple(sorted(changed)), 2 * len(changed) > len(alive))
 
 
-def may_skip(context: SliceContext, query: SliceQuery, standing: Standing) -> bool:
+def may_skip(context: SliceContext, query: SliceQuery, status: SliceStatus) -> bool:
     """Whether a night may skip a slice that seldom changes: it was read in full lately, and the rows that its
     requests name are unchanged since. A slice that a person chose to load is never skipped."""
     spec, cause, settings = context.spec, context.cause, context.runtime.incremental
     if not spec.seldom_changes or not cause.only_due:
         return False
-    if standing.whole_at is None or standing.quarantined:
+    if status.whole_at is None or status.quarantined:
         return False
-    if is_older(standing.whole_at, min(settings.transcript_days, settings.whole_days), cause.started_at):
+    if is_older(status.whole_at, min(settings.transcript_days, settings.whole_days), cause.started_at):
         return False
     parent = parents_of(spec)
     assert parent is not None
     conditions = MODES[spec.asked].parents_with
     return not any(
-        row[SYNCED_AT] > standing.whole_at
+        row[SYNCED_AT] > status.whole_at
         for row in _rows(context.runtime.lake, parent, query, SYNCED_AT, *conditions)
         if all(row[column] == value for column, value in conditions.items())
     )

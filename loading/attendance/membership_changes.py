@@ -20,7 +20,7 @@ from loading.attendance.weeks import AttendanceSettings, Timeline, due_weeks, ti
 from loading.partition_keys import keys_by_school, week_key
 from loading.tables import slice_of
 from warehouse.lake.delta import Lake
-from warehouse.load.load_log import Standings, standing_of, standings
+from warehouse.load.load_log import SliceStatuses, slice_status, slice_statuses
 
 #: Weeks by semester and number, each with the day from which on it is read; None: all of it.
 DueWeeks = Mapping[tuple[int, int], date | None]
@@ -39,17 +39,17 @@ class MembershipChanges:
 
 
 def membership_changes(
-    lake: Lake, timeline: Timeline, known: Standings, semester_id: int, due: DueWeeks
+    lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int, due: DueWeeks
 ) -> MembershipChanges:
     """What was found to have changed since the weeks of a semester were last read whole, or followed.
-    `known`: the `standings` of the school."""
+    `known`: the slice statuses of the school."""
     calendar = timeline.calendars[semester_id]
     since = {}
     for week in calendar.weeks_until(timeline.today):
         day = due.get((semester_id, week), date.max)
         if day is not None and day > calendar.beginning_of(week):
             slice = slice_of(ATTENDANCE[0], timeline.school_id, semester_id, week)
-            since[week] = min(standing_of(known, spec.name, slice).agrees_as_of for spec in ATTENDANCE)
+            since[week] = min(slice_status(known, spec.name, slice).agrees_as_of for spec in ATTENDANCE)
     if not since:
         return MembershipChanges()
     moved = moved_members(lake, timeline, known, semester_id, min(since.values()))
@@ -74,7 +74,7 @@ def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], 
     asked: list[str] = []
     for school_id, own in keys_by_school(keys).items():
         timeline = timeline_of(lake, school_id, settings)
-        known = standings(lake, school_id)
+        known = slice_statuses(lake, school_id)
         due = due_weeks(lake, timeline, known, settings)
         weeks = set(due)
         for semester_id in timeline.calendars:

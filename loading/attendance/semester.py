@@ -20,7 +20,7 @@ from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 from warehouse.load.earlier_rows import earlier_rows
-from warehouse.load.load_log import Standings, standing_of
+from warehouse.load.load_log import SliceStatuses, slice_status
 
 Row = dict[str, Any]
 #: A class and a student.
@@ -40,8 +40,8 @@ class MovedMembers:
     damage: str = ""
 
 
-def read_semester(lake: Lake, timeline: Timeline, known: Standings, semester_id: int) -> Semester:
-    """One semester as far as the lake holds it. `known`: the standings of the school."""
+def read_semester(lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int) -> Semester:
+    """One semester as far as the lake holds it. `known`: the slice statuses of the school."""
     calendar, school_id = timeline.calendars[semester_id], timeline.school_id
     here = _Here(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
     classes = here.rows("v1_classes", ["id", "start_at", "end_in", "week_type", "schedules"])
@@ -73,9 +73,9 @@ def read_semester(lake: Lake, timeline: Timeline, known: Standings, semester_id:
 
 
 def moved_members(
-    lake: Lake, timeline: Timeline, known: Standings, semester_id: int, since: datetime
+    lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int, since: datetime
 ) -> MovedMembers:
-    """The changes of members that were found later than `since`. `known`: the `standings` of the school. The
+    """The changes of members that were found later than `since`. `known`: the school's slice statuses. The
     forgotten are left out: nobody can ask for them.
 
     A row of v1 also changes with the photo or grade of its student. So it counts only if v3 does not know
@@ -139,10 +139,10 @@ class _Here:
         slice = slice_of(spec, self._school_id, semester_id)
         return list(self._lake.read(TABLES[name], slice, columns, alive=alive).to_pylist())
 
-    def has_refused(self, known: Standings, *names: str) -> bool:
+    def has_refused(self, known: SliceStatuses, *names: str) -> bool:
         """Whether any of these resources of v3 was asked for, and never came whole."""
         found = [
-            standing_of(known, name, slice_of(RESOURCES[name], self._school_id, self._in_v3))
+            slice_status(known, name, slice_of(RESOURCES[name], self._school_id, self._in_v3))
             for name in names
             if self._in_v3 is not None or RESOURCES[name].sliced_by == "school"
         ]
@@ -153,11 +153,11 @@ class _Here:
         rows = self.rows(name, ["_synced_at"], alive=False)
         return any(row["_synced_at"] > since for row in rows)
 
-    def is_awaited(self, known: Standings, name: str, moment: datetime) -> bool:
+    def is_awaited(self, known: SliceStatuses, name: str, moment: datetime) -> bool:
         """Whether a list may still bring what a member that was found at a moment is of: it has come before,
         and not in full since. A list that is read again in full has brought whatever the platform has."""
         slice = slice_of(RESOURCES[name], self._school_id, self._semester_id)
-        complete_at = standing_of(known, name, slice).complete_at
+        complete_at = slice_status(known, name, slice).complete_at
         return complete_at is not None and complete_at <= moment
 
     def joined(self, listed: Mapping[Pair, datetime], since: datetime) -> tuple[dict[Pair, datetime], str]:

@@ -12,7 +12,7 @@ from loading.semesters import Semesters, ToldPairs, day_1_of, read_semesters, we
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import Standings, now, standing_of
+from warehouse.load.load_log import SliceStatuses, now, slice_status
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ def timeline_in(lake: Lake, semesters: Semesters, settings: AttendanceSettings) 
 
 
 def due_weeks(
-    lake: Lake, timeline: Timeline, known: Standings, settings: AttendanceSettings
+    lake: Lake, timeline: Timeline, known: SliceStatuses, settings: AttendanceSettings
 ) -> dict[tuple[int, int], date | None]:
     """The weeks of a school that a night asks for, by semester and week: those that have begun and were never
     loaded, or whose semester has moved (None), and those of which somebody may since have marked a session:
-    from which day on. `known`: the standings of the school.
+    from which day on. `known`: the slice statuses of the school.
 
     Sessions are settled once they were read later than the window after them, so a night that was missed is
     made up for by the next one."""
@@ -142,9 +142,9 @@ def _moved(lake: Lake, timeline: Timeline) -> set[tuple[int, int]]:
     return {each for each in {*timeline.begun, *(one[:2] for one in held)} & planned if each[0] in moved}
 
 
-def _read_on(known: Standings, slice: Slice) -> date | None:
+def _read_on(known: SliceStatuses, slice: Slice) -> date | None:
     """The day by our clock on which a week was last read with nothing missing, sessions and records. None:
     never, or rows of it are in quarantine."""
-    both = [standing_of(known, spec.name, slice) for spec in ATTENDANCE]
+    both = [slice_status(known, spec.name, slice) for spec in ATTENDANCE]
     times = [each.complete_at for each in both if each.complete_at and not each.quarantined]
     return min(times).date() if len(times) == len(both) else None

@@ -20,7 +20,7 @@ from loading.runtime import Runtime
 from warehouse.load.dataset_plans import Plan
 from warehouse.load.load_log import quarantined, unreadable_fields
 from warehouse.load.slice_reading import Drift
-from warehouse.load.watermark import kept_beside
+from warehouse.load.watermark import extra_fields
 
 
 class Decisions:
@@ -96,7 +96,7 @@ class Decisions:
         lake, table = self._runtime.lake, planned_table(plan)
         rows = quarantined(lake, table, self._school_id)
         if guessed & unreadable_fields(lake, table, self._school_id):
-            rows += kept_beside(lake, table, self._school_id)
+            rows += extra_fields(lake, table, self._school_id)
         return rows
 
     async def _first_rows(self, definition: Definition) -> Sequence[bytes | Raw]:

@@ -31,11 +31,18 @@ from loading.threads import in_thread
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import SYNCED_AT, Slice
 from warehouse.load.dataset_plans import Plan
-from warehouse.load.load_log import Standing
+from warehouse.load.load_log import SliceStatus
 from warehouse.load.schema_evolution import evolve
 from warehouse.load.slice_reading import KeyRange
 from warehouse.load.stage import StagedFile
-from warehouse.load.watermark import Merged, foresee, held, is_due_whole, keys_after, watermark
+from warehouse.load.watermark import (
+    MergePreview,
+    is_due_whole,
+    keys_after,
+    live_rows,
+    preview_merge,
+    watermark,
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ class DatasetLoader:
         plan: Plan,
         asked: AskedDataset,
         segments: Sequence[int],
-        standings: Mapping[str, Standing],
+        standings: Mapping[str, SliceStatus],
         commits: asyncio.Lock,
         last_update: LastUpdate | None = None,
     ) -> None:
@@ -94,7 +101,7 @@ class DatasetLoader:
         self._evolved = evolve(runtime.lake, asked.table)
         self._standings, self._last_update = standings, last_update
         updated_at = asked.source.updated_at
-        self._held = held(
+        self._held = live_rows(
             runtime.lake,
             self._evolved.table,
             [self._slice(segment) for segment in segments],
@@ -134,9 +141,9 @@ class DatasetLoader:
     def _span(self, segment: int) -> Span | None:
         return None if self._plan.width is None else Span.of(segment, self._plan.width)
 
-    def _standing(self, slice: Slice) -> Standing | None:
+    def _standing(self, slice: Slice) -> SliceStatus | None:
         """How far a segment can be relied on; None: not at all, as it is asked for now."""
-        standing = self._standings.get(str(slice), Standing())
+        standing = self._standings.get(str(slice), SliceStatus())
         known = standing.complete_at
         if (
             self._cause.full
@@ -197,13 +204,13 @@ class DatasetLoader:
                     return None
                 read.account.server_total = total
             else:
-                merged = await self._foresee(stage, since, read)
+                preview = await self._preview_merge(stage, since, read)
                 if read.account.bad:
                     return None
-                if merged.lost or total != merged.alive:
+                if preview.missing or total != preview.alive:
                     changes = stage.writer.finish()
                     return await self._load_differences(span, slice, since, changes, read, total)
-                if not merged.news:
+                if not preview.changed:
                     return self._confirm(slice, read, total), read
             return await self._commit(stage, read, total), read
 
@@ -222,16 +229,18 @@ class DatasetLoader:
             await in_thread(stage.writer.copy, changes)
             await read_spans(client, source, spans, self._settings.limit, stage.write, read)
             now = await count(client, source, span, account.tally)
-            merged = await self._foresee(stage, since, read)
-            if now is None or now != merged.alive or merged.lost or account.bad or not account.complete:
+            preview = await self._preview_merge(stage, since, read)
+            if now is None or now != preview.alive or preview.missing or account.bad or not account.complete:
                 return None
             return await self._commit(stage, read, now), read
 
-    async def _foresee(self, stage: Stage, since: datetime, read: RecordsRead) -> Merged:
+    async def _preview_merge(self, stage: Stage, since: datetime, read: RecordsRead) -> MergePreview:
         context, staged = stage.context, stage.writer.finish()
         updated_at = self._evolved.columns[self._asked.source.updated_at or ""]
         lake, table, slice = context.runtime.lake, context.table, context.slice
-        return await in_thread(foresee, lake, table, slice, staged.path, since, updated_at, _ranges(read))
+        return await in_thread(
+            preview_merge, lake, table, slice, staged.path, since, updated_at, _ranges(read)
+        )
 
     async def _load_whole(self, segment: int, slice: Slice, tally: Tally) -> tuple[Loaded, RecordsRead]:
         span = self._span(segment)

@@ -8,9 +8,9 @@ from loading.runtime import Cause, Runtime
 from loading.slice_context import SliceContext
 from warehouse.load.commit import Guard
 from warehouse.load.dataset_plans import Plan
-from warehouse.load.load_log import Standing, standings
+from warehouse.load.load_log import SliceStatus, slice_statuses
 from warehouse.load.schema_evolution import evolve
-from warehouse.load.watermark import held
+from warehouse.load.watermark import live_rows
 
 
 def retire(runtime: Runtime, cause: Cause, plan: Plan, guard: Guard) -> list[Loaded]:
@@ -19,11 +19,11 @@ def retire(runtime: Runtime, cause: Cause, plan: Plan, guard: Guard) -> list[Loa
     contract = contract_of(definitions_of(plan)[plan.dataset])
     spec = ResourceSpec(table.name, plan.path, contract, DATASETS.scopes, primary_key=table.primary_key)
     slices = [segment_slice(plan.school_id, number) for number in plan.segments]
-    rows = held(runtime.lake, table, slices, None)
-    known = standings(runtime.lake, plan.school_id).get(table.name, {})
+    rows = live_rows(runtime.lake, table, slices, None)
+    known = slice_statuses(runtime.lake, plan.school_id).get(table.name, {})
     retired = []
     for slice in slices:
-        if not rows[slice].alive and not known.get(str(slice), Standing()).quarantined:
+        if not rows[slice].alive and not known.get(str(slice), SliceStatus()).quarantined:
             continue
         retired.append(empty_slice(SliceContext(runtime, cause, spec, slice, table), guard))
     return retired

@@ -17,7 +17,7 @@ from loading.writes.outcomes import RowOutcome
 from loading.writes.table_file import TableError, TableFile, TableRow
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import standings
+from warehouse.load.load_log import slice_statuses
 
 FIELDS = ("class_id", "csin", "date", "lesson", "rid", "usin", "result")
 #: What may be written (absent_from_duty may only be read), and what people call it.
@@ -61,7 +61,7 @@ class Known:
 
     def __init__(self, lake: Lake, school_id: int, settings: AttendanceSettings) -> None:
         timeline = timeline_of(lake, school_id, settings)
-        known = standings(lake, school_id)
+        known = slice_statuses(lake, school_id)
         self.today = timeline.today
         self.semesters = {
             semester_id: read_semester(lake, timeline, known, semester_id)

@@ -18,7 +18,7 @@ from loading.runtime import Cause, Runtime
 from loading.strategies import Strategy, read_slices
 from loading.tables import TABLES, slice_of
 from warehouse.lake.tables import Slice
-from warehouse.load.load_log import now, standings
+from warehouse.load.load_log import now, slice_statuses
 from warehouse.load.slice_reading import RequestedRows
 
 
@@ -34,7 +34,7 @@ async def reread_sessions(
     """Read the classes of some sessions again, in the weeks of these. Sessions outside all semesters are left
     out: they are in no slice."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
-    known = standings(runtime.lake, school_id)
+    known = slice_statuses(runtime.lake, school_id)
     loaded = []
     for semester_id, calendar in timeline.calendars.items():
         own = [one for one in sessions if calendar.first <= one.day <= calendar.last]
@@ -52,7 +52,7 @@ def sessions_of_swipes(
 ) -> set[Session]:
     """The lessons that swipes may have marked: those on that day of a class, or of all classes in a room."""
     timeline = timeline_of(runtime.lake, school_id, runtime.attendance)
-    known = standings(runtime.lake, school_id)
+    known = slice_statuses(runtime.lake, school_id)
     held = runtime.lake.read(
         TABLES["v1_classes"], Slice.of(_school_id=school_id), ["id", "locations", "_semester_id"]
     ).to_pylist()

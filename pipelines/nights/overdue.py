@@ -37,7 +37,7 @@ from pipelines.writers import living
 from warehouse.age import RETIRED, STALE
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PLATFORM_ZONE
-from warehouse.load.load_log import standings
+from warehouse.load.load_log import slice_statuses
 
 Row = Mapping[str, Any]
 #: A table and a slice (as text).
@@ -199,7 +199,7 @@ def _due_weeks(
     since = timeline.today - (datetime.now(PLATFORM_ZONE).date() - night.began.date())
     return [
         (semester_id, week)
-        for semester_id, week in due_weeks(lake, timeline, standings(lake, school_id), attendance)
+        for semester_id, week in due_weeks(lake, timeline, slice_statuses(lake, school_id), attendance)
         if week in known.get(semester_id, ()) and timeline.calendars[semester_id].beginning_of(week) <= since
     ]
 

@@ -10,7 +10,7 @@ from loading.semesters import semesters_of
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import RETIRED
-from warehouse.load.load_log import now, record_load, standings
+from warehouse.load.load_log import now, record_load, slice_statuses
 
 SCHOOL, SEMESTER = 101, 20
 TODAY = date(2025, 5, 16)  # a Friday of week 13
@@ -26,7 +26,7 @@ def log(lake: Lake, week: int, status: str = "ok") -> None:
 
 
 def due(lake: Lake) -> dict[int, date | None]:
-    found = due_weeks(lake, TIMELINE, standings(lake, SCHOOL), AttendanceSettings())
+    found = due_weeks(lake, TIMELINE, slice_statuses(lake, SCHOOL), AttendanceSettings())
     return {week: since for (_, week), since in found.items()}
 
 

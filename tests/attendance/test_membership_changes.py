@@ -15,7 +15,7 @@ from loading.semesters import Semesters
 from loading.tables import TABLES, slice_of
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard, commit
-from warehouse.load.load_log import standings
+from warehouse.load.load_log import slice_statuses
 from warehouse.load.slice_reading import SliceReading
 from warehouse.load.stage import StageWriter
 
@@ -55,7 +55,7 @@ def listed(students: Iterable[int], day: int) -> list[dict[str, Any]]:
 
 
 def moved_since(lake: Lake, day: int) -> MovedMembers:
-    return moved_members(lake, TIMELINE, standings(lake, SCHOOL), SEMESTER, night(day))
+    return moved_members(lake, TIMELINE, slice_statuses(lake, SCHOOL), SEMESTER, night(day))
 
 
 def people(ids: Iterable[int]) -> list[dict[str, Any]]:

@@ -22,11 +22,11 @@ from warehouse.lake.log_tables import DIFFERENCES, LOAD_LOG, QUARANTINE
 from warehouse.lake.tables import ROW_KEY, Column, Table, dataset_table
 from warehouse.load.commit import Guard, VanishedTooMany
 from warehouse.load.dataset_plans import DATASET_PLANS, Plan, dataset_tables, read_plans, record_plans
-from warehouse.load.load_log import Standing, record_differences, record_failure, standings
+from warehouse.load.load_log import SliceStatus, record_differences, record_failure, slice_statuses
 from warehouse.load.schema_evolution import evolve
 from warehouse.load.slice_reading import BadRow, Drift, RequestedRows
 from warehouse.load.stage import StagedFile, StageWriter
-from warehouse.load.watermark import Held, held
+from warehouse.load.watermark import LiveRows, live_rows
 from warehouse.maintenance.compaction import maintain
 from warehouse.publish.fill import build_raw
 
@@ -191,19 +191,19 @@ def test_what_is_held_of_a_slice(lake: Lake, tmp_path: Path) -> None:
     load(lake, 1, SCORES, [*rows(1, 2, updated_at=at(-2)), *rows(4)])
     slices = [segment(), segment(7), segment(8)]
     table = evolve(lake, SCORES).table
-    assert held(lake, table, slices, "updated_at") == {
-        segment(): Held(3, at(-2), 1),
-        segment(7): Held(1, None, 1),
-        segment(8): Held(0, None, 0),
+    assert live_rows(lake, table, slices, "updated_at") == {
+        segment(): LiveRows(3, at(-2), 1),
+        segment(7): LiveRows(1, None, 1),
+        segment(8): LiveRows(0, None, 0),
     }
-    assert held(lake, table, slices, None)[segment()] == Held(3, None, 3)
-    assert held(lake, table, [], "updated_at") == {}
+    assert live_rows(lake, table, slices, None)[segment()] == LiveRows(3, None, 3)
+    assert live_rows(lake, table, [], "updated_at") == {}
     # A row that came alone, as a push named it, says nothing of what else has changed since.
     asked = RequestedRows("id", (2,))
     load(lake, 5, SCORES, rows(2, updated_at=at(4)), requested=asked)
-    known = standings(lake, 101)[table.name]
-    assert held(lake, table, slices, "updated_at", known)[segment()] == Held(3, at(-2), 1)
-    assert held(lake, table, slices, "updated_at")[segment()] == Held(3, at(4), 1)
+    known = slice_statuses(lake, 101)[table.name]
+    assert live_rows(lake, table, slices, "updated_at", known)[segment()] == LiveRows(3, at(-2), 1)
+    assert live_rows(lake, table, slices, "updated_at")[segment()] == LiveRows(3, at(4), 1)
 
 
 def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:
@@ -217,13 +217,13 @@ def test_how_far_a_slice_can_be_relied_on(lake: Lake) -> None:
     table = evolve(lake, SCORES).table
     cause = {"sync_id": "night", "run_id": "run", "started_at": at(5)}
     record_failure(lake, table, segment(2), message="403", **cause)
-    assert standings(lake, 101) == {
+    assert slice_statuses(lake, 101) == {
         table.name: {
-            "101:0": Standing(at(2), False, at(0)),
-            "101:1": Standing(at(1), True, at(1)),
-            "101:2": Standing(failed=True),
+            "101:0": SliceStatus(at(2), False, at(0)),
+            "101:1": SliceStatus(at(1), True, at(1)),
+            "101:2": SliceStatus(failed=True),
         },
-        other.table: {"101:0": Standing(at(4), False, at(4))},
+        other.table: {"101:0": SliceStatus(at(4), False, at(4))},
     }
 
 

@@ -24,7 +24,7 @@ from warehouse.lake.tables import Slice
 from warehouse.load import log_writer
 from warehouse.load.drift import record_drift
 from warehouse.load.load_log import (
-    Standing,
+    SliceStatus,
     committed,
     held_back,
     last_load,
@@ -34,7 +34,7 @@ from warehouse.load.load_log import (
     record_load,
     resources_loaded,
     retired,
-    standings,
+    slice_statuses,
     unreadable_fields,
 )
 from warehouse.load.log_writer import batched, standings_by_log, write
@@ -60,7 +60,7 @@ def answers(lake: Lake) -> list[object]:
     """All that anybody asks the logs."""
     return [
         [committed(lake, f"night-{number}", [101, 102]) for number in range(5)],
-        [standings(lake, school) for school in (101, 102)],
+        [slice_statuses(lake, school) for school in (101, 102)],
         [quarantined(lake, MARKS, school) for school in (101, 102)],
         [unreadable_fields(lake, MARKS, school) for school in (101, 102)],
         (retired(lake, {"marks"}), held_back(lake, {"marks"})),
@@ -83,7 +83,7 @@ def test_a_batch_is_one_commit_a_log_and_known_before(lake: Lake) -> None:
         known = answers(lake)
         assert quarantined(lake, MARKS, 101) == ['{"id": 9}'] and quarantined(lake, MARKS, 102) == []
         assert unreadable_fields(lake, MARKS, 101) == {"score"}
-        assert standings(lake, 101) == {"marks": {"101:20": Standing(at(0), True, at(0))}}
+        assert slice_statuses(lake, 101) == {"marks": {"101:20": SliceStatus(at(0), True, at(0))}}
         assert [one.field for one in record_drift(lake, {("marks", 101)}, "night-0", at(0))] == ["score"]
     assert versions(lake) == [version + 1 for version in before]
     assert answers(lake) == known
@@ -143,7 +143,7 @@ def test_what_a_death_left_unwritten_is_read_again(lake: Lake) -> None:
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
     assert lake.read(MARKS).num_rows == 1
-    assert (committed(lake, "night-0"), standings(lake, 101)) == ({}, {})
+    assert (committed(lake, "night-0"), slice_statuses(lake, 101)) == ({}, {})
     outcome = sync(lake, 0, [row(1)], **FOUND)
     assert (outcome.version, outcome.counts.new, outcome.counts.unchanged) == (1, 1, 0)
     assert quarantined(lake, MARKS, 101) == ['{"id": 9}']
@@ -161,7 +161,7 @@ def test_what_could_not_be_written_is_tried_again(lake: Lake, monkeypatch: pytes
                 write(lake)
         sync(lake, 1, [row(1)], slice=OTHER)
     assert lake.read(LOAD_LOG).num_rows == 2
-    assert set(standings(lake, 101)["marks"]) == {"101:20"} and committed(lake, "night-1")
+    assert set(slice_statuses(lake, 101)["marks"]) == {"101:20"} and committed(lake, "night-1")
 
 
 def test_a_load_that_is_written_late_says_nothing_more(lake: Lake) -> None:
@@ -192,8 +192,8 @@ def test_processes_on_one_school_and_on_others(lake: Lake) -> None:
     for log in (STANDINGS, QUARANTINE, DIFFERENCES, RECONCILIATION):
         assert sorted(lake.read(log, columns=["slice"])["slice"].to_pylist()) == sorted(slices)
     for school, worker in workers:
-        standing = standings(lake, school)["marks"][f"{school}:{worker}"]
-        assert standing == Standing(at(3), True, at(3))
+        standing = slice_statuses(lake, school)["marks"][f"{school}:{worker}"]
+        assert standing == SliceStatus(at(3), True, at(3))
 
 
 def test_the_load_log_is_filed_by_month(lake: Lake) -> None:

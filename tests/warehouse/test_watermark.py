@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from campus.sources.gathered import Account
-from loading.read_changes import judge
-from warehouse.load.load_log import Standing
-from warehouse.load.watermark import Held, Incremental, Merged, watermark
+from loading.read_changes import check_changes
+from warehouse.load.load_log import SliceStatus
+from warehouse.load.watermark import Incremental, LiveRows, MergePreview, watermark
 
 MOMENTS = st.datetimes(datetime(2026, 1, 1), datetime(2026, 12, 31))
 OVERLAPS = st.timedeltas(timedelta(0), timedelta(hours=3))
@@ -20,7 +20,7 @@ DAYS = st.integers(1, 14)
 def test_a_watermark_is_never_past_what_is_known(
     latest: datetime, known: datetime, now: datetime, overlap: timedelta, days: int, ahead: float | None
 ) -> None:
-    standing, state = Standing(known, False, known), Held(3, latest, 0)
+    standing, state = SliceStatus(known, False, known), LiveRows(3, latest, 0)
     settings = Incremental(overlap, days)
     since = watermark(standing, state, settings, now, ahead)
     if (now.date() - known.date()).days >= days:
@@ -37,13 +37,13 @@ def test_a_watermark_is_never_past_what_is_known(
 
 @given(MOMENTS, st.sampled_from(["never", "whole", "quarantined", "empty", "undated"]))
 def test_what_is_not_known_for_sure_is_read_in_full(now: datetime, lacking: str) -> None:
-    standing, state = Standing(now, False, now), Held(3, now, 0)
+    standing, state = SliceStatus(now, False, now), LiveRows(3, now, 0)
     assert watermark(standing, state, Incremental(), now) is not None
     poorer = {
-        "never": (Standing(), state),
+        "never": (SliceStatus(), state),
         "whole": (replace(standing, whole_at=None), state),
         "quarantined": (replace(standing, quarantined=True), state),
-        "empty": (standing, Held()),
+        "empty": (standing, LiveRows()),
         "undated": (standing, replace(state, undated=1)),
     }
     assert watermark(*poorer[lacking], Incremental(), now) is None
@@ -56,12 +56,14 @@ COUNTS = st.integers(0, 5)
 def test_changes_prove_something_only_where_all_agrees(
     news: int, lost: int, alive: int, shown: int, total: int, older: int, numbered: bool
 ) -> None:
-    found = judge(Account(older=older), Merged(news, lost, alive, shown), total, numbered=numbered)
+    found = check_changes(
+        Account(older=older), MergePreview(news, lost, alive, shown), total, numbered=numbered
+    )
     if found is None:
         assert lost or alive != total or older or (numbered and news)
     elif found.incremental:
         assert (lost, alive, older) == (0, total, 0)
-        assert found.news == (news > 0) and not (numbered and news)
+        assert found.has_changes == (news > 0) and not (numbered and news)
     else:
         # The platform sent all there is: that is a reading in full, and is compared as one.
-        assert older and shown == total and found.news and not numbered
+        assert older and shown == total and found.has_changes and not numbered

@@ -17,7 +17,7 @@ from warehouse.lake.log_tables import Log
 from warehouse.lake.school_log import replace_school, rows_of_school
 from warehouse.lake.tables import SCHOOL_ID, TIMESTAMP, Column, Slice, Table, dataset_table
 from warehouse.load.load_log import now
-from warehouse.load.schema_evolution import held_columns
+from warehouse.load.schema_evolution import stored_columns
 
 DATASET_PLANS = Log(
     name="dataset_plans",
@@ -80,7 +80,7 @@ def dataset_tables(lake: Lake) -> list[Table]:
     """The tables of all planned datasets that the lake has, with every column that they hold."""
     tables = [_table(name) for name in sorted({plan.table for plan in read_plans(lake)})]
     return [
-        replace(table, columns=tuple(each.column for each in held_columns(table, lake.open(table))))
+        replace(table, columns=tuple(each.column for each in stored_columns(table, lake.open(table))))
         for table in tables
         if lake.holds(table)
     ]

@@ -39,7 +39,7 @@ BAD_ROW = ("key", "reason", "raw")
 
 
 @dataclass(frozen=True)
-class Standing:
+class SliceStatus:
     """How far a slice can be relied on. `complete_at`: start of the last load that provably missed nothing;
     `quarantined`: rows of it are in quarantine; `whole_at`: start of the last such load that read all of it,
     and not only what changed. `followed_at`: start of the last load that read again what changes of other
@@ -57,8 +57,8 @@ class Standing:
         return max(filter(None, (self.whole_at, self.followed_at)), default=datetime.min)
 
 
-#: The standings of a school's slices, by table and slice (as text).
-Standings = Mapping[str, Mapping[str, Standing]]
+#: The statuses of a school's slices, by table and slice (as text).
+SliceStatuses = Mapping[str, Mapping[str, SliceStatus]]
 
 
 def now() -> datetime:
@@ -153,29 +153,29 @@ def unreadable_fields(lake: Lake, table: Table, school_id: int) -> set[str]:
     return {row["field"] for row in found if row["kind"] == UNREADABLE}
 
 
-def standings(lake: Lake, school_id: int) -> Standings:
-    """The standings of all slices of a school that were ever tried."""
+def slice_statuses(lake: Lake, school_id: int) -> SliceStatuses:
+    """The statuses of all slices of a school that were ever tried."""
     bad = _in_quarantine(lake, [school_id])
-    found: dict[str, dict[str, Standing]] = defaultdict(dict)
+    found: dict[str, dict[str, SliceStatus]] = defaultdict(dict)
     for table, slice in bad:
-        found[table][slice] = Standing(quarantined=True)
+        found[table][slice] = SliceStatus(quarantined=True)
     for row in standing_rows(lake, [school_id]):
         table, slice = row["resource"], row["slice"]
-        standing = Standing(quarantined=(table, slice) in bad, failed=row["status"] == FAILED)
+        status = SliceStatus(quarantined=(table, slice) in bad, failed=row["status"] == FAILED)
         if row["complete_at"] is not None:
-            standing = replace(
-                standing,
+            status = replace(
+                status,
                 complete_at=row["complete_at"],
                 whole_at=row["whole_at"],
                 followed_at=row.get("followed_at"),
             )
-        found[table][slice] = standing
+        found[table][slice] = status
     return found
 
 
-def standing_of(known: Standings, table_name: str, slice: Slice) -> Standing:
-    """The standing of one slice among those of its school."""
-    return known.get(table_name, {}).get(str(slice), Standing())
+def slice_status(known: SliceStatuses, table_name: str, slice: Slice) -> SliceStatus:
+    """The status of one slice among those of its school."""
+    return known.get(table_name, {}).get(str(slice), SliceStatus())
 
 
 def state_of(lake: Lake, table: Table, slice: Slice) -> str | None:

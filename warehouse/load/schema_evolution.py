@@ -35,7 +35,7 @@ _TYPE_NAMES = {
 
 
 @dataclass(frozen=True)
-class Held:
+class StoredColumn:
     """A column of a dataset as the lake has it, and the field that it belongs to."""
 
     column: Column
@@ -47,8 +47,8 @@ class Placement:
     """Columns of the lake: whose name each wanted one has, those still missing, and those superseded."""
 
     names: dict[str, str]
-    missing: list[Held]
-    superseded: list[Held]
+    missing: list[StoredColumn]
+    superseded: list[StoredColumn]
 
 
 @dataclass(frozen=True)
@@ -113,31 +113,31 @@ def widens(old: pa.DataType, new: pa.DataType) -> bool:
     )
 
 
-def held_columns(table: Table, opened: DeltaTable) -> list[Held]:
+def stored_columns(table: Table, opened: DeltaTable) -> list[StoredColumn]:
     """The columns of a dataset that a snapshot has, the oldest of a field first."""
     ours = {*table.slice_columns, *(column.name for column in BOOKKEEPING)}
     return [_held(field) for field in held_schema(opened) if field.name not in ours]
 
 
-def _held(field: pa.Field[pa.DataType]) -> Held:
+def _held(field: pa.Field[pa.DataType]) -> StoredColumn:
     said = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
     column = Column(field.name, field.type, said.get("comment", ""), personal="personal" in said)
-    return Held(column, said.get("field", field.name))
+    return StoredColumn(column, said.get("field", field.name))
 
 
-def place(wanted: Table, held: Sequence[Held]) -> Placement:
+def place(wanted: Table, held: Sequence[StoredColumn]) -> Placement:
     """Which column of the lake each wanted one is, and which the lake lacks."""
     taken = {folded(each.column.name) for each in held}
     reserved = {folded(column.name) for column in wanted.columns}
     names: dict[str, str] = {}
-    missing: list[Held] = []
-    superseded: list[Held] = []
+    missing: list[StoredColumn] = []
+    superseded: list[StoredColumn] = []
     for column in wanted.columns:
         versions = [each for each in held if folded(each.field) == folded(column.name)]
         own = [each for each in versions if each.column.type == _lake_type(column.type)]
         superseded += [each for each in versions if each not in own]
         if not own:
-            own = [Held(replace(column, name=_free_name(column, taken, reserved)), column.name)]
+            own = [StoredColumn(replace(column, name=_free_name(column, taken, reserved)), column.name)]
             taken.add(folded(own[0].column.name))
             missing += own
         names[column.name] = own[0].column.name
@@ -147,7 +147,7 @@ def place(wanted: Table, held: Sequence[Held]) -> Placement:
 def _evolve(lake: Lake, wanted: Table) -> Evolved:
     lake.create(replace(wanted, columns=()))
     opened = lake.open(wanted)
-    placement = place(wanted, held_columns(wanted, opened))
+    placement = place(wanted, stored_columns(wanted, opened))
     if placement.missing:
         opened.alter.add_columns([_delta_field(each) for each in placement.missing])
     names = placement.names
@@ -173,7 +173,7 @@ def typed_name(field: str, type: pa.DataType, taken: Collection[str]) -> str:
     return next(name for name in candidates if folded(name) not in taken)
 
 
-def _delta_field(held: Held) -> Field:
+def _delta_field(held: StoredColumn) -> Field:
     column = pa.field(held.column.name, held.column.type)
     [field] = Schema.from_arrow(pa.schema([column])).fields
     said = {"field": held.field, "comment": held.column.comment}

@@ -1,4 +1,4 @@
-"""What must be known of the rows that are held, for a reading to ask only for what changed since."""
+"""The watermark of a slice: since when its changes suffice, and whether they came complete."""
 
 from __future__ import annotations
 
@@ -21,90 +21,100 @@ from warehouse.lake.tables import (
     file_schema,
     is_of,
 )
-from warehouse.load.load_log import Standing
+from warehouse.load.load_log import SliceStatus
 from warehouse.load.slice_reading import KeyRange
 
-#: A filter may mean later than, and not so late or later: so much earlier is asked from at least.
+#: A filter may leave out rows of the very moment that it names, so an earlier moment is requested.
 STRICT = timedelta(seconds=1)
 #: No two wall clocks are further apart.
 ANY_ZONE = timedelta(days=1)
-#: How polars has a stamp.
+#: The type of timestamps in polars.
 STAMP = pl.Datetime("us")
 #: No column has this name, so it is read as null.
 NO_COLUMN = "no column"
 
 
 @dataclass(frozen=True)
-class Held:
-    """The rows of a slice that are alive: how many, the latest update of any, and how many have no update."""
+class LiveRows:
+    """The live rows of a slice."""
 
     alive: int = 0
+    #: The latest update of any row.
     latest: datetime | None = None
+    #: Rows without the time of an update.
     undated: int = 0
 
 
 @dataclass(frozen=True)
 class Incremental:
-    """How changes alone are read. `overlap`: how far before the last known change; `whole_days`: after so
-    many days a slice is read in full, whatever is known of it. `all_scores`: those of a current semester are
-    asked for whatever has moved; `transcript_days`: transcripts are asked for so seldom."""
+    """How changes alone are read."""
 
+    #: How long before the latest known change they are requested from.
     overlap: timedelta = timedelta(hours=1)
+    #: After so many days a slice is read in full.
     whole_days: int = 7
+    #: All scores of a current semester are read, even where related rows are unchanged.
     all_scores: bool = True
+    #: Transcripts are skipped for so many days.
     transcript_days: int = 0
 
 
-def is_due_whole(standing: Standing, settings: Incremental, started_at: datetime) -> bool:
-    """Whether a load that starts now has to read all of a slice, whatever has changed."""
-    return is_older(standing.whole_at, settings.whole_days, started_at)
+def is_due_whole(status: SliceStatus, settings: Incremental, started_at: datetime) -> bool:
+    """Whether a load that starts now has to read all of a slice."""
+    return is_older(status.whole_at, settings.whole_days, started_at)
 
 
 def is_older(whole_at: datetime | None, days: int, started_at: datetime) -> bool:
-    """Whether a slice was never read in full, or so many days ago when a load starts."""
+    """Whether a slice was never read in full, or not within so many days before a load starts."""
     return whole_at is None or (started_at.date() - whole_at.date()).days >= days
 
 
 def watermark(
-    standing: Standing,
-    state: Held,
+    status: SliceStatus,
+    rows: LiveRows,
     settings: Incremental,
     started_at: datetime,
     ahead: float | None = None,
 ) -> datetime | None:
-    """From when on a slice's changes suffice, by the platform's clock; None: it is read in full.
+    """The time since which a slice's changes suffice, by the platform's clock. None: the slice is read in
+    full.
 
-    The latest update that is held, but never past the start of the load that read it: what was updated while
-    that ran may have been read before. `started_at`: of the load to come; `ahead`: seconds that the
-    platform's clock is ahead of ours, which those starts are told by."""
-    known = standing.complete_at
-    if known is None or standing.quarantined or state.latest is None or state.undated:
+    This is the latest stored update, but never past the start of the load that read it: a row that changed
+    while that load ran may have been read before.
+
+    Args:
+        started_at: Of the load to come.
+        ahead: Seconds by which the platform's clock is ahead of ours.
+    """
+    loaded_at = status.complete_at
+    if loaded_at is None or status.quarantined or rows.latest is None or rows.undated:
         return None
-    if is_due_whole(standing, settings, started_at):
+    if is_due_whole(status, settings, started_at):
         return None
-    # Where their clock is behind ours, what changes after our start may be dated before it.
-    known += min(timedelta(seconds=ahead or 0), timedelta(0))
-    # What was updated long before that load began was there for it to read.
-    is_long_ago = known - state.latest > settings.overlap + ANY_ZONE
-    return min(state.latest, known) - (STRICT if is_long_ago else max(settings.overlap, STRICT))
+    # Where the platform's clock is behind ours, a change after our start may be dated before it.
+    loaded_at += min(timedelta(seconds=ahead or 0), timedelta(0))
+    # The load has read all rows that were updated long before it began.
+    is_long_ago = loaded_at - rows.latest > settings.overlap + ANY_ZONE
+    return min(rows.latest, loaded_at) - (STRICT if is_long_ago else max(settings.overlap, STRICT))
 
 
-def held(
+def live_rows(
     lake: Lake,
     table: Table,
     slices: Sequence[Slice],
     updated_at: str | None,
-    standings: Mapping[str, Standing] | None = None,
-) -> dict[Slice, Held]:
-    """What `table` holds of each of `slices`, in one scan of their files and three of their columns.
+    statuses: Mapping[str, SliceStatus] | None = None,
+) -> dict[Slice, LiveRows]:
+    """The live rows of each slice, by one scan of three columns of their files.
 
-    `updated_at` names the column of the lake that a row's last update is in; without it all are undated.
-    `standings`: of slices (as text); the latest update is then that of the rows which the last complete load
-    left, since one that a push named says nothing of the others.
+    Args:
+        updated_at: The column with a row's last update. None: no row has one.
+        statuses: Of the slices (as text). The latest update is then that of the rows which the last complete
+            load left. A row that a push named says nothing of the other rows.
     """
     tip = lake.tip(table)
     files = [
-        (file, number, (standings or {}).get(str(slice), Standing()).complete_at)
+        (file, number, (statuses or {}).get(str(slice), SliceStatus()).complete_at)
         for number, slice in enumerate(slices)
         for file in lake.readable(table, tip.files(slice))
     ]
@@ -124,12 +134,12 @@ def held(
         )
         .collect(engine="streaming")
     )
-    found = {number: Held(*state) for number, *state in counted.iter_rows()}
-    return {slice: found.get(number, Held()) for number, slice in enumerate(slices)}
+    found = {number: LiveRows(*facts) for number, *facts in counted.iter_rows()}
+    return {slice: found.get(number, LiveRows()) for number, slice in enumerate(slices)}
 
 
-def kept_beside(lake: Lake, table: Table, school_id: int) -> list[str]:
-    """What the platform sent and no column of the table holds, of one school: a JSON object a row."""
+def extra_fields(lake: Lake, table: Table, school_id: int) -> list[str]:
+    """The fields of a school's rows that no column of the table holds: a JSON object per row."""
     if not lake.holds(table):
         return []
     mine = is_of([school_id]) & ~pc.field(EXTRA).is_null()
@@ -137,18 +147,20 @@ def kept_beside(lake: Lake, table: Table, school_id: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Merged:
-    """What a reading of changes would make of a slice. `news`: rows that it does not hold as they were sent;
-    `lost`: rows that it holds alive with an update so late that they should have been sent, and were not;
-    `alive`: rows alive after it; `shown`: rows that it shows alive, each once."""
+class MergePreview:
+    """What the merge of staged changes would make of a slice."""
 
-    news: int
-    lost: int
+    #: Rows that the lake does not have as they were sent.
+    changed: int
+    #: Live rows of the lake whose last update is so late that they should have been sent, and were not.
+    missing: int
+    #: Live rows after the merge.
     alive: int
-    shown: int
+    #: Live rows among the staged rows, each key once.
+    sent_alive: int
 
 
-def foresee(
+def preview_merge(
     lake: Lake,
     table: Table,
     slice: Slice,
@@ -156,13 +168,17 @@ def foresee(
     since: datetime,
     updated_at: str,
     ranges: Sequence[KeyRange] = (),
-) -> Merged:
-    """What the rows of a staged file, asked for from `since` on, would make of a slice. `ranges`: as
-    `SliceReading` has them.
+) -> MergePreview:
+    """Preview the merge of staged changes into a slice, without writing.
 
-    Where parts of the key were not sent, or are numbered by us, rows are known by all that was sent: then
-    `alive` is right where there are no news. Rows and keys are compared by hashes of 64 bits, so that a slice
-    of any size takes some bytes a row."""
+    Where parts of the key were not sent, or the loader numbers them, whole rows stand for keys: then `alive`
+    is right only if no row has changed. Rows and keys are compared by hashes of 64 bits, so that a slice of
+    any size takes a few bytes per row.
+
+    Args:
+        since: The changes were requested since then.
+        ranges: As `SliceReading` has them.
+    """
     read = pl.scan_parquet(staged)
     unsent = _unsent(read, table)
     columns = [name for name in table.row_schema.names if name != table.numbered and name not in unsent]
@@ -187,27 +203,30 @@ def foresee(
         )
         .collect(engine="streaming")
     )
-    (alive, gone), (shown, hidden) = _by_fate(before), _by_fate(sent)
+    (alive, gone), (sent_alive, sent_gone) = _alive_and_gone(before), _alive_and_gone(sent)
     alive = alive.filter(~pl.col("read") | pl.col("key").is_in(sent["key"].implode()))
-    come = shown["key"].unique()
-    left = hidden["key"].unique()
-    left_now = left.filter(~left.is_in(come.implode()) & left.is_in(alive["key"].implode()))
-    return Merged(
-        news=_beyond(shown["row"], alive["row"]) + _beyond(hidden["row"], gone["row"]),
-        lost=_beyond(alive.filter("late")["key"], sent["key"]),
-        alive=len(alive) + len(come.filter(~come.is_in(alive["key"].implode()))) - len(left_now),
-        shown=len(come),
+    alive_keys, gone_keys = sent_alive["key"].unique(), sent_gone["key"].unique()
+    new_keys = alive_keys.filter(~alive_keys.is_in(alive["key"].implode()))
+    deleted_keys = gone_keys.filter(
+        ~gone_keys.is_in(alive_keys.implode()) & gone_keys.is_in(alive["key"].implode())
+    )
+    return MergePreview(
+        changed=_count_unmatched(sent_alive["row"], alive["row"])
+        + _count_unmatched(sent_gone["row"], gone["row"]),
+        missing=_count_unmatched(alive.filter("late")["key"], sent["key"]),
+        alive=len(alive) + len(new_keys) - len(deleted_keys),
+        sent_alive=len(alive_keys),
     )
 
 
 def keys_after(lake: Lake, table: Table, slice: Slice, staged: Path) -> list[int]:
-    """The keys that a slice has alive once the rows of a staged file are merged into it, ascending.
+    """The live keys of a slice after the merge of a staged file, ascending.
 
-    For tables whose key is one integer, and that are never sent a row as deleted."""
+    For tables whose key is one integer and whose rows are never sent as deleted."""
     [key] = table.primary_key
     columns = {key: pl.Int64(), DELETED_AT: STAMP}
-    held = scan_files(lake.readable(table, lake.tip(table).files(slice)), columns)
-    keys = [held.filter(pl.col(DELETED_AT).is_null()).select(key), pl.scan_parquet(staged).select(key)]
+    stored = scan_files(lake.readable(table, lake.tip(table).files(slice)), columns)
+    keys = [stored.filter(pl.col(DELETED_AT).is_null()).select(key), pl.scan_parquet(staged).select(key)]
     return pl.concat(keys).unique().sort(key).collect(engine="streaming")[key].to_list()
 
 
@@ -218,17 +237,16 @@ def _unsent(read: pl.LazyFrame, table: Table) -> set[str]:
     return {name for name in lacking.columns if lacking[name].item()}
 
 
-def _by_fate(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Those that are alive, and those that are gone."""
+def _alive_and_gone(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return rows.filter(~pl.col("gone")), rows.filter("gone")
 
 
-def _beyond(ours: pl.Series, theirs: pl.Series) -> int:
-    """How many of `ours` have no match of their own among `theirs`, as SQL's EXCEPT ALL counts."""
+def _count_unmatched(hashes: pl.Series, others: pl.Series) -> int:
+    """How many hashes have no match of their own among the others, as SQL's EXCEPT ALL counts."""
     counts = (
-        ours.rename("hash")
-        .value_counts(name="ours")
-        .join(theirs.rename("hash").value_counts(name="theirs"), on="hash", how="left")
+        hashes.rename("hash")
+        .value_counts(name="own")
+        .join(others.rename("hash").value_counts(name="other"), on="hash", how="left")
     )
-    beyond = pl.col("ours").cast(pl.Int64) - pl.col("theirs").fill_null(0).cast(pl.Int64)
-    return int(counts.select(beyond.clip(lower_bound=0).sum()).item())
+    unmatched = pl.col("own").cast(pl.Int64) - pl.col("other").fill_null(0).cast(pl.Int64)
+    return int(counts.select(unmatched.clip(lower_bound=0).sum()).item())

@@ -23,7 +23,7 @@ from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.sql import BATCH_ROWS, pooled, view
 from warehouse.lake.tables import DELETED_AT, EXTRA, ROW_KEY, SCHOOL_ID, SEGMENT, Slice, Table, file_schema
 from warehouse.load.delta_commit import rearrange
-from warehouse.load.schema_evolution import evolve, held_columns, place
+from warehouse.load.schema_evolution import evolve, place, stored_columns
 
 
 class RowNames(Protocol):
@@ -64,7 +64,7 @@ def _rekey(
     files = lake.files_of(wanted, opened, Slice.of(_school_id=school_id))
     if not files:
         return set()
-    held = held_columns(wanted, opened)
+    held = stored_columns(wanted, opened)
     table = replace(wanted, columns=tuple(each.column for each in held))
     with tempfile.TemporaryDirectory(dir=scratch) as folder, pooled(Path(folder)) as con:
         view(con, "held", files, table.lake_schema, hive=True)
@@ -86,7 +86,7 @@ def _rekey(
 def _show_keyed(con: duckdb.DuckDBPyConnection, wanted: Table, opened: DeltaTable, width: int | None) -> None:
     """The view `placed`: rows with their key in the columns that `wanted` has for it, `_place`, the segment
     that they belong to, and whether that is anything new."""
-    placement = place(wanted, held_columns(wanted, opened))
+    placement = place(wanted, stored_columns(wanted, opened))
     types = {name: type for name, type, *_ in con.execute("DESCRIBE held").fetchall()}
     replaced, unkeyed = [], []
     for key in wanted.primary_key:
@@ -128,7 +128,7 @@ def _show_named(
     con: duckdb.DuckDBPyConnection, wanted: Table, opened: DeltaTable, row_names: RowNames, folder: Path
 ) -> None:
     """The view `placed` of rows without a key. They are known by what they hold, as it is typed now."""
-    placement = place(wanted, held_columns(wanted, opened))
+    placement = place(wanted, stored_columns(wanted, opened))
     types = {name: type for name, type, *_ in con.execute("DESCRIBE held").fetchall()}
     columns = [column for column in wanted.columns if column.name != ROW_KEY.name]
     typed = []

@@ -20,7 +20,7 @@ from warehouse.identifiers import folded, quoted, relation
 from warehouse.lake.delta import Lake
 from warehouse.lake.sql import create_table, view
 from warehouse.lake.tables import BOOKKEEPING, EXTRA, ROW_KEY, SCHOOL_ID, Column, Table, comments
-from warehouse.load.schema_evolution import Held, held_columns, place, typed_name, widens
+from warehouse.load.schema_evolution import StoredColumn, place, stored_columns, typed_name, widens
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Shown:
     `snapshot` is None where nothing was ever loaded."""
 
     table: Table
-    held: list[Held]
+    held: list[StoredColumn]
     snapshot: DeltaTable | None
 
 
@@ -46,7 +46,7 @@ def show(lake: Lake, definitions: Sequence[Table]) -> Shown:
     """What to publish of a table, as of now. `definitions`: all that there are of it, the newest first."""
     newest = definitions[0]
     snapshot = lake.open(newest) if lake.holds(newest) else None
-    held = held_columns(newest, snapshot) if snapshot else []
+    held = stored_columns(newest, snapshot) if snapshot else []
     columns: dict[str, Column] = {}
     for definition in definitions:
         for column in definition.columns:

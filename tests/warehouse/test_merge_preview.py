@@ -19,7 +19,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Column, Table
 from warehouse.load.slice_reading import KeyRange
 from warehouse.load.stage import StageWriter
-from warehouse.load.watermark import Merged, foresee, keys_after
+from warehouse.load.watermark import MergePreview, keys_after, preview_merge
 
 SINCE = START - timedelta(days=6)
 rows = st.builds(
@@ -36,11 +36,11 @@ batches = st.lists(rows, max_size=9)
 
 def spooled(
     lake: Lake, table: Table, sent: Iterable[dict[str, Any]], ranges: Sequence[KeyRange] = ()
-) -> Merged:
+) -> MergePreview:
     """What `sent` would make of the slice."""
     with StageWriter(table, home_of(lake) / "work", synced_at=START) as spool:
         spool.write(pa.RecordBatch.from_pylist(list(sent), schema=table.staging_schema))
-        return foresee(lake, table, SLICE, spool.finish().path, SINCE, "updated_at", ranges)
+        return preview_merge(lake, table, SLICE, spool.finish().path, SINCE, "updated_at", ranges)
 
 
 def counted(found: Iterable[dict[str, Any]], *names: str) -> Counter[str]:
@@ -53,7 +53,7 @@ def counted(found: Iterable[dict[str, Any]], *names: str) -> Counter[str]:
 
 @settings(max_examples=40, deadline=None)
 @given(first=batches, sent=batches)
-def test_changes_are_foreseen(
+def test_preview_is_what_a_merge_makes(
     new_lake: NewLake, first: list[dict[str, Any]], sent: list[dict[str, Any]]
 ) -> None:
     key, content = ("id", "kind"), [name for name in MARKS.row_schema.names if name != "_extra"]
@@ -66,15 +66,15 @@ def test_changes_are_foreseen(
         shown = [one for one in sent if not one["_trashed"]]
         hidden = [one for one in sent if one["_trashed"]]
         late = [one for one in alive if one["updated_at"] and one["updated_at"] > SINCE]
-        news = counted(shown, *content) - counted(alive, *content)
-        news += counted(hidden, *content) - counted(gone, *content)
+        changed = counted(shown, *content) - counted(alive, *content)
+        changed += counted(hidden, *content) - counted(gone, *content)
         before, come = set(counted(alive, *key)), set(counted(shown, *key))
         leaving = set(counted(hidden, *key)) - come
-        assert spooled(lake, MARKS, sent) == Merged(
-            news=news.total(),
-            lost=(counted(late, *key) - counted(sent, *key)).total(),
+        assert spooled(lake, MARKS, sent) == MergePreview(
+            changed=changed.total(),
+            missing=(counted(late, *key) - counted(sent, *key)).total(),
             alive=len((before | come) - leaving),
-            shown=len(come),
+            sent_alive=len(come),
         )
 
 
@@ -87,12 +87,12 @@ def test_changes_are_foreseen(
 def test_rows_missing_from_a_range_are_gone(
     new_lake: NewLake, first: list[dict[str, Any]], sent: list[dict[str, Any]], ranges: list[KeyRange]
 ) -> None:
-    """What is foreseen of changes and ranges of keys is what their commit makes of the slice."""
+    """The preview of changes and ranges of keys is what their commit makes of the slice."""
     with tempfile.TemporaryDirectory() as folder:
         lake = new_lake(f"{folder}/lake")
         sync(lake, 0, first)
         before = {(row["id"], row["kind"]) for row in lake.read(MARKS, SLICE).to_pylist()}
-        foreseen = spooled(lake, MARKS, sent, ranges)
+        preview = spooled(lake, MARKS, sent, ranges)
         outcome = sync(lake, 1, sent, compares=True, incremental=True, ranges=tuple(ranges))
         after = {(row["id"], row["kind"]) for row in lake.read(MARKS, SLICE).to_pylist()}
     shown = {(row["id"], row["kind"]) for row in sent if not row["_trashed"]}
@@ -100,7 +100,7 @@ def test_rows_missing_from_a_range_are_gone(
     in_ranges = {key for key in before if any(low <= key[0] <= high for low, high in ranges)}
     assert after == shown | (before - hidden - in_ranges)
     assert outcome.counts.vanished == len(in_ranges - shown - hidden)
-    assert foreseen.alive == outcome.counts.are_alive == len(after)
+    assert preview.alive == outcome.counts.are_alive == len(after)
 
 
 def test_keys_after_changes_are_those_alive(lake: Lake) -> None:
@@ -120,18 +120,18 @@ def lake(tmp_path: Path, new_lake: NewLake) -> Lake:
 def test_a_column_that_came_later_is_null_in_older_files(lake: Lake) -> None:
     sync(lake, 0, [row(1), row(2)])
     wider = replace(MARKS, columns=(*MARKS.columns, Column("room", pa.string(), "Room")))
-    assert spooled(lake, wider, [{**row(1), "room": None}]) == Merged(0, 0, 2, 1)
-    assert spooled(lake, wider, [{**row(1), "room": "3"}]) == Merged(1, 0, 2, 1)
+    assert spooled(lake, wider, [{**row(1), "room": None}]) == MergePreview(0, 0, 2, 1)
+    assert spooled(lake, wider, [{**row(1), "room": "3"}]) == MergePreview(1, 0, 2, 1)
 
 
 def test_rows_without_a_part_of_their_key_are_known_by_all_else(lake: Lake) -> None:
     sync(lake, 0, [row(1), row(2, kind="item")])
     loose = replace(MARKS, nullable_key=("kind",))
-    assert spooled(lake, loose, [row(1, kind=None)]) == Merged(1, 0, 3, 1)
+    assert spooled(lake, loose, [row(1, kind=None)]) == MergePreview(1, 0, 3, 1)
     numbered = replace(MARKS, numbered="id", nullable_key=MARKS.primary_key)
-    assert spooled(lake, numbered, [row(9), row(8)]) == Merged(1, 0, 2, 1)
+    assert spooled(lake, numbered, [row(9), row(8)]) == MergePreview(1, 0, 2, 1)
 
 
 def test_nothing_held_and_nothing_sent(lake: Lake) -> None:
-    assert spooled(lake, MARKS, []) == Merged(0, 0, 0, 0)
-    assert spooled(lake, MARKS, [row(1)]) == Merged(1, 0, 1, 1)
+    assert spooled(lake, MARKS, []) == MergePreview(0, 0, 0, 0)
+    assert spooled(lake, MARKS, [row(1)]) == MergePreview(1, 0, 1, 1)
