@@ -90,7 +90,7 @@ def _forget_numbers(world: World, part) -> None:  # type: ignore[no-untyped-def]
     schema = pa.schema([MEMBERS.lake_schema.field(name) for name in names])
     kept = [row | {"membership": None} for row in best.values()]
     batch = pa.RecordBatch.from_pylist([{name: row[name] for name in names} for row in kept], schema=schema)
-    replace(lake, MEMBERS, part, lake.tip(MEMBERS), [batch], {}, {})
+    replace(lake, MEMBERS, part, lake.table_state(MEMBERS), [batch], {}, {})
 
 
 def _person(row):  # type: ignore[no-untyped-def]

@@ -44,7 +44,7 @@ def test_states_come_newest_first(lake: Lake) -> None:
 def test_states_are_read_one_commit_each(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """No version of the table is opened for it."""
     grow(lake)
-    lake.tip(MARKS)
+    lake.table_state(MARKS)
 
     def refused(*_: object) -> None:
         raise AssertionError("the table was opened")
@@ -70,7 +70,7 @@ def test_removed_commits_end_the_walk(lake: Lake) -> None:
 
 
 def _cut_file(lake: Lake) -> str:
-    current = {f"{MARKS.folder}/{name}" for name in lake.tip(MARKS).files(SLICE)}
+    current = {f"{MARKS.folder}/{name}" for name in lake.table_state(MARKS).files(SLICE)}
     return min(name for name in parquet_of(lake, MARKS) - current if f"/{SLICE.folder}/" in name)
 
 
@@ -81,7 +81,7 @@ def _cut_commit(lake: Lake) -> str:
 @pytest.mark.parametrize("chosen", [_cut_file, _cut_commit])
 def test_damage_is_no_removal(lake: Lake, chosen: Callable[[Lake], str]) -> None:
     grow(lake)
-    lake.tip(MARKS)
+    lake.table_state(MARKS)
     name = chosen(lake)
     content = bytes(obstore.get(lake.objects, name).bytes())
     obstore.put(lake.objects, name, content[: len(content) // 2])

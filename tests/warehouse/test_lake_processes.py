@@ -171,7 +171,7 @@ def test_a_commit_that_another_process_logs_meanwhile_is_logged_once(
         dying.setattr("warehouse.load.change_log.append", interrupted)
         with pytest.raises(KeyboardInterrupt):
             sync(lake, 1, [row(id, 1) for id in IDS])
-    looked, others = lake.tip, lake_at(lake.root)
+    looked, others = lake.table_state, lake_at(lake.root)
     due = [lambda: sync(others, 2, [row(id, 2) for id in IDS])]
 
     def look_late(*said: Any) -> Any:
@@ -181,7 +181,7 @@ def test_a_commit_that_another_process_logs_meanwhile_is_logged_once(
             due.pop()()
         return found
 
-    monkeypatch.setattr(lake, "tip", look_late)
+    monkeypatch.setattr(lake, "table_state", look_late)
     record_changes(lake, MARKS, SLICE, tmp_path / "work")
     assert lake.read(CHANGES).num_rows == 1 + 2 * len(IDS)
     assert_chained(lake)

@@ -44,14 +44,14 @@ def as_it_is(opened: DeltaTable) -> dict[str, Any]:
 
 
 def tip_as_it_is(lake: Lake, table: Stored) -> dict[str, Any]:
-    """All that is asked of a tip."""
-    tip = lake.tip(table)
+    """All that is asked of a table state."""
+    table_state = lake.table_state(table)
     return {
-        "version": tip.version,
-        "files": sorted(name for names in tip.names.values() for name in names),
-        "of slices": [tip.files(each) for each in SLICES] if table == MARKS else [],
-        "schema": tip.schema,
-        "transactions": [tip.transactions.get(name) for name in TRANSACTIONS],
+        "version": table_state.version,
+        "files": sorted(name for names in table_state.names.values() for name in names),
+        "of slices": [table_state.files(each) for each in SLICES] if table == MARKS else [],
+        "schema": table_state.schema,
+        "transactions": [table_state.transactions.get(name) for name in TRANSACTIONS],
     }
 
 
@@ -84,7 +84,7 @@ def _delete(lake: Lake, _number: int) -> None:
 def _forget_commits(lake: Lake, _number: int) -> None:
     """As the cleanup after a commit does where all that came before have expired."""
     for table in TABLES:
-        note(lake, table, lake.tip(table), {})
+        note(lake, table, lake.table_state(table), {})
         opened = DeltaTable(lake.uri(table))
         opened.create_checkpoint()
         for number in range(opened.version()):

@@ -119,7 +119,9 @@ def test_duplicates_are_compared_since_one_of_them_is_the_better(lake: Lake, com
 
 def test_files_that_another_commit_has_made_are_compared(loaded: Lake, compared: list[str]) -> None:
     # As a change of keys moves rows between slices, without a load.
-    rearrange(loaded, MARKS, loaded.tip(MARKS), [SLICE], [(Slice.of(_school_id=101, _semester_id=21), [])])
+    rearrange(
+        loaded, MARKS, loaded.table_state(MARKS), [SLICE], [(Slice.of(_school_id=101, _semester_id=21), [])]
+    )
     assert held(loaded, ["id"]) == []
     assert sync(loaded, 1, ROWS).counts.new == 3
     assert held(loaded, ["id"]) == [(1,), (2,)]

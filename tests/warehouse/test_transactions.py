@@ -17,8 +17,8 @@ def test_all_transactions_are_read_at_once(lake: Lake, nights: int) -> None:
     if nights:
         sync(lake, nights, [row(2, 0)], slice=OTHER)
     for table in (MARKS, CHANGES):
-        opened, found = lake.open(table), lake_at(lake.root).tip(table).transactions
+        opened, found = lake.open(table), lake_at(lake.root).table_state(table).transactions
         assert found == {name: opened.transaction_version(name) for name in found}
-    assert lake.tip(MARKS).transactions.get(SLICE.counter) == (nights or None)
-    assert lake.tip(MARKS).transactions.get(OTHER.counter) == (1 if nights else None)
-    assert ("marks/" + SLICE.counter in lake.tip(CHANGES).transactions) == bool(nights)
+    assert lake.table_state(MARKS).transactions.get(SLICE.counter) == (nights or None)
+    assert lake.table_state(MARKS).transactions.get(OTHER.counter) == (1 if nights else None)
+    assert ("marks/" + SLICE.counter in lake.table_state(CHANGES).transactions) == bool(nights)

@@ -78,9 +78,9 @@ def expire_history(lake: Lake, term: timedelta, now: datetime) -> int:
 
 
 def _expire_slice(lake: Lake, table: Table, slice: Slice, columns: frozenset[str], until: datetime) -> int:
-    tip = lake.tip(table)
-    files = lake.readable(table, tip.files(slice))
-    schema = pa.schema([field for field in tip.schema if field.name not in table.slice_columns])
+    table_state = lake.table_state(table)
+    files = lake.readable(table, table_state.files(slice))
+    schema = pa.schema([field for field in table_state.schema if field.name not in table.slice_columns])
 
     def expired(batch: pa.RecordBatch) -> pa.RecordBatch:
         return _nulled(batch, columns, [at is not None and at < until for at in _values(batch, DELETED_AT)])
@@ -88,12 +88,12 @@ def _expire_slice(lake: Lake, table: Table, slice: Slice, columns: frozenset[str
     changed = sum(_differing(batch, expired(batch)) for batch in batches_of(files, schema))
     if changed:
         rows = map(expired, batches_of(files, schema))
-        replace(lake, held_as(table, tip.schema), slice, tip, rows, {}, METADATA)
+        replace(lake, held_as(table, table_state.schema), slice, table_state, rows, {}, METADATA)
     return changed
 
 
 def _expire_log(lake: Lake, log: Log, slice: Slice, moment: str, until: datetime) -> int:
-    tip = lake.tip(log)
+    table_state = lake.table_state(log)
     schema = file_schema(log)
     # That a slice was loaded for the first time says nothing of anybody, and the models begin there.
     stays = {"loaded"} if log is CHANGES else set()
@@ -102,7 +102,7 @@ def _expire_log(lake: Lake, log: Log, slice: Slice, moment: str, until: datetime
     def left() -> Iterator[pa.RecordBatch]:
         nonlocal gone
         gone = 0
-        for batch in batches_of(lake.readable(log, tip.files(slice)), schema):
+        for batch in batches_of(lake.readable(log, table_state.files(slice)), schema):
             ops = _values(batch, "op") if log is CHANGES else [None] * batch.num_rows
             is_old = [
                 at is not None and at < until and op not in stays
@@ -118,7 +118,7 @@ def _expire_log(lake: Lake, log: Log, slice: Slice, moment: str, until: datetime
     for _ in left():
         pass
     if gone:
-        replace(lake, log, slice, tip, left(), {}, METADATA)
+        replace(lake, log, slice, table_state, left(), {}, METADATA)
     return gone
 
 

@@ -136,7 +136,7 @@ def purge(lake: Lake, table: Stored) -> int:
 
 def slices_of(lake: Lake, table: Stored) -> list[Slice]:
     """The slices of a table that have files, by the folders of these."""
-    return [_slice(folder) for folder, names in sorted(lake.tip(table).names.items()) if names]
+    return [_slice(folder) for folder, names in sorted(lake.table_state(table).names.items()) if names]
 
 
 def _version_of(name: str) -> float:
@@ -165,13 +165,13 @@ def _of_slices(
 
 
 def _in_slice(lake: Lake, table: Stored, slice: Slice, rules: Rules, matcher: Matcher, *, apply: bool) -> int:
-    tip = lake.tip(table)
-    schema = pa.schema([field for field in tip.schema if field.name not in table.slice_columns])
-    files = lake.readable(table, tip.files(slice))
+    table_state = lake.table_state(table)
+    schema = pa.schema([field for field in table_state.schema if field.name not in table.slice_columns])
+    files = lake.readable(table, table_state.files(slice))
     changed = sum(scrubbed(batch, rules, matcher)[1] for batch in batches_of(files, schema))
     if changed and apply:
         rows = (scrubbed(batch, rules, matcher)[0] for batch in batches_of(files, schema))
-        replace_slice(lake, held_as(table, tip.schema), slice, tip, rows, {}, METADATA)
+        replace_slice(lake, held_as(table, table_state.schema), slice, table_state, rows, {}, METADATA)
     return changed
 
 
@@ -223,7 +223,7 @@ def _of_log(lake: Lake, log: Log, school_id: int, clean: Clean, *, apply: bool) 
 def _in_log(lake: Lake, log: Log, slice: Slice, school_id: int, clean: Clean, *, apply: bool) -> int:
     """Clean the rows of a log's slice. A log that is not filed by school has rows of others, which stay as
     they are."""
-    tip = lake.tip(log)
+    table_state = lake.table_state(log)
     fixed = {name: value for name, value in slice.values if name in log.row_schema.names}
     schema = pa.schema([field for field in log.lake_schema if field.name not in log.slice_columns])
     changed = 0
@@ -236,12 +236,12 @@ def _in_log(lake: Lake, log: Log, slice: Slice, school_id: int, clean: Clean, *,
         changed += differing
         return pa.RecordBatch.from_pylist(after, schema=schema) if differing else batch
 
-    files = lake.readable(log, tip.files(slice))
+    files = lake.readable(log, table_state.files(slice))
     for batch in batches_of(files, schema):
         cleaned(batch)
     found = changed
     if found and apply:
-        replace_slice(lake, log, slice, tip, map(cleaned, batches_of(files, schema)), {}, METADATA)
+        replace_slice(lake, log, slice, table_state, map(cleaned, batches_of(files, schema)), {}, METADATA)
     return found
 
 

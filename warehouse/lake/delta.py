@@ -31,8 +31,8 @@ from warehouse.lake.delta_log import Mark
 from warehouse.lake.log_batch import LogBatch
 from warehouse.lake.log_tables import LOGS, STANDINGS, Log
 from warehouse.lake.parquet import read_files, with_rows
+from warehouse.lake.table_state import TableState, by_folder
 from warehouse.lake.tables import DELETED_AT, Slice, Stored, is_of
-from warehouse.lake.tip import Tip, by_folder
 from warehouse.stores import PATIENCE, is_remote, storage_options, store_of
 
 #: How often a commit that lost a race is tried again. Four processes on one table need two or three.
@@ -80,7 +80,7 @@ class Lake:
         self.storage_options = storage_options(self.root, patience)
         self.batch: LogBatch | None = None
         self._returned: defaultdict[str, list[tuple[DeltaTable, Mark | None]]] = defaultdict(list)
-        self._tips: dict[str, Tip] = {}
+        self._table_states: dict[str, TableState] = {}
         #: How many files a table had when all of them were listed last.
         self._files_of_table: defaultdict[str, int] = defaultdict(int)
 
@@ -101,7 +101,7 @@ class Lake:
         """The table as of now, opened anew, for the caller alone: one that was open before goes on asking
         for commits that were deleted since."""
         self._returned.pop(table.folder, None)
-        self._tips.pop(table.folder, None)
+        self._table_states.pop(table.folder, None)
         return DeltaTable(self.uri(table), storage_options=self.storage_options)
 
     def _opened_anew(self, table: Stored) -> tuple[DeltaTable, Mark | None]:
@@ -138,17 +138,17 @@ class Lake:
         """What a table's commit is known by; None: it is not there yet, or not any more."""
         return delta_log.mark(self.objects, table.folder, version)
 
-    def tip(self, table: Stored) -> Tip:
+    def table_state(self, table: Stored) -> TableState:
         """The table as of now, for whoever commits to it. Raises deltalake's TableNotFoundError before
         `ensure`, and DeltaProtocolError where it demands of its writers what we do not know."""
-        kept = self._tips.get(table.folder)
-        tip = kept and kept.followed(self.objects, table.folder)
-        if tip is None:
-            tip = until_committed(lambda: self.tip_of(table, self.open(table)))
-        self._tips[table.folder] = tip
-        return tip
+        kept = self._table_states.get(table.folder)
+        table_state = kept and kept.followed(self.objects, table.folder)
+        if table_state is None:
+            table_state = until_committed(lambda: self.table_state_of(table, self.open(table)))
+        self._table_states[table.folder] = table_state
+        return table_state
 
-    def tip_of(self, table: Stored, opened: DeltaTable) -> Tip:
+    def table_state_of(self, table: Stored, opened: DeltaTable) -> TableState:
         """The same of the newest snapshot, which is open. Raises CommitFailedError where it is not the newest
         any more."""
         _check_features(table, opened)
@@ -160,7 +160,7 @@ class Lake:
             # new one has all of them.
             opened.create_checkpoint()
             raise CommitFailedError(f"lake table {table.name}: version {version} needed a checkpoint")
-        return Tip(version, commit, held_schema(opened), names, transactions)
+        return TableState(version, commit, held_schema(opened), names, transactions)
 
     def ensure(self, tables: Iterable[Stored]) -> None:
         """Create `tables` and the warehouse's own logs where missing, and add new columns and properties.

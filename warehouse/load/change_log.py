@@ -22,8 +22,8 @@ from warehouse.lake.delta import Lake, relative_files, until_committed
 from warehouse.lake.log_tables import CHANGES
 from warehouse.lake.parquet import read_files
 from warehouse.lake.sql import BATCH_ROWS, key_ranges, pooled, view
+from warehouse.lake.table_state import TableState
 from warehouse.lake.tables import SYNCED_AT, TIMESTAMP, Slice, Table, file_schema
-from warehouse.lake.tip import Tip
 from warehouse.load.delta_commit import append
 
 
@@ -43,12 +43,12 @@ class Replacement:
 
 def is_logged(lake: Lake, table: Table, slice: Slice, version: int) -> bool:
     """Whether all commits of the slice up to this `version` (the slice's own count) are logged."""
-    return not version or version == lake.tip(CHANGES).transactions.get(_name(table, slice))
+    return not version or version == lake.table_state(CHANGES).transactions.get(_name(table, slice))
 
 
 def record_all_changes(lake: Lake, table: Table, slices: Iterable[Slice], scratch: Path) -> None:
     """Log the last commit of each slice, where it is not logged."""
-    logged, committed = lake.tip(CHANGES).transactions, lake.tip(table).transactions
+    logged, committed = lake.table_state(CHANGES).transactions, lake.table_state(table).transactions
     for slice in slices:
         if committed.get(slice.counter) != logged.get(_name(table, slice)):
             record_changes(lake, table, slice, scratch)
@@ -56,7 +56,7 @@ def record_all_changes(lake: Lake, table: Table, slices: Iterable[Slice], scratc
 
 def record_changes(
     lake: Lake, table: Table, slice: Slice, scratch: Path, replacement: Replacement | None = None
-) -> Tip:
+) -> TableState:
     """Log the slice's last commit unless it is logged.
 
     Args:
@@ -71,9 +71,9 @@ def record_changes(
 
 def _record_changes(
     lake: Lake, table: Table, slice: Slice, scratch: Path, replacement: Replacement | None
-) -> Tip:
+) -> TableState:
     # The log first: then a commit that another process makes and logs meanwhile is a conflict.
-    log, data, name = lake.tip(CHANGES), lake.tip(table), _name(table, slice)
+    log, data, name = lake.table_state(CHANGES), lake.table_state(table), _name(table, slice)
     version, logged = data.transactions.get(slice.counter), log.transactions.get(name)
     if version is None or version == logged:
         return data

@@ -13,8 +13,8 @@ from typing import Any
 from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import RETIRED, TRAFFIC
 from warehouse.lake.sql import pooled
+from warehouse.lake.table_state import TableState
 from warehouse.lake.tables import Column, Slice, Table
-from warehouse.lake.tip import Tip
 from warehouse.load import change_log, load_log, past_rows
 from warehouse.load.delta_commit import adopt
 from warehouse.load.earlier_rows import PREVIOUS_BASE
@@ -148,19 +148,19 @@ def _commit_rows(
     last_state: str | None,
 ) -> _Committed:
     """Merge with the slice as it is now. Commit unless no row has changed."""
-    tip = lake.tip(table)
-    names, version = _files_and_version(tip, slice)
+    table_state = lake.table_state(table)
+    names, version = _files_and_version(table_state, slice)
     new_state = state(table, slice, names, reading)
     if new_state is not None and new_state == last_state:
         return _Committed(count_all(reading, "unchanged"), version, new_state, is_repeated=True)
     if table.tracks_changes and not change_log.is_logged(lake, table, slice, version):
-        tip = change_log.record_changes(lake, table, slice, workspace)
-        names, version = _files_and_version(tip, slice)
+        table_state = change_log.record_changes(lake, table, slice, workspace)
+        names, version = _files_and_version(table_state, slice)
     place = f"school {slice.school_id}, {table.name}, slice {slice}"
     if table.is_snapshot and not reading.complete:
         raise Unproven("; ".join([*reading.failures, f"{UNPROVEN}: nothing was committed, sync again"]))
     previous = lake.readable(table, names)
-    table = dataclasses.replace(table, retired=_retired(table, tip))
+    table = dataclasses.replace(table, retired=_retired(table, table_state))
     file = reading.staged.path
     if not previous and reading.staged.ascends:
         counts = count_all(reading, "new")
@@ -173,18 +173,18 @@ def _commit_rows(
             counts = merge(con, table, previous, reading, file)
     _check_balance(reading, counts, place)
     if not counts.modified:
-        counts = _with_earlier_attempt(lake, table, slice, reading, counts, tip)
+        counts = _with_earlier_attempt(lake, table, slice, reading, counts, table_state)
         return _Committed(counts, version, None if counts.duplicates else state(table, slice, names, reading))
     _check_vanished(counts, guard, place)
     transactions = {
         slice.counter: version + 1,
-        change_log.base_of(slice): tip.version,
+        change_log.base_of(slice): table_state.version,
         _cause_of(slice): _number(reading.sync_id),
     }
     metadata = {
         "slice": str(slice),
         "slice_version": version + 1,
-        PREVIOUS_BASE: tip.transactions.get(change_log.base_of(slice)),
+        PREVIOUS_BASE: table_state.transactions.get(change_log.base_of(slice)),
         "sync_id": reading.sync_id,
         "run_id": reading.run_id,
         "started_at": str(reading.started_at),
@@ -192,21 +192,23 @@ def _commit_rows(
     }
     if table.keeps_past and counts.modified > counts.new:
         past_rows.keep(lake, table, slice, previous, file, reading.started_at, workspace)
-    name = adopt(lake, table, slice, tip, file, transactions, metadata)
+    name = adopt(lake, table, slice, table_state, file, transactions, metadata)
     # A later commit of the slice has other files, so that this state is not mistaken for its state.
     new_state = None if counts.duplicates else state(table, slice, [name], reading)
     replacement = change_log.Replacement(version + 1, names, [name])
     return _Committed(counts, version + 1, new_state, replacement=replacement)
 
 
-def _files_and_version(tip: Tip, slice: Slice) -> tuple[list[str], int]:
-    return tip.files(slice), tip.transactions.get(slice.counter) or 0
+def _files_and_version(table_state: TableState, slice: Slice) -> tuple[list[str], int]:
+    return table_state.files(slice), table_state.transactions.get(slice.counter) or 0
 
 
-def _retired(table: Table, tip: Tip) -> tuple[Column, ...]:
+def _retired(table: Table, table_state: TableState) -> tuple[Column, ...]:
     """The columns of the lake that the sync does not read. Another sync may have added them since."""
     names = set(table.lake_schema.names)
-    return tuple(Column(field.name, field.type, "") for field in tip.schema if field.name not in names)
+    return tuple(
+        Column(field.name, field.type, "") for field in table_state.schema if field.name not in names
+    )
 
 
 def _cause_of(slice: Slice) -> str:
@@ -219,13 +221,13 @@ def _number(sync_id: str) -> int:
 
 
 def _with_earlier_attempt(
-    lake: Lake, table: Table, slice: Slice, reading: SliceReading, counts: RowCounts, tip: Tip
+    lake: Lake, table: Table, slice: Slice, reading: SliceReading, counts: RowCounts, table_state: TableState
 ) -> RowCounts:
     """Counts that include what an earlier attempt of this sync committed and did not log."""
-    if tip.transactions.get(_cause_of(slice)) != _number(reading.sync_id):
+    if table_state.transactions.get(_cause_of(slice)) != _number(reading.sync_id):
         return counts
     opened = lake.open(table)
-    since = opened.version() - (tip.transactions.get(change_log.base_of(slice)) or 0)
+    since = opened.version() - (table_state.transactions.get(change_log.base_of(slice)) or 0)
     for entry in opened.history(since):
         if entry.get("slice") == str(slice) and entry.get("sync_id") == reading.sync_id:
             modified = {change: entry["balance"][change] for change in MODIFYING}

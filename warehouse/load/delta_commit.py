@@ -26,8 +26,8 @@ from warehouse.lake import delta_log
 from warehouse.lake.delta import ATTEMPTS, Lake
 from warehouse.lake.delta_log import Action
 from warehouse.lake.parquet import GroupedWriter
+from warehouse.lake.table_state import TableState
 from warehouse.lake.tables import Slice, Stored, file_schema
-from warehouse.lake.tip import Tip
 
 #: The name of these commits in a table's history.
 ENGINE = "campus-warehouse"
@@ -42,7 +42,7 @@ def replace(
     lake: Lake,
     table: Stored,
     slice: Slice,
-    tip: Tip,
+    table_state: TableState,
     rows: Iterable[pa.RecordBatch],
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
@@ -50,7 +50,7 @@ def replace(
     """Replace all files of a slice by one of `rows`. A crash leaves at most a file that no version names.
 
     Args:
-        tip: The table that the rows were made from.
+        table_state: The table that the rows were made from.
         rows: Batches of `file_schema(table)`.
         transactions: Delta's application transactions.
 
@@ -58,17 +58,19 @@ def replace(
         The name of the new file below the table.
 
     Raises:
-        CommitFailedError: Another commit since `tip` names one of the transactions or replaces the slice.
+        CommitFailedError: A later commit names one of the transactions or replaces the slice.
     """
     added = _write(lake, table, slice, rows)
-    _commit(lake, table, tip, [added, *_removals(slice, tip.files(slice))], transactions, metadata)
+    _commit(
+        lake, table, table_state, [added, *_removals(slice, table_state.files(slice))], transactions, metadata
+    )
     return str(added["add"]["path"])
 
 
 def rearrange(
     lake: Lake,
     table: Stored,
-    tip: Tip,
+    table_state: TableState,
     before: Iterable[Slice],
     parts: Iterable[tuple[Slice, Iterable[pa.RecordBatch]]],
 ) -> None:
@@ -76,32 +78,32 @@ def rearrange(
 
     The commit counts as one of each slice. So a load of any of them that is under way fails. The change log
     would take it for a change of rows."""
-    removed = {slice: _removals(slice, tip.files(slice)) for slice in before}
+    removed = {slice: _removals(slice, table_state.files(slice)) for slice in before}
     added = {slice: _write(lake, table, slice, rows) for slice, rows in parts}
     touched = {slice.counter for slice in (*removed, *added)}
-    transactions = {name: (tip.transactions.get(name) or 0) + 1 for name in touched}
+    transactions = {name: (table_state.transactions.get(name) or 0) + 1 for name in touched}
     actions = [*added.values(), *(removal for removals in removed.values() for removal in removals)]
-    _commit(lake, table, tip, actions, transactions, {"rearranged": ", ".join(sorted(touched))})
+    _commit(lake, table, table_state, actions, transactions, {"rearranged": ", ".join(sorted(touched))})
 
 
 def append(
     lake: Lake,
     table: Stored,
     slice: Slice,
-    tip: Tip,
+    table_state: TableState,
     rows: Iterable[pa.RecordBatch],
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> None:
     """As `replace`, and keep the slice's files."""
-    _commit(lake, table, tip, [_write(lake, table, slice, rows)], transactions, metadata)
+    _commit(lake, table, table_state, [_write(lake, table, slice, rows)], transactions, metadata)
 
 
 def adopt(
     lake: Lake,
     table: Stored,
     slice: Slice,
-    tip: Tip,
+    table_state: TableState,
     file: Path,
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
@@ -112,30 +114,34 @@ def adopt(
     with file.open("rb") as source, store.open_output_stream(path, buffer_size=2 * BLOCK) as target:
         shutil.copyfileobj(source, target, BLOCK)
     added = _added(store, slice, path, pq.read_metadata(file).num_rows)
-    _commit(lake, table, tip, [added, *_removals(slice, tip.files(slice))], transactions, metadata)
+    _commit(
+        lake, table, table_state, [added, *_removals(slice, table_state.files(slice))], transactions, metadata
+    )
     return path
 
 
-def note(lake: Lake, table: Stored, tip: Tip, transactions: Mapping[str, int]) -> None:
+def note(lake: Lake, table: Stored, table_state: TableState, transactions: Mapping[str, int]) -> None:
     """Commit transactions alone."""
-    _commit(lake, table, tip, [], transactions, {})
+    _commit(lake, table, table_state, [], transactions, {})
 
 
 def _commit(
     lake: Lake,
     table: Stored,
-    tip: Tip,
+    table_state: TableState,
     actions: Sequence[Action],
     transactions: Mapping[str, int],
     metadata: Mapping[str, Any],
 ) -> None:
     # A table that was deleted or restored since has another history.
-    if not tip.stands(lake.objects, table.folder):
-        raise CommitFailedError(f"lake table {table.name} is another one than version {tip.version} was of")
+    if not table_state.stands(lake.objects, table.folder):
+        raise CommitFailedError(
+            f"lake table {table.name} is another one than version {table_state.version} was of"
+        )
     names = [{"txn": {"appId": name, "version": version}} for name, version in transactions.items()]
-    version = _put(lake, table, tip.version, [_info(table, metadata), *actions, *names])
+    version = _put(lake, table, table_state.version, [_info(table, metadata), *actions, *names])
     # As deltalake counts: the first version is 0.
-    if (version + 1) % (CHECKPOINT * max(1, len(tip.names) // SLICES)) == 0:
+    if (version + 1) % (CHECKPOINT * max(1, len(table_state.names) // SLICES)) == 0:
         _checkpoint(lake, table, version)
 
 

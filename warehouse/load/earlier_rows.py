@@ -24,7 +24,7 @@ def earlier_rows(lake: Lake, table: Table, slice: Slice, columns: Sequence[str])
     maintenance or forgetting has removed a commit or its files, and at commits of earlier releases.
 
     Raises DeltaError for a commit or a file that is damaged, and OSError where the lake cannot be asked."""
-    base = lake.tip(table).transactions.get(base_of(slice))
+    base = lake.table_state(table).transactions.get(base_of(slice))
     while base is not None:
         commits = delta_log.since(lake.objects, table.folder, base)
         # Commits of other slices may have come first.

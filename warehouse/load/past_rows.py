@@ -40,7 +40,7 @@ def keep(
         view(con, "previous", previous, file_schema(table))
         show_files(con, "merged", files["merged"])
         rows = _replaced(con, table, files, {"slice": str(slice), "started_at": started_at})
-        append(lake, PAST_ROWS, _part(table, slice.school_id), lake.tip(PAST_ROWS), rows, {}, {})
+        append(lake, PAST_ROWS, _part(table, slice.school_id), lake.table_state(PAST_ROWS), rows, {}, {})
 
 
 def begin(lake: Lake, tables: Iterable[Table], scratch: Path) -> None:
@@ -49,19 +49,19 @@ def begin(lake: Lake, tables: Iterable[Table], scratch: Path) -> None:
     A table may hold rows from before past rows were kept. Every change stamps its row, so the past of a
     school is complete since the latest stamp of its rows."""
     lake.create(PAST_ROWS)
-    tip = lake.tip(PAST_ROWS)
+    table_state = lake.table_state(PAST_ROWS)
     for table in tables:
-        if table.keeps_past and tip.transactions.get(_begun(table)) is None:
+        if table.keeps_past and table_state.transactions.get(_begun(table)) is None:
             for school_id, latest in _latest_stamps(lake, table, scratch) if lake.holds(table) else ():
                 row = {"slice": None, "row": None, "known_from": latest, "known_to": None}
                 mark = pa.RecordBatch.from_pylist([row], schema=file_schema(PAST_ROWS))
-                append(lake, PAST_ROWS, _part(table, school_id), lake.tip(PAST_ROWS), [mark], {}, {})
+                append(lake, PAST_ROWS, _part(table, school_id), lake.table_state(PAST_ROWS), [mark], {}, {})
             # Last, so that a crash can double a mark but never lose one.
             until_committed(partial(_mark, lake, table))
 
 
 def _mark(lake: Lake, table: Table) -> None:
-    note(lake, PAST_ROWS, lake.tip(PAST_ROWS), {_begun(table): 1})
+    note(lake, PAST_ROWS, lake.table_state(PAST_ROWS), {_begun(table): 1})
 
 
 def _begun(table: Table) -> str:

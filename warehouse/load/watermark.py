@@ -112,11 +112,11 @@ def live_rows(
         statuses: Of the slices (as text). The latest update is then that of the rows which the last complete
             load left. A row that a push named says nothing of the other rows.
     """
-    tip = lake.tip(table)
+    table_state = lake.table_state(table)
     files = [
         (file, number, (statuses or {}).get(str(slice), SliceStatus()).complete_at)
         for number, slice in enumerate(slices)
-        for file in lake.readable(table, tip.files(slice))
+        for file in lake.readable(table, table_state.files(slice))
     ]
     of_files = pl.LazyFrame(files, {"file": pl.String, "slice": pl.Int64, "known": STAMP}, orient="row")
     mark = pl.col(updated_at or NO_COLUMN)
@@ -192,7 +192,7 @@ def preview_merge(
     )
     before = (
         scan_files(
-            lake.readable(table, lake.tip(table).files(slice)),
+            lake.readable(table, lake.table_state(table).files(slice)),
             pl.DataFrame(file_schema(table).empty_table()).schema,
         )
         .select(
@@ -225,7 +225,7 @@ def keys_after(lake: Lake, table: Table, slice: Slice, staged: Path) -> list[int
     For tables whose key is one integer and whose rows are never sent as deleted."""
     [key] = table.primary_key
     columns = {key: pl.Int64(), DELETED_AT: STAMP}
-    stored = scan_files(lake.readable(table, lake.tip(table).files(slice)), columns)
+    stored = scan_files(lake.readable(table, lake.table_state(table).files(slice)), columns)
     keys = [stored.filter(pl.col(DELETED_AT).is_null()).select(key), pl.scan_parquet(staged).select(key)]
     return pl.concat(keys).unique().sort(key).collect(engine="streaming")[key].to_list()
 

@@ -79,7 +79,7 @@ def _rekey(
         if moved:
             slices = [Slice.of(_school_id=school_id, _segment=segment) for segment in segments]
             parts = ((slice, _rows(con, table, slice)) for slice in slices)
-            rearrange(lake, table, lake.tip_of(table, opened), _slices(opened, school_id), parts)
+            rearrange(lake, table, lake.table_state_of(table, opened), _slices(opened, school_id), parts)
     return set(segments)
 
 

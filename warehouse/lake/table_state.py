@@ -23,17 +23,17 @@ FAR = 50
 
 
 @dataclass(frozen=True)
-class Tip:
-    """A table as of `version`, whose commit is known by `mark` (None: it is not there). It stays as it is: a
-    later one is another tip.
-
-    `schema`: all columns, whoever added them. `names`: of the files (below the table), by folder.
-    `transactions`: the last version of each application transaction."""
+class TableState:
+    """A table as of one version."""
 
     version: int
+    #: Identifies the commit of the version. None: the commit is not there.
     mark: Mark | None
+    #: All columns, whoever added them.
     schema: pa.Schema
+    #: The files (below the table), by folder.
     names: Mapping[str, Sequence[str]]
+    #: The last version of each application transaction.
     transactions: Mapping[str, int]
 
     def files(self, slice: Slice) -> list[str]:
@@ -44,8 +44,8 @@ class Tip:
         """Whether the table in `folder` is still the one that this was read of."""
         return self.mark is not None and self.mark == delta_log.mark(objects, folder, self.version)
 
-    def followed(self, objects: ObjectStore, folder: str) -> Tip | None:
-        """The tip now; None: the table has to be opened anew."""
+    def followed(self, objects: ObjectStore, folder: str) -> TableState | None:
+        """The state now. None: the table has to be opened anew."""
         if not self.stands(objects, folder):
             return None
         commits = list(islice(delta_log.since(objects, folder, self.version), FAR + 1))
@@ -53,7 +53,7 @@ class Tip:
             return None
         return self._after(commits) if commits else self
 
-    def _after(self, commits: Sequence[Commit]) -> Tip:
+    def _after(self, commits: Sequence[Commit]) -> TableState:
         names, transactions = dict(self.names), dict(self.transactions)
         for commit in commits:
             for folder, gone in by_folder(commit.removed).items():

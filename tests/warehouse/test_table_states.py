@@ -1,4 +1,4 @@
-"""Commits that replace slices, made on a tip: what stands in their way, and what they leave in the log."""
+"""Commits that replace slices on a table state: what stands in their way, and what the log has of them."""
 
 import json
 from collections.abc import Callable
@@ -17,8 +17,8 @@ from lake_kit import MARKS, SLICE, empty, held, lake_at, names_in, row, sync
 
 from warehouse.lake import delta_log
 from warehouse.lake.delta import Lake
+from warehouse.lake.table_state import FAR
 from warehouse.lake.tables import Column, Slice, file_schema
-from warehouse.lake.tip import FAR
 from warehouse.load import delta_commit
 from warehouse.load.delta_commit import note, rearrange
 
@@ -26,10 +26,10 @@ OTHER = Slice.of(_school_id=101, _semester_id=21)
 WIDER = replace(MARKS, columns=(*MARKS.columns, Column("hint", pa.string(), "Hint")))
 
 
-def put(lake: Lake, tip: Any, slice: Slice = SLICE, name: str = "mine") -> None:
-    """Commit a row of its own in the place of what a tip has of a slice."""
+def put(lake: Lake, table_state: Any, slice: Slice = SLICE, name: str = "mine") -> None:
+    """Commit a row of its own in the place of what a table state has of a slice."""
     batch = pa.RecordBatch.from_pylist([{"id": 99, "kind": "raw"}], schema=file_schema(MARKS))
-    delta_commit.replace(lake, MARKS, slice, tip, [batch], {name: 1}, {})
+    delta_commit.replace(lake, MARKS, slice, table_state, [batch], {name: 1}, {})
 
 
 def log_of(lake: Lake) -> list[str]:
@@ -43,7 +43,7 @@ def last_checkpoint(lake: Lake) -> int:
 
 def commits(lake: Lake, number: int) -> None:
     for _ in range(number):
-        note(lake, MARKS, lake.tip(MARKS), {})
+        note(lake, MARKS, lake.table_state(MARKS), {})
 
 
 def delete_rows(lake: Lake) -> None:
@@ -53,14 +53,14 @@ def delete_rows(lake: Lake) -> None:
 OTHERS: dict[str, tuple[Callable[[Lake], Any], bool]] = {
     "a load of the slice": (lambda lake: sync(lake, 1, [row(1, 2)]), True),
     "a load of another slice": (lambda lake: sync(lake, 1, [row(1, 2)], slice=OTHER), False),
-    "the same transaction": (lambda lake: note(lake, MARKS, lake.tip(MARKS), {"mine": 1}), True),
-    "another transaction": (lambda lake: note(lake, MARKS, lake.tip(MARKS), {"theirs": 1}), False),
+    "the same transaction": (lambda lake: note(lake, MARKS, lake.table_state(MARKS), {"mine": 1}), True),
+    "another transaction": (lambda lake: note(lake, MARKS, lake.table_state(MARKS), {"theirs": 1}), False),
     "many commits": (lambda lake: commits(lake, FAR + 5), False),
     "a new column": (lambda lake: lake.ensure([WIDER]), True),
     "files gone by other hands": (delete_rows, True),
-    "a move": (lambda lake: rearrange(lake, MARKS, lake.tip(MARKS), [SLICE], []), True),
+    "a move": (lambda lake: rearrange(lake, MARKS, lake.table_state(MARKS), [SLICE], []), True),
     "files gone from another slice": (
-        lambda lake: rearrange(lake, MARKS, lake.tip(MARKS), [OTHER], []),
+        lambda lake: rearrange(lake, MARKS, lake.table_state(MARKS), [OTHER], []),
         False,
     ),
 }
@@ -70,26 +70,26 @@ OTHERS: dict[str, tuple[Callable[[Lake], Any], bool]] = {
 def test_what_stands_in_the_way_of_a_commit(lake: Lake, other: str) -> None:
     between, in_the_way = OTHERS[other]
     sync(lake, 0, [row(1, 1)])
-    tip = lake.tip(MARKS)
+    table_state = lake.table_state(MARKS)
     between(lake_at(lake.root))
     version = lake.version(MARKS)
     if in_the_way:
         with pytest.raises(CommitFailedError):
-            put(lake, tip)
+            put(lake, table_state)
     else:
-        put(lake, tip)
+        put(lake, table_state)
     assert lake.version(MARKS) == version + (not in_the_way)
-    put(lake, lake.tip(MARKS), name="again")
+    put(lake, lake.table_state(MARKS), name="again")
     assert held(lake, ["id"]) == [(99,)]
 
 
 def test_a_load_of_a_slice_that_rows_have_moved_to_is_in_the_way(lake: Lake) -> None:
     sync(lake, 0, [row(1, 1)])
-    tip = lake.tip(MARKS)
+    table_state = lake.table_state(MARKS)
     moved = pa.RecordBatch.from_pylist([{"id": 1, "kind": "raw"}], schema=file_schema(MARKS))
-    rearrange(lake, MARKS, lake.tip(MARKS), [SLICE], [(OTHER, [moved])])
+    rearrange(lake, MARKS, lake.table_state(MARKS), [SLICE], [(OTHER, [moved])])
     with pytest.raises(CommitFailedError):
-        put(lake, tip, OTHER, OTHER.counter)
+        put(lake, table_state, OTHER, OTHER.counter)
     assert lake.read(MARKS, columns=["id"], alive=False).to_pylist() == [{"id": 1}]
 
 
@@ -106,17 +106,17 @@ def test_nothing_is_committed_to_a_table_that_is_gone_or_another_one(lake: Lake)
     sync(lake, 0, [row(1, 1)])
     kept = {name: bytes(obstore.get(lake.objects, name).bytes()) for name in names_in(lake)}
     sync(lake, 1, [row(1, 2)])
-    tip = lake.tip(MARKS)
+    table_state = lake.table_state(MARKS)
     empty(lake)
     with pytest.raises(CommitFailedError, match="another one"):
-        put(lake, tip)
+        put(lake, table_state)
     with pytest.raises(TableNotFoundError):
-        lake.tip(MARKS)
+        lake.table_state(MARKS)
     for name, content in kept.items():
         obstore.put(lake.objects, name, content)
     sync(lake, 2, [row(1, 3)])
     with pytest.raises(CommitFailedError, match="another one"):
-        put(lake, tip)
+        put(lake, table_state)
     assert lake.read(MARKS, SLICE).num_rows == 1
 
 
@@ -124,7 +124,7 @@ def test_a_commit_that_others_are_always_before_gives_up(lake: Lake, monkeypatch
     sync(lake, 0, [row(1, 1)])
     monkeypatch.setattr(delta_log, "write", lambda *_: False)
     with pytest.raises(CommitFailedError, match="others were faster 20 times"):
-        put(lake, lake.tip(MARKS))
+        put(lake, lake.table_state(MARKS))
 
 
 def test_a_large_commit_takes_no_other_ones_place(lake: Lake) -> None:
@@ -141,21 +141,21 @@ def test_a_damaged_commit_is_named(lake: Lake) -> None:
 
 def test_a_tip_stays_as_it_was(lake: Lake) -> None:
     sync(lake, 0, [row(1, 1)])
-    tip = lake.tip(MARKS)
-    files, counted = tip.files(SLICE), tip.transactions.get(SLICE.counter)
+    table_state = lake.table_state(MARKS)
+    files, counted = table_state.files(SLICE), table_state.transactions.get(SLICE.counter)
     sync(lake, 1, [row(1, 2)])
-    assert lake.tip(MARKS).files(SLICE) != files
-    assert (tip.files(SLICE), tip.transactions.get(SLICE.counter)) == (files, counted)
+    assert lake.table_state(MARKS).files(SLICE) != files
+    assert (table_state.files(SLICE), table_state.transactions.get(SLICE.counter)) == (files, counted)
 
 
 def test_a_table_is_not_opened_again_for_each_commit(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     sync(lake, 0, [row(1, 1)])
-    lake.tip(MARKS)
+    lake.table_state(MARKS)
     sync(lake_at(lake.root), 1, [row(1, 2)])
     monkeypatch.setattr(lake, "open", None)
-    assert lake.tip(MARKS).transactions[SLICE.counter] == 2
-    put(lake, lake.tip(MARKS))
-    assert lake.tip(MARKS).transactions["mine"] == 1
+    assert lake.table_state(MARKS).transactions[SLICE.counter] == 2
+    put(lake, lake.table_state(MARKS))
+    assert lake.table_state(MARKS).transactions["mine"] == 1
 
 
 def test_commits_that_expired_before_the_log_says_so_are_made_up_for(lake: Lake) -> None:
@@ -166,9 +166,13 @@ def test_commits_that_expired_before_the_log_says_so_are_made_up_for(lake: Lake)
     behind = bytes(obstore.get(lake.objects, told).bytes()).replace(b'"version":29', b'"version":19')
     obstore.put(lake.objects, told, behind)
     obstore.delete(lake.objects, [f"marks/_delta_log/{number:020}.json" for number in range(29)])
-    tip = lake_at(lake.root).tip(MARKS)
-    assert (tip.version, tip.transactions[SLICE.counter], last_checkpoint(lake)) == (31, 1, 31)
-    assert tip == lake.tip(MARKS)
+    table_state = lake_at(lake.root).table_state(MARKS)
+    assert (table_state.version, table_state.transactions[SLICE.counter], last_checkpoint(lake)) == (
+        31,
+        1,
+        31,
+    )
+    assert table_state == lake.table_state(MARKS)
 
 
 @pytest.mark.parametrize(("slices", "expected"), [(5000, [9, 19, 29]), (1, [19])])
@@ -211,8 +215,8 @@ def test_threads_share_a_lake(lake: Lake) -> None:
         list(pool.map(load, slices))
     rows = lake.read(MARKS, columns=["_school_id", "score"]).to_pylist()
     assert sorted((each["_school_id"], each["score"]) for each in rows) == [(s.school_id, 2) for s in slices]
-    assert [lake.tip(MARKS).transactions.get(each.counter) for each in slices] == [3] * len(slices)
-    assert lake.tip(MARKS) == lake_at(lake.root).tip(MARKS)
+    assert [lake.table_state(MARKS).transactions.get(each.counter) for each in slices] == [3] * len(slices)
+    assert lake.table_state(MARKS) == lake_at(lake.root).table_state(MARKS)
 
 
 @pytest.mark.parametrize(
