@@ -1,7 +1,7 @@
-"""The inbox: pushed events on disk, from the answer to the platform until what they name is in the lake.
+"""The inbox: pushed events on disk, from the answer to the platform until the lake has the rows they name.
 
-SQLite in WAL mode with full synchronization, so that what a push was answered for outlives a crash and a
-power cut. The receiver adds, the drain takes; both may do so at once.
+SQLite in WAL mode with full synchronization, so that an acknowledged push survives a crash and a power cut.
+The receiver adds events while the drain reads them.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from campus.decoding.withholding import withhold_in_row
 from campus.push.message import Push
 from loading.durable import durable
 
-#: `unknown`: no resource of ours has the name; it waits for one. `given_up`: left to the nightly load.
+#: `unknown`: waits until some resource has the name. `given_up`: left to the nightly load.
 State = Literal["waiting", "done", "unknown", "given_up"]
 
 COLUMNS = "seq, school_id, resource, op, keys, sent_at, received_at, attempts"
-#: Attempts of an event, and seconds before the second one; each pause is twice the one before.
+#: Attempts of an event, and seconds before the second attempt. Each pause is twice the last pause.
 ATTEMPTS, FIRST_PAUSE = 8, 60.0
 DAY = 86_400.0
-#: The file, and the folder that a receiver with a user of its own shares with the daemon by its group.
+#: The file, and the folder that the daemon shares by its group with a receiver that has its own user.
 INBOX, SHARED_FOLDER = "pushes.sqlite", "pushes"
-#: Days for which what was never drained is kept to be seen.
+#: Days for which undrained events stay visible.
 KEPT_UNDRAINED = 365.0
 
 SCHEMA = """
@@ -74,16 +74,18 @@ CREATE INDEX IF NOT EXISTS by_arrival ON event (received_at);
 
 
 class InboxFull(Exception):
-    """So many events wait that no more are taken."""
+    """Too many events wait. No more are taken."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Rows of a resource, by the platform's name for it, that met the same fate. Times in Unix seconds."""
+    """One change of some rows of a resource, as pushed. Times in Unix seconds."""
 
     seq: int
     school_id: int
+    #: By the platform's name.
     resource: str
+    #: created, updated or deleted.
     op: str
     keys: tuple[Any, ...]
     sent_at: float
@@ -92,32 +94,35 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """How many events of a resource of a school are in a state, and why the last of them is."""
+class EventCount:
+    """How many events of a resource of a school are in a state."""
 
     school_id: int
     resource: str
     state: State
     events: int
+    #: Of some event.
     problem: str
 
 
 @dataclass(frozen=True)
 class Misses:
-    """What a load showed of the pushes of a slice: rows that changed since the load before, and how many of
-    them none had announced. `until`: when the load began; times in Unix seconds."""
+    """The changes of a slice between two loads that no push announced. Times in Unix seconds."""
 
     school_id: int
     resource: str
     slice: str
+    #: Start of the later load.
     until: float
     measured_at: float
+    #: Rows that changed since the earlier load.
     changed: int
+    #: Changed rows without a push.
     missed: int
 
 
 class Inbox:
-    """The inbox of a home. Used by one thread at a time. Raises sqlite3.Error where it cannot be written."""
+    """The inbox of a home, for one thread at a time. Raises sqlite3.Error where it cannot be written."""
 
     def __init__(self, path: Path) -> None:
         self._connection = durable(path, SCHEMA, 0o660 if path.parent.name == SHARED_FOLDER else 0o600)
@@ -127,7 +132,7 @@ class Inbox:
         self._connection.close()
 
     def add(self, school_id: int, push: Push, most_waiting: int) -> bool:
-        """Keep a push, on disk when this returns; False where it was there before.
+        """Store a push on disk. False: the inbox has it already.
 
         Raises InboxFull."""
         now = time.time()
@@ -159,7 +164,7 @@ class Inbox:
         return True
 
     def due(self, school_id: int, most: int) -> list[Event]:
-        """The events of a school that wait and whose time has come, in the order of their arrival."""
+        """The due events of a school, in the order of their arrival."""
         rows = self._connection.execute(
             f"SELECT {COLUMNS} FROM event"
             " WHERE school_id = ? AND state = 'waiting' AND due_at <= ? ORDER BY seq LIMIT ?",
@@ -168,13 +173,13 @@ class Inbox:
         return [_event(row) for row in rows]
 
     def slice_read_at(self, school_id: int, resource: str) -> float:
-        """When the last reading of a whole slice of a resource for the sake of pushes began; 0: never."""
+        """When pushes last had a whole slice of a resource read. 0: never."""
         found = "SELECT read_at FROM slice_read WHERE school_id = ? AND resource = ?"
         row = self._connection.execute(found, (school_id, resource)).fetchone()
         return float(row[0]) if row else 0.0
 
     def slice_read(self, school_id: int, resource: str, began: float) -> None:
-        """Note that a whole slice of a resource has been read since then."""
+        """Record when the reading of a whole slice of a resource began."""
         with self._connection as transaction:
             transaction.execute(
                 "INSERT INTO slice_read VALUES (?, ?, ?)"
@@ -183,20 +188,20 @@ class Inbox:
             )
 
     def schools_due(self) -> list[int]:
-        """The schools of which events are due."""
+        """The schools with due events."""
         found = "SELECT DISTINCT school_id FROM event WHERE state = 'waiting' AND due_at <= ? ORDER BY 1"
         return [school_id for (school_id,) in self._connection.execute(found, (time.time(),))]
 
     def done(self, events: Iterable[Event]) -> None:
-        """Note that what the events name is in the lake."""
+        """Record that the lake has the rows that the events name."""
         self._end(events, "done", "")
 
     def unknown(self, events: Iterable[Event], problem: str) -> None:
-        """Set events aside of which nobody knows what to read, until `recall`."""
+        """Set events of unknown resources aside until `recall`."""
         self._end(events, "unknown", problem)
 
     def recall(self, is_known: Callable[[str], bool]) -> None:
-        """Let those events wait again whose resource is known by now."""
+        """Let the events wait again whose resource has become known."""
         names = self._connection.execute("SELECT DISTINCT resource FROM event WHERE state = 'unknown'")
         known = [name for name in names if is_known(*name)]
         with self._connection as transaction:
@@ -205,7 +210,7 @@ class Inbox:
             )
 
     def failed(self, events: Iterable[Event], problem: str) -> None:
-        """Note an attempt that failed: the next is later, after the last one the event is given up."""
+        """Record a failed attempt: retry later, or give the event up after the last attempt."""
         now = time.time()
         with self._connection as transaction:
             for event in events:
@@ -224,7 +229,7 @@ class Inbox:
                 )
 
     def postpone(self, events: Iterable[Event], seconds: float) -> None:
-        """Let events wait so long, for no fault of theirs."""
+        """Let events wait without counting an attempt."""
         with self._connection as transaction:
             transaction.executemany(
                 "UPDATE event SET due_at = ? WHERE seq = ?",
@@ -232,7 +237,7 @@ class Inbox:
             )
 
     def prune(self, days: float) -> None:
-        """Forget what was drained so many days ago, and after a year all."""
+        """Delete drained events after so many days, and all events after a year."""
         oldest, oldest_undrained = time.time() - days * DAY, time.time() - KEPT_UNDRAINED * DAY
         with self._connection as transaction:
             transaction.execute("DELETE FROM event WHERE state = 'done' AND received_at < ?", (oldest,))
@@ -241,20 +246,20 @@ class Inbox:
             transaction.execute("DELETE FROM misses WHERE measured_at < ?", (oldest_undrained,))
 
     def last_received(self) -> float | None:
-        """When the last push came; None: none has, or all are forgotten."""
+        """When the last push came. None: the inbox has no push."""
         [latest] = self._connection.execute("SELECT max(received_at) FROM push").fetchone()
         return None if latest is None else float(latest)
 
-    def standings(self) -> list[Standing]:
-        """What the inbox holds, by school, resource and state."""
+    def event_counts(self) -> list[EventCount]:
+        """The counts of events by school, resource and state."""
         rows = self._connection.execute(
             "SELECT school_id, resource, state, count(*), coalesce(max(nullif(problem, '')), '') FROM event"
             " GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
         )
-        return [Standing(*row) for row in rows]
+        return [EventCount(*row) for row in rows]
 
     def received_since(self, school_id: int, moment: float) -> list[Event]:
-        """All events of a school that came at that moment or later, whatever became of them."""
+        """All events of a school that came at that moment or later, in any state."""
         rows = self._connection.execute(
             f"SELECT {COLUMNS} FROM event WHERE school_id = ? AND received_at >= ? ORDER BY seq",
             (school_id, moment),
@@ -262,18 +267,18 @@ class Inbox:
         return [_event(row) for row in rows]
 
     def measured(self, misses: Misses) -> None:
-        """Keep what a load showed."""
+        """Record the misses that a load showed."""
         with self._connection as transaction:
             transaction.execute("INSERT INTO misses VALUES (?, ?, ?, ?, ?, ?, ?)", astuple(misses))
 
     def measured_until(self, school_id: int, resource: str, slice: str) -> float | None:
-        """When the last load began that a slice was measured by; None: none was."""
+        """Start of the last load by which the misses of a slice were measured. None: never."""
         found = "SELECT max(until) FROM misses WHERE school_id = ? AND resource = ? AND slice = ?"
         [until] = self._connection.execute(found, (school_id, resource, slice)).fetchone()
         return None if until is None else float(until)
 
     def misses_since(self, moment: float) -> list[tuple[str, int, int]]:
-        """Of each resource: rows that had changed by the loads since then, and those not announced."""
+        """By resource: the rows that loads since then found changed, and those without a push."""
         return self._connection.execute(
             "SELECT resource, sum(changed), sum(missed) FROM misses WHERE measured_at >= ?"
             " GROUP BY 1 HAVING sum(changed) > 0 ORDER BY 3 DESC, 1",
@@ -281,8 +286,7 @@ class Inbox:
         ).fetchall()
 
     def misses_by_load(self) -> list[tuple[int, str, float, int, int]]:
-        """Of each school, resource and load (when it began) that found changes: the rows that had changed,
-        and those not announced."""
+        """By school, resource and start of the load: the changed rows, and those without a push."""
         return self._connection.execute(
             "SELECT school_id, resource, until, sum(changed), sum(missed) FROM misses"
             " GROUP BY 1, 2, 3 HAVING sum(changed) > 0 ORDER BY 1, 2, 3"
@@ -291,8 +295,10 @@ class Inbox:
     def change_keys(
         self, events: Iterable[Event], changed: Callable[[str, Sequence[Any]], Sequence[Any]]
     ) -> None:
-        """Store other keys of events where `changed` has others for a resource and its keys; the file keeps
-        no copy of the old ones."""
+        """Replace keys of events. The file keeps no copy of the old keys.
+
+        Args:
+            changed: Takes a resource and its keys, and returns the new keys."""
         with self._connection as transaction:
             for event in events:
                 keys = list(changed(event.resource, event.keys))
@@ -311,24 +317,24 @@ class Inbox:
 
 
 def inbox_path(home: Path) -> Path:
-    """The file of a home's inbox; in the shared folder where an operator has made it."""
+    """The file of a home's inbox. It is in the shared folder if an operator has made that folder."""
     return (home / SHARED_FOLDER if is_shared(home) else home) / INBOX
 
 
 def is_shared(home: Path) -> bool:
-    """Whether a receiver that runs as a user of its own shares the inbox with the daemon."""
+    """Whether a receiver with its own user shares the inbox with the daemon."""
     return (home / SHARED_FOLDER).is_dir()
 
 
 def left_behind(home: Path) -> Path | None:
-    """The inbox of a time before the folder `pushes`, of which nothing is read any more."""
+    """The inbox from before the folder `pushes` was made. Nothing reads it any more."""
     before = home / INBOX
     return before if before.exists() and inbox_path(home) != before else None
 
 
 @contextmanager
 def opened(home: Path) -> Iterator[Inbox]:
-    """The inbox of a home, made where it is missing."""
+    """Open the inbox of a home. Makes it where it is missing."""
     inbox = Inbox(inbox_path(home))
     try:
         yield inbox
@@ -337,7 +343,7 @@ def opened(home: Path) -> Iterator[Inbox]:
 
 
 def _storable(keys: Sequence[Any]) -> str:
-    """Keys as JSON, with null for an identity number: the slice is read then. Whole numbers are ids."""
+    """Keys as JSON, with null for an identity number, so that the whole slice is read. Integers are ids."""
     parts = [json.dumps(key) for key in keys]
     plain = [part if part.isdecimal() else withhold_in_row(part.encode(), None)[0].decode() for part in parts]
     return f"[{', '.join(plain)}]"

@@ -1,8 +1,8 @@
-"""The push miss rate: how many of the rows that changed no push had announced.
+"""The push miss rate: the share of changed rows that no push announced.
 
-Measured after each load of a slice, of all that has changed in it since the load before: what this load
-found, and what pushes have brought meanwhile. A subscription that lacks a resource shows here, and a receiver
-that was away.
+Measured after each load of a slice, over all changes since the last load: those that this load found, and
+those that pushes brought in between. Shows a subscription that lacks a resource, and a receiver that was
+down.
 """
 
 import time
@@ -21,12 +21,12 @@ from loading.runtime import Cause, Runtime
 from loading.tables import TABLES
 from warehouse.lake.tables import PLATFORM_ZONE, SYNCED_AT
 
-#: Seconds by which a push may come before the load that it was too late for.
+#: Seconds by which a push may precede a load that did not show its change yet.
 MARGIN = 3600.0
 
 
 def measure_misses(runtime: Runtime, cause: Cause, loaded: Iterable[Loaded]) -> None:
-    """Note of each slice that was loaded how many rows changed, and how many of them were announced."""
+    """Record of each loaded slice how many rows changed, and how many of them no push announced."""
     if not inbox_path(runtime.home).exists():
         return
     with opened(runtime.home) as inbox:
@@ -36,8 +36,7 @@ def measure_misses(runtime: Runtime, cause: Cause, loaded: Iterable[Loaded]) -> 
 
 
 def miss_rows(home: Path) -> list[dict[str, Any]]:
-    """The rows of `quality.push_misses`: what the loads of each day showed. None where no pushes were ever
-    taken."""
+    """The rows of `quality.push_misses`: the misses of each day. Empty where no push was ever received."""
     if not inbox_path(home).exists():
         return []
     days: dict[tuple[int, str, date], list[tuple[int, int]]] = defaultdict(list)
@@ -65,7 +64,7 @@ def _measure(runtime: Runtime, cause: Cause, inbox: Inbox, one: Loaded) -> None:
     until = _unix(cause.started_at)
     since = inbox.measured_until(slice.school_id, spec.name, str(slice))
     changed = announced = 0
-    # Before the first measurement nobody can say what is a change.
+    # Without an earlier measurement no row counts as changed.
     if since is not None:
         rows = runtime.lake.read(TABLES[spec.name], slice, [*spec.primary_key, SYNCED_AT], alive=False)
         news = [row for row in rows.to_pylist() if _unix(row[SYNCED_AT]) > since]
@@ -79,7 +78,7 @@ def _measure(runtime: Runtime, cause: Cause, inbox: Inbox, one: Loaded) -> None:
 def _announced(
     spec: ResourceSpec, rows: Sequence[Mapping[str, Any]], events: Sequence[Event], settings: PushSettings
 ) -> int:
-    """How many of the rows some event has named, or all where one names the resource alone."""
+    """How many of the rows any event names. An event without keys names all rows."""
     by_columns: dict[tuple[str, ...], set[tuple[Any, ...]]] = defaultdict(set)
     for event in events:
         if spec.name not in (resources_named(event.resource, settings.resources) or ()):

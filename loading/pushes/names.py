@@ -1,16 +1,16 @@
-"""Which of our resources a push is about: the platform's names for them are not specified."""
+"""Finds the resources that a push is about. The interface does not specify the platform's names for them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from campus.registry import BASE_DATA
 
-#: What pushes can have us read.
+#: The resources that pushes can name.
 PUSHABLE = tuple(spec.name for spec in BASE_DATA)
 
 # A person is in the list of all users and in that of their role.
 PEOPLE = ("reflections", "students", "teachers")
-#: The likely names: ours, the platform's own words for the resource, and the ends of its paths.
+#: The likely names: the project's, the platform's words for the resource, and the ends of its paths.
 LIKELY: Mapping[Sequence[str], tuple[str, ...]] = {
     ("semester", "semesters", "system/semesters"): ("semesters",),
     ("term", "terms", "term/terms"): ("terms",),
@@ -33,15 +33,19 @@ _BY_NAME = {name: ours for names, ours in LIKELY.items() for name in names}
 
 @dataclass(frozen=True)
 class PushSettings:
-    """What is read of pushes. `resources`: ours by the platform's name, where settings say so;
-    `slice_pause`: seconds between two readings of a whole slice."""
+    """How pushes are read."""
 
+    #: Resources by the platform's name, as campus.yaml has them.
     resources: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Seconds between two readings of a whole slice.
     slice_pause: float = 600
 
 
-def resources_named(name: str, told: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Our resources that a push's `resource` is about; None: nobody knows. `told`: what campus.yaml says."""
-    if name in told:
-        return told[name]
+def resources_named(name: str, configured: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+    """The resources that a push's `resource` is about. None: unknown.
+
+    Args:
+        configured: As `PushSettings.resources`."""
+    if name in configured:
+        return configured[name]
     return _BY_NAME.get(name.lower().replace("-", "_").removeprefix("api/v3/"))

@@ -1,4 +1,4 @@
-"""Targeted reads: what pushes name of one resource of a school, read and merged into its slices."""
+"""Targeted reads: the rows of one resource of a school that pushes name, merged into its slices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,31 +12,30 @@ from campus.sources.named_rows import read_updated
 from loading.commit import Loaded
 from loading.load_school import load_school, with_lake_ids
 from loading.load_slice import Loader, slice_of_query
-from loading.pushes.targets import PEOPLE, current_semester, held_ids
+from loading.pushes.targets import PEOPLE, current_semester, stored_ids
 from loading.retained_rows import unit_values
 from loading.strategies import Collectors, Strategy, rows_of_classes, rows_of_parents, rows_with_ids
 from warehouse.load.slice_reading import RequestedRows
 
-#: How much earlier than the push a row may say that it was updated: clocks differ, and changes are batched.
+#: A row may be dated so much earlier than its push: clocks differ, and the platform batches changes.
 EARLIER = timedelta(minutes=30)
 
 
 @dataclass(frozen=True)
 class Read:
-    """The outcome of a targeted read. `missing`: ids that were named and did not come, though all that was
-    asked for did: only the whole slice tells of them."""
+    """The outcome of a targeted read."""
 
     loaded: tuple[Loaded, ...] = ()
+    #: Ids that pushes named and a complete response lacks. Only the whole slice shows what became of them.
     missing: frozenset[int] = frozenset()
 
     @property
     def problem(self) -> str:
-        """Why it failed; empty: it did not."""
+        """Why it failed. Empty: it did not fail."""
         return "; ".join(one.message for one in self.loaded if one.status == "failed")
 
     @property
-    def moved(self) -> int:
-        """Rows that changed."""
+    def changed_rows(self) -> int:
         return sum(one.outcome.counts.modified for one in self.loaded if one.outcome)
 
 
@@ -47,8 +46,11 @@ async def read_targets(
     targets: Mapping[int | None, frozenset[int]],
     sent_at: datetime,
 ) -> Read:
-    """Read what was named, a slice at a time. targets: ids by semester, see `targets.resolver`; sent_at: of
-    the first push (the platform's wall clock)."""
+    """Read the rows that pushes name, one slice after the other.
+
+    Args:
+        targets: Ids by semester, see `targets.resolver`.
+        sent_at: Of the first push, by the platform's wall clock."""
     loaded: list[Loaded] = []
     missing: frozenset[int] = frozenset()
     for semester_id, ids in targets.items():
@@ -66,7 +68,7 @@ async def read_targets(
 
 
 async def read_slice(loader: Loader, spec: ResourceSpec, school_id: int) -> Read:
-    """Read the school's slice as a whole, or that of its current semester."""
+    """Read a whole slice: of the school, or of its current semester."""
     semester_id = current_semester(loader.runtime.lake, school_id)
     semesters = [] if semester_id is None else [semester_id]
     return Read(tuple([one async for one in load_school(loader, school_id, semesters, [spec])]))
@@ -75,7 +77,7 @@ async def read_slice(loader: Loader, spec: ResourceSpec, school_id: int) -> Read
 async def _read_people(
     loader: Loader, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int], since: datetime
 ) -> tuple[Loaded, frozenset[int]]:
-    """People, whom the platform does not show by their ids: those updated since then."""
+    """Read the people who were updated since then. The platform cannot list people by their ids."""
     updated: set[int] = set()
 
     async def fill(collectors: Collectors) -> None:
@@ -90,9 +92,9 @@ async def _read_people(
 async def _read_ids(
     loader: Loader, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int]
 ) -> list[Loaded]:
-    """Rows by their ids."""
+    """Read rows by their ids."""
     assert query.school_id is not None
-    alive = held_ids(loader.runtime.lake, spec, query.school_id, alive=True) & ids
+    alive = stored_ids(loader.runtime.lake, spec, query.school_id, alive=True) & ids
     query = replace(query, known=query.known & ids, filled=frozenset(alive))
     strategy = rows_with_ids(loader.client, spec, query, ids)
     return await loader.load({spec: slice_of_query(spec, query)}, strategy)
@@ -101,7 +103,7 @@ async def _read_ids(
 async def _read_below(
     loader: Loader, spec: ResourceSpec, query: SliceQuery, ids: frozenset[int]
 ) -> list[Loaded]:
-    """All rows below some classes or items; of assessments with their items, which come with them."""
+    """Read all rows of some classes or items. Assessments come with their items."""
     client, lake = loader.client, loader.runtime.lake
     specs = [RESOURCES[name] for name in family(spec.name)] if spec.name in SPLITTERS else [spec]
     slices = {member: slice_of_query(member, query) for member in specs}

@@ -1,4 +1,4 @@
-"""What to ask the platform for, so that the rows which a push names are read: looked up in our lake."""
+"""Finds in the lake which requests show the rows that a push names."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.tables import Slice
 
 PEOPLE = "reflections"
-#: Of composite keys, what may name the row that requests are made with.
+#: The parts of composite keys that may name the class or item of a request.
 NAMED_IN_KEYS: Mapping[str, tuple[str, ...]] = {
     "class_members": ("class_id", "klass_id"),
     "assessments": ("class_id", "klass_id", "scope_id"),
@@ -20,13 +20,13 @@ NAMED_IN_KEYS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-#: A semester (None: the slice is of the whole school), and the id that a request names: of the row itself, or
-#: of the class or item that it is of. None: nothing can be asked for that would show the row.
+#: A semester (None: the slice is of the whole school), and the id that a request names: of the row, or of its
+#: class or item. None: no request shows the row.
 Target = tuple[int | None, int] | None
 
 
 def resolver(lake: Lake, spec: ResourceSpec, school_id: int) -> Callable[[Any], Target]:
-    """What tells of a pushed key what to ask for, so that its row is read."""
+    """Return a function that finds the target of a pushed key."""
     if spec.sliced_by == "school":
         by_id = bool(spec.id_filter) or spec.name == PEOPLE
         return lambda key: (None, one) if by_id and (one := row_id(key)) is not None else None
@@ -39,21 +39,21 @@ def resolver(lake: Lake, spec: ResourceSpec, school_id: int) -> Callable[[Any], 
         if one is None:
             named = row_id(key)
             one = named if spec.id_filter or named is None else above_of.get(named)
-        # A class that we do not know yet is one of the semester that is going on.
+        # A class that the lake does not have yet is of the current semester.
         return None if one is None else (semester_of.get(one, current), one)
 
     return resolve
 
 
 def current_semester(lake: Lake, school_id: int) -> int | None:
-    """The semester that the platform marks as current, else the last one; None: the lake has none."""
+    """The semester that the platform marks as current, else the last. None: the lake has none."""
     rows = _rows(lake, SEMESTERS, school_id, ["id", "is_current", "start_at"])
     ranked = sorted(rows, key=lambda row: (bool(row["is_current"]), str(row["start_at"])))
     return ranked[-1]["id"] if ranked else None
 
 
-def held_ids(lake: Lake, spec: ResourceSpec, school_id: int, *, alive: bool) -> set[int]:
-    """The ids of a school's rows that the lake has."""
+def stored_ids(lake: Lake, spec: ResourceSpec, school_id: int, *, alive: bool) -> set[int]:
+    """The ids of a school's rows in the lake."""
     return {row["id"] for row in _rows(lake, spec, school_id, ["id"], alive=alive)}
 
 
@@ -67,7 +67,7 @@ def _named(spec: ResourceSpec, key: Any) -> int | None:
 
 
 def row_id(key: Any) -> int | None:
-    """The id that a pushed key is or has; None: it has none."""
+    """The id that a pushed key is or has. None: it has none."""
     value = key.get("id") if isinstance(key, dict) else key
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value)
@@ -75,7 +75,7 @@ def row_id(key: Any) -> int | None:
 
 
 def _above(lake: Lake, spec: ResourceSpec, school_id: int) -> Mapping[int, int]:
-    """The class or item by which each held row is asked for."""
+    """The class or item that a request for each stored row names."""
     if spec.id_filter or "id" not in spec.primary_key:
         return {}
     unit = spec.unit_column or ""
@@ -94,7 +94,7 @@ def _semesters(lake: Lake, name: str, school_id: int) -> dict[int, int]:
 def _rows(
     lake: Lake, spec: ResourceSpec, school_id: int, columns: list[str], *, alive: bool = False
 ) -> list[dict[str, Any]]:
-    """Rows of a school, tombstones too unless only those alive are wanted."""
+    """Rows of a school, tombstones included unless `alive`."""
     table = TABLES[spec.name]
     if not lake.holds(table):
         return []

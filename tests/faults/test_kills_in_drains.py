@@ -31,4 +31,4 @@ def test_the_next_drain_is_exact(
 ) -> None:
     home = killed_and_run_again(programs, start, kill, copy, record_property)
     with opened(home) as inbox:
-        assert {standing.state for standing in inbox.standings()} == {"done"}
+        assert {standing.state for standing in inbox.event_counts()} == {"done"}

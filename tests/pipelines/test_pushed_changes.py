@@ -105,7 +105,7 @@ def test_a_change_is_published_within_a_minute(
 
     def received() -> bool:
         with opened(watched.home) as inbox:
-            return bool(inbox.standings())
+            return bool(inbox.event_counts())
 
     began = time.monotonic()
     watched.platform.update("students", student["key"], name="推送")

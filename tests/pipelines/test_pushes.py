@@ -93,7 +93,7 @@ def _runtime(world: World) -> Runtime:
 def states(world: World) -> Counter[str]:
     with opened(world.home) as inbox:
         found = Counter[str]()
-        for standing in inbox.standings():
+        for standing in inbox.event_counts():
             found[standing.state] += standing.events
         return found
 
@@ -235,9 +235,9 @@ def test_a_broken_event_is_tried_again_later_and_holds_up_no_other(
     assert states(world) == {"done": 1 + inboxes.ATTEMPTS, "given_up": 1}
 
 
-def _standings(world: World, state: str) -> list[inboxes.Standing]:
+def _standings(world: World, state: str) -> list[inboxes.EventCount]:
     with opened(world.home) as inbox:
-        return [one for one in inbox.standings() if one.state == state]
+        return [one for one in inbox.event_counts() if one.state == state]
 
 
 def _make_due(world: World) -> None:

@@ -50,7 +50,7 @@ def _examine_inbox(inbox: Inbox) -> Iterator[Finding]:
     else:
         yield Finding(True, f"The last push came {_ago(time.time() - last)} ago.")
     waiting = 0
-    for one in inbox.standings():
+    for one in inbox.event_counts():
         what = f"school {one.school_id}: {one.events} events of {one.resource!r}"
         if one.state == "unknown":
             yield Finding(None, f"{what} are kept: {one.problem}.")
