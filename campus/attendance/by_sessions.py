@@ -1,7 +1,7 @@
-"""Reading a week of attendance session by session: records, and the platform's statistics of each session.
+"""Reads a week of attendance session by session: the records, and the platform's statistics of each session.
 
-A schedule tells only what holds now and as a rule. A few students, who are asked for by the other route, show
-which sessions there were besides, and whether both routes agree.
+A schedule has only the present and regular sessions. A few students, requested by the other route as a
+cross-check, show which other sessions there were, and whether both routes agree.
 """
 
 from collections import Counter, defaultdict
@@ -24,52 +24,56 @@ from campus.sources.side_by_side import UnitResult, read_all
 
 
 @dataclass
-class Witnessed:
-    """What some students attended, by the student route."""
+class CrossCheck:
+    """The records of some students by the student route."""
 
     students: set[int] = field(default_factory=set)
     records: dict[Session, list[AttendanceRecord]] = field(default_factory=lambda: defaultdict(list))
 
-    def of_classes(self, class_ids: Collection[int]) -> "Witnessed":
-        """The same of some classes alone."""
+    def of_classes(self, class_ids: Collection[int]) -> "CrossCheck":
+        """Limit the records to some classes."""
         own = {session: found for session, found in self.records.items() if session.class_id in class_ids}
-        return Witnessed(self.students, defaultdict(list, own))
+        return CrossCheck(self.students, defaultdict(list, own))
 
 
-async def ask_witnesses(
-    client: Client, semester: Semester, students: Iterable[int], following: Collector
-) -> Witnessed:
+async def read_cross_check(
+    client: Client, semester: Semester, students: Iterable[int], progress: Collector
+) -> CrossCheck:
     """Request the records of some students.
 
     Args:
-        following: As `ask_students` has it."""
-    witnessed = Witnessed()
+        progress: As `ask_students` has it."""
+    cross_check = CrossCheck()
 
     def take(student_id: int, found: Gathered) -> None:
-        following.account.drift.update(found.drift)
-        witnessed.students.add(student_id)
+        progress.account.drift.update(found.drift)
+        cross_check.students.add(student_id)
         for record in found.rows:
             session = session_of(record)
             if session is not None:
-                witnessed.records[session].append(record)
+                cross_check.records[session].append(record)
 
-    await ask_students(client, semester, students, following, take)
-    return witnessed
+    await ask_students(client, semester, students, progress, take)
+    return cross_check
 
 
 async def read_by_sessions(
-    client: Client, semester: Semester, number: int, week: Week, witnessed: Witnessed, since: date = date.min
+    client: Client,
+    semester: Semester,
+    number: int,
+    week: Week,
+    cross_check: CrossCheck,
+    since: date = date.min,
 ) -> None:
-    """Read the sessions of a week from a day on, class by class: a class whose reading fails keeps its last
-    good rows.
+    """Read the sessions of a week from a day on, class by class. A class that fails keeps its last rows.
 
-    A scheduled session that nobody has marked has a row, also one of today: not marked is not absent."""
+    A scheduled session without records has a row, also on the present day: not marked is not absent."""
     scheduled = semester.scheduled(number)
-    shown = {one for one in witnessed.records if semester.calendar.week_of(one.day) == number}
-    possible = semester.possible([number]) | {one for one in shown if one.day <= semester.today}
-    asked = {session for session in possible if session.day >= since}
+    shown = {session for session in cross_check.records if semester.calendar.week_of(session.day) == number}
+    possible = semester.possible([number]) | {session for session in shown if session.day <= semester.today}
+    requested = {session for session in possible if session.day >= since}
     by_class: dict[int, list[Session]] = defaultdict(list)
-    for session in sorted(asked):
+    for session in sorted(requested):
         by_class[session.class_id].append(session)
     agreement = Agreement()
     sampled: list[AttendanceRecord] = []
@@ -79,7 +83,7 @@ async def read_by_sessions(
         details = {one: await ask_session(client, semester, one, week.records.account.tally) for one in own}
         unmarked = {one: detail for one, detail in details.items() if is_unmarked(detail)}
         take({one: detail for one, detail in details.items() if one not in unmarked})
-        # What is asked for if the class is read again.
+        # Requested if the class is read again.
         by_class[int(unit.ids[0])] = list(unmarked)
         return UnitResult(partial(take, unmarked), bool(unmarked))
 
@@ -87,7 +91,7 @@ async def read_by_sessions(
         for session, detail in details.items():
             found = records_in(semester, session, detail)
             week.records.add(found)
-            sampled.extend(one for one in found.rows if one.student_id in witnessed.students)
+            sampled.extend(one for one in found.rows if one.student_id in cross_check.students)
             marked = bool(found.rows or found.bad)
             if not marked and session not in scheduled:
                 continue
@@ -102,10 +106,10 @@ async def read_by_sessions(
     failed = week.records.account.failed
     theirs = [
         record
-        for session in asked
+        for session in requested
         if session.class_id not in failed
-        for record in witnessed.records.get(session, ())
+        for record in cross_check.records.get(session, ())
     ]
-    week.of_sessions += agreement.checks
+    week.session_checks += agreement.checks
     if sampled or theirs:
-        week.of_records.append(both_routes(sampled, theirs))
+        week.record_checks.append(both_routes(sampled, theirs))

@@ -1,8 +1,8 @@
-"""Reading a semester's attendance student by student: one answer each, sorted into weeks as it comes.
+"""Reads a semester's attendance student by student: one response each, sorted into weeks as it comes.
 
-Students who have left and cannot be asked for are in the answers of sessions alone, so the sessions of their
-classes are asked for besides. A few sessions more tell whether both routes agree, and whether their classes
-have students whom nobody lists.
+The API cannot list students who have left, and only sessions show their records. So the sessions of their
+classes are requested too. A sample of sessions shows whether both routes agree, and whether classes have
+unlisted students.
 """
 
 import re
@@ -30,9 +30,8 @@ _CHECKED_AT = re.compile(r'"checked_at"\s*:\s*"(\d{4}-\d\d-\d\d)"')
 
 
 @dataclass(frozen=True)
-class Following:
-    """Who follows a reading: for each of its two questions a collector that takes no rows, but is told how
-    far it is and what failed."""
+class RouteProgress:
+    """Collectors that take no rows: they report the progress of both kinds of requests, and note failures."""
 
     students: Collector
     sessions: Collector
@@ -43,27 +42,30 @@ class Following:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A reading of some students alone, beside rows of others that stay as they are held.
-
-    `statuses`: of the held records of others, how many of each session have which status. `classes`: those of
-    which records of the students are held."""
+class StudentSubset:
+    """The students who are read. The rows of other students stay as they are stored."""
 
     students: frozenset[int]
+    #: How many stored records of other students have which status, by session.
     statuses: Mapping[Session, Counter[str | None]]
+    #: The classes of the stored records of these students.
     classes: frozenset[int]
 
 
 @dataclass
-class _Read:
-    """What is known of the sessions while their records come: how many of them have which status, the rows of
-    those that were asked for, for the sample what either route has, and the classes of unlisted students."""
+class _ReadState:
+    """What the responses have shown so far."""
 
+    #: How many records have which status, by session.
     statuses: dict[Session, Counter[str | None]] = field(default_factory=lambda: defaultdict(Counter))
-    asked: dict[Session, Gathered] = field(default_factory=dict)
-    ours: dict[Session, list[AttendanceRecord]] = field(default_factory=dict)
-    theirs: dict[Session, list[AttendanceRecord]] = field(default_factory=dict)
+    #: The rows of sessions that were requested.
+    session_rows: dict[Session, Gathered] = field(default_factory=dict)
+    #: The records of the sample by students, and by sessions.
+    by_student: dict[Session, list[AttendanceRecord]] = field(default_factory=dict)
+    by_session: dict[Session, list[AttendanceRecord]] = field(default_factory=dict)
+    #: Students who were requested and known.
     answered: set[int] = field(default_factory=set)
+    #: Classes with unlisted students.
     with_unlisted: set[int] = field(default_factory=set)
 
 
@@ -71,94 +73,98 @@ async def read_by_students(
     client: Client,
     semester: Semester,
     weeks: Mapping[int, Week],
-    following: Following,
+    progress: RouteProgress,
     compared: Iterable[Session] = (),
-    part: Part | None = None,
+    subset: StudentSubset | None = None,
 ) -> frozenset[int] | None:
-    """Read the records of all students and sort those of `weeks` into their collectors. `compared`: sessions
-    that are asked for by the other route too. `part`: only these students are read.
+    """Read the records of all students, and sort those of `weeks` into their collectors.
 
-    Returns the classes whose sessions have rows: those in which records of the part's students were held or
-    came; None: all of them."""
-    read = _Read(ours={session: [] for session in compared})
-    students = semester.members.keys() if part is None else part.students
+    Args:
+        compared: Sessions that are requested by the other route too.
+        subset: Only these students are read.
+
+    Returns:
+        The classes whose sessions get rows: with stored or sent records of the subset. None: all classes.
+    """
+    state = _ReadState(by_student={session: [] for session in compared})
+    students = semester.members.keys() if subset is None else subset.students
 
     def take(student_id: int, found: Gathered) -> None:
-        following.students.account.received += len(found.rows)
-        following.students.account.drift.update(found.drift)
-        # Whom nobody knows any more may be answered with nothing, too.
+        progress.students.account.received += len(found.rows)
+        progress.students.account.drift.update(found.drift)
+        # A student whom the platform does not know may have an empty list, too.
         if found.rows or found.bad or student_id not in semester.unlisted:
-            read.answered.add(student_id)
+            state.answered.add(student_id)
         for record in found.rows:
             session = session_of(record)
-            if session in read.ours:
-                read.ours[session].append(record)
+            if session in state.by_student:
+                state.by_student[session].append(record)
         for number, own in _by_week(semester, found, weeks):
-            _take(read, weeks[number], own)
+            _take(state, weeks[number], own)
 
-    asked = [student for student in semester.students if student in students]
-    await ask_students(client, semester, asked, following.students, take)
-    failed = following.students.account.failed.keys()
-    semester = semester.knowing(read.statuses)
-    silent = students - read.answered - failed
-    sessions = semester.possible(weeks) | read.statuses.keys()
-    first = semester.attended(silent, sessions) | read.ours.keys()
-    await _read_sessions(client, semester, weeks, read, first, following.sessions, part)
-    # Whom no list has is in the other sessions of his class as well.
-    more = {one for one in sessions if one.class_id in read.with_unlisted} - first
-    await _read_sessions(client, semester, weeks, read, more, following.sessions, part)
-    _compare(semester, weeks, read)
+    requested = [student for student in semester.students if student in students]
+    await ask_students(client, semester, requested, progress.students, take)
+    failed = progress.students.account.failed.keys()
+    semester = semester.with_attended(state.statuses)
+    unanswered = students - state.answered - failed
+    sessions = semester.possible(weeks) | state.statuses.keys()
+    first = semester.attended(unanswered, sessions) | state.by_student.keys()
+    await _read_sessions(client, semester, weeks, state, first, progress.sessions, subset)
+    # Unlisted students are in the other sessions of their class as well.
+    more = {one for one in sessions if one.class_id in state.with_unlisted} - first
+    await _read_sessions(client, semester, weeks, state, more, progress.sessions, subset)
+    _compare(semester, weeks, state)
     classes = None
-    if part is not None:
-        classes = part.classes | {session.class_id for session in read.statuses}
-        for session, statuses in part.statuses.items():
-            read.statuses[session].update(statuses)
+    if subset is not None:
+        classes = subset.classes | {session.class_id for session in state.statuses}
+        for session, statuses in subset.statuses.items():
+            state.statuses[session].update(statuses)
     for number, week in weeks.items():
-        _add_sessions(semester, number, week, read, classes, whole=not following.any_failed)
+        _add_sessions(semester, number, week, state, classes, whole=not progress.any_failed)
         week.sessions.flush()
         week.records.flush()
     return classes
 
 
-def _take(read: _Read, week: Week, found: Gathered) -> None:
+def _take(state: _ReadState, week: Week, found: Gathered) -> None:
     week.records.add(found)
     for record in found.rows:
         session = session_of(record)
         if session is not None:
-            read.statuses[session][record.status] += 1
+            state.statuses[session][record.status] += 1
 
 
 def _by_week(
     semester: Semester, found: Gathered, weeks: Mapping[int, Week]
 ) -> Iterable[tuple[int, Gathered]]:
-    """A student's records by the week that they count as; those of other weeks are left out.
+    """A student's records by the week that they count as, without the records of other weeks.
 
     A broken row whose date cannot be read may be of any week."""
-    parts: dict[int, Gathered] = {}
+    by_week: dict[int, Gathered] = {}
 
-    def part(number: int) -> Gathered:
-        if number not in parts:
-            parts[number] = Gathered(total=None, complete=found.complete, note=found.note)
-        return parts[number]
+    def of_week(number: int) -> Gathered:
+        if number not in by_week:
+            by_week[number] = Gathered(total=None, complete=found.complete, note=found.note)
+        return by_week[number]
 
     for record, extra in zip(found.rows, found.extras, strict=True):
         if record.checked_at is None:
             found.bad.append(BadRow((record.id,), "it has no checked_at", f'{{"id":{record.id}}}'))
         elif (number := semester.calendar.week_of(record.checked_at)) in weeks:
-            own = part(number)
+            own = of_week(number)
             own.rows.append(record)
             own.extras.append(extra)
             own.trashed.append(False)
     for bad in found.bad:
         for number in _weeks_of(semester, bad, weeks):
-            part(number).bad.append(bad)
-    return parts.items()
+            of_week(number).bad.append(bad)
+    return by_week.items()
 
 
 def _weeks_of(semester: Semester, bad: BadRow, weeks: Iterable[int]) -> list[int]:
-    told = _CHECKED_AT.search(bad.raw)
+    dated = _CHECKED_AT.search(bad.raw)
     try:
-        week = semester.calendar.week_of(date.fromisoformat(told[1])) if told else None
+        week = semester.calendar.week_of(date.fromisoformat(dated[1])) if dated else None
     except ValueError:
         week = None
     return [number for number in weeks if week in (None, number)]
@@ -168,13 +174,13 @@ async def _read_sessions(
     client: Client,
     semester: Semester,
     weeks: Mapping[int, Week],
-    read: _Read,
+    state: _ReadState,
     sessions: set[Session],
-    following: Collector,
-    part: Part | None,
+    progress: Collector,
+    subset: StudentSubset | None,
 ) -> None:
-    """Ask for some sessions: take the records of those who did not answer for themselves, and the statistics,
-    and for the sample what the session has of those who did."""
+    """Request some sessions: take the statistics, the records of unanswered students, and for the sample the
+    records of the others."""
     by_class: dict[int, list[Session]] = defaultdict(list)
     for session in sorted(sessions):
         by_class[session.class_id].append(session)
@@ -183,54 +189,55 @@ async def _read_sessions(
         class_id = int(unit.ids[0])
         unmarked: list[Session] = []
         for session in by_class[class_id]:
-            detail = await ask_session(client, semester, session, following.account.tally)
+            detail = await ask_session(client, semester, session, progress.account.tally)
             if is_unmarked(detail):
                 unmarked.append(session)
             found = records_in(semester, session, detail)
             if detail is not None:
-                read.asked[session] = row_of(
+                state.session_rows[session] = row_of(
                     semester, session, detail.statistics, scheduled=session in scheduled
                 )
-            if session in read.ours:
-                read.theirs[session] = [one for one in found.rows if one.student_id in read.answered]
-            if part is None and any(
+            if session in state.by_student:
+                state.by_session[session] = [one for one in found.rows if one.student_id in state.answered]
+            if subset is None and any(
                 one.student_id not in semester.members for one in found.rows if one.student_id
             ):
-                read.with_unlisted.add(session.class_id)
+                state.with_unlisted.add(session.class_id)
             others = [
                 i
                 for i, one in enumerate(found.rows)
-                if one.student_id not in read.answered and (part is None or one.student_id in part.students)
+                if one.student_id not in state.answered
+                and (subset is None or one.student_id in subset.students)
             ]
             keep_only(found, others)
-            following.account.received += len(found.rows)
-            _take(read, weeks[semester.calendar.week_of(session.day)], found)
-        # What is asked for if the class is read again; there are no rows of it to hand on.
+            progress.account.received += len(found.rows)
+            _take(state, weeks[semester.calendar.week_of(session.day)], found)
+        # Requested if the class is read again. Such sessions have no rows.
         by_class[class_id] = unmarked
         return UnitResult(lambda: None, bool(unmarked))
 
     scheduled = {session for number in weeks for session in semester.scheduled(number)}
     units = [Unit(SESSIONS.path, ids=(class_id,)) for class_id in by_class]
-    await read_all(client, units, read_class, [following])
+    await read_all(client, units, read_class, [progress])
 
 
-def _compare(semester: Semester, weeks: Mapping[int, Week], read: _Read) -> None:
+def _compare(semester: Semester, weeks: Mapping[int, Week], state: _ReadState) -> None:
     """Compare the sample with what its students answered, week by week."""
     by_week: dict[int, list[Session]] = defaultdict(list)
-    for session in read.theirs:
+    for session in state.by_session:
         by_week[semester.calendar.week_of(session.day)].append(session)
     for number, sessions in by_week.items():
-        ours = [record for session in sessions for record in read.ours[session]]
-        theirs = [record for session in sessions for record in read.theirs[session]]
-        if ours or theirs:
-            weeks[number].of_records.append(both_routes(ours, theirs))
+        by_student = [record for session in sessions for record in state.by_student[session]]
+        by_session = [record for session in sessions for record in state.by_session[session]]
+        if by_student or by_session:
+            weeks[number].record_checks.append(both_routes(by_student, by_session))
 
 
 def _add_sessions(
     semester: Semester,
     number: int,
     week: Week,
-    read: _Read,
+    state: _ReadState,
     classes: frozenset[int] | None,
     *,
     whole: bool,
@@ -240,13 +247,13 @@ def _add_sessions(
     session's only ones."""
     known = semester.known.get(number, {})
     scheduled = semester.scheduled(number)
-    shown = {one for one in read.statuses if semester.calendar.week_of(one.day) == number}
+    shown = {one for one in state.statuses if semester.calendar.week_of(one.day) == number}
     agreement = Agreement()
     for session in sorted(scheduled | shown | (set() if whole else known.keys())):
         if classes is not None and session.class_id not in classes:
             continue
-        statuses = read.statuses.get(session, Counter())
-        held, own = known.get(session), read.asked.get(session)
+        statuses = state.statuses.get(session, Counter())
+        held, own = known.get(session), state.session_rows.get(session)
         if own is None:
             stays = held is not None and (not whole or agrees(held, statuses))
             statistics = {name: getattr(held, name) for name in STATISTICS} if stays else None
@@ -254,4 +261,4 @@ def _add_sessions(
         elif own.rows and whole:
             agreement.compare(own.rows[0], statuses)
         week.sessions.add(own)
-    week.of_sessions += agreement.checks
+    week.session_checks += agreement.checks

@@ -1,4 +1,4 @@
-"""Which sessions there are: a semester's weeks and teaching days, and the schedules of its classes. Pure."""
+"""Derives sessions from a semester's weeks and teaching days, and from the schedules of its classes. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,33 +31,36 @@ class Meeting(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassTimes:
-    """When a class meets. `first_week` and `last_week`: None is no bound. `week_type`: 0 every week, 1 odd
-    weeks, 2 even weeks. `any_week`: it was seen in other weeks than these, so that they say nothing."""
+    """When a class meets."""
 
     class_id: int
     meetings: frozenset[Meeting]
+    #: None: no bound.
     first_week: int | None = None
     last_week: int | None = None
+    #: 0: every week. 1: odd weeks. 2: even weeks.
     week_type: int = 0
+    #: The class met in other weeks than these, so that its weeks say nothing.
     any_week: bool = False
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """The weeks and days of a semester. `teaching_days`: weekdays with school, 1 is Monday; none: all.
-    `other_rules`: where weeks may begin instead, as far as the platform has not told. `also`: first and last
-    day by the other interface, which need not be the same.
+    """The weeks and days of a semester.
 
-    Which sessions are expected (`sessions`) follows from one reading of the interface; which may have taken
-    place (`possible`) from any, since attendance that nobody asks for would be lost."""
+    Expected sessions (`sessions`) follow from one reading of the interface. Possible sessions (`possible`)
+    follow from any reading, since attendance that is not requested would be lost."""
 
     semester_id: int
     first: date
     last: date
+    #: Weekdays with school, 1 is Monday. Empty: all.
     teaching_days: frozenset[int] = frozenset()
     weeks_begin: WeekRule = "monday"
     week_condition: WeekCondition = "within"
+    #: Other rules that nothing the platform has shown speaks against.
     other_rules: tuple[WeekRule, ...] = ()
+    #: First and last day by the other interface. They may differ.
     also: tuple[date, date] | None = None
 
     @property
@@ -78,8 +81,8 @@ class Calendar:
         return range(1, (self.week_of(day) if day >= self.first else 0) + 1)
 
     def dates_of(self, week: int) -> list[date]:
-        """The days that count as a week: those of the semester by either interface. What is before the first
-        week counts as that, and what is after the last one as this."""
+        """The days that count as a week, of the semester by either interface. Days before the first week
+        count as the first week, and days after the last week as the last."""
         first, last = self.also or (self.first, self.last)
         begins = min(self.first, first) if week == 1 else self.beginning_of(week)
         is_last = week == self.week_count
@@ -87,7 +90,7 @@ class Calendar:
         return [begins + timedelta(days=number) for number in range((ends - begins).days + 1)]
 
     def meets(self, times: ClassTimes, week: int) -> bool:
-        """Whether a class takes place in a week, by the reading that was chosen."""
+        """Whether a class meets in a week by the chosen reading."""
         if week < 1 or not _is_its_kind(times, week):
             return False
         first = week if times.first_week is None else times.first_week
@@ -97,9 +100,9 @@ class Calendar:
         return first <= week <= last
 
     def may_meet(self, times: ClassTimes, day: date) -> bool:
-        """Whether a class may take place in the week of a day, by any reading that is left.
+        """Whether a class may meet in the week of a day by any remaining reading.
 
-        By one or the other week condition, it does so between start_at and end_in, whichever comes first."""
+        By either week condition it meets between start_at and end_in, whichever comes first."""
         if times.any_week:
             return True
         rules = (self.weeks_begin, *self.other_rules)
@@ -110,7 +113,7 @@ class Calendar:
         return any(_is_its_kind(times, week) for week in weeks)
 
     def sessions(self, classes: Iterable[ClassTimes], week: int, until: date) -> Iterator[Session]:
-        """The sessions of a week that are expected, up to and with the day `until`."""
+        """The expected sessions of a week, up to and including the day `until`."""
         days = [
             day
             for day in self.dates_of(week)
@@ -122,9 +125,8 @@ class Calendar:
                 yield from _sessions_on(day, times)
 
     def possible(self, classes: Iterable[ClassTimes], week: int, until: date) -> Iterator[Session]:
-        """The sessions of a week that may have taken place: also on weekdays without school, where a class
-        has a time then, in weeks in which it takes place by another reading, and on days that only the other
-        interface counts to the semester."""
+        """The possible sessions of a week: also on weekdays without school, in weeks in which a class meets
+        by another reading, and on days that only the other interface counts to the semester."""
         for times, day in product(classes, self.dates_of(week)):
             if day <= until and self.may_meet(times, day):
                 yield from _sessions_on(day, times)
@@ -134,7 +136,7 @@ class Calendar:
 
 
 def _is_its_kind(times: ClassTimes, week: int) -> bool:
-    """Whether a class that meets in odd or even weeks alone meets in such a one."""
+    """Whether a week is odd or even, as the class needs it."""
     return times.week_type not in (1, 2) or week % 2 == times.week_type % 2
 
 
@@ -147,8 +149,10 @@ def _sessions_on(day: date, times: ClassTimes) -> Iterator[Session]:
 def meetings_of(
     schedules: Iterable[tuple[int | None, int | None]], day_1_is: int = MONDAY
 ) -> frozenset[Meeting]:
-    """The times among the entries (day, lesson) of a schedule; 0 in either means that there is none.
-    `day_1_is`: which weekday the platform's day 1 is."""
+    """The meetings among the entries (day, lesson) of a schedule. 0 in either means none.
+
+    Args:
+        day_1_is: The weekday of the platform's day 1."""
     return frozenset(
         Meeting(weekday_of(day, day_1_is), lesson)
         for day, lesson in schedules
@@ -159,12 +163,16 @@ def meetings_of(
 def platform_day(
     calendar: Calendar | None, current_week: int | None, weekdays: Sequence[int], clock: date
 ) -> date:
-    """The platform's own date. `calendar`, `current_week`: of its current semester; `weekdays`: those that
-    its timetable marks as today; `clock`: today by our clock.
+    """The platform's own date.
 
-    Our clock is right unless the platform says that it is in quite another week: then it is the weekday that
-    it marks, or the end, of that week. Before a semester and after it a platform may stay at the first or the
-    last week, which tells nothing."""
+    This is our date, unless the platform is in quite another week: then the weekday that it marks in that
+    week, or the week's end. Before and after a semester a platform may stay at the first or last week, which
+    shows nothing.
+
+    Args:
+        calendar: Of the platform's current semester, as `current_week`.
+        weekdays: That its timetable marks as today.
+        clock: Today by our clock."""
     if calendar is None or current_week is None:
         return clock
     is_before = clock < calendar.first and current_week <= 1

@@ -1,4 +1,4 @@
-"""Whether the platform agrees with itself: statistics with records, and the two routes with each other."""
+"""Checks whether statistics agree with records, and the two routes with each other."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import TypeVar
 from campus.attendance.calendar import Session
 from campus.contracts.v1_attendance import AttendanceRecord, AttendanceSession
 
-# So many sessions that disagree are named one by one.
+# Sessions that disagree are named one by one up to this number.
 NAMED = 10
 
 T = TypeVar("T")
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Check:
-    """A number as the platform states it (`expected`), and as it was found (`actual`)."""
+    """A number that the platform states (`expected`), and the number that was read (`actual`)."""
 
     name: str
     expected: int
@@ -25,7 +25,7 @@ class Check:
 
 @dataclass
 class Agreement:
-    """How the statistics of sessions agree with their records: session by session, and in all."""
+    """Compares the statistics of sessions with their records."""
 
     sessions: int = 0
     stated: int = 0
@@ -33,7 +33,7 @@ class Agreement:
     disagreeing: list[Check] = field(default_factory=list)
 
     def compare(self, row: AttendanceSession, statuses: Counter[str | None]) -> None:
-        """Take up one session: its statistics, and how many of its records have which status."""
+        """Compare the statistics of one session with how many of its records have which status."""
         if (row.normal, row.late, row.absent) == (None, None, None):
             return
         stated = sum(number or 0 for number in (row.normal, row.late, row.absent))
@@ -57,8 +57,8 @@ class Agreement:
 
 
 def agrees(row: AttendanceSession, statuses: Mapping[str | None, int]) -> bool:
-    """Whether a session's statistics are those of its records. Late takes in left early; whether absent takes
-    in absence from duty is not specified, so either will do."""
+    """Whether a session's statistics are those of its records. Late includes left early. Absent may include
+    absence from duty or not: the interface does not say."""
     late = statuses.get("lated", 0) + statuses.get("early_left", 0)
     absent = statuses.get("absent", 0)
     return (
@@ -69,21 +69,21 @@ def agrees(row: AttendanceSession, statuses: Mapping[str | None, int]) -> bool:
 
 
 def both_routes(ours: Iterable[AttendanceRecord], theirs: Iterable[AttendanceRecord]) -> Check:
-    """How many of some records both routes show, and show alike."""
+    """Counts the records that both routes show alike."""
     one, other = ({record.id: record for record in records} for records in (ours, theirs))
     alike = sum(1 for key, record in one.items() if other.get(key) == record)
     return Check("sampled records that both routes show alike", len(one.keys() | other.keys()), alike)
 
 
 def session_of(record: AttendanceRecord) -> Session | None:
-    """The session that a record belongs to; None where the platform does not say."""
+    """The session of a record. None: the platform does not say."""
     if record.class_id is None or record.checked_at is None or record.lesson is None:
         return None
     return Session(record.class_id, record.checked_at, record.lesson)
 
 
 def sample(population: Sequence[T], size: int) -> list[T]:
-    """So many of a sequence, evenly spaced."""
+    """Some elements of a sequence, evenly spaced."""
     if size >= len(population):
         return list(population)
     return [population[index * len(population) // size] for index in range(size)]

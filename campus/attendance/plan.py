@@ -37,7 +37,7 @@ class AttendancePlan:
     weeks: Mapping[int, date]
     choice: Choice
     #: By sessions: students whose records show sessions that no schedule has.
-    witnesses: Sequence[int] = ()
+    cross_check_students: Sequence[int] = ()
     #: By students: sessions that are requested by the other route too.
     compared: Sequence[Session] = ()
     #: By students: only the rows of these are requested. None: the rows of all.
@@ -71,17 +71,17 @@ def plan_weeks(
     requested = {
         session for session in possible if session.day >= weeks[semester.calendar.week_of(session.day)]
     }
-    witnesses = semester.witnesses(requested)
+    cross_check_students = semester.cross_check_students(requested)
     unasked = semester.attended(semester.members.keys() - semester.askable, possible)
     # Sessions that are requested anyway are compared at no cost.
     compared = sample(sorted(unasked if len(unasked) >= SAMPLED_SESSIONS else requested), SAMPLED_SESSIONS)
     choice = choose(
         len(semester.students) + len(unasked.union(compared)),
-        len(requested) + len(witnesses),
+        len(requested) + len(cross_check_students),
         window_only=window_only,
         lacks_members=semester.lacks_members,
     )
-    return AttendancePlan(semester, weeks, choice, witnesses, compared)
+    return AttendancePlan(semester, weeks, choice, cross_check_students, compared)
 
 
 def plan_members(
@@ -96,8 +96,8 @@ def plan_members(
     the classes, whichever takes fewer requests."""
     narrowed, whole_weeks = semester.of_classes(classes), dict.fromkeys(weeks, date.min)
     sessions = narrowed.possible(weeks)
-    witnesses = narrowed.witnesses(sessions)
-    by_classes = len(sessions) + len(witnesses)
+    cross_check_students = narrowed.cross_check_students(sessions)
+    by_classes = len(sessions) + len(cross_check_students)
     askable = students & semester.askable
     by_students = len(askable) + len(semester.attended(students - askable, semester.possible(weeks)))
     why = f"as {len(students):,} students joined or left {len(classes):,} classes"
@@ -106,7 +106,7 @@ def plan_members(
             narrowed,
             whole_weeks,
             Choice("sessions", by_classes, f"{by_classes:,} requests by sessions, {why}"),
-            witnesses,
+            cross_check_students,
             classes=classes,
             suffices=True,
             follows=follows,
@@ -157,9 +157,9 @@ def choose(students: int, sessions: int, *, window_only: bool, lacks_members: bo
     return Choice("students", students, f"{students:,} requests by students against {sessions:,} by sessions")
 
 
-def is_whole_cheaper(due: int, following: int, whole: int) -> bool:
+def is_whole_cheaper(due: int, doubtful: int, whole: int) -> bool:
     """Whether to read all weeks whole rather than the due weeks and what changes of members made doubtful.
 
     Each is a number of requests. Due weeks alone are read by sessions, with their statistics, even where a
     school is so small that reading it whole takes fewer requests."""
-    return following >= whole or due < whole <= due + following
+    return doubtful >= whole or due < whole <= due + doubtful

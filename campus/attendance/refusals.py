@@ -1,7 +1,7 @@
-"""Sessions that the platform refuses to show: its word for one that nobody recorded, or a wrong question.
+"""Tells whether a refused session was not recorded, or the request is wrong.
 
-A wrong question is refused for every session. So a refusal is the platform's word once it shows any other
-session of the semester; where none was asked for yet, some that were most likely recorded are.
+The platform refuses a wrong request for every session. So a refusal means "not recorded" once the platform
+shows any other session of the semester. If none was requested yet, sessions that were probably recorded are.
 """
 
 import asyncio
@@ -14,18 +14,21 @@ from campus.http.errors import NotFound, Refused
 
 @dataclass
 class Refusals:
-    """What came of a semester's sessions in one run. `shown`: the platform showed one, recorded or not.
-    `unrecorded`: those that it refused, which is its word for it."""
+    """The refused sessions of a semester in one run."""
 
+    #: The platform showed some session, recorded or not.
     shown: bool = False
+    #: Refused sessions that were not recorded.
     unrecorded: set[Session] = field(default_factory=set)
     _asking: "asyncio.Task[None] | None" = None
 
-    async def are_its_word(
+    async def mean_unrecorded(
         self, ask: Callable[[Session], Awaitable[object]], others: Iterable[Session]
     ) -> bool:
-        """Whether a refusal says that a session was not recorded. `others`: whom to ask for where the
-        platform has shown none yet; whoever comes meanwhile waits for what comes of it."""
+        """Whether a refused session was not recorded. Concurrent callers wait for one result.
+
+        Args:
+            others: Sessions to request where the platform has shown none yet."""
         if not self.shown:
             if self._asking is None:
                 self._asking = asyncio.ensure_future(self._ask_until_shown(ask, others))

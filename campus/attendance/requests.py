@@ -1,4 +1,4 @@
-"""One question of either route, and the rows of its answer."""
+"""One request of either route, and the rows of its response."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
@@ -36,10 +36,10 @@ OF_STUDENT = "/api/v1/students/{id}/attendances"
 
 
 async def ask_student(client: Client, semester: Semester, student_id: int, tally: Tally) -> Gathered:
-    """All records of a student in a semester. Those of another one, which a platform sends that ignores the
-    semester, are left out.
+    """All records of a student in a semester, without records of other semesters from a platform that ignores
+    the parameter.
 
-    Raises NotFound for a student whom the platform does not know."""
+    Raises NotFound: The platform does not know the student."""
     pages, outcome = await read_unpaged(
         client,
         Collection(
@@ -67,39 +67,38 @@ async def ask_students(
     client: Client,
     semester: Semester,
     students: Iterable[int],
-    following: Collector,
+    progress: Collector,
     take: Callable[[int, Gathered], None],
 ) -> None:
     """Request the records of some students. A student whom the platform does not know has none.
 
     Args:
-        following: Takes no rows. Its account counts the requests, and has the students who failed.
+        progress: Takes no rows. Its account counts the requests, and has the students who failed.
         take: Takes a student and the records."""
 
     async def ask(unit: Unit) -> UnitResult:
         student_id = int(unit.ids[0])
-        found = await ask_student(client, semester, student_id, following.account.tally)
+        found = await ask_student(client, semester, student_id, progress.account.tally)
         return UnitResult(partial(take, student_id, found), not found.rows and not found.bad)
 
     units = [Unit(OF_STUDENT, ids=(student,), may_be_absent=True) for student in students]
-    await read_all(client, units, ask, [following])
+    await read_all(client, units, ask, [progress])
 
 
 async def ask_session(
     client: Client, semester: Semester, session: Session, tally: Tally
 ) -> SessionDetail | None:
-    """What the platform has of one session; None where it knows of none (404, or it refuses it and shows
-    others).
+    """Read one session. None: the platform has no such session (404, or refused while others are shown).
 
-    Of several answers without records it is the first that has statistics."""
-    told: list[SessionDetail] = []
+    Of several responses without records, the first with statistics counts."""
+    responses: list[SessionDetail] = []
 
     async def ask(before: int) -> SessionDetail:
-        told.append(await _ask_once(client, semester, session, tally, before))
-        return told[-1]
+        responses.append(await _ask_once(client, semester, session, tally, before))
+        return responses[-1]
 
-    held = semester.known.get(semester.calendar.week_of(session.day), {}).get(session)
-    counted = held is not None and counts_any(held)
+    stored = semester.known.get(semester.calendar.week_of(session.day), {}).get(session)
+    counted = stored is not None and counts_any(stored)
     refusals = semester.refusals
     try:
         detail = await believed(
@@ -113,20 +112,20 @@ async def ask_session(
         return None
     except Refused:
         others = (one for one in semester.likely_recorded() if one != session)
-        if not await refusals.are_its_word(lambda one: _ask_once(client, semester, one, tally), others):
+        if not await refusals.mean_unrecorded(lambda one: _ask_once(client, semester, one, tally), others):
             raise
         refusals.unrecorded.add(session)
         return None
     refusals.shown = True
     if is_unmarked(detail):
-        return next((one for one in told if one.statistics is not None), detail)
+        return next((one for one in responses if one.statistics is not None), detail)
     return detail
 
 
 async def _ask_once(
     client: Client, semester: Semester, session: Session, tally: Tally, before: int = 0
 ) -> SessionDetail:
-    """What one answer has of a session. `before`: how often it was asked for already."""
+    """Request one session once. `before`: how often it was requested already."""
     answer = await fetch(
         client,
         SESSIONS.path.format(id=session.class_id),
@@ -149,13 +148,13 @@ async def _ask_once(
 
 
 def is_unmarked(detail: SessionDetail | None) -> bool:
-    """Whether the platform has no record of a session."""
+    """Whether a session has no records."""
     return detail is None or not (detail.records.rows or detail.records.bad)
 
 
 def records_in(semester: Semester, session: Session, detail: SessionDetail | None) -> Gathered:
-    """The records of one session. Those of another one, which a platform sends that ignores the date or the
-    lesson, are left out."""
+    """The records of one session, without records of other sessions from a platform that ignores the date or
+    the lesson."""
     if detail is None:
         return Gathered(total=None)
     when: dict[str, int | date] = {"checked_at": session.day, "lesson": session.lesson}

@@ -1,4 +1,4 @@
-"""Attendance as the platform sends it, and the rows that are made of it: the same ones by either route."""
+"""Decodes attendance as the platform sends it into the same rows by either route."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -32,20 +32,20 @@ class Who(msgspec.Struct, gc=False):
 
 
 class Ref(Who):
-    """Whom or what an object inside a record is; the rest of it is stored elsewhere."""
+    """The student or class inside a record. Its other fields are stored elsewhere."""
 
-    # Of any type, so that whatever else goes by this name costs nobody the student.
+    # Of any type, so that a value of another type does not lose the student.
     reflection: Annotated[Any, doc("Who it is, where that stands inside", arrow=pa.string())] = None
 
     @property
     def student_id(self) -> int | None:
-        """The student's id: who stands inside counts, before the object's own id."""
+        """The student's id: the inner id before the object's own."""
         inside = self._inside
         return next((one for one in (self.account_id, inside.id, self.id) if one is not None), None)
 
     @property
     def account_id(self) -> int | None:
-        """The id that can be of nothing but the account; `id` may be of the pupil or the place in a list."""
+        """The id that is certainly of the account. `id` may be of the pupil, or a place in a list."""
         return self.rid if self.rid is not None else self._inside.rid
 
     @property
@@ -67,7 +67,7 @@ _NOBODY = Who()
 
 
 class SentRecord(Contract):
-    """A record as it is sent: with its class by the student route, with its student by the session route."""
+    """A record as sent: with its class by the student route, with its student by the session route."""
 
     id: Annotated[Int, doc("Record id")]
     checked_at: Annotated[dt.date | None, doc("Date of the session")] = None
@@ -78,7 +78,7 @@ class SentRecord(Contract):
     conclusion_label: Annotated[Text | None, doc("Result")] = None
     created_date: Annotated[dt.date | None, doc("Date on which it was marked")] = None
     created_time: Annotated[Text | None, doc("Time at which it was marked")] = None
-    # Another text every day for the same record, so it is not kept.
+    # Another text every day for the same record, so it is not stored.
     created_date_label: Annotated[Text | None, doc("Relative day", expected=False)] = None
     klass: Annotated[Ref | None, doc("Class", expected=False)] = None
     student: Annotated[Ref | None, doc("Student", expected=False)] = None
@@ -86,20 +86,21 @@ class SentRecord(Contract):
 
 @dataclass(frozen=True)
 class SessionDetail:
-    """The answer for one session. `statistics`: JSON members; None where the platform sends none."""
+    """The response for one session."""
 
+    #: JSON members. None: the platform sends none.
     statistics: Mapping[str, Raw] | None
     records: Page[SentRecord]
 
 
 def parse_list(body: bytes, *, keep_id_numbers: bool = False) -> Page[SentRecord]:
-    """A student's list of records; keep_id_numbers as of decode_page."""
+    """Decode a student's list of records. `keep_id_numbers`: as in `decode_page`."""
     return decode_page(body, SentRecord, keep_id_numbers=keep_id_numbers)
 
 
 def parse_session(body: bytes, *, keep_id_numbers: bool = False) -> SessionDetail:
-    """The detail of one session; a platform may leave out an empty list, or send it alone. keep_id_numbers as
-    of decode_page."""
+    """Decode the detail of one session. A platform may leave out an empty list, or send only the list.
+    `keep_id_numbers`: as in `decode_page`."""
     if not body.startswith(b"{"):
         return SessionDetail(None, parse_list(body, keep_id_numbers=keep_id_numbers))
     [whole] = raw_rows(b"[%b]" % body)
@@ -113,13 +114,13 @@ def parse_session(body: bytes, *, keep_id_numbers: bool = False) -> SessionDetai
 
 
 def counts_students(statistics: Mapping[str, Raw] | None) -> bool:
-    """Whether the statistics of a session, as sent, count anybody."""
+    """Whether the statistics of a session, as sent, count any student."""
     sent = (bytes((statistics or {}).get(name, b"0")) for name in ("normal", "late", "absent"))
     return any(value not in (b"0", b"null") for value in sent)
 
 
 def records_of_student(page: Page[SentRecord], student_id: int, usins: Mapping[int, str]) -> Gathered:
-    """The rows of one student. `usins`: student numbers, which this route does not send."""
+    """The rows of one student. `usins`: student numbers by id, which this route does not send."""
     usin = usins.get(student_id)
     rows = [_row(sent, sent.klass.id if sent.klass else None, student_id, usin) for sent in page.rows]
     return _gathered(page, rows)
@@ -128,8 +129,11 @@ def records_of_student(page: Page[SentRecord], student_id: int, usins: Mapping[i
 def records_of_session(
     page: Page[SentRecord], class_id: int, usins: Mapping[int, str], ids: Mapping[str, int]
 ) -> Gathered:
-    """The rows of one session of a class. `usins`: student numbers; `ids`: whose they are, for a student who
-    is sent with his number alone, or with an id that is not the one of his account."""
+    """The rows of one session of a class.
+
+    Args:
+        usins: Student numbers by id.
+        ids: Ids by student number, for students without an id or with an id that is not of the account."""
     rows = []
     for sent in page.rows:
         who = sent.student or Ref()
@@ -143,7 +147,7 @@ def records_of_session(
 
 
 def session_rows(sessions: Mapping[Session, Mapping[str, Any]]) -> Gathered:
-    """The rows of sessions from their members: what is said of each beside its key, as JSON values."""
+    """The rows of sessions from their JSON values beside the key."""
     rows = [
         {"class_id": session.class_id, "date": session.day, "lesson": session.lesson, **members}
         for session, members in sessions.items()
@@ -175,7 +179,7 @@ def _gathered(page: Page[SentRecord], rows: list[AttendanceRecord]) -> Gathered:
 
 
 def _statistics(sent: bytes) -> Mapping[str, Raw] | None:
-    """None where there are none, for which PHP writes an empty list too."""
+    """None: no statistics, for which PHP writes an empty list too."""
     return None if sent == b"[]" else _STATISTICS.decode(sent)
 
 

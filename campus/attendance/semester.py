@@ -1,4 +1,4 @@
-"""What a reading of one semester's attendance has to know beforehand."""
+"""What the requests for one semester's attendance are made from."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -11,49 +11,51 @@ from campus.attendance.checks import sample
 from campus.attendance.refusals import Refusals
 from campus.contracts.v1_attendance import AttendanceSession
 
-# Sessions of either kind that are asked for to see whether the platform shows any.
+# Sessions of either kind that are requested to see whether the platform shows any.
 SHOWN_BY = 10
 
 
 @dataclass(frozen=True)
 class Semester:
-    """One semester of a school, as far as its attendance goes.
-
-    `today`: by the platform's clock. `members`: by student the classes that he is or was in, each with his
-    last day in it (date.max where he has not left). `askable`: students that the platform still knows, as far
-    as we do. `unlisted`: those of them whom classes alone list, and not its users; where they show nothing,
-    it may not know them. `lacks_members`: students, or members of classes, were never loaded, so that nobody
-    tells who has left. `usins`: student numbers. `known`: sessions that are held already, by week.
-    `others`: first and last day of each other semester of the school. `seen`: sessions that somebody
-    attended, as far as this run has seen. `refusals`: sessions that the platform refused in this run."""
+    """The attendance of one semester of a school, as far as the lake and this run know it."""
 
     school_id: int
     calendar: Calendar
+    #: By the platform's clock.
     today: date
     classes: Sequence[ClassTimes]
+    #: By student and class, the student's last day in the class. date.max: the student has not left.
     members: Mapping[int, Mapping[int, date]]
+    #: Students whom the platform still lists.
     askable: frozenset[int]
+    #: Student numbers, by id.
     usins: Mapping[int, str]
+    #: Stored sessions, by week.
     known: Mapping[int, Mapping[Session, AttendanceSession]]
+    #: First and last day of each other semester of the school.
     others: Sequence[tuple[date, date]]
+    #: Sessions with records, as far as this run has seen.
     seen: frozenset[Session] = frozenset()
+    #: Askable students whom only classes list. Where their list is empty, the platform may not know them.
     unlisted: frozenset[int] = frozenset()
+    #: Students or members of classes were never loaded, so that nothing tells who has left.
     lacks_members: bool = False
+    #: Sessions that the platform refused in this run.
     refusals: Refusals = field(default_factory=Refusals, compare=False)
 
     @cached_property
     def ids(self) -> Mapping[str, int]:
-        """Students by number, as far as no two have the same."""
+        """Students by their number. A number that two students share is left out."""
         times = Counter(self.usins.values())
         return {usin: student for student, usin in self.usins.items() if usin and times[usin] == 1}
 
     @property
     def students(self) -> list[int]:
-        """Whom to ask for by students."""
+        """The students to request by students."""
         return sorted(self.members.keys() & self.askable)
 
     def is_of_another(self, day: date | None) -> bool:
-        """Whether a day lies in another semester. One that lies in none may be of this one."""
+        """Whether a day lies in another semester. A day that lies in none may be of this semester."""
         if day is None or self.calendar.first <= day <= self.calendar.last:
             return False
         return any(first <= day <= last for first, last in self.others)
@@ -74,9 +76,9 @@ class Semester:
             )
         }
 
-    def knowing(self, attended: Iterable[Session]) -> "Semester":
-        """The same with what these sessions, which somebody attended, show: a class that meets at a time of
-        its schedule, but in a week in which it would not by any reading, may meet in any."""
+    def with_attended(self, attended: Iterable[Session]) -> "Semester":
+        """Add sessions with records. A class that met in a week in which it does not by any reading of its
+        schedule may meet in any week."""
         attended = frozenset(attended)
         times = {each.class_id: each for each in self.classes}
         found = {
@@ -90,7 +92,7 @@ class Semester:
         return replace(self, classes=classes, seen=self.seen | attended)
 
     def of_classes(self, class_ids: Collection[int]) -> "Semester":
-        """The same with these classes alone."""
+        """Limit the semester to some classes."""
         known = {
             week: {one: row for one, row in held.items() if one.class_id in class_ids}
             for week, held in self.known.items()
@@ -98,24 +100,23 @@ class Semester:
         return replace(self, classes=[one for one in self.classes if one.class_id in class_ids], known=known)
 
     def likely_recorded(self) -> list[Session]:
-        """Some sessions that the platform shows if it shows any: those with records, then any others."""
+        """Some sessions that the platform shows if it shows any: first sessions with records, then others."""
         held = {one for week in self.known.values() for one, row in week.items() if counts_any(row)}
         every = self.possible(self.calendar.weeks_until(self.today))
         recorded = sample(sorted(held | self.seen), SHOWN_BY)
         return [*recorded, *sample(sorted(every.difference(recorded)), SHOWN_BY)]
 
     def attended(self, students: Collection[int], sessions: Iterable[Session]) -> set[Session]:
-        """Those of some sessions that any of these students may have attended."""
+        """The sessions that any of these students may have attended."""
         until: dict[int, date] = {}
         for student in students:
             for class_id, last_day in self.members[student].items():
                 until[class_id] = max(last_day, until.get(class_id, date.min))
         return {one for one in sessions if one.day <= until.get(one.class_id, date.min)}
 
-    def witnesses(self, sessions: Iterable[Session]) -> list[int]:
-        """A few students who together are in all classes that have any students, those of these sessions and
-        the others. What they attended shows the sessions that no schedule has: lessons that were swapped or
-        made up for, and weeks in which a class should not meet."""
+    def cross_check_students(self, sessions: Iterable[Session]) -> list[int]:
+        """A few students who together are in all classes with students. Their records show the sessions that
+        no schedule has: swapped lessons, and weeks in which a class should not meet."""
         open_classes = {times.class_id for times in self.classes} | {one.class_id for one in sessions}
         found: list[int] = []
         for student in self.students:

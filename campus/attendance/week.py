@@ -1,4 +1,4 @@
-"""One week of attendance on its way to the lake."""
+"""The rows and checks of one week of attendance."""
 
 from dataclasses import dataclass, field
 
@@ -8,10 +8,11 @@ from campus.sources.gathered import Collector
 
 @dataclass
 class Week:
-    """What is read of a week: rows, and how far the platform agrees with itself about its sessions
-    (statistics with records) and about its records (one route with the other)."""
+    """What is read of a week."""
 
     sessions: Collector
     records: Collector
-    of_sessions: list[Check] = field(default_factory=list)
-    of_records: list[Check] = field(default_factory=list)
+    #: Statistics against records.
+    session_checks: list[Check] = field(default_factory=list)
+    #: One route against the other.
+    record_checks: list[Check] = field(default_factory=list)

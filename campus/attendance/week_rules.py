@@ -1,7 +1,7 @@
-"""Where teaching weeks begin, which the interface does not specify, and how the platform shows it. Pure.
+"""Finds where teaching weeks begin, which the interface does not specify. Pure.
 
-A semester says in which week it is today. That leaves seven days on which its first week may have begun, and
-every day on which it is asked may leave fewer.
+A semester has the number of its current week. That leaves seven days on which its first week may have begun.
+Each further day on which it is read may leave fewer.
 """
 
 from collections.abc import Sequence
@@ -22,13 +22,15 @@ KnownBy = Literal["setting", "current_week", "default"]
 
 @dataclass(frozen=True)
 class Sighting:
-    """What current_week has said so far of a semester: its first day, and between which days (both included)
-    its first week begins. `seen_on`: the last day on which it was asked."""
+    """What current_week has shown so far of a semester."""
 
     semester_id: int
+    #: First day of the semester.
     first: date
+    #: The first and the last day on which week 1 may begin.
     earliest: date
     latest: date
+    #: When current_week was last read.
     seen_on: date
 
     def allows(self, rule: WeekRule) -> bool:
@@ -38,12 +40,13 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Decision:
-    """Where weeks begin. `known_by`: what told so; `others`: the rules that nothing speaks against as well;
-    `contradicts`: the sighting that the rule does not agree with."""
+    """Where weeks begin."""
 
     rule: WeekRule
     known_by: KnownBy
+    #: Other rules that no sighting contradicts.
     others: tuple[WeekRule, ...] = ()
+    #: The sighting that contradicts the rule.
     contradicts: Sighting | None = None
 
 
@@ -63,9 +66,8 @@ def week_1_on(rule: WeekRule, first: date) -> date:
 def sighting(
     semester_id: int, first: date, last: date, current_week: int | None, day: date
 ) -> Sighting | None:
-    """What a semester's current_week tells on a day; None where it tells nothing: outside the semester, where
-    a platform may stay at the first or the last week, or where it is so far off that the platform's date is
-    another one."""
+    """What a semester's current_week shows on a day. None: nothing, as outside the semester a platform may
+    stay at the first or last week, or as the platform's date is another one."""
     if current_week is None or not first <= day <= last:
         return None
     latest = day - (current_week - 1) * WEEK
@@ -75,7 +77,7 @@ def sighting(
 
 
 def together(before: Sighting | None, now: Sighting) -> Sighting:
-    """What two sightings of a semester tell together. If they contradict each other, the later one holds."""
+    """Combine two sightings of a semester. If they contradict each other, the later counts."""
     if before is None or before.first != now.first:
         return now
     earliest, latest = max(before.earliest, now.earliest), min(before.latest, now.latest)
@@ -85,7 +87,7 @@ def together(before: Sighting | None, now: Sighting) -> Sighting:
 
 
 def decide(setting: WeeksBegin, sightings: Sequence[Sighting]) -> Decision:
-    """Where weeks begin in a school. What its semesters show together holds, else what the latest shows."""
+    """Decide where weeks begin in a school: by all its semesters, or by the latest if they contradict."""
     latest = max(sightings, key=lambda one: (one.seen_on, one.first), default=None)
     allowed = [rule for rule in WEEK_RULES if all(one.allows(rule) for one in sightings)]
     if not allowed and latest:

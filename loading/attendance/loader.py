@@ -9,8 +9,8 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from campus.attendance.by_sessions import ask_witnesses, read_by_sessions
-from campus.attendance.by_students import Following, Part, read_by_students
+from campus.attendance.by_sessions import read_by_sessions, read_cross_check
+from campus.attendance.by_students import RouteProgress, StudentSubset, read_by_students
 from campus.attendance.calendar import Session
 from campus.attendance.plan import AttendancePlan
 from campus.attendance.rows import RECORDS, SESSIONS
@@ -81,20 +81,20 @@ class SemesterLoader:
 
     async def _by_sessions(self) -> AsyncIterator[Loaded]:
         """Read the weeks one after the other."""
-        plan, beside = self._plan, self._follower("students beside the sessions")
-        witnessed = await ask_witnesses(self._client, self._semester, plan.witnesses, beside)
+        plan, beside = self._plan, self._progress("students beside the sessions")
+        cross_check = await read_cross_check(self._client, self._semester, plan.cross_check_students, beside)
         requested: Requested = {}
         if plan.classes is not None:
-            witnessed = witnessed.of_classes(plan.classes)
+            cross_check = cross_check.of_classes(plan.classes)
             rows = RequestedRows("class_id", tuple(sorted(plan.classes)), plan.suffices)
             requested = dict.fromkeys(DAY_OF, rows)
-        semester = self._semester.knowing(witnessed.records)
+        semester = self._semester.with_attended(cross_check.records)
         for session in plan.sessions:
-            witnessed.records.setdefault(session, [])
+            cross_check.records.setdefault(session, [])
         for number, since in plan.weeks.items():
             with self._open(number, beside.account) as staged:
                 try:
-                    await read_by_sessions(self._client, semester, number, staged.week, witnessed, since)
+                    await read_by_sessions(self._client, semester, number, staged.week, cross_check, since)
                 except (CampusError, *STORAGE_ERRORS) as error:
                     results = self._failed(number, str(error))
                 else:
@@ -108,19 +108,19 @@ class SemesterLoader:
 
     async def _by_students(self) -> AsyncIterator[Loaded]:
         """Read all weeks at a time, and commit them one after the other."""
-        plan, following = (
+        plan, progress = (
             self._plan,
-            Following(self._follower("by students"), self._follower("sessions besides")),
+            RouteProgress(self._progress("by students"), self._progress("sessions besides")),
         )
-        students, sessions = following.students.account, following.sessions.account
+        students, sessions = progress.students.account, progress.sessions.account
         sessions.tally = students.tally
-        part = None if plan.students is None else self._part(plan.students)
+        subset = None if plan.students is None else self._subset(plan.students)
         with ExitStack() as stack:
             staged = {number: stack.enter_context(self._open(number, students)) for number in plan.weeks}
             weeks = {number: each.week for number, each in staged.items()}
             try:
                 classes = await read_by_students(
-                    self._client, self._semester, weeks, following, plan.compared, part
+                    self._client, self._semester, weeks, progress, plan.compared, subset
                 )
             except (CampusError, *STORAGE_ERRORS) as error:
                 for number in staged:
@@ -130,16 +130,16 @@ class SemesterLoader:
             retained = _retained(student_id=students.failed, class_id=sessions.failed)
             words = failures("student", students.failed) + failures("class", sessions.failed)
             requested: Requested = {}
-            if part is not None:
+            if subset is not None:
                 requested = {
-                    RECORDS: RequestedRows("student_id", tuple(sorted(part.students)), plan.suffices),
+                    RECORDS: RequestedRows("student_id", tuple(sorted(subset.students)), plan.suffices),
                     SESSIONS: RequestedRows("class_id", tuple(sorted(classes or ())), plan.suffices),
                 }
             for each in staged.values():
                 for loaded in await in_thread(self._commit, each, retained, words, requested):
                     yield loaded
 
-    def _part(self, students: frozenset[int]) -> Part:
+    def _subset(self, students: frozenset[int]) -> StudentSubset:
         """What the lake has beside the rows of some students."""
         columns = ["student_id", "class_id", "checked_at", "lesson", "status"]
         semester = Slice.of(_school_id=self._semester.school_id, _semester_id=self._calendar.semester_id)
@@ -152,7 +152,7 @@ class SemesterLoader:
             if None not in session and self._calendar.week_of(session.day) in self._plan.weeks:
                 statuses[session][row["status"]] = row["count_all"]
         classes = frozenset(values(stored.filter(is_theirs), "class_id"))
-        return Part(students, statuses, classes.difference([None]))
+        return StudentSubset(students, statuses, classes.difference([None]))
 
     @contextmanager
     def _open(self, number: int, together: Account) -> Iterator[StagedWeek]:
@@ -184,7 +184,7 @@ class SemesterLoader:
         since: date = date.min,
     ) -> list[Loaded]:
         results, week = [], staged.week
-        for collector, checks in ((week.sessions, week.of_sessions), (week.records, week.of_records)):
+        for collector, checks in ((week.sessions, week.session_checks), (week.records, week.record_checks)):
             spec, account, stage = collector.spec, collector.account, staged.stages[collector.spec]
             context = stage.context
             reading = replace(
@@ -214,7 +214,7 @@ class SemesterLoader:
         slice = slice_of(spec, self._semester.school_id, self._calendar.semester_id, number)
         return SliceContext.of(self._runtime, self._cause, spec, slice)
 
-    def _follower(self, what: str) -> Collector:
+    def _progress(self, what: str) -> Collector:
         return Collector(RECORDS, f"{self._label} {what}", listener=self._runtime.listener)
 
     def _report(self, kind: EventKind, message: str) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from campus.registry import ATTENDANCE
-from loading.attendance.semester import moved_members
+from loading.attendance.semester import changed_members
 from loading.attendance.weeks import AttendanceSettings, Timeline, due_weeks, timeline_of
 from loading.partition_keys import keys_by_school, week_key
 from loading.tables import slice_of
@@ -29,7 +29,7 @@ DueWeeks = Mapping[tuple[int, int], date | None]
 @dataclass(frozen=True)
 class MembershipChanges:
     """The classes and students of changes in one semester, and the weeks of attendance that they concern.
-    `follows`: whoever reads them again has followed all changes; `damage`: as `MovedMembers` has it."""
+    `follows`: whoever reads them again has followed all changes; `damage`: as `ChangedMembers` has it."""
 
     classes: frozenset[int] = frozenset()
     students: frozenset[int] = frozenset()
@@ -52,7 +52,7 @@ def membership_changes(
             since[week] = min(slice_status(known, spec.name, slice).agrees_as_of for spec in ATTENDANCE)
     if not since:
         return MembershipChanges()
-    moved = moved_members(lake, timeline, known, semester_id, min(since.values()))
+    moved = changed_members(lake, timeline, known, semester_id, min(since.values()))
     last = max(moved.found.values(), default=None)
     weeks = {week: moment for week, moment in since.items() if last is not None and last > moment}
     if not weeks:

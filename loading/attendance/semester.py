@@ -28,7 +28,7 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class MovedMembers:
+class ChangedMembers:
     """Who joined or left which class of a semester, or changed as its member: by class and student, when that
     was found.
 
@@ -43,51 +43,53 @@ class MovedMembers:
 def read_semester(lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int) -> Semester:
     """One semester as far as the lake holds it. `known`: the slice statuses of the school."""
     calendar, school_id = timeline.calendars[semester_id], timeline.school_id
-    here = _Here(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
-    classes = here.rows("v1_classes", ["id", "start_at", "end_in", "week_type", "schedules"])
-    users = here.rows("v1_users", ["id", "usin", "role"])
-    enrolled = here.rows("v1_class_students", ["class_id", "student_id", "usin", "_deleted_at"], alive=False)
+    tables = _SemesterTables(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
+    classes = tables.rows("v1_classes", ["id", "start_at", "end_in", "week_type", "schedules"])
+    users = tables.rows("v1_users", ["id", "usin", "role"])
+    enrolled = tables.rows(
+        "v1_class_students", ["class_id", "student_id", "usin", "_deleted_at"], alive=False
+    )
     # The platform knows nobody by the id that stands for who was forgotten.
     forgotten = forgotten_ids(lake, school_id)
     students = {row["id"] for row in users if row["role"] == STUDENT} - forgotten
     in_classes = {row["student_id"] for row in enrolled if row["_deleted_at"] is None} - forgotten
     times = [_times(row, timeline.day_1_is) for row in classes]
-    sessions = here.sessions(calendar)
+    sessions = tables.sessions(calendar)
     found = Semester(
         school_id=school_id,
         calendar=calendar,
         today=timeline.today,
         classes=times,
-        members=_members(here, enrolled, users),
+        members=_members(tables, enrolled, users),
         askable=frozenset(students | in_classes),
         unlisted=frozenset(in_classes - students),
         usins={row["student_id"]: row["usin"] for row in enrolled}
         | {row["id"]: row["usin"] for row in users if row["usin"]},
         known=sessions,
-        lacks_members=here.has_refused(known, "students", "class_members"),
+        lacks_members=tables.has_refused(known, "students", "class_members"),
         others=[(one.first, one.last) for one in timeline.calendars.values() if one is not calendar],
     )
     # What is held beyond the schedules was attended, whatever the weeks of its class say.
     beyond = {session for held in sessions.values() for session, row in held.items() if not row.scheduled}
-    return found.knowing(beyond | _in_session(classes, times, timeline))
+    return found.with_attended(beyond | _in_session(classes, times, timeline))
 
 
-def moved_members(
+def changed_members(
     lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int, since: datetime
-) -> MovedMembers:
+) -> ChangedMembers:
     """The changes of members that were found later than `since`. `known`: the school's slice statuses. The
     forgotten are left out: nobody can ask for them.
 
     A row of v1 also changes with the photo or grade of its student. So it counts only if v3 does not know
     the member as it is, and the student is new in the list of the class or gone from it."""
-    here = _Here(lake, timeline.school_id, semester_id, timeline.semesters.in_v3(semester_id))
-    if not any(here.moved(name, since) for name in ("v1_class_students", "class_members")):
-        return MovedMembers()
+    tables = _SemesterTables(lake, timeline.school_id, semester_id, timeline.semesters.in_v3(semester_id))
+    if not any(tables.moved(name, since) for name in ("v1_class_students", "class_members")):
+        return ChangedMembers()
     columns = ["_synced_at", "_deleted_at"]
-    enrolled = here.rows("v1_class_students", ["class_id", "student_id", "usin", *columns], alive=False)
-    users = here.rows("v1_users", ["id", "usin", "role"])
-    classes, students = _v1_classes(here), _v1_students(here, enrolled, users)
-    rows = here.rows("class_members", ["class_id", "type", "reflection_id", *columns], alive=False)
+    enrolled = tables.rows("v1_class_students", ["class_id", "student_id", "usin", *columns], alive=False)
+    users = tables.rows("v1_users", ["id", "usin", "role"])
+    classes, students = _v1_classes(tables), _v1_students(tables, enrolled, users)
+    rows = tables.rows("class_members", ["class_id", "type", "reflection_id", *columns], alive=False)
     of_students = {row["type"] for row in rows if row["reflection_id"] in students}
     found: dict[Pair, datetime] = {}
     members: set[Pair] = set()
@@ -100,7 +102,7 @@ def moved_members(
         if missing:
             # Of a teacher, of a class that v1 does not have, or of a row that has failed.
             is_news = moment > since and row["type"] in of_students
-            awaits |= is_news and any(here.is_awaited(known, name, moment) for name in missing)
+            awaits |= is_news and any(tables.is_awaited(known, name, moment) for name in missing)
             continue
         pair = classes[row["class_id"]], students[row["reflection_id"]]
         (members if row["_deleted_at"] is None else former).add(pair)
@@ -115,16 +117,16 @@ def moved_members(
             listed[pair] = moment
         elif row["_deleted_at"] is not None and pair not in former - members:
             found[pair] = max(moment, found.get(pair, datetime.min))
-    joined, damage = here.joined(listed, since)
+    joined, damage = tables.joined(listed, since)
     for pair, moment in joined.items():
         found[pair] = max(moment, found.get(pair, datetime.min))
     forgotten = forgotten_ids(lake, timeline.school_id)
-    return MovedMembers(
+    return ChangedMembers(
         {pair: moment for pair, moment in found.items() if pair[1] not in forgotten}, awaits, damage
     )
 
 
-class _Here:
+class _SemesterTables:
     """The lake, as far as one semester of one school goes. `in_v3`: its id there; None: it has none."""
 
     def __init__(self, lake: Lake, school_id: int, semester_id: int, in_v3: int | None) -> None:
@@ -222,7 +224,9 @@ def _in_session(rows: Iterable[Row], times: Iterable[ClassTimes], timeline: Time
     }
 
 
-def _members(here: _Here, enrolled: Iterable[Row], users: Iterable[Row]) -> dict[int, dict[int, date]]:
+def _members(
+    tables: _SemesterTables, enrolled: Iterable[Row], users: Iterable[Row]
+) -> dict[int, dict[int, date]]:
     """By student the classes that he is or was in, each with his last day in it.
 
     The v1 interface does not show who has left; the v3 interface does, as deleted members of classes."""
@@ -234,8 +238,8 @@ def _members(here: _Here, enrolled: Iterable[Row], users: Iterable[Row]) -> dict
 
     for row in enrolled:
         add(row["student_id"], row["class_id"], _day(row))
-    classes, students = _v1_classes(here), _v1_students(here, enrolled, users)
-    for row in here.rows("class_members", ["class_id", "reflection_id", "_deleted_at"], alive=False):
+    classes, students = _v1_classes(tables), _v1_students(tables, enrolled, users)
+    for row in tables.rows("class_members", ["class_id", "reflection_id", "_deleted_at"], alive=False):
         if row["class_id"] in classes and row["reflection_id"] in students:
             add(students[row["reflection_id"]], classes[row["class_id"]], _day(row))
     return dict(members)
@@ -245,11 +249,11 @@ def _day(row: Row) -> date | None:
     return row["_deleted_at"].date() if row["_deleted_at"] else None
 
 
-def _v1_classes(here: _Here) -> dict[int, int]:
+def _v1_classes(tables: _SemesterTables) -> dict[int, int]:
     """The v1 id of each class of the v3 interface, as the models pair them: the same id, unless the codes
     differ; that of the one class of the same code, or of the same name; the same id after all."""
     columns = ["id", "csin", "name", "class_name"]
-    ours, theirs = here.rows("v1_classes", columns), here.rows("classes", columns, alive=False)
+    ours, theirs = tables.rows("v1_classes", columns), tables.rows("classes", columns, alive=False)
     codes = {row["id"]: row["csin"] for row in ours}
     by_code, by_name = _sole(ours, _code), _sole(ours, _name)
     sole_names = _sole(theirs, _name)
@@ -280,12 +284,12 @@ def _sole(rows: Sequence[Row], mark: Callable[[Row], str]) -> dict[str, int]:
     return {mark(row): row["id"] for row in rows if mark(row) and times[mark(row)] == 1}
 
 
-def _v1_students(here: _Here, enrolled: Iterable[Row], users: Iterable[Row]) -> dict[int, int]:
+def _v1_students(tables: _SemesterTables, enrolled: Iterable[Row], users: Iterable[Row]) -> dict[int, int]:
     """The v1 id of each student of the v3 interface: the same, or that of the same number; who has left is
     nowhere in v1, and keeps his id."""
     ids = {row["id"] for row in users} | {row["student_id"] for row in enrolled}
     by_usin: dict[str | None, int] = {row["usin"]: row["id"] for row in users if row["usin"]}
     return {
         row["id"]: row["id"] if row["id"] in ids else by_usin.get(row["usin"]) or row["id"]
-        for row in here.rows("students", ["id", "usin"], alive=False)
+        for row in tables.rows("students", ["id", "usin"], alive=False)
     }

@@ -11,8 +11,8 @@ from unittest.mock import patch
 import httpx
 import pyarrow as pa
 
-from campus.attendance.by_sessions import ask_witnesses, read_by_sessions
-from campus.attendance.by_students import Following, Part, read_by_students
+from campus.attendance.by_sessions import read_by_sessions, read_cross_check
+from campus.attendance.by_students import RouteProgress, StudentSubset, read_by_students
 from campus.attendance.calendar import Calendar, ClassTimes, Session, meetings_of
 from campus.attendance.checks import Check
 from campus.attendance.rows import RECORDS, SESSIONS
@@ -142,16 +142,16 @@ class School:
         semester: Semester,
         weeks: Iterable[int] | None = None,
         compared: Iterable[Session] = (),
-        part: Part | None = None,
+        subset: StudentSubset | None = None,
     ) -> Found:
         """Read weeks (all that have begun) by students."""
 
         async def use(client: Client) -> Found:
             reading = _Reading(weeks or self.weeks(semester))
-            following = Following(*(Collector(RECORDS) for _ in range(2)))
-            await read_by_students(client, semester, reading.weeks, following, compared, part)
+            progress = RouteProgress(*(Collector(RECORDS) for _ in range(2)))
+            await read_by_students(client, semester, reading.weeks, progress, compared, subset)
             found = reading.found()
-            for follower in (following.students, following.sessions):
+            for follower in (progress.students, progress.sessions):
                 found.requests += follower.account.tally.requests
                 for account in found.accounts.values():
                     account.failed |= follower.account.failed
@@ -164,23 +164,23 @@ class School:
         semester: Semester,
         weeks: Iterable[int] | None = None,
         since: dt.date = dt.date.min,
-        witnesses: bool = True,
+        cross_check_students: bool = True,
     ) -> Found:
         """Read weeks (all that have begun) by sessions."""
 
         async def use(client: Client) -> Found:
             reading = _Reading(weeks or self.weeks(semester))
             asked = {one for one in semester.possible(reading.weeks) if one.day >= since}
-            following = Collector(RECORDS)
-            students = semester.witnesses(asked) if witnesses else []
-            witnessed = await ask_witnesses(client, semester, students, following)
-            knowing = semester.knowing(witnessed.records)
+            progress = Collector(RECORDS)
+            students = semester.cross_check_students(asked) if cross_check_students else []
+            cross_check = await read_cross_check(client, semester, students, progress)
+            knowing = semester.with_attended(cross_check.records)
             for number, week in reading.weeks.items():
-                await read_by_sessions(client, knowing, number, week, witnessed, since)
+                await read_by_sessions(client, knowing, number, week, cross_check, since)
             found = reading.found()
-            found.requests += following.account.tally.requests
+            found.requests += progress.account.tally.requests
             for account in found.accounts.values():
-                account.failed |= following.account.failed
+                account.failed |= progress.account.failed
             return found
 
         return self.run(use)
@@ -232,7 +232,7 @@ class _Reading:
         assert len(found.records) == len(rows[RECORDS.name]), "a record came twice"
         assert len(found.sessions) == len(rows[SESSIONS.name]), "a session came twice"
         for number, week in self.weeks.items():
-            found.checks += week.of_sessions + week.of_records
+            found.checks += week.session_checks + week.record_checks
             found.accounts[number] = week.records.account
             found.requests += week.records.account.tally.requests
         return found

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from attended import SCHOOL, TODAY, Found, School
 
-from campus.attendance.by_students import Part
+from campus.attendance.by_students import StudentSubset
 from campus.attendance.calendar import Meeting, Session
 from campus.attendance.plan import is_whole_cheaper
 from campus.attendance.refusals import Refusals
@@ -114,11 +114,11 @@ def test_the_requests_are_known_beforehand(school: School, semester: Semester, b
     weeks = school.weeks(semester)
     asked = semester.possible(weeks)
     moved = by_sessions.sessions.keys() - asked
-    witnesses = semester.witnesses(asked)
+    cross_check_students = semester.cross_check_students(asked)
     # That nobody has marked a session is asked for twice.
     unmarked = (asked | moved) - marked(by_sessions)
-    assert by_sessions.requests == len(asked) + len(moved) + len(witnesses) + len(unmarked)
-    assert len(witnesses) < len(semester.students) / 2
+    assert by_sessions.requests == len(asked) + len(moved) + len(cross_check_students) + len(unmarked)
+    assert len(cross_check_students) < len(semester.students) / 2
     compared = sorted(asked)[:3]
     found = school.by_students(semester, weeks, compared)
     assert found.requests == len(semester.students) + len(compared)
@@ -130,7 +130,7 @@ def test_a_lesson_that_was_moved_is_found_by_those_who_were_there(
 ) -> None:
     moved = [key for key, row in by_sessions.sessions.items() if not row["scheduled"]]
     assert moved and {key.class_id for key in moved} < {times.class_id for times in semester.classes}
-    blind = school.by_sessions(semester, witnesses=False)
+    blind = school.by_sessions(semester, cross_check_students=False)
     assert by_sessions.sessions.keys() - blind.sessions.keys() == set(moved)
 
 
@@ -293,7 +293,7 @@ def test_weeks_that_begin_elsewhere_lose_nothing(rule: str) -> None:
         if Meeting(row["checked_at"].isoweekday(), row["lesson"]) in times[row["class_id"]]
     }
     assert 0 < len(at_their_times) < len(true), "some lessons were moved, and those that were there show them"
-    assert school.by_sessions(semester, witnesses=False).records.keys() >= at_their_times
+    assert school.by_sessions(semester, cross_check_students=False).records.keys() >= at_their_times
     assert school.by_sessions(semester).records == school.by_students(semester).records == true
 
 
@@ -309,7 +309,7 @@ def test_a_class_in_session_outside_its_weeks_is_asked_for_in_all_of_them() -> N
     ]
     class_id = seen.class_id
     before = {one for one in semester.possible(weeks) if one.class_id == class_id}
-    knowing = semester.knowing([seen])
+    knowing = semester.with_attended([seen])
     after = {one for one in knowing.possible(weeks) if one.class_id == class_id}
     assert before < after and {one for one in others if one.class_id == class_id} <= after
     assert {one for n in weeks for one in knowing.scheduled(n)} == {
@@ -344,7 +344,7 @@ def test_a_record_that_breaks_its_contract_is_set_aside_by_either_route() -> Non
 def test_a_student_beside_the_sessions_who_fails_is_told() -> None:
     school = School()
     semester = school.semester()
-    witness = semester.witnesses(semester.possible([3]))[0]
+    witness = semester.cross_check_students(semester.possible([3]))[0]
     school.faults.faults.append(Fault(kind="status", path=f"/api/v1/students/{witness}/attendances"))
     assert list(school.by_sessions(semester, [3]).accounts[3].failed) == [witness]
 
@@ -387,7 +387,7 @@ def test_a_part_leaves_the_rows_of_others_and_of_other_classes_alone(
     for row in held:
         session = Session(row["class_id"], row["checked_at"], row["lesson"])
         statuses.setdefault(session, Counter())[row["status"]] += 1
-    found = school.by_students(semester, part=Part(students, statuses, frozenset()))
+    found = school.by_students(semester, subset=StudentSubset(students, statuses, frozenset()))
     own = {key for key, row in by_sessions.records.items() if row["student_id"] in students}
     assert found.records.keys() == own
     classes = {by_sessions.records[key]["class_id"] for key in own}
@@ -397,7 +397,7 @@ def test_a_part_leaves_the_rows_of_others_and_of_other_classes_alone(
 
 
 @pytest.mark.parametrize(
-    ("due", "following", "whole", "is_whole"),
+    ("due", "doubtful", "whole", "is_whole"),
     [
         (0, 3, 100, False),
         (0, 100, 100, True),
@@ -408,8 +408,8 @@ def test_a_part_leaves_the_rows_of_others_and_of_other_classes_alone(
         (60, 30, 30, True),
     ],
 )
-def test_no_more_is_asked_than_a_whole_reading(due: int, following: int, whole: int, is_whole: bool) -> None:
-    assert is_whole_cheaper(due, following, whole) is is_whole
+def test_no_more_is_asked_than_a_whole_reading(due: int, doubtful: int, whole: int, is_whole: bool) -> None:
+    assert is_whole_cheaper(due, doubtful, whole) is is_whole
 
 
 def test_only_sessions_from_a_day_on_are_asked_for(school: School, semester: Semester) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from campus.registry import RESOURCES
-from loading.attendance.semester import MovedMembers, moved_members
+from loading.attendance.semester import ChangedMembers, changed_members
 from loading.attendance.weeks import Timeline
 from loading.semesters import Semesters
 from loading.tables import TABLES, slice_of
@@ -54,8 +54,8 @@ def listed(students: Iterable[int], day: int) -> list[dict[str, Any]]:
     ]
 
 
-def moved_since(lake: Lake, day: int) -> MovedMembers:
-    return moved_members(lake, TIMELINE, slice_statuses(lake, SCHOOL), SEMESTER, night(day))
+def changed_since(lake: Lake, day: int) -> ChangedMembers:
+    return changed_members(lake, TIMELINE, slice_statuses(lake, SCHOOL), SEMESTER, night(day))
 
 
 def people(ids: Iterable[int]) -> list[dict[str, Any]]:
@@ -85,10 +85,10 @@ def test_new_photos_are_no_new_members(tmp_path: Path) -> None:
     for day, students in ((1, (1, 2, 3)), (2, (1, 2, 3)), (3, (1, 2, 4)), (4, (1, 2, 4))):
         load(lake, tmp_path, "v1_class_students", day, listed(students, day))
         if day == 2:
-            assert moved_since(lake, 1) == MovedMembers()
+            assert changed_since(lake, 1) == ChangedMembers()
     changes = {(CLASS, 4): night(3), (CLASS, 3): night(3)}
-    assert moved_since(lake, 1) == MovedMembers(changes)
-    assert moved_since(lake, 3) == MovedMembers()
+    assert changed_since(lake, 1) == ChangedMembers(changes)
+    assert changed_since(lake, 3) == ChangedMembers()
 
 
 def test_damaged_earlier_list_leaves_its_students_in_doubt(tmp_path: Path) -> None:
@@ -99,35 +99,35 @@ def test_damaged_earlier_list_leaves_its_students_in_doubt(tmp_path: Path) -> No
         load(lake, tmp_path, table.name, day, listed((1, 2), day))
         if day == 1:
             [earlier] = lake.files(table, slice)
-    assert moved_since(lake, 1) == MovedMembers()
+    assert changed_since(lake, 1) == ChangedMembers()
     Path(earlier).write_bytes(Path(earlier).read_bytes()[:-9])
-    moved = moved_since(lake, 1)
+    moved = changed_since(lake, 1)
     assert moved.found == {(CLASS, 1): night(2), (CLASS, 2): night(2)}
     assert "lake table v1_class_students cannot be read" in moved.damage
     Path(earlier).unlink()
-    assert moved_since(lake, 1) == MovedMembers()
+    assert changed_since(lake, 1) == ChangedMembers()
 
 
 def test_member_whose_student_failed_to_load_is_awaited(class_of_two: Lake, tmp_path: Path) -> None:
     lake = class_of_two
     load(lake, tmp_path, "class_members", 2, members((1, 3), 90))
-    assert moved_since(lake, 1) == MovedMembers({(CLASS, 2): night(2)}, awaits=True)
+    assert changed_since(lake, 1) == ChangedMembers({(CLASS, 2): night(2)}, awaits=True)
     load(lake, tmp_path, "students", 3, people((1, 2, 3)))
-    assert moved_since(lake, 1) == MovedMembers({(CLASS, 2): night(2), (CLASS, 3): night(2)})
+    assert changed_since(lake, 1) == ChangedMembers({(CLASS, 2): night(2), (CLASS, 3): night(2)})
 
 
 def test_student_who_never_comes_is_awaited_one_night(class_of_two: Lake, tmp_path: Path) -> None:
     lake = class_of_two
     for name, rows in (("students", people((1, 2))), ("class_members", members((1, 2, 3), 90))):
         load(lake, tmp_path, name, 2, rows)
-    assert moved_since(lake, 1).awaits
+    assert changed_since(lake, 1).awaits
     load(lake, tmp_path, "students", 3, people((1, 2)))
-    assert moved_since(lake, 1) == MovedMembers()
+    assert changed_since(lake, 1) == ChangedMembers()
 
 
 def test_new_teacher_is_not_awaited(class_of_two: Lake, tmp_path: Path) -> None:
     load(class_of_two, tmp_path, "class_members", 2, members((1, 2), 91))
-    assert moved_since(class_of_two, 1) == MovedMembers()
+    assert changed_since(class_of_two, 1) == ChangedMembers()
 
 
 def test_member_whose_class_failed_to_load_is_awaited(class_of_two: Lake, tmp_path: Path) -> None:
@@ -135,6 +135,6 @@ def test_member_whose_class_failed_to_load_is_awaited(class_of_two: Lake, tmp_pa
     load(lake, tmp_path, "classes", 2, [{"id": CLASS, "csin": "c7", "name": "Class 7"}, other])
     new = [*members((1, 2), 90), *({**one, "class_id": 8} for one in members((2,), 90))]
     load(lake, tmp_path, "class_members", 2, new)
-    assert moved_since(lake, 1) == MovedMembers(awaits=True)
+    assert changed_since(lake, 1) == ChangedMembers(awaits=True)
     load(lake, tmp_path, "v1_classes", 3, [{"id": CLASS, "csin": "c7", "name": "Class 7"}, other])
-    assert moved_since(lake, 1) == MovedMembers({(8, 2): night(2)})
+    assert changed_since(lake, 1) == ChangedMembers({(8, 2): night(2)})
