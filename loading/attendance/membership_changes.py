@@ -1,13 +1,13 @@
-"""Changes of who is in which class: they make attendance doubtful that no night would ask for again.
+"""Finds changes of class members, which make attendance of settled weeks doubtful.
 
 A platform may show a student's attendance of a class from before the student joined, and hide it once the
 student has left. So a night reads the students or classes of such changes again, in all weeks that it does
-not read whole anyway. What has changed follows from the stamps of the rows that are held. Which of it was
-read again is known of each week (`followed_at`), so that a night which ends early loses none of it.
+not read whole anyway. The stamps of stored rows show the changes. Each week records up to when its changes
+were read again (`followed_at`), so that a night that ends early loses none.
 
-A member whose own student or class failed to load cannot be asked for. So a week does not count as followed
-until the list of students or classes has come in full after the member. Whoever is in no such list is not
-waited for any longer: a whole reading of the week finds them.
+A member whose student or class failed to load cannot be requested. So a week does not count as followed until
+the list of students or classes was loaded in full after the member. A whole reading finds members that no
+list has.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,26 +22,28 @@ from loading.tables import slice_of
 from warehouse.lake.delta import Lake
 from warehouse.load.load_log import SliceStatuses, slice_status, slice_statuses
 
-#: Weeks by semester and number, each with the day from which on it is read; None: all of it.
+#: By semester and week, the first day that is read. None: all of the week.
 DueWeeks = Mapping[tuple[int, int], date | None]
 
 
 @dataclass(frozen=True)
 class MembershipChanges:
-    """The classes and students of changes in one semester, and the weeks of attendance that they concern.
-    `follows`: whoever reads them again has followed all changes; `damage`: as `ChangedMembers` has it."""
+    """The classes and students of changes in one semester."""
 
     classes: frozenset[int] = frozenset()
     students: frozenset[int] = frozenset()
+    #: Weeks whose attendance is doubtful.
     weeks: tuple[int, ...] = ()
+    #: A reading of these students or classes has followed all changes.
     follows: bool = True
+    #: As `ChangedMembers` has it.
     damage: str = ""
 
 
 def membership_changes(
     lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int, due: DueWeeks
 ) -> MembershipChanges:
-    """What was found to have changed since the weeks of a semester were last read whole, or followed.
+    """The changes since the weeks of a semester were last read whole, or followed.
     `known`: the slice statuses of the school."""
     calendar = timeline.calendars[semester_id]
     since = {}
@@ -69,8 +71,8 @@ def membership_changes(
 
 
 def weeks_to_ask(lake: Lake, settings: AttendanceSettings, keys: Iterable[str], *, full: bool) -> list[str]:
-    """The partition keys among `keys` that a night asks for: those of due weeks, and of weeks that changes of
-    members concern; `full`: of all that have begun."""
+    """The partition keys among `keys` that a night loads: of due weeks, and of weeks that changes of members
+    made doubtful. `full`: of all weeks that have begun."""
     asked: list[str] = []
     for school_id, own in keys_by_school(keys).items():
         timeline = timeline_of(lake, school_id, settings)

@@ -1,4 +1,4 @@
-"""What the lake knows of a semester before its attendance is asked for: classes, students, sessions."""
+"""Reads from the lake what the requests for a semester's attendance are made from."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,19 +29,18 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class ChangedMembers:
-    """Who joined or left which class of a semester, or changed as its member: by class and student, when that
-    was found.
+    """Students who joined or left a class of a semester, or changed as its member."""
 
-    `awaits`: there are others, whose student or class is in a list that has not come since, or has come just
-    before. `damage`: why earlier lists cannot be read, so that whoever may be new counts as new."""
-
+    #: When a load found the change.
     found: Mapping[Pair, datetime] = field(default_factory=dict)
+    #: Other members have changed whose student or class is in a list that was not loaded since.
     awaits: bool = False
+    #: Why earlier lists cannot be read. Members who may be new then count as new.
     damage: str = ""
 
 
 def read_semester(lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int) -> Semester:
-    """One semester as far as the lake holds it. `known`: the slice statuses of the school."""
+    """One semester as the lake has it. `known`: the slice statuses of the school."""
     calendar, school_id = timeline.calendars[semester_id], timeline.school_id
     tables = _SemesterTables(lake, school_id, semester_id, timeline.semesters.in_v3(semester_id))
     classes = tables.rows("v1_classes", ["id", "start_at", "end_in", "week_type", "schedules"])
@@ -49,7 +48,7 @@ def read_semester(lake: Lake, timeline: Timeline, known: SliceStatuses, semester
     enrolled = tables.rows(
         "v1_class_students", ["class_id", "student_id", "usin", "_deleted_at"], alive=False
     )
-    # The platform knows nobody by the id that stands for who was forgotten.
+    # The substitutes of the forgotten are unknown to the platform.
     forgotten = forgotten_ids(lake, school_id)
     students = {row["id"] for row in users if row["role"] == STUDENT} - forgotten
     in_classes = {row["student_id"] for row in enrolled if row["_deleted_at"] is None} - forgotten
@@ -67,23 +66,22 @@ def read_semester(lake: Lake, timeline: Timeline, known: SliceStatuses, semester
         | {row["id"]: row["usin"] for row in users if row["usin"]},
         known=sessions,
         lacks_members=tables.has_refused(known, "students", "class_members"),
-        others=[(one.first, one.last) for one in timeline.calendars.values() if one is not calendar],
+        others=[(other.first, other.last) for other in timeline.calendars.values() if other is not calendar],
     )
-    # What is held beyond the schedules was attended, whatever the weeks of its class say.
-    beyond = {session for held in sessions.values() for session, row in held.items() if not row.scheduled}
+    # Stored sessions beyond the schedules took place, whatever the weeks of their class say.
+    beyond = {session for week in sessions.values() for session, row in week.items() if not row.scheduled}
     return found.with_attended(beyond | _in_session(classes, times, timeline))
 
 
 def changed_members(
     lake: Lake, timeline: Timeline, known: SliceStatuses, semester_id: int, since: datetime
 ) -> ChangedMembers:
-    """The changes of members that were found later than `since`. `known`: the school's slice statuses. The
-    forgotten are left out: nobody can ask for them.
+    """The changes of members that were found after `since`, without the forgotten.
 
-    A row of v1 also changes with the photo or grade of its student. So it counts only if v3 does not know
-    the member as it is, and the student is new in the list of the class or gone from it."""
+    A row of v1 also changes with the photo or grade of its student. So it counts only if v3 does not show
+    the change, and the student is new in the list of the class or gone from it."""
     tables = _SemesterTables(lake, timeline.school_id, semester_id, timeline.semesters.in_v3(semester_id))
-    if not any(tables.moved(name, since) for name in ("v1_class_students", "class_members")):
+    if not any(tables.has_changed(name, since) for name in ("v1_class_students", "class_members")):
         return ChangedMembers()
     columns = ["_synced_at", "_deleted_at"]
     enrolled = tables.rows("v1_class_students", ["class_id", "student_id", "usin", *columns], alive=False)
@@ -91,7 +89,7 @@ def changed_members(
     classes, students = _v1_classes(tables), _v1_students(tables, enrolled, users)
     rows = tables.rows("class_members", ["class_id", "type", "reflection_id", *columns], alive=False)
     of_students = {row["type"] for row in rows if row["reflection_id"] in students}
-    found: dict[Pair, datetime] = {}
+    found = defaultdict[Pair, datetime](lambda: datetime.min)
     members: set[Pair] = set()
     former: set[Pair] = set()
     awaits = False
@@ -100,14 +98,14 @@ def changed_members(
         lists = ("v1_classes", row["class_id"] in classes), ("students", row["reflection_id"] in students)
         missing = [name for name, has_it in lists if not has_it]
         if missing:
-            # Of a teacher, of a class that v1 does not have, or of a row that has failed.
-            is_news = moment > since and row["type"] in of_students
-            awaits |= is_news and any(tables.is_awaited(known, name, moment) for name in missing)
+            # A teacher, a class that v1 does not have, or a row that failed to load.
+            is_change = moment > since and row["type"] in of_students
+            awaits |= is_change and any(tables.is_awaited(known, name, moment) for name in missing)
             continue
         pair = classes[row["class_id"]], students[row["reflection_id"]]
         (members if row["_deleted_at"] is None else former).add(pair)
         if moment > since:
-            found[pair] = max(moment, found.get(pair, datetime.min))
+            found[pair] = max(moment, found[pair])
     listed: dict[Pair, datetime] = {}
     for row in enrolled:
         pair, moment = (row["class_id"], row["student_id"]), row["_synced_at"]
@@ -116,10 +114,10 @@ def changed_members(
         if row["_deleted_at"] is None and pair not in members:
             listed[pair] = moment
         elif row["_deleted_at"] is not None and pair not in former - members:
-            found[pair] = max(moment, found.get(pair, datetime.min))
-    joined, damage = tables.joined(listed, since)
+            found[pair] = max(moment, found[pair])
+    joined, damage = tables.new_members(listed, since)
     for pair, moment in joined.items():
-        found[pair] = max(moment, found.get(pair, datetime.min))
+        found[pair] = max(moment, found[pair])
     forgotten = forgotten_ids(lake, timeline.school_id)
     return ChangedMembers(
         {pair: moment for pair, moment in found.items() if pair[1] not in forgotten}, awaits, damage
@@ -127,7 +125,7 @@ def changed_members(
 
 
 class _SemesterTables:
-    """The lake, as far as one semester of one school goes. `in_v3`: its id there; None: it has none."""
+    """The lake's tables, limited to one semester of one school. `in_v3`: its id in v3. None: it has none."""
 
     def __init__(self, lake: Lake, school_id: int, semester_id: int, in_v3: int | None) -> None:
         self._lake, self._school_id = lake, school_id
@@ -150,21 +148,23 @@ class _SemesterTables:
         ]
         return any(each.failed and each.complete_at is None for each in found)
 
-    def moved(self, name: str, since: datetime) -> bool:
-        """Whether any row of a resource has changed, come or gone."""
+    def has_changed(self, name: str, since: datetime) -> bool:
+        """Whether any row of a resource has changed."""
         rows = self.rows(name, ["_synced_at"], alive=False)
         return any(row["_synced_at"] > since for row in rows)
 
     def is_awaited(self, known: SliceStatuses, name: str, moment: datetime) -> bool:
-        """Whether a list may still bring what a member that was found at a moment is of: it has come before,
-        and not in full since. A list that is read again in full has brought whatever the platform has."""
+        """Whether a list may still bring the student or class of a member that was found at a moment: it was
+        loaded before, and not in full since."""
         slice = slice_of(RESOURCES[name], self._school_id, self._semester_id)
         complete_at = slice_status(known, name, slice).complete_at
         return complete_at is not None and complete_at <= moment
 
-    def joined(self, listed: Mapping[Pair, datetime], since: datetime) -> tuple[dict[Pair, datetime], str]:
-        """Which of the listed members an earlier list of v1 lacks, and when a load found them first. Where an
-        earlier list is damaged, those that it leaves open are among them: the reason, too."""
+    def new_members(
+        self, listed: Mapping[Pair, datetime], since: datetime
+    ) -> tuple[dict[Pair, datetime], str]:
+        """The listed members that an earlier list of v1 lacks, and when a load found them first. Where an
+        earlier list is damaged, members whom it leaves open count as new, and the reason is returned."""
         found: dict[Pair, datetime] = {}
         rest = dict(listed)
         if not rest:
@@ -184,8 +184,8 @@ class _SemesterTables:
         return found, ""
 
     def sessions(self, calendar: Calendar) -> dict[int, dict[Session, AttendanceSession]]:
-        """The sessions by the week that they count as. Where the dates of the semester have moved, that is
-        not the week that they were loaded as."""
+        """Stored sessions by the week that they count as now. Where the dates of the semester have moved,
+        they were loaded as another week."""
         semester = Slice.of(_school_id=self._school_id, _semester_id=self._semester_id)
         columns = column_names(AttendanceSession)
         known: dict[int, dict[Session, AttendanceSession]] = defaultdict(dict)
@@ -207,8 +207,7 @@ def _times(row: Row, day_1_is: int) -> ClassTimes:
 
 
 def _in_session(rows: Iterable[Row], times: Iterable[ClassTimes], timeline: Timeline) -> set[Session]:
-    """Sessions this week at times of which the platform says that they are in session now, whatever the weeks
-    of the class are."""
+    """Sessions this week at times that the platform marks as current, whatever the weeks of the class are."""
     marked = {
         row["id"]: meetings_of(
             ((entry["day"], entry["lesson"]) for entry in row["schedules"] or () if entry["is_current"]),
@@ -227,9 +226,9 @@ def _in_session(rows: Iterable[Row], times: Iterable[ClassTimes], timeline: Time
 def _members(
     tables: _SemesterTables, enrolled: Iterable[Row], users: Iterable[Row]
 ) -> dict[int, dict[int, date]]:
-    """By student the classes that he is or was in, each with his last day in it.
+    """By student and class, the student's last day in the class.
 
-    The v1 interface does not show who has left; the v3 interface does, as deleted members of classes."""
+    Only v3 shows who has left, as deleted members of classes."""
     members: dict[int, dict[int, date]] = defaultdict(dict)
 
     def add(student: int, class_id: int, left_at: date | None) -> None:
@@ -250,8 +249,8 @@ def _day(row: Row) -> date | None:
 
 
 def _v1_classes(tables: _SemesterTables) -> dict[int, int]:
-    """The v1 id of each class of the v3 interface, as the models pair them: the same id, unless the codes
-    differ; that of the one class of the same code, or of the same name; the same id after all."""
+    """The v1 id of each class of v3, paired as in the models: the same id unless the codes differ, else the
+    one class of the same code or name, else the same id."""
     columns = ["id", "csin", "name", "class_name"]
     ours, theirs = tables.rows("v1_classes", columns), tables.rows("classes", columns, alive=False)
     codes = {row["id"]: row["csin"] for row in ours}
@@ -279,14 +278,14 @@ def _name(row: Row) -> str:
 
 
 def _sole(rows: Sequence[Row], mark: Callable[[Row], str]) -> dict[str, int]:
-    """The ids of rows by a mark that no other row has."""
+    """The ids of rows by a mark that is unique among the rows."""
     times = Counter(map(mark, rows))
     return {mark(row): row["id"] for row in rows if mark(row) and times[mark(row)] == 1}
 
 
 def _v1_students(tables: _SemesterTables, enrolled: Iterable[Row], users: Iterable[Row]) -> dict[int, int]:
-    """The v1 id of each student of the v3 interface: the same, or that of the same number; who has left is
-    nowhere in v1, and keeps his id."""
+    """The v1 id of each student of v3: the same id, or the id of the same number. v1 does not have students
+    who have left, so they keep their id."""
     ids = {row["id"] for row in users} | {row["student_id"] for row in enrolled}
     by_usin: dict[str | None, int] = {row["usin"]: row["id"] for row in users if row["usin"]}
     return {

@@ -1,4 +1,4 @@
-"""Which teaching weeks a school has, which day it is there, and which weeks of attendance are due."""
+"""Finds the teaching weeks of a school, its present day, and the weeks of attendance that are due."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,24 +17,26 @@ from warehouse.load.load_log import SliceStatuses, now, slice_status
 
 @dataclass(frozen=True)
 class AttendanceSettings:
-    """How attendance is read. `window`: how long after a session a teacher may mark it and a night still
-    finds it. `semester_pairs`: what campus.yaml says of semesters of v1 and v3. For the others see
-    campus.attendance."""
+    """How attendance is read."""
 
+    #: A night finds what a teacher marks so long after a session.
     window: timedelta = timedelta(days=14)
     weeks_begin: WeeksBegin = "auto"
     week_condition: WeekCondition = "within"
+    #: Pairs of semesters of v1 and v3, as campus.yaml has them.
     semester_pairs: ToldPairs = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """A school's semesters that have dates, by the ids that v1 is asked with, in the order of time, and today
-    by the platform's clock. `day_1_is`: which weekday (1 is Monday) its day 1 is."""
+    """The semesters of a school in time."""
 
     semesters: Semesters
+    #: Of semesters with dates, by the ids that requests to v1 name, in the order of time.
     calendars: Mapping[int, Calendar]
+    #: By the platform's clock.
     today: date
+    #: The weekday (1 is Monday) of the platform's day 1.
     day_1_is: int = MONDAY
 
     @property
@@ -43,7 +45,7 @@ class Timeline:
 
     @property
     def weeks(self) -> list[tuple[int, int]]:
-        """All teaching weeks of all semesters, those to come too: semester and week."""
+        """All teaching weeks of all semesters, future weeks included: semester and week."""
         return [
             (semester_id, week)
             for semester_id, calendar in self.calendars.items()
@@ -52,7 +54,7 @@ class Timeline:
 
     @property
     def begun(self) -> list[tuple[int, int]]:
-        """Those of them that have begun."""
+        """The teaching weeks that have begun."""
         return [
             (semester_id, week)
             for semester_id, week in self.weeks
@@ -61,21 +63,21 @@ class Timeline:
 
 
 def timeline_of(lake: Lake, school_id: int, settings: AttendanceSettings) -> Timeline:
-    """What the lake holds of a school's time."""
+    """Read the timeline of a school from the lake."""
     return timeline_in(lake, read_semesters(lake, school_id, settings.semester_pairs), settings)
 
 
 def timeline_in(lake: Lake, semesters: Semesters, settings: AttendanceSettings) -> Timeline:
-    """The same for semesters that are read already. The v1 interface tells teaching days and the current
-    week; semesters that it has not told of have their dates from v3."""
+    """The timeline of semesters that are read already. v1 has the teaching days and the current week. v3 has
+    the dates of semesters that v1 lacks."""
     school_id = semesters.school_id
     decision = weeks_of(lake, school_id, settings.weeks_begin)
     day_1_is = day_1_of(lake, school_id)
-    told = {row["id"]: row for row in semesters.v1}
+    in_v1 = {row["id"]: row for row in semesters.v1}
     calendars: dict[int, Calendar] = {}
     for semester_id in semesters.ids_of_v1:
         days = semesters.days(semester_id)
-        lesson_days = told.get(semester_id, {}).get("lesson_days") or ()
+        lesson_days = in_v1.get(semester_id, {}).get("lesson_days") or ()
         if days and days[0] <= days[1]:
             calendars[semester_id] = Calendar(
                 semester_id,
@@ -87,7 +89,7 @@ def timeline_in(lake: Lake, semesters: Semesters, settings: AttendanceSettings) 
                 semesters.days_in_v3(semester_id),
             )
     ordered = dict(sorted(calendars.items(), key=lambda item: (item[1].first, item[0])))
-    current = next((told[each] for each in ordered if told.get(each, {}).get("is_current")), None)
+    current = next((in_v1[each] for each in ordered if in_v1.get(each, {}).get("is_current")), None)
     if current is None:
         return Timeline(semesters, ordered, now().date(), day_1_is)
     marked = [weekday_of(day, day_1_is) for day in _days_of_today(lake, school_id, current["id"])]
@@ -98,12 +100,14 @@ def timeline_in(lake: Lake, semesters: Semesters, settings: AttendanceSettings) 
 def due_weeks(
     lake: Lake, timeline: Timeline, known: SliceStatuses, settings: AttendanceSettings
 ) -> dict[tuple[int, int], date | None]:
-    """The weeks of a school that a night asks for, by semester and week: those that have begun and were never
-    loaded, or whose semester has moved (None), and those of which somebody may since have marked a session:
-    from which day on. `known`: the slice statuses of the school.
+    """The weeks of a school that a night reads, by semester and week, with the first day that is read.
 
-    Sessions are settled once they were read later than the window after them, so a night that was missed is
-    made up for by the next one."""
+    None, all of the week: it was never loaded, or the dates of its semester have moved. Otherwise a teacher
+    may have marked sessions since. Sessions are settled once they were read later than the window after them,
+    so that a night makes up for a missed one.
+
+    Args:
+        known: The slice statuses of the school."""
     due: dict[tuple[int, int], date | None] = dict.fromkeys(_moved(lake, timeline))
     for semester_id, week in timeline.begun:
         if (semester_id, week) in due:
@@ -127,19 +131,21 @@ def _days_of_today(lake: Lake, school_id: int, semester_id: int) -> list[int]:
 
 
 def _moved(lake: Lake, timeline: Timeline) -> set[tuple[int, int]]:
-    """The weeks of the semesters whose dates have moved, so that sessions count as other weeks now than those
-    that they are held as: weeks that have begun, and others that hold any."""
+    """The weeks of semesters whose dates have moved, so that sessions count as other weeks than they are
+    stored as: weeks that have begun, and others with sessions."""
     columns = ["_semester_id", "_week", "date"]
     sessions = lake.read(TABLES["attendance_sessions"], Slice.of(_school_id=timeline.school_id), columns)
     days = sessions.group_by(columns).aggregate([]).to_pylist()
-    held = {(row["_semester_id"], row["_week"], row["date"]) for row in days}
+    stored = {(row["_semester_id"], row["_week"], row["date"]) for row in days}
     planned = set(timeline.weeks)
     moved = {
         semester_id
-        for semester_id, week, day in held
+        for semester_id, week, day in stored
         if (semester_id, week) in planned and timeline.calendars[semester_id].week_of(day) != week
     }
-    return {each for each in {*timeline.begun, *(one[:2] for one in held)} & planned if each[0] in moved}
+    return {
+        each for each in {*timeline.begun, *(place[:2] for place in stored)} & planned if each[0] in moved
+    }
 
 
 def _read_on(known: SliceStatuses, slice: Slice) -> date | None:
