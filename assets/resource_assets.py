@@ -26,7 +26,7 @@ from loading.names import Names, names_of
 from loading.outage import connected
 from loading.partition_keys import partitions_of, semesters_by_school
 from loading.pushes.misses import measure_misses
-from loading.runtime import Cause, Runtime, cause_of, told
+from loading.runtime import Cause, Runtime, cause_of, with_listener
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DRIFT
@@ -156,7 +156,7 @@ def asking_runtime(context: StepContext) -> Runtime:
     runtime: Runtime = context.resources.campus
     if runtime.no_platform:
         raise_failed(context, halts=[Halt(runtime.no_platform)])
-    return told(runtime, context.log)
+    return with_listener(runtime, context.log)
 
 
 def raise_failed(

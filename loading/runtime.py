@@ -1,4 +1,4 @@
-"""What every asset runs with, and why it runs: the resource `campus`, and the cause of a run."""
+"""The Dagster resource `campus` that every asset runs with, and the cause of a run."""
 
 import logging
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from warehouse.load.watermark import Incremental
 from warehouse.published.audiences import Audience
 
 SYNC_ID_TAG = "campus/sync_id"
-# true: read everything again; false: a night or a sync, which reads what is due; without: a person's choice.
+# true: read everything again. false: a night or a sync, which reads due slices. Absent: a person's choice.
 FULL_TAG = "campus/full"
 # Tags that Dagster sets itself, from the widest cause to the narrowest.
 CAUSE_TAGS = (SYNC_ID_TAG, "dagster/backfill", "dagster/root_run_id")
@@ -28,72 +28,75 @@ CAUSE_TAGS = (SYNC_ID_TAG, "dagster/backfill", "dagster/root_run_id")
 
 @dataclass(frozen=True)
 class Runtime:
-    """The value of the Dagster resource `campus`: where to read from and where to write to.
-
-    `school_ids`: the schools that the settings name; None: all that the platform lists. `device_ids` and
-    `card_ids`: what to ask for, as nothing lists them. `keep_id_numbers`: national id numbers are stored.
-    `incremental`: how changes alone are read. `keep_runs`: how long Dagster remembers runs,
-    and `keep_loads` the load log what changed nothing. `keep_personal`: how long after a deletion a row keeps
-    its personal columns, and `keep_history` how long the past of rows is kept; None: for ever."""
+    """The value of the Dagster resource `campus`: where to read from and where to write to."""
 
     client: ClientConfig
     lake: Lake
     guard: Guard
     home: Path
     term_types: tuple[str, ...]
+    #: The schools that the settings name. None: all schools that the platform lists.
     school_ids: tuple[int, ...] | None
+    #: The platform lists neither devices nor cards.
     device_ids: tuple[str, ...]
     card_ids: tuple[str, ...]
+    #: National id numbers are stored.
     keep_id_numbers: bool
     keep_generations: int
     #: Whose files are published beside campus.duckdb.
     audiences: tuple[Audience, ...]
+    #: How long Dagster keeps runs.
     keep_runs: timedelta
+    #: How long the load log keeps loads that changed nothing.
     keep_loads: timedelta
     datasets: DatasetSettings
     reports: tuple[WantedReport, ...]
     attendance: AttendanceSettings
     pushes: PushSettings
     incremental: Incremental = field(default_factory=Incremental)
+    #: How long after its deletion a row keeps its personal columns. None: for ever.
     keep_personal: timedelta | None = None
+    #: How long past rows are kept. None: for ever.
     keep_history: timedelta | None = None
     listener: Listener | None = None
-    #: Why nothing can be asked of a platform: the settings name none; None: they do.
+    #: Why there is no platform to read from. None: the settings name one.
     no_platform: str | None = None
 
     @property
     def scratch(self) -> Path:
-        """Where readings wait for their commit."""
+        """The folder of staged files."""
         return self.home / "scratch"
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why rows are read: one night, command or backfill (`sync_id`), the run that serves it, and since when
-    (the platform's wall clock). `full`: everything is read again, whatever is known of changes. `only_due`:
-    what was asked for stands for what is due of it, as no person chose it."""
+    """The night, command or backfill for which rows are read."""
 
+    #: Identifies it, also in its retries.
     sync_id: str
     run_id: str
+    #: By the platform's wall clock.
     started_at: datetime
+    #: Unchanged rows are read again, too.
     full: bool = False
+    #: No person chose the slices, so that only the due slices are read.
     only_due: bool = False
 
 
 def cause_of(run_id: str, tags: Mapping[str, str]) -> Cause:
-    """The cause of a run. A retry has the cause of what it retries, and so skips what that has committed."""
+    """The cause of a run. A retry has the cause of the first run, and skips what that run has committed."""
     sync_id = next((tags[tag] for tag in CAUSE_TAGS if tag in tags), run_id)
     full = tags.get(FULL_TAG)
     return Cause(sync_id, run_id, now(), full=full == "true", only_due=full == "false")
 
 
-def told(runtime: Runtime, log: logging.Logger) -> Runtime:
-    """The runtime with somebody who listens: the terminal where there is one, else the run's own log."""
+def with_listener(runtime: Runtime, log: logging.Logger) -> Runtime:
+    """The runtime with a listener: the terminal where there is one, else the run's log."""
     return runtime if runtime.listener else replace(runtime, listener=partial(_log_event, log))
 
 
 def _log_event(log: logging.Logger, event: Event) -> None:
-    """Whole slices are worth a line, and what holds a load up; each single question is not."""
+    """Log whole slices, and what delays a load."""
     if event.kind == "progress":
         if event.done >= event.total:
             log.info(f"read {event.resource} {event.slice}: {event.rows} rows")

@@ -1,4 +1,4 @@
-"""What discovery starts from, and what it comes back with."""
+"""The input and the result of discovery."""
 
 from dataclasses import dataclass, field
 
@@ -9,19 +9,21 @@ from loading.partition_keys import semesters_by_school
 
 @dataclass
 class Found:
-    """What discovery found: the semesters that v3 and v1 are asked for, and keys of weeks, dataset segments
-    and results of reports, by school; the outcome of each slice (`loaded`), what an operator should know
-    (`notes`), what stood in the way (`problems`), and why schools, or all of them, were looked at no further
-    (`halts`)."""
+    """What discovery found."""
 
+    #: By school, the semesters that requests to v3 and to v1 name.
     semesters: dict[int, list[int]] = field(default_factory=dict)
     v1_semesters: dict[int, list[int]] = field(default_factory=dict)
+    #: By school, partition keys of weeks, dataset segments and results of reports.
     weeks: dict[int, list[str]] = field(default_factory=dict)
     segments: dict[int, list[str]] = field(default_factory=dict)
     results: dict[int, list[str]] = field(default_factory=dict)
     loaded: list[Loaded] = field(default_factory=list)
+    #: Messages for the operator to read.
     notes: list[str] = field(default_factory=list)
+    #: Messages about what the operator has to mend.
     problems: list[str] = field(default_factory=list)
+    #: Why schools, or all schools, were not discovered further.
     halts: list[Halt] = field(default_factory=list)
     #: Schools that were never loaded and that the platform does not list.
     ghosts: list[int] = field(default_factory=list)
@@ -29,7 +31,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Known:
-    """The partition keys that there are, by school."""
+    """The existing partition keys, by school."""
 
     semesters: dict[int, list[str]]
     v1_semesters: dict[int, list[str]]
@@ -44,10 +46,10 @@ class Known:
         return {school_id for kind in kinds for school_id in kind}
 
     def semesters_of(self, school_id: int) -> list[int]:
-        """The semesters that v3 was asked for."""
+        """The semesters that requests to v3 named."""
         return semesters_by_school(self.semesters.get(school_id, [])).get(school_id, [])
 
     def v1_semesters_of(self, school_id: int) -> list[int]:
-        """Those that v1 was asked for. An earlier version asked it for v3's, and had no keys of its own."""
+        """The semesters that requests to v1 named. An earlier version named those of v3."""
         keys = self.v1_semesters.get(school_id) or self.semesters.get(school_id, [])
         return semesters_by_school(keys).get(school_id, [])

@@ -1,4 +1,4 @@
-"""How each dataset of each school is read: found out at discovery, followed by every load until the next."""
+"""Stores how each dataset of each school is read: discovery decides, and loads follow until the next one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DATASET_PLANS = Log(
         Column("mode", pa.string(), "segments (ranges of ids) or pages (the whole at once)"),
         Column("key", pa.list_(pa.string()), "Columns of the primary key; empty: the dataset has none"),
         Column("width", pa.int64(), "Ids a segment; null where it is read by pages"),
-        Column("segments", pa.list_(pa.int64()), "Segments that hold or held rows"),
+        Column("segments", pa.list_(pa.int64()), "Segments that hold or stored rows"),
         Column("definition", pa.string(), "JSON of the metadata that the table was made from"),
         Column("signature", pa.string(), "Hash of what is asked for: fields, types, filters, relations"),
         Column("valid_since", TIMESTAMP, "When this signature came up: what was read before is read again"),
@@ -42,8 +42,7 @@ DATASET_PLANS = Log(
 
 @dataclass(frozen=True)
 class Plan:
-    """A row of `dataset_plans`. `retired_since`: neither the platform nor the settings name it any more, but
-    rows of it are held."""
+    """A row of `dataset_plans`."""
 
     school_id: int
     dataset: str
@@ -56,11 +55,12 @@ class Plan:
     definition: str
     signature: str
     valid_since: datetime
+    #: Neither the platform nor the settings name it any more, but the lake has rows of it.
     retired_since: datetime | None = None
 
 
 def read_plans(lake: Lake, school_id: int | None = None) -> list[Plan]:
-    """The plans of one school, or of all, the retired ones included."""
+    """The plans of one school, or of all, retired plans included."""
     if not lake.holds(DATASET_PLANS):
         return []
     if school_id is None:
@@ -69,15 +69,15 @@ def read_plans(lake: Lake, school_id: int | None = None) -> list[Plan]:
 
 
 def record_plans(lake: Lake, school_id: int, plans: Sequence[Plan]) -> None:
-    """Make `plans` all that is planned of a school; nothing is written where they are already.
+    """Replace the plans of a school. Writes nothing where they are the same.
 
-    One that is left out stays, retired, while its table holds rows of the school: they stay published."""
+    A plan that is left out stays as retired while its table has rows of the school, which stay published."""
     lake.create(DATASET_PLANS)
     until_committed(partial(_replace, lake, school_id, plans))
 
 
 def dataset_tables(lake: Lake) -> list[Table]:
-    """The tables of all planned datasets that the lake has, with every column that they hold."""
+    """The lake's tables of all planned datasets, with every stored column."""
     tables = [_table(name) for name in sorted({plan.table for plan in read_plans(lake)})]
     return [
         replace(table, columns=tuple(each.column for each in stored_columns(table, lake.open(table))))
@@ -97,15 +97,15 @@ def _plan(row: dict[str, Any]) -> Plan:
 
 def _replace(lake: Lake, school_id: int, plans: Sequence[Plan]) -> None:
     opened = lake.open(DATASET_PLANS)
-    held = _read(lake, opened, school_id)
+    stored = _read(lake, opened, school_id)
     planned = {plan.dataset for plan in plans}
     retired = [
         replace(plan, retired_since=plan.retired_since or now())
-        for plan in held
+        for plan in stored
         if plan.dataset not in planned and _holds_rows(lake, plan)
     ]
     after = [*plans, *retired]
-    if set(after) != set(held):
+    if set(after) != set(stored):
         replace_school(DATASET_PLANS, opened, school_id, [asdict(plan) for plan in after])
 
 
@@ -115,7 +115,7 @@ def _holds_rows(lake: Lake, plan: Plan) -> bool:
         mine = Slice.of(_school_id=plan.school_id)
         return lake.holds(table) and bool(relative_files(lake.open(table), mine))
     except DeltaError:
-        # What cannot be opened may hold some.
+        # A table that cannot be opened may have rows.
         return True
 
 

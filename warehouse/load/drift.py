@@ -1,8 +1,8 @@
-"""Drift: what changed since the last sync in how the platform departs from the contract.
+"""Drift: differences from the contract that began or ended since the last sync.
 
-The differences of a slice (quality.differences) stand until a whole reading of it lacks them, those of a
-resource and school while any slice has them: one that shows in a new week's slice too, or was not asked for
-tonight, is no news. The log (quality.drift) has what began and what ended, and so remembers what stands.
+A difference of a slice (quality.differences) lasts until a whole reading of the slice lacks it. A difference
+of a resource and school lasts while any slice has it. So it is not new when the slice of a new week shows it,
+or when it was not requested for a night. The log (quality.drift) has what began and what ended.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from warehouse.lake.tables import is_of
 from warehouse.load.load_log import last_load
 from warehouse.load.log_writer import findings
 
-#: Kinds that are a change themselves and so cannot end: another one is news again.
+#: Kinds that are events, and so cannot end. Each further one is new.
 MOMENTS = frozenset(
     {
         *("field_added", "field_removed", "field_retyped", "field_widened", "key_changed", "enum_grown"),
         *("unknown_type", "type_decided", "key_decided"),
     }
 )
-#: Differences of a resource that are named; all of them are in quality.drift.
+#: A message names so many differences of a resource. quality.drift has all.
 NAMED = 8
 #: A table of the lake and the school that it was read for.
 Source = tuple[str, int]
@@ -39,7 +39,7 @@ Source = tuple[str, int]
 
 @dataclass(frozen=True)
 class Difference:
-    """One way in which what a school sends of a resource departs from the contract."""
+    """One way in which a school's rows of a resource differ from the contract."""
 
     resource: str
     school_id: int
@@ -56,17 +56,17 @@ class Difference:
 def record_drift(
     lake: Lake, sources: Collection[Source], sync_id: str, seen_at: datetime
 ) -> list[Difference]:
-    """Log what began and what ended since this was last recorded, once the slices of a run are written down;
-    gives what began.
+    """Log the differences that began or ended since the last record, after the loads of a run are recorded.
+    Returns those that began.
 
-    What a crash left out, the next record of the same sources has."""
+    After a crash the next record of the same sources has them."""
     if not sources:
         return []
     return until_committed(partial(_record_drift, lake, sources, sync_id, seen_at))
 
 
 def latest(lake: Lake) -> list[Difference]:
-    """What the last sync found to have begun."""
+    """The differences that began in the last sync."""
     last = last_load(lake)
     if last is None:
         return []
@@ -77,7 +77,7 @@ def latest(lake: Lake) -> list[Difference]:
 
 
 def in_lines(began: Iterable[Difference]) -> list[str]:
-    """What is new in words, a line for each resource of each school."""
+    """Messages about new differences, a line per resource and school."""
     found: dict[Source, list[str]] = defaultdict(list)
     for one in began:
         found[one.resource, one.school_id].append(one.words)
@@ -87,7 +87,7 @@ def in_lines(began: Iterable[Difference]) -> list[str]:
 
 
 def in_a_line(began: Collection[Difference]) -> str:
-    """How much is new, and where to look."""
+    """A message with the number of new differences, and where to find them."""
     tables, schools = {one.resource for one in began}, {one.school_id for one in began}
     return (
         f"New differences from the contract: {len(began):,}, in {_counted(len(tables), 'table')} of "
@@ -97,7 +97,7 @@ def in_a_line(began: Collection[Difference]) -> str:
 
 
 def remember(lake: Lake) -> None:
-    """Take what an earlier version noted as differences for known, so that it is no news. Before `ensure`."""
+    """Record the differences of an earlier version as known, so that they are not new. Before `ensure`."""
     if lake.holds(DRIFT) or not lake.holds(DIFFERENCES):
         return
     held = _stretches(lake.read(DIFFERENCES).to_pylist())
@@ -125,7 +125,7 @@ def _record_drift(
     last = {_difference(row): row for row in logged if (row["resource"], row["_school_id"]) in sources}
     stood = {one: row["seen_at"] for one, row in last.items() if row["change"] == BEGAN}
     began = [one for one, (since, _) in stand.items() if not _is_known(one, since, stood)]
-    # Noted by an earlier version under the name of the whole object.
+    # An earlier version recorded them under the name of the whole object.
     renamed = {one: stood[whole] for one in began if (whole := _whole(one)) in stood}
     ended = [one for one in stood if one not in stand and one.kind not in MOMENTS]
     rows = [
@@ -146,12 +146,12 @@ def _is_known(one: Difference, since: datetime, stood: Mapping[Difference, datet
 
 
 def _whole(one: Difference) -> Difference | None:
-    """The same of the object that the member is in; None for what is no member."""
+    """The difference of the object that a field is nested in. None: it is not nested."""
     return replace(one, field=one.field.partition(".")[0]) if one.kind == "unknown_nested_field" else None
 
 
 def _stretches(rows: Iterable[Mapping[str, Any]]) -> dict[Difference, tuple[datetime, int]]:
-    """Of each difference since when some slice has had it, and how many rows of all slices show it."""
+    """By difference, since when some slice has had it, and how many rows of all slices show it."""
     found: dict[Difference, tuple[datetime, int]] = {}
     for row in rows:
         one = _difference(row)

@@ -1,8 +1,8 @@
-"""What the warehouse says of its own loads: the load log, quarantine, differences and reconciliation.
+"""Records and reads the logs of loads: load log, quarantine, differences and reconciliation.
 
-The load log is appended to; its row is a slice's last act, so a row with status ok means "all is in". What
-follows from it, the standings, and the others hold the present state of a slice and are replaced with it.
-What is recorded may wait for its writing (`log_writer`); whoever reads here in the same process has it.
+Loads append to the load log. Its row is the last act of a load, so a row with status ok means that the slice
+is complete. The other logs, and the standings that follow from the load log, have the present state of each
+slice. Rows may wait to be written (`log_writer`). Reads in the same process include the waiting rows.
 """
 
 from __future__ import annotations
@@ -30,30 +30,32 @@ from warehouse.load.log_writer import (
 )
 from warehouse.load.slice_reading import BadRow, Drift, SliceReading
 
-#: Drift that tells of values which no column holds.
+#: The kind of drift for values that no column can hold.
 UNREADABLE = "unreadable_value"
-#: What makes two differences from the contract the same one.
+#: The identity of a difference from the contract.
 DIFFERENCE = ("kind", "field", "value")
-#: And two rows in quarantine.
+#: The identity of a row in quarantine.
 BAD_ROW = ("key", "reason", "raw")
 
 
 @dataclass(frozen=True)
 class SliceStatus:
-    """How far a slice can be relied on. `complete_at`: start of the last load that provably missed nothing;
-    `quarantined`: rows of it are in quarantine; `whole_at`: start of the last such load that read all of it,
-    and not only what changed. `followed_at`: start of the last load that read again what changes of other
-    tables had made doubtful. `failed`: the last attempt to load it failed."""
+    """How far a slice can be relied on."""
 
+    #: Start of the last load that provably missed nothing.
     complete_at: datetime | None = None
+    #: Rows of the slice are in quarantine.
     quarantined: bool = False
+    #: Start of the last such load that read the whole slice, and not only its changes.
     whole_at: datetime | None = None
+    #: Start of the last load that read again what changes of other tables had made doubtful.
     followed_at: datetime | None = None
+    #: The last attempt to load the slice failed.
     failed: bool = False
 
     @property
     def agrees_as_of(self) -> datetime:
-        """Changes of other tables that were found later may make rows of the slice doubtful."""
+        """Changes of other tables that are found later make rows of the slice doubtful."""
         return max(filter(None, (self.whole_at, self.followed_at)), default=datetime.min)
 
 
@@ -67,22 +69,22 @@ def now() -> datetime:
 
 
 def record_load(lake: Lake, table: Table, slice: Slice, entry: Mapping[str, Any]) -> None:
-    """Append a row to the load log; columns that `entry` leaves out are null."""
-    record(lake, loads=[{**_where(table, slice), "finished_at": now(), **entry}])
+    """Append a row to the load log. Columns that `entry` lacks are null."""
+    record(lake, loads=[{**_place(table, slice), "finished_at": now(), **entry}])
 
 
 def record_failure(
     lake: Lake, table: Table, slice: Slice, *, sync_id: str, run_id: str, started_at: datetime, message: str
 ) -> None:
-    """Write down that a slice was not loaded; its rows stay as they were."""
+    """Record that a slice was not loaded. Its rows stay."""
     cause = {"sync_id": sync_id, "run_id": run_id, "started_at": started_at}
     record_load(lake, table, slice, {**cause, "status": "failed", "message": message, "complete": False})
 
 
 def record_findings(lake: Lake, table: Table, slice: Slice, reading: SliceReading) -> None:
-    """Replace the slice's quarantine, differences and reconciliation by what this reading found.
+    """Replace the quarantine, differences and reconciliation of a slice by those of this reading.
 
-    What a reading in part did not meet again may still be there, so only a whole one clears it.
+    Only a whole reading removes findings that it did not meet again.
     """
     bad = [{**_bad(row), "sync_id": reading.sync_id} for row in reading.quarantined]
     measures = [
@@ -113,13 +115,13 @@ def record_findings(lake: Lake, table: Table, slice: Slice, reading: SliceReadin
 def record_differences(
     lake: Lake, table: Table, school_id: int, drift: Sequence[Drift], seen_at: datetime
 ) -> None:
-    """Replace the differences of a school's metadata, which stand beside its slices: no load clears them."""
-    where, rows = Slice.of(_school_id=school_id), _drift(drift, seen_at)
-    record(lake, findings=[_finding(DIFFERENCES, table, where, rows, DIFFERENCE, whole=True)])
+    """Replace the differences of a school's metadata. No load of a slice removes them."""
+    school, rows = Slice.of(_school_id=school_id), _drift(drift, seen_at)
+    record(lake, findings=[_finding(DIFFERENCES, table, school, rows, DIFFERENCE, whole=True)])
 
 
 def quarantined(lake: Lake, table: Table, school_id: int) -> list[str]:
-    """The rows of a table in quarantine, of one school, as JSON."""
+    """The JSON of a school's rows of a table in quarantine."""
     if not lake.holds(QUARANTINE):
         return []
     return [row["raw"] for row in findings(lake, QUARANTINE, [school_id], [table.name])]
@@ -128,7 +130,7 @@ def quarantined(lake: Lake, table: Table, school_id: int) -> list[str]:
 def quarantine_rows(
     lake: Lake, schools: Collection[int] | None = None, resources: Collection[str] | None = None
 ) -> list[dict[str, Any]]:
-    """All that waits in quarantine, of some schools and tables or of all."""
+    """The rows in quarantine, of some schools and tables or of all."""
     if not lake.holds(QUARANTINE):
         return []
     known = lake.read(QUARANTINE, columns=["_school_id", "resource"]).to_pylist()
@@ -141,12 +143,12 @@ def quarantine_rows(
 
 
 def stay_in_quarantine(lake: Lake, table: Table, slice: Slice, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Leave only these of a slice's rows in quarantine: the others are loaded."""
+    """Leave only these rows of a slice in quarantine. The others are loaded."""
     record(lake, findings=[_finding(QUARANTINE, table, slice, rows, BAD_ROW, whole=True)])
 
 
 def unreadable_fields(lake: Lake, table: Table, school_id: int) -> set[str]:
-    """The fields of a table with values, of one school, that their columns cannot hold."""
+    """The fields of a school's table with values that their columns cannot hold."""
     if not lake.holds(DIFFERENCES):
         return set()
     found = findings(lake, DIFFERENCES, [school_id], [table.name])
@@ -156,9 +158,9 @@ def unreadable_fields(lake: Lake, table: Table, school_id: int) -> set[str]:
 def slice_statuses(lake: Lake, school_id: int) -> SliceStatuses:
     """The statuses of all slices of a school that were ever tried."""
     bad = _in_quarantine(lake, [school_id])
-    found: dict[str, dict[str, SliceStatus]] = defaultdict(dict)
+    statuses: dict[str, dict[str, SliceStatus]] = defaultdict(dict)
     for table, slice in bad:
-        found[table][slice] = SliceStatus(quarantined=True)
+        statuses[table][slice] = SliceStatus(quarantined=True)
     for row in standing_rows(lake, [school_id]):
         table, slice = row["resource"], row["slice"]
         status = SliceStatus(quarantined=(table, slice) in bad, failed=row["status"] == FAILED)
@@ -169,8 +171,8 @@ def slice_statuses(lake: Lake, school_id: int) -> SliceStatuses:
                 whole_at=row["whole_at"],
                 followed_at=row.get("followed_at"),
             )
-        found[table][slice] = status
-    return found
+        statuses[table][slice] = status
+    return statuses
 
 
 def slice_status(known: SliceStatuses, table_name: str, slice: Slice) -> SliceStatus:
@@ -184,22 +186,21 @@ def state_of(lake: Lake, table: Table, slice: Slice) -> str | None:
 
 
 def held_back(lake: Lake, tables: Collection[str]) -> set[str]:
-    """The slices (as text) of which one of these tables has rows in quarantine."""
+    """The slices (as text) with rows of these tables in quarantine."""
     return {slice for table, slice in _in_quarantine(lake) if table in tables}
 
 
 def retired(lake: Lake, tables: Collection[str]) -> set[str]:
-    """The slices (as text) of which one of these tables was emptied, as they were gone, and not loaded
-    since."""
+    """The slices (as text) of these tables that were retired and not loaded since."""
     return {row["slice"] for row in standing_rows(lake) if row["retired"] and row["resource"] in tables}
 
 
 def committed(
     lake: Lake, sync_id: str, schools: Collection[int] | None = None
 ) -> dict[tuple[str, str], datetime]:
-    """When this cause loaded a resource's slice (as text), where its last attempt ended with status ok.
+    """When this cause loaded a slice, by resource and slice (as text), where its last attempt is ok.
 
-    `schools`: only slices of these. What another cause has tried to load since counts as not loaded."""
+    A slice that another cause has tried to load since does not count."""
     return {
         (row["resource"], row["slice"]): row["finished_at"]
         for row in standing_rows(lake, schools)
@@ -208,12 +209,12 @@ def committed(
 
 
 def last_load(lake: Lake) -> tuple[datetime, str] | None:
-    """When the last load of all ended, and its cause; None: nothing has been loaded."""
+    """The end of the last load of all, and its cause. None: nothing was loaded."""
     return max(((row["finished_at"], row["sync_id"]) for row in standing_rows(lake)), default=None)
 
 
 def last_loads(lake: Lake) -> dict[str, datetime]:
-    """By cause, when the last load of a slice ended that no other cause has loaded since."""
+    """By cause, the end of its last load of a slice that no other cause has loaded since."""
     last: dict[str, datetime] = {}
     for row in standing_rows(lake):
         cause, ended = row["sync_id"], row["finished_at"]
@@ -222,10 +223,10 @@ def last_loads(lake: Lake) -> dict[str, datetime]:
 
 
 def holds_a_load(lake: Lake) -> bool:
-    """Whether any slice was ever read and committed, or confirmed to be as it is held."""
+    """Whether any slice was ever read and committed, or confirmed as unchanged."""
     if any(row["complete_at"] is not None for row in standing_rows(lake)):
         return True
-    # What has only ever been read in part stands in the log alone, which is long once a home is old.
+    # Only the load log has slices that were never read in full. It is long in an old home.
     was_read = ~pc.field("received").is_null()
     return lake.holds(LOAD_LOG) and bool(
         lake.scan(LOAD_LOG, lake.open(LOAD_LOG), ["finished_at"], was_read).num_rows
@@ -233,31 +234,31 @@ def holds_a_load(lake: Lake) -> bool:
 
 
 def schools_loaded(lake: Lake) -> set[int]:
-    """The schools of which a slice was ever loaded whole."""
+    """The schools with a slice that was ever loaded completely."""
     return {row["_school_id"] for row in standing_rows(lake) if row["complete_at"] or row["retired"]}
 
 
 def resources_loaded(lake: Lake) -> set[str]:
-    """The tables of which a slice was ever loaded, or should have been."""
+    """The tables with a slice that was ever tried."""
     return {row["resource"] for row in standing_rows(lake)}
 
 
 def loads_of(lake: Lake, sync_id: str, since: datetime) -> list[dict[str, Any]]:
-    """What the load log has of a cause. `since`: no row of it is older."""
+    """The rows of the load log of a cause. `since`: no row is older."""
     mine = (pc.field("sync_id") == sync_id) & (pc.field(MONTH) >= f"{since:%Y-%m}")
     rows = lake.scan(LOAD_LOG, lake.open(LOAD_LOG), LOAD_LOG.lake_schema.names, mine)
     return list(rows.to_pylist())
 
 
 def last_in_vain(lake: Lake, school_id: int) -> set[tuple[str, str]]:
-    """The tables and slices (as text) of a school that could not be loaded when they were tried last."""
+    """The tables and slices (as text) of a school whose last attempt failed."""
     rows = standing_rows(lake, [school_id])
     return {(row["resource"], row["slice"]) for row in rows if row["status"] == FAILED}
 
 
 def last_failures(lake: Lake, standings: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Why slices could not be loaded when they were tried last. standings: those that have failed, as
-    `log_writer.standing_rows` has them."""
+    """The rows of the load log for the last failures of slices. `standings`: the failed rows of
+    `log_writer.standing_rows`."""
     if not standings:
         return []
     since = min(row["finished_at"] for row in standings)
@@ -274,11 +275,11 @@ def _in_quarantine(lake: Lake, schools: Collection[int] | None = None) -> set[tu
     mine = is_of(schools) if schools is not None else None
     rows = lake.scan(QUARANTINE, lake.open(QUARANTINE), ["resource", "slice"], mine).to_pylist()
     bad = {(row["resource"], row["slice"]) for row in rows}
-    for one in waiting(lake, QUARANTINE):
-        if one.rows and (schools is None or one.school_id in schools):
-            bad.add((one.resource, one.slice))
-        elif one.whole:
-            bad.discard((one.resource, one.slice))
+    for finding in waiting(lake, QUARANTINE):
+        if finding.rows and (schools is None or finding.school_id in schools):
+            bad.add((finding.resource, finding.slice))
+        elif finding.whole:
+            bad.discard((finding.resource, finding.slice))
     return bad
 
 
@@ -291,8 +292,8 @@ def _finding(
     *,
     whole: bool,
 ) -> Finding:
-    where = _where(table, slice)
-    named = tuple({**where, **row} for row in rows)
+    place = _place(table, slice)
+    named = tuple({**place, **row} for row in rows)
     return Finding(log, table.name, slice.school_id, str(slice), named, identity, whole)
 
 
@@ -309,5 +310,5 @@ def _drift(drift: Iterable[Drift], seen_at: datetime) -> list[dict[str, Any]]:
     ]
 
 
-def _where(table: Table, slice: Slice) -> dict[str, Any]:
+def _place(table: Table, slice: Slice) -> dict[str, Any]:
     return {"resource": table.name, "_school_id": slice.school_id, "slice": str(slice)}

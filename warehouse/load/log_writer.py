@@ -1,9 +1,9 @@
-"""How the logs are written: together with what else a run has to say in them, in one commit a log.
+"""Writes the logs in batches, in one commit per log.
 
-A commit a slice made logs of thousands of files, and each checkpoint names them all. The load log is appended
-to, month by month; of the others a school's rows are one file, which is replaced. The load log comes after
-the findings and before the standings, and these alone say that a slice is in: after a death in between, what
-was not written is read again.
+A commit per slice made logs of thousands of files, and each checkpoint names them all. The load log is
+appended to, month by month. In the other logs the rows of a school are one file, which is replaced. Findings
+are written first, then the load log, then the standings. Only the standings say that a slice is loaded: after
+a crash in between, the slice is read again.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from warehouse.lake.log_tables import (
 from warehouse.lake.tables import is_of, of_schools
 from warehouse.load.merge import MODIFYING
 
-#: What a batch holds at most, and for how many seconds, before the next row has it written.
+#: A batch is written at so many rows, or with the first row after so many seconds.
 ROWS, SECONDS = 1000, 10.0
-#: And where no row of its slices has changed, which costs little to find out again: a night without changes
-#: is a commit or two to each log.
+#: The same for a batch whose slices have no changed row: reading them again costs little. A night without
+#: changes makes a commit or two per log.
 QUIET_SECONDS = 120.0
-#: Files of the load log beyond one a month that are joined.
+#: The load log is compacted at so many files beyond one per month.
 LOOSE_FILES = 40
-#: How long replaced files of the logs stay: longer than anybody reads one version of them.
+#: Replaced files of the logs stay longer than anybody reads one version.
 RETENTION_HOURS = 24
 
 FINDINGS = (QUARANTINE, DIFFERENCES, RECONCILIATION)
-#: Statuses of a load whose rows are in.
-_BELIEVED = ("ok", "warning", RETIRED)
+#: Statuses of a load that has committed its rows.
+_COMMITTED = ("ok", "warning", RETIRED)
 
 
 @contextmanager
 def batched(lake: Lake) -> Iterator[None]:
-    """What is recorded in the logs within the block waits to be written together, at the block's end at the
-    latest, however it ends; within another such block, at that one's end. Raises deltalake's errors."""
+    """Batch the rows that are recorded within the block. They are written at the end of the outermost block
+    at the latest, also after an error. Raises deltalake's errors."""
     if lake.batch is not None:
         yield
         return
@@ -67,16 +67,14 @@ def batched(lake: Lake) -> Iterator[None]:
 
 
 def write(lake: Lake) -> None:
-    """Write what waits, for all others to read."""
+    """Write the waiting rows, for other processes to read."""
     if lake.batch is not None:
         with lake.batch.lock:
             _write(lake, lake.batch)
 
 
 def record(lake: Lake, *, findings: Iterable[Finding] = (), loads: Iterable[Row] = ()) -> None:
-    """Have these written: in a batch with others, else at once.
-
-    What cannot be written stays in the batch, for the next attempt."""
+    """Write rows: with the batch, else at once. Rows that cannot be written stay in the batch."""
     batch = lake.batch or LogBatch()
     loads = [{**row, MONTH: f"{row['finished_at']:%Y-%m}"} for row in loads]
     with batch.lock:
@@ -88,7 +86,7 @@ def record(lake: Lake, *, findings: Iterable[Finding] = (), loads: Iterable[Row]
 
 
 def waiting(lake: Lake, log: Log) -> list[Finding]:
-    """The findings of a log that are not written yet."""
+    """The unwritten findings of a log."""
     if lake.batch is None:
         return []
     with lake.batch.lock:
@@ -96,38 +94,37 @@ def waiting(lake: Lake, log: Log) -> list[Finding]:
 
 
 def findings(lake: Lake, log: Log, schools: Collection[int], resources: Collection[str]) -> list[Row]:
-    """The rows that a log has of some resources of some schools, those that wait included."""
+    """The rows of a log for some resources of some schools, waiting rows included."""
     mine = is_of(schools) & pc.field("resource").isin(pa.array(sorted(resources), pa.string()))
-    held = lake.scan(log, lake.open(log), log.lake_schema.names, mine)
+    stored = lake.scan(log, lake.open(log), log.lake_schema.names, mine)
     found = [one for one in waiting(lake, log) if one.school_id in schools and one.resource in resources]
-    rows: list[Row] = _applied(log, held, found).to_pylist()
+    rows: list[Row] = _applied(log, stored, found).to_pylist()
     return rows
 
 
 def standing_rows(lake: Lake, schools: Collection[int] | None = None) -> list[Row]:
-    """The standings of some schools, or of all, with the loads that wait."""
+    """The standings of some schools, or of all, waiting loads included."""
     if lake.holds(STANDINGS):
-        held = _held(lake, lake.open(STANDINGS), schools)
+        stored = _stored(lake, lake.open(STANDINGS), schools)
     else:
-        held = [row for row in standings_by_log(lake) if schools is None or row["_school_id"] in schools]
+        stored = [row for row in standings_by_log(lake) if schools is None or row["_school_id"] in schools]
     if lake.batch is None:
-        return held
+        return stored
     with lake.batch.lock:
         loads = [row for row in lake.batch.unsettled if schools is None or row["_school_id"] in schools]
-    return settled(held, loads)
+    return settled(stored, loads)
 
 
 def forget_failures(lake: Lake, schools: Collection[int]) -> None:
-    """Take schools that were never loaded out of the standings and findings. The load log still says what was
-    tried."""
+    """Delete schools that were never loaded from standings and findings. The load log keeps the attempts."""
     for log in (STANDINGS, *FINDINGS):
         if lake.holds(log):
             until_committed(partial(_delete, lake, log, schools))
 
 
 def known_states(lake: Lake, school_id: int) -> dict[tuple[str, str], str]:
-    """The states of a school's slices, by table and slice (as text). A batch reads them once: where they
-    are outdated the slice's files have changed, which is seen."""
+    """The states of a school's slices, by table and slice (as text). A batch reads them once: an outdated
+    state has other files of the slice."""
     known = {} if lake.batch is None else lake.batch.states
     if school_id not in known:
         rows = standing_rows(lake, [school_id])
@@ -136,18 +133,18 @@ def known_states(lake: Lake, school_id: int) -> dict[tuple[str, str], str]:
 
 
 def standings_by_log(lake: Lake) -> list[Row]:
-    """The standings of all slices by the whole load log, for a lake from before they were kept."""
+    """The standings of all slices by the whole load log, for a lake from before the table of standings."""
     if not lake.holds(LOAD_LOG):
         return []
-    told = ["resource", "_school_id", "slice", "sync_id", "status", "started_at", "finished_at", "complete"]
-    told += ["whole", "requests"]
-    return settled([], lake.read(LOAD_LOG, columns=told).sort_by("finished_at").to_pylist())
+    names = ["resource", "_school_id", "slice", "sync_id", "status", "started_at", "finished_at", "complete"]
+    names += ["whole", "requests"]
+    return settled([], lake.read(LOAD_LOG, columns=names).sort_by("finished_at").to_pylist())
 
 
 def settled(standings: Iterable[Row], loads: Iterable[Row]) -> list[Row]:
-    """The standings after some loads, rows of the load log in the order in which they ended.
+    """The standings after some loads: rows of the load log, in the order of their end.
 
-    One that ended before what stands, and was written later, says nothing more: the slice is read again."""
+    A load that ended before the standing and was written later is ignored: the slice is read again."""
     stand = {(row["resource"], row["slice"]): row for row in standings}
     for load in loads:
         where = load["resource"], load["slice"]
@@ -158,8 +155,8 @@ def settled(standings: Iterable[Row], loads: Iterable[Row]) -> list[Row]:
 
 
 def _standing(before: Row | None, load: Row) -> Row:
-    told = ("resource", "_school_id", "slice", "sync_id", "status", "finished_at")
-    after = {name: load[name] for name in told}
+    names = ("resource", "_school_id", "slice", "sync_id", "status", "finished_at")
+    after = {name: load[name] for name in names}
     after["requests"] = load.get("requests")
     known = before or {
         "complete_at": None,
@@ -168,7 +165,7 @@ def _standing(before: Row | None, load: Row) -> Row:
         "state": None,
         "followed_at": None,
     }
-    if not load.get("complete") or load["status"] not in _BELIEVED:
+    if not load.get("complete") or load["status"] not in _COMMITTED:
         return {**known, **after}
     retired = load["status"] == RETIRED
     return {
@@ -189,7 +186,7 @@ def _is_due(batch: LogBatch) -> bool:
 
 
 def _is_quiet(load: Row) -> bool:
-    """Whether a load found its slice as it was held."""
+    """Whether a load changed no row of its slice."""
     return load["status"] == "ok" and not any(load.get(change) for change in MODIFYING)
 
 
@@ -212,35 +209,37 @@ def _write(lake: Lake, batch: LogBatch) -> None:
 
 def _replace(lake: Lake, log: Log, found: Sequence[Finding]) -> None:
     opened = lake.open(log)
-    held = lake.scan(log, opened, log.lake_schema.names, is_of({one.school_id for one in found}))
-    known = set(zip(held["resource"].to_pylist(), held["slice"].to_pylist(), strict=True))
-    news = {one.school_id for one in found if one.rows or (one.whole and (one.resource, one.slice) in known)}
-    if news:
-        mine = pc.is_in(held["_school_id"], value_set=pa.array(sorted(news), pa.int64()))
-        mended = [one for one in found if one.school_id in news]
-        _overwrite(opened, _applied(log, held.filter(mine), mended), news)
+    stored = lake.scan(log, opened, log.lake_schema.names, is_of({one.school_id for one in found}))
+    known = set(zip(stored["resource"].to_pylist(), stored["slice"].to_pylist(), strict=True))
+    changed_schools = {
+        one.school_id for one in found if one.rows or (one.whole and (one.resource, one.slice) in known)
+    }
+    if changed_schools:
+        mine = pc.is_in(stored["_school_id"], value_set=pa.array(sorted(changed_schools), pa.int64()))
+        applied = [one for one in found if one.school_id in changed_schools]
+        _overwrite(opened, _applied(log, stored.filter(mine), applied), changed_schools)
 
 
-def _applied(log: Log, held: pa.Table, found: Sequence[Finding]) -> pa.Table:
-    """A log's rows after some findings, whose slices' rows alone become Python's."""
+def _applied(log: Log, stored: pa.Table, found: Sequence[Finding]) -> pa.Table:
+    """The rows of a log after some findings. Only rows of their slices become Python objects."""
     touched = {(one.resource, one.slice) for one in found}
     if not touched:
-        return held
-    where = zip(held["resource"].to_pylist(), held["slice"].to_pylist(), strict=True)
+        return stored
+    where = zip(stored["resource"].to_pylist(), stored["slice"].to_pylist(), strict=True)
     mine = pa.array([each in touched for each in where], pa.bool_())
     slices: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in held.filter(mine).to_pylist():
+    for row in stored.filter(mine).to_pylist():
         slices[row["resource"], row["slice"]].append(row)
     for one in found:
         slices[one.resource, one.slice] = one.applied(slices[one.resource, one.slice])
     rows = [row for rows in slices.values() for row in rows]
     return pa.concat_tables(
-        [held.filter(pc.invert(mine)), pa.Table.from_pylist(rows, schema=log.lake_schema)]
+        [stored.filter(pc.invert(mine)), pa.Table.from_pylist(rows, schema=log.lake_schema)]
     )
 
 
 def _append(lake: Lake, loads: Sequence[Row]) -> int:
-    """Append to the load log; how many of its files could be joined."""
+    """Append to the load log. Returns how many of its files could be compacted."""
     opened = lake.open(LOAD_LOG)
     write_deltalake(opened, pa.Table.from_pylist(list(loads), schema=LOAD_LOG.lake_schema), mode="append")
     return len(opened.file_uris()) - len(opened.partitions())
@@ -248,11 +247,11 @@ def _append(lake: Lake, loads: Sequence[Row]) -> int:
 
 def _settle(lake: Lake, loads: Sequence[Row]) -> None:
     opened, schools = lake.open(STANDINGS), {row["_school_id"] for row in loads}
-    rows = settled(_held(lake, opened, schools), loads)
+    rows = settled(_stored(lake, opened, schools), loads)
     _overwrite(opened, pa.Table.from_pylist(rows, schema=STANDINGS.lake_schema), schools)
 
 
-def _held(lake: Lake, opened: DeltaTable, schools: Collection[int] | None) -> list[Row]:
+def _stored(lake: Lake, opened: DeltaTable, schools: Collection[int] | None) -> list[Row]:
     mine = None if schools is None else is_of(schools)
     rows: list[Row] = lake.scan(STANDINGS, opened, STANDINGS.lake_schema.names, mine).to_pylist()
     return rows
@@ -267,7 +266,7 @@ def _delete(lake: Lake, log: Log, schools: Collection[int]) -> None:
 
 
 def _tidy(lake: Lake) -> None:
-    """Join the load log's files, a month's at most, and delete what the logs have replaced."""
+    """Compact the load log, month by month, and delete replaced files of the logs."""
     until_committed(lambda: _compacted(lake))
     for log in (LOAD_LOG, STANDINGS, *FINDINGS):
         opened = lake.open(log)

@@ -36,16 +36,18 @@ _TYPE_NAMES = {
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """A column of a dataset as the lake has it, and the field that it belongs to."""
+    """A column of a dataset in the lake."""
 
     column: Column
+    #: The platform's field that it belongs to.
     field: str
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Columns of the lake: whose name each wanted one has, those still missing, and those superseded."""
+    """The columns of the lake that store the wanted columns."""
 
+    #: By wanted column.
     names: dict[str, str]
     missing: list[StoredColumn]
     superseded: list[StoredColumn]
@@ -53,27 +55,25 @@ class Placement:
 
 @dataclass(frozen=True)
 class Evolved:
-    """What a dataset is written to: `table` has the lake's names, `columns` says which is whose.
+    """The lake's table of a dataset."""
 
-    Besides the wanted columns `table` has those that they superseded, which a reading leaves empty.
-    """
-
+    #: With the superseded columns, which a reading leaves empty.
     table: Table
+    #: The lake's name of each wanted column.
     columns: dict[str, str]
 
     def shaped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch of the wanted table's `staging_schema` as one of `table.staging_schema`."""
-        held = {self.columns.get(name, name): batch.column(name) for name in batch.schema.names}
+        stored = {self.columns.get(name, name): batch.column(name) for name in batch.schema.names}
         schema = self.table.staging_schema
-        arrays = [held.get(field.name, pa.nulls(batch.num_rows, field.type)) for field in schema]
+        arrays = [stored.get(field.name, pa.nulls(batch.num_rows, field.type)) for field in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def evolve(lake: Lake, wanted: Table) -> Evolved:
-    """Make the lake's table, or add to it what `wanted` needs; several processes may do so at once.
+    """Create the lake's table, or add the columns that `wanted` needs. Idempotent, also in parallel.
 
-    Idempotent. Commits under way meanwhile conflict and try again. Raises ValueError where two columns of
-    `wanted` have one name for DuckDB.
+    Commits under way conflict and are retried. Raises ValueError: Two columns have one name for DuckDB.
     """
     names = [folded(column.name) for column in wanted.columns]
     if len(set(names)) < len(names):
@@ -82,14 +82,14 @@ def evolve(lake: Lake, wanted: Table) -> Evolved:
 
 
 def changes(before: Table, after: Table) -> tuple[Drift, ...]:
-    """How one school's definition of a dataset changed: field_added, _removed, _retyped or _widened."""
+    """The changes of a school's definition of a dataset: field_added, _removed, _retyped or _widened."""
     old = {folded(column.name): column for column in before.columns}
     new = {folded(column.name): column for column in after.columns}
     found = [
-        Drift("field_added", new[key].name, type_name(new[key].type), 0) for key in new if key not in old
-    ]
-    found += [
-        Drift("field_removed", old[key].name, type_name(old[key].type), 0) for key in old if key not in new
+        Drift(kind, columns[key].name, type_name(columns[key].type), 0)
+        for kind, columns, others in (("field_added", new, old), ("field_removed", old, new))
+        for key in columns
+        if key not in others
     ]
     for key in new:
         if key in old and old[key].type != new[key].type:
@@ -100,7 +100,7 @@ def changes(before: Table, after: Table) -> tuple[Drift, ...]:
 
 
 def widens(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether every value of `old` is one of `new` too."""
+    """Whether `new` has every value of `old`."""
     if pa.types.is_integer(old):
         old = pa.decimal128(19, 0)
     if pa.types.is_struct(old) and pa.types.is_struct(new):
@@ -114,26 +114,26 @@ def widens(old: pa.DataType, new: pa.DataType) -> bool:
 
 
 def stored_columns(table: Table, opened: DeltaTable) -> list[StoredColumn]:
-    """The columns of a dataset that a snapshot has, the oldest of a field first."""
+    """The columns of a dataset in a snapshot, the oldest of a field first."""
     ours = {*table.slice_columns, *(column.name for column in BOOKKEEPING)}
-    return [_held(field) for field in held_schema(opened) if field.name not in ours]
+    return [_stored_column(field) for field in held_schema(opened) if field.name not in ours]
 
 
-def _held(field: pa.Field[pa.DataType]) -> StoredColumn:
-    said = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
-    column = Column(field.name, field.type, said.get("comment", ""), personal="personal" in said)
-    return StoredColumn(column, said.get("field", field.name))
+def _stored_column(field: pa.Field[pa.DataType]) -> StoredColumn:
+    metadata = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+    column = Column(field.name, field.type, metadata.get("comment", ""), personal="personal" in metadata)
+    return StoredColumn(column, metadata.get("field", field.name))
 
 
-def place(wanted: Table, held: Sequence[StoredColumn]) -> Placement:
-    """Which column of the lake each wanted one is, and which the lake lacks."""
-    taken = {folded(each.column.name) for each in held}
+def place(wanted: Table, stored: Sequence[StoredColumn]) -> Placement:
+    """Find the lake's columns of the wanted columns."""
+    taken = {folded(each.column.name) for each in stored}
     reserved = {folded(column.name) for column in wanted.columns}
     names: dict[str, str] = {}
     missing: list[StoredColumn] = []
     superseded: list[StoredColumn] = []
     for column in wanted.columns:
-        versions = [each for each in held if folded(each.field) == folded(column.name)]
+        versions = [each for each in stored if folded(each.field) == folded(column.name)]
         own = [each for each in versions if each.column.type == _lake_type(column.type)]
         superseded += [each for each in versions if each not in own]
         if not own:
@@ -167,18 +167,18 @@ def _free_name(column: Column, taken: set[str], reserved: set[str]) -> str:
 
 
 def typed_name(field: str, type: pa.DataType, taken: Collection[str]) -> str:
-    """A name for a column beside its field's own, such as `score__decimal_12_3`; none of `taken` (folded)."""
+    """A name for a second column of a field, such as `score__decimal_12_3`, that is not `taken` (folded)."""
     typed = f"{field}__{re.sub('[^a-z0-9]+', '_', type_name(type)).strip('_')}"
     candidates = (typed if n == 1 else f"{typed}_{n}" for n in count(1))
     return next(name for name in candidates if folded(name) not in taken)
 
 
-def _delta_field(held: StoredColumn) -> Field:
-    column = pa.field(held.column.name, held.column.type)
+def _delta_field(stored: StoredColumn) -> Field:
+    column = pa.field(stored.column.name, stored.column.type)
     [field] = Schema.from_arrow(pa.schema([column])).fields
-    said = {"field": held.field, "comment": held.column.comment}
+    metadata = {"field": stored.field, "comment": stored.column.comment}
     return Field(
-        field.name, field.type, metadata=said | ({"personal": "yes"} if held.column.personal else {})
+        field.name, field.type, metadata=metadata | ({"personal": "yes"} if stored.column.personal else {})
     )
 
 
