@@ -175,7 +175,7 @@ class _School:
             if changes.follows and is_whole_cheaper(due.requests, following, every.requests):
                 due, changes = every, MembershipChanges()
         failed: set[int | None] = set()
-        loader = self._loader(due)
+        loader = SemesterLoader(self._runtime, self._client, self._cause, due)
         async for one in loader.load():
             if one.status == "failed":
                 failed.add(one.slice.week)
@@ -184,15 +184,13 @@ class _School:
         weeks = [week for week in changes.weeks if week not in failed]
         if weeks:
             # Read anew, since the weeks that were due have just been committed.
-            loader = self._loader(_plan_changes(self._read(calendar), changes, weeks))
+            plan = _plan_changes(self._read(calendar), changes, weeks)
+            loader = SemesterLoader(self._runtime, self._client, self._cause, plan)
             async for one in loader.load():
                 yield one, loader.described(one)
 
     def _read(self, calendar: Calendar) -> Semester:
         return read_semester(self._runtime.lake, self._timeline, self._statuses, calendar.semester_id)
-
-    def _loader(self, plan: AttendancePlan) -> SemesterLoader:
-        return SemesterLoader(self._runtime, self._client, self._cause, plan)
 
     def _changes(self, semester_id: int, weeks: Collection[int]) -> MembershipChanges:
         """The changes of members that a night follows in these weeks. Weeks that a person chooses are read

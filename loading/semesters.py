@@ -137,17 +137,25 @@ def closed_semesters(lake: Lake, schools: Iterable[int], told: ToldPairs, before
 def _over(semesters: Semesters, before: date) -> Iterator[tuple[int, int | None, int | None]]:
     """The ids of each semester that is over: in the models, and those that v3 and v1 are asked for."""
     v3, v1 = ({row["id"]: row for row in rows} for rows in (semesters.v3, semesters.v1))
-    v1_of = {pair.v3: pair.v1 for pair in semesters.pairs.values()}
-    # Where one interface shows no semesters, it is asked for those of the other.
-    both = [(one, one, v1_of.get(one, None if v1 else one)) for one in v3]
-    alone = [
-        (-one if one in v3 else one, None if v3 else one, one) for one in v1 if one not in semesters.pairs
-    ]
-    for core, v3_id, v1_id in (*both, *alone):
+    for core, v3_id, v1_id in _model_ids(semesters):
+        # Where one interface shows no semesters, requests to it name those of the other.
+        v3_id, v1_id = v3_id if v3 else v1_id, v1_id if v1 else v3_id
         shown = [row for row in (v3.get(v3_id), v1.get(v1_id)) if row]
         last = [row["last"] for row in shown if row["last"]]
         if last and max(last) < before and not any(row["is_current"] for row in shown):
             yield core, v3_id, v1_id
+
+
+def _model_ids(semesters: Semesters) -> Iterator[tuple[int, int | None, int | None]]:
+    """The id of each semester in the models, in v3 and in v1."""
+    v1_of = {pair.v3: pair.v1 for pair in semesters.pairs.values()}
+    in_v3 = {row["id"] for row in semesters.v3}
+    for row in semesters.v3:
+        yield row["id"], row["id"], v1_of.get(row["id"])
+    for row in semesters.v1:
+        if row["id"] not in semesters.pairs:
+            # An id that is another semester's in v3 cannot stand for this one.
+            yield -row["id"] if row["id"] in in_v3 else row["id"], None, row["id"]
 
 
 def read_semesters(lake: Lake, school_id: int, told: ToldPairs) -> Semesters:
@@ -231,30 +239,23 @@ def _calendar_rows(lake: Lake, school_id: int, told: ToldPairs, setting: WeeksBe
 
 def rows_of_calendar(semesters: Semesters, decision: Decision, day_1_is: int) -> list[Row]:
     """One school's rows of quality.semester_calendars."""
-    by_v3 = {pair.v3: pair for pair in semesters.pairs.values()}
-    own = {row["id"]: row for row in semesters.v1}
-    theirs = {row["id"] for row in semesters.v3}
-    rows = []
-    for row in semesters.v3:
-        pair = by_v3.get(row["id"])
-        first = (own[pair.v1]["first"] if pair else None) or row["first"]
-        rows.append((row["id"], pair.v1 if pair else None, pair.matched_by if pair else None, first))
-    for row in semesters.v1:
-        if row["id"] not in semesters.pairs:
-            # An id that is another semester's in v3 cannot stand for this one.
-            rows.append((-row["id"] if row["id"] in theirs else row["id"], row["id"], None, row["first"]))
+    matched_by: dict[int | None, str] = {id: pair.matched_by for id, pair in semesters.pairs.items()}
+    first_in_v1, first_in_v3 = (
+        {row["id"]: row["first"] for row in rows} for rows in (semesters.v1, semesters.v3)
+    )
     return [
         {
             "_school_id": semesters.school_id,
             "semester_id": semester_id,
             "v1_semester_id": v1_id,
-            "matched_by": matched_by,
+            "matched_by": matched_by.get(v1_id),
             "week_1_on": week_1_on(decision.rule, first) if first else None,
             "weeks_begin": decision.rule,
             "weeks_known_by": decision.known_by,
             "day_1_is": day_1_is,
         }
-        for semester_id, v1_id, matched_by, first in rows
+        for semester_id, v3_id, v1_id in _model_ids(semesters)
+        for first in [first_in_v1.get(v1_id) or first_in_v3.get(v3_id)]
     ]
 
 

@@ -15,8 +15,7 @@ from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import STANDINGS
 from warehouse.lake.tables import Slice
 from warehouse.load.delta_commit import rearrange
-from warehouse.load.load_log import state_of
-from warehouse.load.log_writer import batched
+from warehouse.load.log_writer import batched, known_states
 from warehouse.load.slice_reading import BadRow, RequestedSince, RetainedRows
 from warehouse.load.stage import StageWriter
 from warehouse.maintenance.compaction import maintain
@@ -155,9 +154,9 @@ def test_maintenance_has_it_compared_once(loaded: Lake, compared: list[str], tmp
 
 
 def test_a_lake_from_before_states_were_kept_gains_them(loaded: Lake, compared: list[str]) -> None:
-    known = state_of(loaded, MARKS, SLICE)
+    known = known_states(loaded, 101).get(("marks", str(SLICE)))
     loaded.open(STANDINGS).update(updates={"state": "NULL"})
-    assert known is not None and state_of(loaded, MARKS, SLICE) is None
+    assert known is not None and known_states(loaded, 101).get(("marks", str(SLICE))) is None
     assert sync(loaded, 1, ROWS).state == known
     assert compared == ["marks"]
     assert sync(loaded, 2, ROWS).state == known

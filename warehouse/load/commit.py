@@ -18,6 +18,7 @@ from warehouse.lake.tables import Column, Slice, Table
 from warehouse.load import change_log, load_log, past_rows
 from warehouse.load.delta_commit import adopt
 from warehouse.load.earlier_rows import PREVIOUS_BASE
+from warehouse.load.log_writer import known_states
 from warehouse.load.merge import IN_READING, MODIFYING, RowCounts, count_all, merge
 from warehouse.load.slice_reading import Measure, SliceReading
 from warehouse.load.slice_state import state
@@ -113,7 +114,7 @@ def commit(
     scratch.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         workspace = Path(folder)
-        last_state = load_log.state_of(lake, table, slice)
+        last_state = known_states(lake, slice.school_id).get((table.name, str(slice)))
         committed = until_committed(
             partial(_commit_rows, lake, table, slice, reading, guard, workspace, last_state)
         )

@@ -23,7 +23,6 @@ from warehouse.lake.log_tables import DIFFERENCES, LOAD_LOG, MONTH, QUARANTINE, 
 from warehouse.lake.tables import PLATFORM_ZONE, Slice, Table, is_of
 from warehouse.load.log_writer import (
     findings,
-    known_states,
     record,
     standing_rows,
     waiting,
@@ -178,11 +177,6 @@ def slice_statuses(lake: Lake, school_id: int) -> SliceStatuses:
 def slice_status(known: SliceStatuses, table_name: str, slice: Slice) -> SliceStatus:
     """The status of one slice among those of its school."""
     return known.get(table_name, {}).get(str(slice), SliceStatus())
-
-
-def state_of(lake: Lake, table: Table, slice: Slice) -> str | None:
-    """The state of a slice after its last whole load, see `slice_state.state`."""
-    return known_states(lake, slice.school_id).get((table.name, str(slice)))
 
 
 def held_back(lake: Lake, tables: Collection[str]) -> set[str]:
