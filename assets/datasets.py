@@ -32,7 +32,7 @@ from campus.http.events import Event
 from campus.registry import DATASETS
 from loading.commit import STORAGE_ERRORS, Loaded
 from loading.datasets.loader import DatasetLoader, LastUpdate, LoadedSegment, last_updates
-from loading.datasets.tables import ask_dataset, definitions_of
+from loading.datasets.tables import dataset_spec, definitions_of
 from loading.outage import connected
 from loading.partition_keys import segment_key, segments_by_school
 from loading.runtime import Cause, Runtime, cause_of
@@ -174,7 +174,7 @@ def _loader(
     updates: Mapping[str, LastUpdate],
 ) -> DatasetLoader:
     definitions = definitions_of(plan)
-    asked = ask_dataset(
+    dataset = dataset_spec(
         runtime.datasets.selection,
         plan.school_id,
         plan.table,
@@ -182,9 +182,9 @@ def _loader(
         definitions[plan.dataset],
         definitions,
     )
-    mine = known.get(asked.table.name, {})
+    mine = known.get(dataset.table.name, {})
     last = updates.get(plan.dataset)
-    return DatasetLoader(runtime, client, cause, plan, asked, segments, mine, commits, last)
+    return DatasetLoader(runtime, client, cause, plan, dataset, segments, mine, commits, last)
 
 
 def record(context: StepContext, one: LoadedSegment) -> None:

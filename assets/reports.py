@@ -35,7 +35,7 @@ from campus.sources.gathered import Collector
 from loading.commit import Loaded
 from loading.outage import connected
 from loading.reports.loader import ReportLoader
-from loading.reports.plans import METADATA, in_lines, requests_of
+from loading.reports.plans import METADATA, error_lines, requests_of
 from loading.reports.tables import Result, results_of, selections_of
 from loading.runtime import Cause, Runtime, cause_of
 from warehouse.load.load_log import committed
@@ -141,7 +141,7 @@ class _Run:
                 await together(
                     self._load_one(loader, result, prefix, requests[result.key], progress) for result in there
                 )
-            self.problems = [line for found in errors.values() for line in in_lines(found)]
+            self.problems = [line for found in errors.values() for line in error_lines(found)]
 
     def _is_halted(self, school_id: int) -> bool:
         return any(halt.concerns(school_id) for halt in self.halts)

@@ -1,4 +1,4 @@
-"""Reading a whole dataset by pages, where ids are of no use: its pages wait on disk for the proof."""
+"""Reads a whole dataset by pages, where it has no ids to read by. Pages wait on disk until all are read."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,10 +14,11 @@ from campus.registry import DATASETS
 
 
 async def read_pages(client: Client, source: Source, limit: int, write: Write, scratch: Path) -> RecordsRead:
-    """Read a whole dataset by numbered pages, sorted by its key where it can be, until the reading is proven.
+    """Read a whole dataset by numbered pages until the reading is proven to be complete. The pages are sorted
+    by the key where the platform sorts.
 
-    write: takes batches of the contract's columns and `_extra`; without a key, `_row` stands before them.
-    scratch: where the pages wait. Raises CampusError."""
+    write: takes batches of the contract's columns and `_extra`; without a key, `_row` comes first. scratch:
+    the folder in which the pages wait. Raises CampusError."""
     read = RecordsRead(distinct=False)
     with Pages(scratch) as stored:
 
@@ -49,17 +50,18 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
         except Refused:
             if not order:
                 raise
-            # An order helps, but the proof needs none.
+            # The proof works without an order, too.
             pages, outcome = await ask({})
-        hand_on(read, stored.get(pages), outcome, write, keyless=not source.key)
+        write_pages(read, stored.get(pages), outcome, write, keyless=not source.key)
     return read
 
 
-def hand_on(
+def write_pages(
     read: RecordsRead, pages: Iterable[Records], outcome: Outcome, write: Write, *, keyless: bool
 ) -> None:
-    """Write the pages of a reading that is over, and note in its account how it ended. `keyless`: `_row` is
-    put before the columns."""
+    """Write the pages of a finished reading, and note in its account how it ended.
+
+    keyless: puts `_row` before the columns."""
     numbers = RowNumbers()
     for records in pages:
         if keyless:

@@ -21,8 +21,8 @@ from test_read import Platform as Stub
 from test_read import load, load_assessments
 
 from campus.capabilities import CAUGHT, COMMON, GRAVE, MOST_DOUBTS, Capabilities, Doubt
+from campus.datasets.layout import Layout, plan_layout
 from campus.datasets.paged import read_pages
-from campus.datasets.plan import Layout, lay_out
 from campus.datasets.records import RecordsRead, Source, Span, read_segment, read_whole_segment
 from campus.decoding.inferred_contract import contract_of
 from campus.fetch.emptiness import believed
@@ -347,7 +347,7 @@ def test_a_dataset_is_planned_with_all_its_segments_or_not_at_all(seed: int, cou
             Platform(lying_records(seed, counts)) as platform,
             Client(platform.config(), [DATASETS.scopes]) as client,
         ):
-            planned.append(await lay_out(client, BY_ID, 100, 100, 500, Tally()))
+            planned.append(await plan_layout(client, BY_ID, 100, 100, 500, Tally()))
 
     run(plan())
     assert planned == [Layout(100, (0, 2, 9))]
