@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from campus.datasets.records import RecordsRead, Source, Write
-from campus.decoding.columnar import Records, RowNumbers, decode_records
+from campus.datasets.records import RecordsRead, Source, Write, decoder
+from campus.decoding.columnar import Records, RowNumbers
 from campus.decoding.page_buffer import Page, Pages
 from campus.fetch.collection import Collection, read_collection
 from campus.http.client import Client
@@ -19,13 +19,11 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
 
     write: takes batches of the contract's columns and `_extra`; without a key, `_row` comes first. scratch:
     the folder in which the pages wait. Raises CampusError."""
-    read = RecordsRead(distinct=False)
+    read, decode = RecordsRead(distinct=False), decoder(client, source)
     with Pages(scratch) as stored:
 
         def parse(body: bytes) -> Page:
-            keeps = client.config.keep_id_numbers
-            records = decode_records(body, source.contract, source.key, keep_id_numbers=keeps)
-            return stored.put(records, source.key)
+            return stored.put(decode(body), source.key)
 
         async def ask(order: Mapping[str, str]) -> tuple[list[Page], Outcome]:
             paging = page_by_number(

@@ -6,11 +6,11 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -34,6 +34,7 @@ from campus.sources.gathered import Account
 # One page a processor: more at a time would only take more memory.
 _DECODERS = ThreadPoolExecutor(os.cpu_count() or 1, "decode")
 Write = Callable[[pa.RecordBatch], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ async def _read_range(
         has_enough=lambda: received >= enough,
     )
     changed = {} if since is None else {f"{UPDATED_AT}_egt": f"{since:%Y-%m-%d %H:%M:%S}"}
-    loop = asyncio.get_running_loop()
+    decode, loop = decoder(client, source), asyncio.get_running_loop()
     writing: asyncio.Future[None] | None = None
     received = 0
 
@@ -216,21 +217,8 @@ async def _read_range(
 
     async def fetch_page(request: PageRequest) -> PageSeen:
         nonlocal writing, received
-        answer = await fetch(
-            client,
-            source.path,
-            {**source.params, **changed, **dict(request.params)},
-            school_id=source.school_id,
-            scope=DATASETS.scopes,
-            decode=partial(
-                decode_records,
-                contract=source.contract,
-                key=source.key,
-                keep_id_numbers=client.config.keep_id_numbers,
-            ),
-            executor=_DECODERS,
-            tally=read.account.tally,
-        )
+        params = {**changed, **dict(request.params)}
+        answer = await _fetch(client, source, params, decode, read.account.tally, _DECODERS)
         read.account.tally.pages += 1
         received += answer.value.received
         if writing is not None:
@@ -278,14 +266,36 @@ async def fetch_rows(
     client: Client, source: Source, params: Mapping[str, str | int], tally: Tally
 ) -> Answer[Sequence[bytes | Raw]]:
     """Fetch records as raw JSON. params: beside those of the source."""
+    return await _fetch(client, source, params, raw_rows, tally)
+
+
+async def _fetch(
+    client: Client,
+    source: Source,
+    params: Mapping[str, str | int],
+    decode: Callable[[bytes], T],
+    tally: Tally,
+    executor: Executor | None = None,
+) -> Answer[T]:
     return await fetch(
         client,
         source.path,
         {**source.params, **params},
         school_id=source.school_id,
         scope=DATASETS.scopes,
-        decode=raw_rows,
+        decode=decode,
+        executor=executor,
         tally=tally,
+    )
+
+
+def decoder(client: Client, source: Source) -> Callable[[bytes], Records]:
+    """A function that decodes the pages of a source."""
+    return partial(
+        decode_records,
+        contract=source.contract,
+        key=source.key,
+        keep_id_numbers=client.config.keep_id_numbers,
     )
 
 
