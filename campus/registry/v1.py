@@ -1,16 +1,16 @@
-"""The v1 generation's part of the registry."""
+"""The registry of the v1 interface."""
 
 from campus.contracts import v1 as contracts_v1
 from campus.contracts import v1_attendance as contracts_v1_attendance
 from campus.contracts import v1_people as contracts_v1_people
 from campus.registry.spec import DetailRows, HiddenRows, ResourceSpec
 
-# Which scope a path of v1 needs is not shown: these are of the sample tokens, and of what v3 has of the same.
+# The specification names no scopes for v1. Its sample tokens have these, or v3 needs them for the same rows.
 OF_USERS = ("user.read", "reflection.read_basic", "reflection.read_all")
 OF_CLASSES = ("class.read", "klass.read", "user.read")
 OF_STUDENTS = (*OF_CLASSES, "student.read_basic", "student.read_all")
 
-# What nights leave unseen that do not ask for all.
+# Changes that a night misses unless it reads everything.
 SELDOM = "transcripts that changed while the row of no student did"
 LATE = (
     "marks that were set, changed or deleted later after their lesson than attendance.window_days, but for "
@@ -29,7 +29,7 @@ V1_SEMESTERS = ResourceSpec(
     lists_semesters=True,
 )
 
-# In an order in which each comes after what it is asked with.
+# A resource comes after the resources whose ids its requests name.
 V1_DATA: tuple[ResourceSpec, ...] = (
     V1_SEMESTERS,
     ResourceSpec(
@@ -96,7 +96,6 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         (),
         primary_key=("latest_version",),
         shape="object",
-        anonymous=True,
     ),
     ResourceSpec(
         "transcripts",

@@ -1,14 +1,14 @@
-"""The v3 generation's part of the registry: schools, base data, and the metadata of datasets and reports."""
+"""The registry of the v3 interface: schools, base data, and the metadata of datasets and reports."""
 
 from campus.contracts import base_data as contracts
 from campus.contracts import datasets as contracts_datasets
 from campus.contracts import reports as contracts_reports
 from campus.registry.spec import UNDATED, DeletedRows, Expansions, HiddenRows, ResourceSpec
 
-# Named for all that belongs to a class; sample tokens have the other one too.
+# The specification names the first scope for all rows of a class; its sample tokens have the second, too.
 CLASSES = ("class.read", "klass.read")
 
-# Named for each resource that can be asked for what changed.
+# The parameter of every resource that can be read by its changes.
 UPDATED_SINCE = "updated_at_egt"
 
 SCHOOLS = ResourceSpec("schools", "/api/v1/schools", contracts.School, ("user.read",), shape="list")
@@ -74,7 +74,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         ("admin_class.read",),
         sources=(
             Expansions(("students", "teachers"), lists=("students", "teachers")),
-            # The values of its status are not shown: words of structures, numbers of users.
+            # The specification does not list the values of its status: structures have words, users numbers.
             HiddenRows(tuple(("status", value) for value in ("archived", "disabled", "2", "4"))),
         ),
         id_filter="id_in",
@@ -105,7 +105,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         CLASSES,
         asked="members",
         sliced_by="semester",
-        # Who leaves a class and joins it again has two memberships.
+        # A person who leaves a class and joins it again has two memberships.
         primary_key=("class_id", "type", "reflection_id", "membership"),
         numbered="membership",
         ordered_by=("created_at", "deleted_at", "updated_at"),
@@ -176,7 +176,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
     ),
 )
 
-# The prefix of datasets and reports is found by asking (campus/http/prefix.py).
+# The prefix of datasets and reports is discovered (campus/fetch/prefix.py).
 DATASETS = ResourceSpec(
     "datasets", "/uds/datasets", contracts_datasets.Dataset, ("dataset.read_all",), unit="dataset"
 )
@@ -204,7 +204,7 @@ DATASET_RELATIONS = ResourceSpec(
 )
 DATASET_METADATA = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
 
-# Which reports there are, no endpoint tells: settings name them.
+# No endpoint lists the reports: settings name them.
 REPORT_QUERIES = ResourceSpec(
     "report_queries",
     "/reporting/reports/{report}/queries",
@@ -232,7 +232,7 @@ REPORT_FIELDS = ResourceSpec(
 )
 REPORT_METADATA = (REPORT_QUERIES, REPORT_PARAMETERS, REPORT_FIELDS)
 
-# The vocabularies that the specification names; a setting adds more.
+# The vocabularies of the specification; a setting adds others.
 TERM_TYPES: tuple[str, ...] = (
     "system.graduates_in",
     "system.academic_year",
