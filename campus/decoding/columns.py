@@ -1,4 +1,4 @@
-"""Decoded rows as Arrow columns, and the values that no column can hold."""
+"""Builds Arrow columns of decoded rows, and finds the values that no column can hold."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -19,7 +19,7 @@ def column(rows: Sequence[Contract], name: str, arrow_type: pa.DataType) -> Any:
 
 
 def _plain(value: Any, arrow_type: Any) -> Any:
-    """A nested value as Arrow takes it; a bare id where a person belongs is a person."""
+    """A nested value in Python's plain types, for Arrow. A bare id in place of a person becomes a person."""
     match value:
         case Contract():
             members = msgspec.structs.asdict(value)
@@ -34,18 +34,18 @@ def _plain(value: Any, arrow_type: Any) -> Any:
 
 
 def misfitting(contract: type[Contract], rows: Sequence[Contract]) -> list[Field]:
-    """The fields with a decimal that their column cannot hold: no decoder knows how many digits it has."""
-    return [f for f in _with_decimals(contract) if not _is_held(rows, f)]
+    """The fields with a decimal that their column cannot hold. The decoder does not check the digits."""
+    return [f for f in _with_decimals(contract) if not _fits(rows, f)]
 
 
 def misfits(contract: type[Contract], rows: Sequence[Contract]) -> dict[int, list[str]]:
-    """By the place of a row, the names of its fields with a decimal that their column cannot hold."""
-    found: dict[int, list[str]] = {}
+    """The names of the fields with a decimal that their column cannot hold, by the index of the row."""
+    names: dict[int, list[str]] = {}
     for f in misfitting(contract, rows):
         for index, row in enumerate(rows):
-            if not _is_held([row], f):
-                found.setdefault(index, []).append(f.wire)
-    return found
+            if not _fits([row], f):
+                names.setdefault(index, []).append(f.wire)
+    return names
 
 
 @cache
@@ -53,7 +53,7 @@ def _with_decimals(contract: type[Contract]) -> tuple[Field, ...]:
     return tuple(f for f in fields(contract) if roomy(f.arrow_type) != f.arrow_type)
 
 
-def _is_held(rows: Sequence[Contract], field: Field) -> bool:
+def _fits(rows: Sequence[Contract], field: Field) -> bool:
     try:
         column(rows, field.name, field.arrow_type)
     except pa.ArrowInvalid:
