@@ -82,24 +82,24 @@ class Field:
     wire: str
     arrow_type: pa.DataType
     description: str
-    label_zh: str
-    unit: str
-    enum: bool
-    known_values: frozenset[str]
-    privacy: Privacy
-    expected: bool
-    any_json: bool
-    digits: bool
-    assumed: bool
-    mark: bool
-    rate: str
-    identity_number: bool
     # A part of the key.
     required: bool
     # Always null: the value is dropped.
     withheld: bool
     # The contract of the object in the field, or of the objects in its list.
     nested: type[Contract] | None
+    label_zh: str = ""
+    unit: str = ""
+    enum: bool = False
+    known_values: frozenset[str] = frozenset()
+    privacy: Privacy = ""
+    expected: bool = True
+    any_json: bool = False
+    digits: bool = False
+    assumed: bool = False
+    mark: bool = False
+    rate: str = ""
+    identity_number: bool = False
 
     @property
     def personal(self) -> bool:
@@ -149,7 +149,7 @@ def doc(
             "label_zh": label_zh,
             "unit": unit,
             "enum": enum or bool(values),
-            "values": values,
+            "known_values": frozenset(values),
             "privacy": privacy,
             "expected": expected,
             "any_json": any_json,
@@ -202,29 +202,17 @@ def column_names(contract: type[Contract]) -> tuple[str, ...]:
 
 
 def _field(field: inspect.Field) -> Field:
-    documentation = field.type if isinstance(field.type, inspect.Metadata) else None
-    schema = (documentation.extra_json_schema or {}) if documentation else {}
-    extra = (documentation.extra or {}) if documentation else {}
+    documentation = field.type if isinstance(field.type, inspect.Metadata) else inspect.Metadata(field.type)
+    flags = {name: flag for name, flag in (documentation.extra or {}).items() if name != "arrow"}
     return Field(
         name=field.name,
         wire=field.encode_name,
         arrow_type=arrow_type(field.type),
-        description=schema.get("description", ""),
-        label_zh=extra.get("label_zh", ""),
-        unit=extra.get("unit", ""),
-        enum=extra.get("enum", False),
-        known_values=frozenset(extra.get("values", ())),
-        privacy=extra.get("privacy", ""),
-        expected=extra.get("expected", True),
-        any_json=extra.get("any_json", False),
-        digits=extra.get("digits", False),
-        assumed=extra.get("assumed", False),
-        mark=extra.get("mark", False),
-        rate=extra.get("rate", ""),
-        identity_number=extra.get("identity_number", False),
+        description=(documentation.extra_json_schema or {}).get("description", ""),
         required=field.required,
-        withheld=documentation is not None and isinstance(documentation.type, inspect.NoneType),
+        withheld=isinstance(documentation.type, inspect.NoneType),
         nested=_nested(field.type),
+        **flags,
     )
 
 

@@ -1,8 +1,8 @@
 """Defines the entries of the registry."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
 
 from campus.contracts.fields import Contract
 
@@ -153,3 +153,17 @@ class ResourceSpec:
     def is_v1(self) -> bool:
         """Whether it belongs to the v1 generation, which names its paging parameters differently."""
         return self.path.startswith(V1_PREFIX)
+
+
+def embedded(
+    parent: ResourceSpec,
+    name: str,
+    contract: type[Contract],
+    primary_key: tuple[str, ...] = ("id",),
+    **changes: Any,
+) -> ResourceSpec:
+    """A resource whose rows the answers of `parent` contain. The two differ in `changes`."""
+    changes = {"shape": "list", "counts": None} | changes
+    return replace(
+        parent, name=name, contract=contract, primary_key=primary_key, embedded_in=parent.name, **changes
+    )

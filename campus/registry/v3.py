@@ -3,7 +3,7 @@
 from campus.contracts import base_data as contracts
 from campus.contracts import datasets as contracts_datasets
 from campus.contracts import reports as contracts_reports
-from campus.registry.spec import UNDATED, DeletedRows, Expansions, HiddenRows, ResourceSpec
+from campus.registry.spec import UNDATED, DeletedRows, Expansions, HiddenRows, ResourceSpec, embedded
 
 # The specification names the first scope for all rows of a class; its sample tokens have the second, too.
 CLASSES = ("class.read", "klass.read")
@@ -20,6 +20,20 @@ SEMESTERS = ResourceSpec(
     ("semester.read",),
     id_filter="id_in",
     lists_semesters=True,
+)
+
+ASSESSMENTS = ResourceSpec(
+    "assessments",
+    "/api/v3/class-assessment/classes/{id}/assessment",
+    contracts.Assessment,
+    CLASSES,
+    asked="by_class",
+    sliced_by="semester",
+    params={"expand": "items"},
+    shape="object_or_list",
+    child_of="classes",
+    unit_column="class_id",
+    counts="item_num",
 )
 
 # In the order that the interface recommends.
@@ -116,32 +130,13 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         keeps_past=True,
         unseen=UNDATED,
     ),
-    ResourceSpec(
-        "assessments",
-        "/api/v3/class-assessment/classes/{id}/assessment",
-        contracts.Assessment,
-        CLASSES,
-        asked="by_class",
-        sliced_by="semester",
-        params={"expand": "items"},
-        shape="object_or_list",
-        child_of="classes",
-        unit_column="class_id",
-        counts="item_num",
-    ),
-    ResourceSpec(
+    ASSESSMENTS,
+    embedded(
+        ASSESSMENTS,
         "assessment_items",
-        "/api/v3/class-assessment/classes/{id}/assessment",
         contracts.AssessmentItem,
-        CLASSES,
-        asked="by_class",
-        sliced_by="semester",
-        params={"expand": "items"},
-        shape="list",
-        child_of="classes",
         unit_column="assessment_id",
         unit_via="assessments",
-        embedded_in="assessments",
         embedded_as="items",
     ),
     ResourceSpec(
@@ -180,27 +175,20 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
 DATASETS = ResourceSpec(
     "datasets", "/uds/datasets", contracts_datasets.Dataset, ("dataset.read_all",), unit="dataset"
 )
-DATASET_FIELDS = ResourceSpec(
-    "dataset_fields",
-    DATASETS.path,
-    contracts_datasets.DatasetField,
-    DATASETS.scopes,
-    primary_key=("dataset_id", "name"),
-    child_of="datasets",
-    unit_column="dataset_id",
-    unit=DATASETS.unit,
-    embedded_in="datasets",
-)
-DATASET_RELATIONS = ResourceSpec(
-    "dataset_relations",
-    DATASETS.path,
-    contracts_datasets.DatasetRelation,
-    DATASETS.scopes,
-    primary_key=("dataset_id", "name"),
-    child_of="datasets",
-    unit_column="dataset_id",
-    unit=DATASETS.unit,
-    embedded_in="datasets",
+DATASET_FIELDS, DATASET_RELATIONS = (
+    embedded(
+        DATASETS,
+        name,
+        contract,
+        ("dataset_id", "name"),
+        shape="pages",
+        child_of="datasets",
+        unit_column="dataset_id",
+    )
+    for name, contract in (
+        ("dataset_fields", contracts_datasets.DatasetField),
+        ("dataset_relations", contracts_datasets.DatasetRelation),
+    )
 )
 DATASET_METADATA = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
 
