@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 from campus.contracts.fields import Contract
 
 # How a resource is requested; `campus.plan.modes` describes each way.
-Asked = Literal[
+RequestMode = Literal[
     "once",
     "by_term_type",
     "by_semester",
@@ -76,7 +76,7 @@ class ResourceSpec:
     contract: type[Contract]
     #: Alternatives, any of which suffices, least first. Empty: the resource is requested without a token.
     scopes: tuple[str, ...]
-    asked: Asked = "once"
+    mode: RequestMode = "once"
     #: The extent of a slice of its lake table.
     sliced_by: Slicing = "school"
     shape: Shape = "pages"

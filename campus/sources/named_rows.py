@@ -25,7 +25,7 @@ async def read_by_ids(
 
     Raises CampusError."""
     assert spec.id_filter is not None
-    [whole] = MODES[spec.asked].requests(spec, query)
+    [whole] = MODES[spec.mode].requests(spec, query)
     units = [
         replace(_of(whole, spec.id_filter, batch), grave=not query.filled.isdisjoint(batch))
         for batch in id_batches(ids)
@@ -54,7 +54,7 @@ async def read_updated(
     """Read the rows that were updated since then (the platform's wall clock) into the collector; their ids.
 
     Raises CampusError."""
-    [whole] = MODES[spec.asked].requests(spec, query)
+    [whole] = MODES[spec.mode].requests(spec, query)
     recent = replace(changed_only(spec, whole, since), grave=False)
     found: set[int] = set()
     await _read_units(
