@@ -24,17 +24,17 @@ METADATA = (REPORT_QUERIES, REPORT_PARAMETERS)
 
 
 async def plan_reports(
-    loader: Loader, client: Client, cause: Cause, school_id: int, known: Sequence[str]
+    loader: Loader, client: Client, cause: Cause, school_id: int, partitions: Sequence[str]
 ) -> Planned:
     """Load the parameters and queries of a school's selected reports, and plan their results.
 
-    known: the present partition keys. A report that cannot be planned keeps its results, and is reported as a
+    partitions: the present keys. A report that cannot be planned keeps its results, and is reported as a
     problem. Results that are no longer selected are retired."""
     planned = Planned()
     errors: dict[str, CampusError] = {}
     selections = selections_of(loader.runtime.reports, school_id)
     keys: dict[str, list[str]] = defaultdict(list)
-    for key in known:
+    for key in partitions:
         keys[Result.of(key).report].append(key)
 
     async def plan(selection: ReportSelection) -> None:
@@ -46,7 +46,7 @@ async def plan_reports(
     await together(plan(selection) for selection in selections.values())
     planned.problems = error_lines({report: errors[report] for report in selections if report in errors})
     planned.partitions = [key for report in selections for key in keys[report]]
-    for key in known:
+    for key in partitions:
         if key not in planned.partitions:
             retired = _retire(loader, cause, Result.of(key))
             if any(loaded.status == "failed" for loaded in retired):

@@ -123,11 +123,11 @@ def known_columns(lake: Lake, table_name: str) -> dict[str, str]:
     }
 
 
-def name_columns(contract: type[Contract], known: dict[str, str]) -> None:
-    """Add the new fields of a result to the `known` columns of its query. The results of a query share a
-    table, so a field has one column in all of them."""
-    new = [field.wire for field in fields(contract) if field.wire not in known]
-    known.update(zip(new, safe_names(new, {*RESERVED, *known.values()}), strict=True))
+def name_columns(contract: type[Contract], columns: dict[str, str]) -> None:
+    """Add the new fields of a result to the columns of its query. The results of a query share a table, so a
+    field has one column in all of them."""
+    new = [field.wire for field in fields(contract) if field.wire not in columns]
+    columns.update(zip(new, safe_names(new, {*RESERVED, *columns.values()}), strict=True))
 
 
 def result_tables(lake: Lake) -> list[Table]:
