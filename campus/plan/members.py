@@ -8,8 +8,9 @@ from campus.contracts.fields import Contract
 from campus.decoding.page import Page, decode_page
 from campus.fetch.answer import fetch
 from campus.fetch.emptiness import believed
+from campus.fetch.rejection import unless_rejected
 from campus.http.client import Client
-from campus.http.errors import Forbidden, NotFound, Refused, UnexpectedAnswer
+from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
@@ -17,8 +18,7 @@ from campus.registry import ResourceSpec
 # An id that no platform gives a class, to see whether a filter by class is heeded.
 NO_CLASS = 2**31 - 1
 # Requests deleted rows too.
-WITH_TRASHED = "with_trashed"
-TRASHED_TOO = {WITH_TRASHED: "1"}
+TRASHED_TOO = {"with_trashed": "1"}
 
 
 async def by_class_where_unnamed(
@@ -67,20 +67,13 @@ async def _first_row(
     """A page with a row or a few; none where the list is empty."""
 
     async def ask(before: int) -> Page[Contract]:
-        if client.capabilities.rejects(spec.path, WITH_TRASHED):
-            return await get(before, {})
-        try:
-            return await get(before, TRASHED_TOO)
-        except (Refused, Forbidden):
-            page = await get(before, {})
-            client.capabilities.reject(spec.path, WITH_TRASHED)
-            return page
+        return await unless_rejected(client.capabilities, spec.path, TRASHED_TOO, partial(get, before))
 
-    async def get(before: int, more: Mapping[str, str]) -> Page[Contract]:
+    async def get(before: int, trashed_too: Mapping[str, str]) -> Page[Contract]:
         answer = await fetch(
             client,
             spec.path,
-            {**params, **more, "page": "1", "per_page": str(1 + before)},
+            {**params, **trashed_too, "page": "1", "per_page": str(1 + before)},
             school_id=query.school_id,
             scope=spec.scopes,
             decode=partial(

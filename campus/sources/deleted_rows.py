@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from campus.decoding.page import row_key
-from campus.http.errors import Forbidden, Refused
-from campus.plan.members import TRASHED_TOO, WITH_TRASHED
+from campus.fetch.rejection import unless_rejected
+from campus.plan.members import TRASHED_TOO
 from campus.plan.units import Unit
 from campus.registry.spec import DeletedRows, ResourceSpec
 from campus.sources.gathered import Gathered
@@ -23,18 +24,17 @@ def with_deleted_rows(_: DeletedRows, context: SourceContext, read: ReadUnit) ->
 
     Whether such rows show deleted_at is not specified. Where they do not, a second read without with_trashed
     tells which are alive. A platform that rejects with_trashed shows the living alone."""
-    spec, capabilities = context.spec, context.client.capabilities
+    spec = context.spec
 
     async def read_with_deleted(unit: Unit) -> Gathered:
-        if capabilities.rejects(spec.path, WITH_TRASHED):
-            return await read(unit)
-        try:
-            everything = await read(replace(unit, params={**unit.params, **TRASHED_TOO}))
-        except (Refused, Forbidden):
-            # Where the list is refused as well, it is not the parameter.
-            alive = await read(unit)
-            capabilities.reject(spec.path, WITH_TRASHED)
-            return alive
+        async def read_with(trashed_too: Mapping[str, str]) -> tuple[bool, Gathered]:
+            return bool(trashed_too), await read(replace(unit, params={**unit.params, **trashed_too}))
+
+        has_deleted, everything = await unless_rejected(
+            context.client.capabilities, spec.path, TRASHED_TOO, read_with
+        )
+        if not has_deleted:
+            return everything
         if not everything.rows or "deleted_at" in everything.sent:
             everything.trashed = [
                 _is_deleted(row, extra) for row, extra in zip(everything.rows, everything.extras, strict=True)
