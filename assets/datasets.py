@@ -103,16 +103,16 @@ async def _load_all(
         jobs, problems = _jobs(runtime, client, cause, keys)
         total = Counter(job.loader for job in jobs)
         ended: dict[DatasetLoader, list[Loaded]] = defaultdict(list)
-        # Segments whose empty answers were believed before the platform was caught saying so wrongly.
-        believing: list[Job] = []
+        # Loaded before an empty answer was contradicted: these segments are loaded again.
+        unconfirmed: list[Job] = []
 
         async def work() -> None:
             while jobs:
                 job = jobs.popleft()
                 if any(halt.concerns(job.loader.school_id) for halt in halts):
                     continue
-                if not client.capabilities.doubt.lies:
-                    believing.append(job)
+                if not client.capabilities.confirmation.contradicted:
+                    unconfirmed.append(job)
                 try:
                     one = await job.loader.load(job.segment)
                 except Halt as halt:
@@ -124,9 +124,9 @@ async def _load_all(
                 _tell(runtime, ended[job.loader], total[job.loader])
 
         await together(work() for _ in range(min(runtime.datasets.segments_at_a_time, len(jobs))))
-        if client.capabilities.doubt.lies and believing:
-            total.update(job.loader for job in believing)
-            jobs.extend(believing)
+        if client.capabilities.confirmation.contradicted and unconfirmed:
+            total.update(job.loader for job in unconfirmed)
+            jobs.extend(unconfirmed)
             await together(work() for _ in range(runtime.datasets.segments_at_a_time))
     return list(loaded.values()), problems, halts
 

@@ -22,7 +22,7 @@ from campus.attendance.semester import Semester, counts_any
 from campus.decoding.page import row_key
 from campus.fetch.answer import fetch
 from campus.fetch.collection import Collection, read_unpaged
-from campus.fetch.emptiness import asked_anew, believed
+from campus.fetch.emptiness import confirmed, repeated_params
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused
 from campus.http.events import Tally
@@ -79,11 +79,11 @@ async def ask_session(
     counted = held is not None and counts_any(held)
     refusals = semester.refusals
     try:
-        detail = await believed(
+        detail = await confirmed(
             client.capabilities,
             ask,
             is_unmarked,
-            grave=lambda detail: counted or counts_students(detail.statistics),
+            is_unusual=lambda detail: counted or counts_students(detail.statistics),
             varies=(SESSIONS.path, V1_NAMES.page),
         )
     except NotFound:
@@ -107,7 +107,7 @@ async def _ask_once(
     answer = await fetch(
         client,
         SESSIONS.path.format(id=session.class_id),
-        asked_anew(
+        repeated_params(
             {
                 "semester_id": semester.calendar.semester_id,
                 "date": session.day.isoformat(),

@@ -12,7 +12,7 @@ from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import withhold_in_row
 from campus.fetch.answer import fetch
 from campus.fetch.collection import Collection, read_list, together
-from campus.fetch.emptiness import asked_anew, believed
+from campus.fetch.emptiness import confirmed, repeated_params
 from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer
@@ -60,7 +60,7 @@ async def read_datasets(
         if members and name and ("relations" not in members or _has_no_fields(row)):
             ask = partial(_ask_one, client, school_id, prefix, name, tally)
             try:
-                found = await believed(
+                found = await confirmed(
                     client.capabilities, ask, _has_no_fields, varies=(DATASETS.path, V3_NAMES.page)
                 )
             except CampusError as error:
@@ -107,7 +107,7 @@ async def _ask_one(
     answer = await fetch(
         client,
         f"{prefix}{DATASETS.path}/{segment(name)}",
-        asked_anew({}, V3_NAMES.page, before),
+        repeated_params({}, V3_NAMES.page, before),
         school_id=school_id,
         scope=DATASETS.scopes,
         decode=_one,

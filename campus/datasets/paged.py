@@ -32,7 +32,7 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 limit,
                 names=PageNames(unpaged=(("paginated", 0), ("limit", limit))),
                 keep_duplicates=not source.key,
-                confirmation=client.capabilities.doubt,
+                confirmation=client.capabilities.confirmation,
             )
             return await read_collection(
                 client,

@@ -11,7 +11,7 @@ from campus.contracts.fields import fields
 from campus.datasets.records import Source, count, key_in
 from campus.decoding.raw_json import raw_rows
 from campus.fetch.answer import fetch
-from campus.fetch.emptiness import believed
+from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.errors import Refused, UnexpectedAnswer
 from campus.http.events import Tally
@@ -144,7 +144,7 @@ async def _segments(
     """The segments that hold records, found by leaping from each one's end to the next record; no further
     than one more than `enough` of them."""
     # There is none but what came since: a platform that ignores the bound shows others.
-    beyond = await _first(client, source, _from(source, greatest + 1), tally, grave=False)
+    beyond = await _first(client, source, _from(source, greatest + 1), tally, empty_is_unusual=False)
     if beyond is not None and beyond <= greatest:
         raise _Unseekable(f"the platform ignores {source.key_fields[0]}_egt")
     found = [least // width]
@@ -179,7 +179,7 @@ async def _first(
     tally: Tally,
     *,
     descending: bool = False,
-    grave: bool = True,
+    empty_is_unusual: bool = True,
 ) -> int | None:
     """The first id in order; None where there is no record, by pages and by limits."""
     [key_field] = source.key_fields
@@ -198,7 +198,9 @@ async def _first(
         )
         return answer.value
 
-    rows = await believed(client.capabilities, ask, lambda rows: not rows, grave=lambda _: grave)
+    rows = await confirmed(
+        client.capabilities, ask, lambda rows: not rows, is_unusual=lambda _: empty_is_unusual
+    )
     if not rows:
         return None
     found = key_in(rows[0], key_field)

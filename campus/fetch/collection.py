@@ -143,7 +143,7 @@ async def read_list(
             client.config.unpaged_limit,
             names=names,
             keep_duplicates=keep_duplicates,
-            confirmation=client.capabilities.doubt,
+            confirmation=client.capabilities.confirmation,
             empty_is_unusual=empty_is_unusual,
         )
         try:
@@ -181,7 +181,7 @@ async def read_unpaged(
     pages_of_kind = (kind, names.page)
     paging = page_once(
         names,
-        confirmation=client.capabilities.doubt,
+        confirmation=client.capabilities.confirmation,
         empty_is_unusual=empty_is_unusual,
         takes_pages=not client.capabilities.rejects(*pages_of_kind),
     )

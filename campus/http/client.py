@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from campus.capabilities import CAUGHT, Capabilities
+from campus.capabilities import WHEN_CONTRADICTED, Capabilities
 from campus.http.auth import Grant, TokenAuth, school_header
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
@@ -39,7 +39,7 @@ class Client:
         self.config = config
         self.capabilities = capabilities or Capabilities()
         self._shared = config.shared or OwnProcess(config.base_url)
-        self._false_empties = self.capabilities.doubt.lies
+        self._contradicted_before = self.capabilities.confirmation.contradicted
         self._scopes = (*scopes, *((name,) for name in config.extra_scopes))
         self._sender = Sender(config, Transport(config), self._shared.pace, listener)
         self._grants: dict[int | None, Grant] = {}
@@ -51,11 +51,11 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if lies := self.capabilities.doubt.lies - self._false_empties:
+        if contradicted := self.capabilities.confirmation.contradicted - self._contradicted_before:
             message = (
-                f"{lies} answers of the platform said that there is nothing where there is something. Each "
-                f"was asked for again; from the first one on, nothing is believed only where {CAUGHT} more "
-                f"answers agree. Tell the platform's operator."
+                f"{contradicted} empty answers of the platform were wrong: a repeat had rows. After "
+                f"the first of them, an empty answer counts once {WHEN_CONTRADICTED} further ones agree. "
+                f"Tell the platform's operator."
             )
             self._sender.notify(Event("note", message))
         await self._sender.close()

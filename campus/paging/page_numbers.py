@@ -7,8 +7,8 @@ already read, another inserted), so one pass over several pages proves nothing. 
 - two readings with the same keys S, the second with |S| as its total on every page. All of S was there when
   the second began (a key that vanishes does not come back meanwhile), and |S| rows were: so just these.
 
-Answers without any row prove nothing, whatever they count (see `believed`). An empty list is confirmed by
-more first pages, each of another size; a page that is empty before the count is reached is requested again.
+An empty answer proves nothing, whatever it counts (see campus.fetch.emptiness). An empty list is confirmed by
+further first pages, each of another size. An empty page before the end by the count is requested again.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeVar
 
-from campus.capabilities import CAUGHT, GRAVE, MOST_DOUBTS, Doubt
+from campus.capabilities import MOST_REPEATS, WHEN_CONTRADICTED, WHEN_UNUSUAL, Confirmation
 from campus.http.errors import NotFound, Refused, Transient
 from campus.paging.passes import Pass
 from campus.paging.proof import Proof, RowSet, Verdict
@@ -48,7 +48,7 @@ def page_by_number(
     names: PageNames = V3_NAMES,
     *,
     keep_duplicates: bool = False,
-    confirmation: Doubt | None = None,
+    confirmation: Confirmation | None = None,
     empty_is_unusual: bool = True,
 ) -> Paging:
     """Read a paged list: page 1, then all rows in one answer if they are not too many, else passes until
@@ -59,7 +59,7 @@ def page_by_number(
     the rows have no key, so identical rows are different rows. confirmation: of empty answers.
     empty_is_unusual: an empty list is unusual here, so more answers must confirm it."""
     proof = Proof(keep_duplicates=keep_duplicates, max_passes=max_passes)
-    confirmation = confirmation or Doubt()
+    confirmation = confirmation or Confirmation()
     return _NumberedList(
         per_page, unpaged_limit, names, keep_duplicates, confirmation, empty_is_unusual, proof
     ).read()
@@ -73,7 +73,7 @@ class _NumberedList:
     unpaged_limit: int
     names: PageNames
     keep_duplicates: bool
-    confirmation: Doubt
+    confirmation: Confirmation
     empty_is_unusual: bool
     proof: Proof
     ordinals: Iterator[int] = field(default_factory=count)
@@ -168,9 +168,9 @@ class _NumberedList:
         if page.keys:
             return False
         if (self.total or 0) > (number - 1) * (pass_.longest or pass_.size):
-            needed = self.confirmation.needed(grave=True)
+            needed = self.confirmation.needed(is_unusual=True)
         else:
-            needed = GRAVE if self.confirmation.lies else 0
+            needed = WHEN_UNUSUAL if self.confirmation.contradicted else 0
         return self._may_repeat(repeats, needed)
 
     def _ask_unpaged_after(self, pass_: Pass, number: int) -> Part[Verdict | None]:
@@ -220,12 +220,12 @@ class _NumberedList:
                 self.empty_answers = 0
             if page.keys or not self.total:
                 break
-            if not self._may_repeat(repeats, self.confirmation.needed(grave=True)):
+            if not self._may_repeat(repeats, self.confirmation.needed(is_unusual=True)):
                 break
         return request, page
 
     def _may_repeat(self, repeats: int, needed: int) -> bool:
-        if repeats >= needed or self.futile_repeats >= MOST_DOUBTS:
+        if repeats >= needed or self.futile_repeats >= MOST_REPEATS:
             return False
         self.futile_repeats += 1
         return True
@@ -245,7 +245,7 @@ class _NumberedList:
             return False
         # A list that had rows a moment ago takes as many answers as a platform that was wrong before.
         had_rows = self.proof.had_rows
-        needed = CAUGHT if had_rows else self.confirmation.needed(grave=self.empty_is_unusual)
+        needed = WHEN_CONTRADICTED if had_rows else self.confirmation.needed(is_unusual=self.empty_is_unusual)
         return self.empty_answers <= needed
 
     def _outcome(self, verdict: Verdict) -> Outcome:

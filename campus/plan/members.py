@@ -7,7 +7,7 @@ from functools import partial
 from campus.contracts.fields import Contract
 from campus.decoding.page import Page, decode_page
 from campus.fetch.answer import fetch
-from campus.fetch.emptiness import believed
+from campus.fetch.emptiness import confirmed
 from campus.fetch.rejection import unless_rejected
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
@@ -34,7 +34,7 @@ async def by_class_where_unnamed(
         return units
     try:
         of_none = {**whole.params, "class_id_in": str(NO_CLASS)}
-        nobody = await _first_row(client, spec, query, of_none, tally, grave=False)
+        nobody = await _first_row(client, spec, query, of_none, tally, empty_is_unusual=False)
     except (NotFound, Refused):
         nobody = None
     if nobody and (nobody.rows or nobody.bad):
@@ -49,7 +49,7 @@ async def by_class_where_unnamed(
             ids=(class_id,),
             known={"class_id": class_id},
             may_be_absent=True,
-            grave=class_id in query.filled,
+            empty_is_unusual=class_id in query.filled,
         )
         for class_id in query.parents
     ]
@@ -62,18 +62,18 @@ async def _first_row(
     params: Mapping[str, str],
     tally: Tally,
     *,
-    grave: bool = True,
+    empty_is_unusual: bool = True,
 ) -> Page[Contract]:
     """A page with a row or a few; none where the list is empty."""
 
-    async def ask(before: int) -> Page[Contract]:
-        return await unless_rejected(client.capabilities, spec.path, TRASHED_TOO, partial(get, before))
+    async def ask(repeats: int) -> Page[Contract]:
+        return await unless_rejected(client.capabilities, spec.path, TRASHED_TOO, partial(get, repeats))
 
-    async def get(before: int, trashed_too: Mapping[str, str]) -> Page[Contract]:
+    async def get(repeats: int, trashed_too: Mapping[str, str]) -> Page[Contract]:
         answer = await fetch(
             client,
             spec.path,
-            {**params, **trashed_too, "page": "1", "per_page": str(1 + before)},
+            {**params, **trashed_too, "page": "1", "per_page": str(1 + repeats)},
             school_id=query.school_id,
             scope=spec.scopes,
             decode=partial(
@@ -83,8 +83,11 @@ async def _first_row(
         )
         return answer.value
 
-    return await believed(
-        client.capabilities, ask, lambda page: not (page.rows or page.bad), grave=lambda _: grave
+    return await confirmed(
+        client.capabilities,
+        ask,
+        lambda page: not (page.rows or page.bad),
+        is_unusual=lambda _: empty_is_unusual,
     )
 
 

@@ -98,7 +98,7 @@ def _class_batches(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
     new = [one for one in query.parents if one not in query.filled]
     return [
         *(class_batch(spec, batch) for batch in id_batches(held)),
-        *(replace(class_batch(spec, batch), grave=False) for batch in id_batches(new)),
+        *(replace(class_batch(spec, batch), empty_is_unusual=False) for batch in id_batches(new)),
     ]
 
 
@@ -111,7 +111,7 @@ def _parents(spec: ResourceSpec, query: SliceQuery, *, column: str) -> list[Unit
             ids=(one,),
             known={column: one},
             may_be_absent=True,
-            grave=one in query.filled,
+            empty_is_unusual=one in query.filled,
         )
         for one in query.parents
     ]

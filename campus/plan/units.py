@@ -36,8 +36,8 @@ class Unit:
     """One collection to ask for. `ids`: what is missing if it fails. `known`: what a row has in fields that
     it leaves out. `belongs`: fields that rows have in common unless the platform ignores a parameter.
     `may_be_absent`: an unknown id (404) is a normal answer that means no rows, or the row `if_absent`.
-    `grave`: that there are no rows is no everyday matter (see campus.fetch.emptiness). `since`: only what was
-    updated then or later is asked for."""
+    `empty_is_unusual`: an empty answer needs more confirmation (see campus.fetch.emptiness). `since`: only
+    what was updated then or later is asked for."""
 
     path: str
     params: Mapping[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Unit:
     belongs: Mapping[str, int | date] = field(default_factory=dict)
     may_be_absent: bool = False
     if_absent: Mapping[str, str] | None = None
-    grave: bool = True
+    empty_is_unusual: bool = True
     since: datetime | None = None
 
 

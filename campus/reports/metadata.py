@@ -114,7 +114,7 @@ async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tupl
     pages, outcome = await read_collection(
         client,
         Collection(path, {}, school_id, REPORT_QUERIES.scopes),
-        page_once(confirmation=client.capabilities.doubt),
+        page_once(confirmation=client.capabilities.confirmation),
         parse=raw_rows,
         keys=lambda rows: [bytes(row) for row in rows],
         tally=tally,

@@ -80,7 +80,7 @@ async def _read_pages(
         client.page_size,
         client.config.unpaged_limit,
         keep_duplicates=True,
-        confirmation=client.capabilities.doubt,
+        confirmation=client.capabilities.confirmation,
     )
     try:
         pages, outcome = await read_collection(

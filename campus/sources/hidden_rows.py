@@ -14,7 +14,7 @@ from campus.contracts.fields import fields
 from campus.decoding.nested import page_of
 from campus.decoding.page import Drift, Key, Page, row_key
 from campus.fetch.answer import Answer, fetch
-from campus.fetch.emptiness import believed
+from campus.fetch.emptiness import confirmed
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.units import Unit, id_batches
@@ -100,9 +100,9 @@ async def _shows_more(context: SourceContext, filtered: Unit, gathered: Gathered
     names, size = V1_NAMES if spec.is_v1 else V3_NAMES, 1
     has_pages = not client.capabilities.rejects(spec.path, names.page)
 
-    async def ask(before: int) -> Answer[Page[Any]]:
+    async def ask(repeats: int) -> Answer[Page[Any]]:
         nonlocal size
-        size = 1 + before
+        size = 1 + repeats
         return await fetch(
             client,
             filtered.path,
@@ -113,11 +113,11 @@ async def _shows_more(context: SourceContext, filtered: Unit, gathered: Gathered
             tally=context.tally,
         )
 
-    answer = await believed(
+    answer = await confirmed(
         client.capabilities,
         ask,
         lambda answer: not answer.value.rows and not answer.value.bad,
-        grave=lambda _: False,
+        is_unusual=lambda _: False,
     )
     page, pagination = answer.value, answer.pagination
     shown, listed = [row_key(row, spec.primary_key) for row in page.rows], _keys(gathered, spec)

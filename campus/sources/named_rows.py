@@ -27,7 +27,7 @@ async def read_by_ids(
     assert spec.id_filter is not None
     [whole] = MODES[spec.asked].requests(spec, query)
     units = [
-        replace(_of(whole, spec.id_filter, batch), grave=not query.filled.isdisjoint(batch))
+        replace(_of(whole, spec.id_filter, batch), empty_is_unusual=not query.filled.isdisjoint(batch))
         for batch in id_batches(ids)
     ]
     await _read_units(
@@ -55,7 +55,7 @@ async def read_updated(
 
     Raises CampusError."""
     [whole] = MODES[spec.asked].requests(spec, query)
-    recent = replace(changed_only(spec, whole, since), grave=False)
+    recent = replace(changed_only(spec, whole, since), empty_is_unusual=False)
     found: set[int] = set()
     await _read_units(
         client,

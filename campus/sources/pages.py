@@ -25,12 +25,12 @@ async def read_pages(context: SourceContext, unit: Unit) -> Gathered:
     are alike are as many rows. Where that proves nothing, alike ones may be on several pages: then each
     counts. So does one that a platform lists and counts several times, if only it is the same each time."""
     spec = context.spec
-    gathered = await _read_as(context, unit, keyless=False)
+    gathered = await _read_as(context, unit, keep_duplicates=False)
     if gathered.complete or spec.shape != "pages":
         return gathered
     if spec.numbered is None and not _repeats_itself(gathered, spec):
         return gathered
-    again = await _read_as(context, unit, keyless=True)
+    again = await _read_as(context, unit, keep_duplicates=True)
     is_whole = again.complete and (spec.numbered is not None or _repeats_itself(again, spec))
     return again if is_whole else gathered
 
@@ -46,7 +46,7 @@ def sent_rows(rows: Gathered | Page[Any]) -> list[Hashable]:
     return [(msgspec.json.encode(row), extra) for row, extra in zip(rows.rows, rows.extras, strict=True)]
 
 
-async def _read_as(context: SourceContext, unit: Unit, *, keyless: bool) -> Gathered:
+async def _read_as(context: SourceContext, unit: Unit, *, keep_duplicates: bool) -> Gathered:
     client, spec, tally = context.client, context.spec, context.tally
     collection = Collection(
         unit.path, unit.params, context.query.school_id, spec.scopes, anonymous=spec.anonymous
@@ -55,7 +55,7 @@ async def _read_as(context: SourceContext, unit: Unit, *, keyless: bool) -> Gath
     parse = partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers)
 
     def keys_of(page: Page[Any]) -> list[Hashable]:
-        return [*_keys(spec, page, keyless=keyless), *((bad.raw,) for bad in page.bad)]
+        return [*_keys(spec, page, keep_duplicates=keep_duplicates), *((bad.raw,) for bad in page.bad)]
 
     if spec.shape == "pages":
         pages, outcome = await read_list(
@@ -63,8 +63,8 @@ async def _read_as(context: SourceContext, unit: Unit, *, keyless: bool) -> Gath
             collection,
             spec.path,
             names,
-            keep_duplicates=keyless,
-            empty_is_unusual=unit.grave,
+            keep_duplicates=keep_duplicates,
+            empty_is_unusual=unit.empty_is_unusual,
             parse=parse,
             keys=keys_of,
             tally=tally,
@@ -75,7 +75,7 @@ async def _read_as(context: SourceContext, unit: Unit, *, keyless: bool) -> Gath
             collection,
             spec.path,
             names,
-            empty_is_unusual=unit.grave,
+            empty_is_unusual=unit.empty_is_unusual,
             parse=parse,
             keys=keys_of,
             tally=tally,
@@ -83,9 +83,9 @@ async def _read_as(context: SourceContext, unit: Unit, *, keyless: bool) -> Gath
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     seen: set[Hashable] = set()
     for page in pages:
-        keys = _keys(spec, page, keyless=keyless)
+        keys = _keys(spec, page, keep_duplicates=keep_duplicates)
         # A row that is on two pages has moved. Where two rows may share a key, nobody else would notice.
-        new = [i for i, key in enumerate(keys) if spec.numbered is None or keyless or key not in seen]
+        new = [i for i, key in enumerate(keys) if spec.numbered is None or keep_duplicates or key not in seen]
         seen.update(keys)
         gathered.rows += [page.rows[i] for i in new]
         gathered.extras += [page.extras[i] for i in new]
@@ -96,8 +96,8 @@ async def _read_as(context: SourceContext, unit: Unit, *, keyless: bool) -> Gath
     return gathered
 
 
-def _keys(spec: ResourceSpec, page: Page[Any], *, keyless: bool) -> list[Hashable]:
+def _keys(spec: ResourceSpec, page: Page[Any], *, keep_duplicates: bool) -> list[Hashable]:
     """What tells the rows of a page apart."""
     if spec.numbered is None:
         return [row_key(row, spec.primary_key) for row in page.rows]
-    return [*sent_rows(page)] if keyless else [*numbered(sent_rows(page), Counter())]
+    return [*sent_rows(page)] if keep_duplicates else [*numbered(sent_rows(page), Counter())]

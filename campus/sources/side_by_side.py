@@ -70,7 +70,7 @@ async def read_all(
             try:
                 result = await read_unit(unit)
                 failed_in_a_row = 0
-                if result.nothing and not client.capabilities.doubt.lies:
+                if result.nothing and not client.capabilities.confirmation.contradicted:
                     silent.append((unit, result))
                 else:
                     result.take()
@@ -83,7 +83,7 @@ async def read_all(
                 collector.progress(done, total)
 
     await together(work() for _ in range(min(client.config.concurrency, total)))
-    if silent and client.capabilities.doubt.lies:
+    if silent and client.capabilities.confirmation.contradicted:
         await read_all(client, [unit for unit, _ in silent], read_unit, collectors)
     else:
         for _, result in silent:

@@ -14,7 +14,7 @@ from campus.decoding.definition import UPDATED_AT
 from campus.decoding.nested import page_of, taken_apart
 from campus.decoding.page import Page
 from campus.fetch.answer import fetch
-from campus.fetch.emptiness import asked_anew, believed
+from campus.fetch.emptiness import confirmed, repeated_params
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.http.events import Tally
@@ -59,11 +59,11 @@ async def read_together(client: Client, query: SliceQuery, main: Collector, *oth
     page_name = (V1_NAMES if spec.is_v1 else V3_NAMES).page
 
     async def read_one(unit: Unit) -> UnitResult:
-        async def ask(before: int) -> dict[str, Page[Any]]:
+        async def ask(repeats: int) -> dict[str, Page[Any]]:
             answer = await fetch(
                 client,
                 unit.path,
-                asked_anew(unit.params, page_name, before),
+                repeated_params(unit.params, page_name, repeats),
                 school_id=query.school_id,
                 scope=spec.scopes,
                 decode=partial(taken_apart, name=spec.name, keep_id_numbers=client.config.keep_id_numbers),
@@ -71,11 +71,13 @@ async def read_together(client: Client, query: SliceQuery, main: Collector, *oth
             )
             return answer.value
 
-        pages = await believed(
+        pages = await confirmed(
             client.capabilities,
             ask,
             _lacks_rows,
-            grave=lambda pages: unit.grave or any(_counts_rows(one.spec, pages) for one in collectors),
+            is_unusual=lambda pages: (
+                unit.empty_is_unusual or any(_counts_rows(one.spec, pages) for one in collectors)
+            ),
             varies=(spec.path, page_name),
         )
 
