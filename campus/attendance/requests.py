@@ -46,12 +46,12 @@ async def ask_student(client: Client, semester: Semester, student_id: int, tally
             {"semester_id": str(semester.calendar.semester_id)},
             semester.school_id,
             RECORDS.scopes,
+            partial(parse_list, keep_id_numbers=client.config.keep_id_numbers),
+            lambda page: [row_key(row, KEY) for row in page.rows] + [(bad.raw,) for bad in page.bad],
         ),
         OF_STUDENT,
         V1_NAMES,
         empty_is_unusual=False,
-        parse=partial(parse_list, keep_id_numbers=client.config.keep_id_numbers),
-        keys=lambda page: [row_key(row, KEY) for row in page.rows] + [(bad.raw,) for bad in page.bad],
         tally=tally,
     )
     found = Gathered(total=None, complete=outcome.complete, note=outcome.note)

@@ -89,14 +89,11 @@ async def read_datasets(
 
 
 async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tuple[list[bytes], Outcome]:
-    pages, outcome = await read_list(
-        client,
-        Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
-        prefix + DATASETS.path,
-        parse=raw_rows,
-        keys=lambda rows: [_identity(row) for row in rows],
-        tally=tally,
+    path = prefix + DATASETS.path
+    collection = Collection(
+        path, {}, school_id, DATASETS.scopes, raw_rows, lambda rows: [_identity(row) for row in rows]
     )
+    pages, outcome = await read_list(client, collection, path, tally=tally)
     return list({_identity(row): bytes(row) for page in pages for row in page}.values()), outcome
 
 

@@ -21,7 +21,7 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
     read = RecordsRead(distinct=False)
     with Pages(scratch) as stored:
 
-        def parse(body: bytes) -> Page:
+        def decode(body: bytes) -> Page:
             keeps = client.config.keep_id_numbers
             records = decode_records(body, source.contract, source.key, keep_id_numbers=keeps)
             return stored.put(records, source.key)
@@ -34,14 +34,15 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 keep_duplicates=not source.key,
                 confirmation=client.capabilities.confirmation,
             )
-            return await read_collection(
-                client,
-                Collection(source.path, {**source.params, **order}, source.school_id, DATASETS.scopes),
-                paging,
-                parse=parse,
-                keys=lambda page: page.keys,
-                tally=read.account.tally,
+            collection = Collection(
+                source.path,
+                {**source.params, **order},
+                source.school_id,
+                DATASETS.scopes,
+                decode,
+                lambda page: page.keys,
             )
+            return await read_collection(client, collection, paging, tally=read.account.tally)
 
         order = {"sort": source.key_fields[0]} if source.key_fields else {}
         try:

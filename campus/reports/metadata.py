@@ -111,14 +111,11 @@ def _path(spec: ResourceSpec, report: str) -> str:
 
 
 async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tuple[list[bytes | Raw], Outcome]:
-    pages, outcome = await read_collection(
-        client,
-        Collection(path, {}, school_id, REPORT_QUERIES.scopes),
-        page_once(confirmation=client.capabilities.confirmation),
-        parse=raw_rows,
-        keys=lambda rows: [bytes(row) for row in rows],
-        tally=tally,
+    collection = Collection(
+        path, {}, school_id, REPORT_QUERIES.scopes, raw_rows, lambda rows: [bytes(row) for row in rows]
     )
+    paging = page_once(confirmation=client.capabilities.confirmation)
+    pages, outcome = await read_collection(client, collection, paging, tally=tally)
     return [row for page in pages for row in page], outcome
 
 

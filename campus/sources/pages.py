@@ -48,38 +48,24 @@ def sent_rows(rows: Gathered | Page[Any]) -> list[Hashable]:
 
 async def _read_as(context: SourceContext, unit: Unit, *, keep_duplicates: bool) -> Gathered:
     client, spec, tally = context.client, context.spec, context.tally
-    collection = Collection(
-        unit.path, unit.params, context.query.school_id, spec.scopes, anonymous=spec.anonymous
-    )
     names = V1_NAMES if spec.is_v1 else V3_NAMES
-    parse = partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers)
 
     def keys_of(page: Page[Any]) -> list[Hashable]:
         return [*_keys(spec, page, keep_duplicates=keep_duplicates), *((bad.raw,) for bad in page.bad)]
 
-    if spec.shape == "pages":
-        pages, outcome = await read_list(
-            client,
-            collection,
-            spec.path,
-            names,
-            keep_duplicates=keep_duplicates,
-            empty_is_unusual=unit.empty_is_unusual,
-            parse=parse,
-            keys=keys_of,
-            tally=tally,
-        )
-    else:
-        pages, outcome = await read_unpaged(
-            client,
-            collection,
-            spec.path,
-            names,
-            empty_is_unusual=unit.empty_is_unusual,
-            parse=parse,
-            keys=keys_of,
-            tally=tally,
-        )
+    collection = Collection(
+        unit.path,
+        unit.params,
+        context.query.school_id,
+        spec.scopes,
+        partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
+        keys_of,
+        anonymous=spec.anonymous,
+    )
+    read = partial(read_list, keep_duplicates=keep_duplicates) if spec.shape == "pages" else read_unpaged
+    pages, outcome = await read(
+        client, collection, spec.path, names, empty_is_unusual=unit.empty_is_unusual, tally=tally
+    )
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     seen: set[Hashable] = set()
     for page in pages:
