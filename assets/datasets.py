@@ -27,7 +27,7 @@ from assets.resource_assets import (
 from campus.datasets.selection import SelectionError
 from campus.fetch.collection import together
 from campus.http.client import Client
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
 from campus.registry import DATASETS
 from loading.commit import STORAGE_ERRORS, Loaded
@@ -94,11 +94,11 @@ def load_datasets(
 
 async def _load_all(
     context: StepContext, runtime: Runtime, cause: Cause, keys: Sequence[str]
-) -> tuple[list[Loaded], list[str], list[Halt]]:
+) -> tuple[list[Loaded], list[str], list[PlatformUnavailable]]:
     """The outcome of each segment, in words why others could not be asked for, and why schools, or all of
     them, were read no further."""
     loaded: dict[Job, Loaded] = {}
-    halts: list[Halt] = []
+    halts: list[PlatformUnavailable] = []
     async with connected(runtime, [DATASETS.scopes]) as client:
         jobs, problems = _jobs(runtime, client, cause, keys)
         total = Counter(job.loader for job in jobs)
@@ -115,7 +115,7 @@ async def _load_all(
                     unconfirmed.append(job)
                 try:
                     one = await job.loader.load(job.segment)
-                except Halt as halt:
+                except PlatformUnavailable as halt:
                     halts.append(halt)
                     continue
                 record(context, one)

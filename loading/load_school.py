@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from campus.decoding.nested import together_with
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
@@ -56,7 +56,7 @@ async def load_school(
     The outcome of a slice of the school is reported as it is committed, of a semester's when they all are.
 
     Raises:
-        Halt: The slices that were read meanwhile are committed and reported."""
+        PlatformUnavailable: The slices that were read meanwhile are committed and reported."""
     runtime = loader.runtime
     query = SliceQuery(
         school_id,
@@ -74,7 +74,7 @@ async def load_school(
     ended = ended_semesters(runtime.lake, school_id, today) if of_semester else ()
     places = asyncio.Semaphore(SEMESTERS_AT_A_TIME)
 
-    halts: list[Halt] = []
+    halts: list[PlatformUnavailable] = []
 
     async def load_semester(semester_id: int) -> list[Loaded]:
         loaded: list[Loaded] = []
@@ -86,7 +86,7 @@ async def load_school(
                     of_one = replace(query, semester_id=semester_id)
                     async for result in _load_in_order(loader, of_one, order, skips=skips):
                         loaded.append(result)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 halts.append(halt)
         return loaded
 

@@ -13,7 +13,14 @@ from datetime import UTC, datetime
 import msgspec
 
 from campus.http.config import ClientConfig
-from campus.http.errors import CampusError, Forbidden, Halt, TornBody, Unauthorized, UnexpectedAnswer
+from campus.http.errors import (
+    CampusError,
+    Forbidden,
+    PlatformUnavailable,
+    TornBody,
+    Unauthorized,
+    UnexpectedAnswer,
+)
 from campus.http.events import Event, Tally
 from campus.http.exchange import Declined, Exchange
 from campus.http.messages import answered, permission_advice, refusal, speaks_of_permission
@@ -82,7 +89,7 @@ class Grant:
         self._refused: dict[str, str] = {}
         self._lock = asyncio.Lock()
         self._rounds = 0
-        self._failure: Halt | None = None
+        self._failure: PlatformUnavailable | None = None
         self._ever_accepted = False
         self._refusals = 0
         # Scopes that were refused with 403 although a token was accepted elsewhere; see _replace_expired.
@@ -91,7 +98,7 @@ class Grant:
     async def current(self, school_id: int | None = None) -> Token:
         """A token to use now; asks for one where there is none, or it is about to expire.
 
-        Raises Halt where the platform grants none, or none for this school."""
+        Raises PlatformUnavailable where the platform grants none, or none for this school."""
         token, school = self.token, school_scope(school_id)
         if self._is_one and school_id is not None and school not in self._refused:
             if (school,) not in self._alternatives:
@@ -102,7 +109,7 @@ class Grant:
             token = await self._renewed(token)
         if self._is_one and school in self._refused:
             said = f"{self._request}: {self._refused[school]}. {permission_advice(school_id, school)}"
-            raise Halt(said, school_id=school_id)
+            raise PlatformUnavailable(said, school_id=school_id)
         return token
 
     def accept(self, token: Token, scope: tuple[str, ...] = ()) -> None:
@@ -249,11 +256,11 @@ class Grant:
         self._sender.keep_secret(held.text)
         return Token(held.text, held.scopes, fresh_until, held.clock_skew, accepted=True)
 
-    def _halt(self, error: CampusError) -> Halt:
+    def _halt(self, error: CampusError) -> PlatformUnavailable:
         """Why no token means that nothing more can be read: of this school, where the credentials are right,
         else of the platform."""
         if isinstance(error, Forbidden) and self._school_id is not None:
-            return Halt(str(error), school_id=self._school_id)
+            return PlatformUnavailable(str(error), school_id=self._school_id)
         return self._sender.halt(str(error), outage=False)
 
     async def _issue(self) -> Token:

@@ -75,7 +75,7 @@ class Client:
         path: percent-encoded where a segment comes from data (see `segment`); params are encoded here.
         scope: the scopes of which any one suffices, least first. tally: counts the attempts, retries and
         bytes. anonymous: without a token. The response raises Transient, Unauthorized, Forbidden, NotFound,
-        Refused or UnexpectedAnswer, and Halt where nothing more can be read (see errors).
+        Refused or UnexpectedAnswer, and PlatformUnavailable where nothing more can be read (see errors).
         """
         request = Request("GET", path, school_id, _query(params), school_header(school_id))
         return self._exchange(request, tally, None if anonymous else self._grant(school_id), scope)

@@ -81,9 +81,9 @@ class Exchange:
     async def response(self) -> Response:
         """The next response with status 2xx, without an envelope around its body.
 
-        Raises what `explain` makes of a refusal that stays, Transient for faults that last, Unconfirmed for a
-        fault of a request that must not be repeated, UnexpectedAnswer for a body that is too large, Halt
-        where nothing of the platform answers, and the errors of the token request.
+        Raises what `explain` makes of a final refusal, and the errors of the token request. Raises Transient
+        for faults that last, Unconfirmed for a fault of a request that must not be repeated, UnexpectedAnswer
+        for a body that is too large, and PlatformUnavailable where nothing of the platform answers.
         """
         while True:
             self._sender.health.check()
@@ -147,7 +147,7 @@ class Exchange:
     async def _back_off(self, problem: Problem) -> None:
         """Wait before the next attempt.
 
-        Raises Unconfirmed, Transient or Halt if there must be none."""
+        Raises Unconfirmed, Transient or PlatformUnavailable if there must be none."""
         self._sender.health.failed(self._sent)
         if not (self.request.repeatable or problem.undone):
             raise Unconfirmed(f"{self.request}: {problem.words}.", MAY_BE_DONE)

@@ -6,7 +6,7 @@ Pure logic: times are monotonic seconds given by the caller, and nothing sleeps 
 import math
 from dataclasses import dataclass, field
 
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 
 #: Parts of the platform, as the first segments of their paths, that all were given up without an answer in
 #: between: so many are no longer faults of their own.
@@ -25,11 +25,11 @@ class Health:
 
     silent_since: float | None = None
     given_up: set[str] = field(default_factory=set)
-    down: Halt | None = None
+    down: PlatformUnavailable | None = None
     last_answer: float = -math.inf
 
     def check(self) -> None:
-        """Raise Halt where the platform counts as down."""
+        """Raise PlatformUnavailable where the platform counts as down."""
         if self.down is not None:
             raise self.down.with_traceback(None)
 

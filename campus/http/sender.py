@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import nullcontext
 
 from campus.http.config import ClientConfig
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event, Listener
 from campus.http.health import Health
 from campus.http.messages import quoted
@@ -95,7 +95,7 @@ class Sender:
         while (left := ends - time.monotonic()) > 0 and self.health.down is None:
             await asyncio.sleep(min(left, LOOK))
 
-    def halt(self, message: str, *, outage: bool) -> Halt:
+    def halt(self, message: str, *, outage: bool) -> PlatformUnavailable:
         """Note why nothing more can be asked: all requests in flight and all later ones end with it."""
-        self.health.down = self.health.down or Halt(message, outage=outage)
+        self.health.down = self.health.down or PlatformUnavailable(message, outage=outage)
         return self.health.down

@@ -11,7 +11,7 @@ from scripted_platform import Platform, Request, answer, run
 from test_client import get
 
 from campus.http.client import Client
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
 from campus.http.shared import HeldToken, OwnPace, Turn
 
@@ -134,7 +134,7 @@ def test_a_school_that_one_token_may_not_open_ends_that_school_only() -> None:
             platform.on_token = issue
             async with Client(platform.config(one_token=True, school_ids=(101, 102)), SCOPES) as client:
                 await get(client, school_id=101)
-                with pytest.raises(Halt, match=r"school\.102") as caught:
+                with pytest.raises(PlatformUnavailable, match=r"school\.102") as caught:
                     await get(client, school_id=102)
                 assert caught.value.school_id == 102
                 assert await get(client, school_id=101) == []
