@@ -197,7 +197,7 @@ def with_lake_ids(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> Slic
             statuses.update(filter(None, pc.unique(rows["status"]).to_pylist()))
     # Tombstones too: a version that did not ask for hidden rows took them for deleted.
     stored = lake.read(TABLES[spec.name], slice_of(spec, query.school_id), ["id"], alive=False)
-    return replace(query, known=frozenset(values(stored, "id")), statuses=tuple(sorted(statuses)))
+    return replace(query, stored_ids=frozenset(values(stored, "id")), statuses=tuple(sorted(statuses)))
 
 
 def _with_parents(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> SliceQuery:
@@ -218,7 +218,8 @@ def _with_parents(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> Slic
     # The ids that stand for the forgotten are unknown to the platform.
     forgotten = forgotten_ids(loader.runtime.lake, query.school_id)
     parents = set(values(rows, "id")) - forgotten
-    return replace(query, parents=tuple(sorted(parents)), filled=_filled(loader, spec, query) - forgotten)
+    filled = _filled(loader, spec, query) - forgotten
+    return replace(query, parents=tuple(sorted(parents)), ids_with_rows=filled)
 
 
 def _filled(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> frozenset[int]:

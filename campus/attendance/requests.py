@@ -29,7 +29,7 @@ from campus.http.events import Tally
 from campus.paging import V1_NAMES
 from campus.plan.units import Unit
 from campus.sources.gathered import Gathered
-from campus.sources.row_rules import apply_row_rules, leave_out
+from campus.sources.row_rules import apply_row_rules, keep_requested
 
 OF_STUDENT = "/api/v1/students/{id}/attendances"
 
@@ -58,7 +58,7 @@ async def ask_student(client: Client, semester: Semester, student_id: int, tally
     for page in pages:
         found.extend(records_of_student(page, student_id, semester.usins))
     own = [i for i, row in enumerate(found.rows) if not semester.is_of_another(row.checked_at)]
-    leave_out(found, own, "semester_id")
+    keep_requested(found, own, "semester_id")
     return found
 
 
@@ -137,7 +137,7 @@ def records_in(semester: Semester, session: Session, detail: SessionDetail | Non
         return Gathered(total=None)
     when: dict[str, int | date] = {"checked_at": session.day, "lesson": session.lesson}
     found = records_of_session(detail.records, session.class_id, semester.usins, semester.ids)
-    return apply_row_rules(found, RECORDS, Unit(SESSIONS.path, known=when, belongs=when))
+    return apply_row_rules(found, RECORDS, Unit(SESSIONS.path, defaults=when, expected=when))
 
 
 def row_of(

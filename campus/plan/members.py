@@ -1,8 +1,9 @@
-"""How the members of classes are asked for: a whole semester at once, or class by class."""
+"""Requests for the members of classes: a whole semester at once, or class by class."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from campus.contracts.fields import Contract
 from campus.decoding.page import Page, decode_page
@@ -15,22 +16,23 @@ from campus.http.events import Tally
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
 
-# An id that no platform gives a class, to see whether a filter by class is heeded.
+# An id that no platform gives a class: it shows whether the platform applies the filter by class.
 NO_CLASS = 2**31 - 1
 # Requests deleted rows too.
 TRASHED_TOO = {"with_trashed": "1"}
 
 
-async def by_class_where_unnamed(
+async def by_class_if_needed(
     client: Client, spec: ResourceSpec, query: SliceQuery, units: list[Unit], tally: Tally
 ) -> list[Unit]:
-    """The whole semester (the only one of `units`) where members carry their class id, else class by class.
+    """The whole semester (the only unit of `units`) where members carry their class id, else a unit a class.
 
-    Whether they do is not specified, so one row is looked at first. Class by class is of no use where the
-    platform ignores the filter: each class would have the members of all."""
+    The interface does not show whether they do, so one row is requested first.
+    Raises UnexpectedAnswer where they do not and the platform ignores the filter by class: each class would
+    have the members of all classes."""
     [whole] = units
     first = await _first_row(client, spec, query, whole.params, tally)
-    if not (first.rows or first.bad) or _has(first, "class_id"):
+    if not (first.rows or first.bad) or _names_classes(first):
         return units
     try:
         of_none = {**whole.params, "class_id_in": str(NO_CLASS)}
@@ -39,7 +41,7 @@ async def by_class_where_unnamed(
         nobody = None
     if nobody and (nobody.rows or nobody.bad):
         raise UnexpectedAnswer(
-            f"{spec.path}: members come without class_id, and class_id_in is ignored: whose are they?",
+            f"{spec.path}: members have no class_id, and class_id_in is ignored, so their class is unknown.",
             "Ask the platform's operator for one of the two.",
         )
     return [
@@ -47,9 +49,9 @@ async def by_class_where_unnamed(
             whole,
             params={**whole.params, "class_id_in": str(class_id)},
             ids=(class_id,),
-            known={"class_id": class_id},
+            defaults={"class_id": class_id},
             may_be_absent=True,
-            empty_is_unusual=class_id in query.filled,
+            empty_is_unusual=class_id in query.ids_with_rows,
         )
         for class_id in query.parents
     ]
@@ -64,7 +66,7 @@ async def _first_row(
     *,
     empty_is_unusual: bool = True,
 ) -> Page[Contract]:
-    """A page with a row or a few; none where the list is empty."""
+    """A page with at least one row, unless the list is empty."""
 
     async def ask(repeats: int) -> Page[Contract]:
         return await unless_rejected(client.capabilities, spec.path, TRASHED_TOO, partial(get, repeats))
@@ -91,6 +93,6 @@ async def _first_row(
     )
 
 
-def _has(page: Page[Contract], name: str) -> bool:
-    """Whether rows were sent with this field, and not only with null in it."""
-    return name in page.sent and all(getattr(row, name) is not None for row in page.rows)
+def _names_classes(page: Page[Any]) -> bool:
+    """Whether all rows carry the id of their class."""
+    return "class_id" in page.sent and all(row.class_id is not None for row in page.rows)

@@ -121,7 +121,7 @@ async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tupl
 
 def _gathered(spec: ResourceSpec, rows: Sequence[bytes | Raw], outcome: Outcome, report: str) -> Gathered:
     page: Page[Any] = decode_page(b"[%b]" % b",".join(bytes(row) for row in rows), spec.contract)
-    gathered = apply_row_rules(gathered_of(page), spec, Unit(spec.path, known={"report": report}))
+    gathered = apply_row_rules(gathered_of(page), spec, Unit(spec.path, defaults={"report": report}))
     gathered.total, gathered.complete, gathered.note = outcome.total, outcome.complete, outcome.note
     return gathered
 

@@ -140,6 +140,6 @@ def _add_fields(fields: Collector, sent: bytes, report: str, request: ReportRequ
     spec = fields.spec
     page: Decoded[Any] = decode_page(sent, spec.contract)
     combination = combination_text(request.matrix)
-    unit = Unit(spec.path, known={"report": report, "query_id": request.query.id, "params": combination})
+    unit = Unit(spec.path, defaults={"report": report, "query_id": request.query.id, "params": combination})
     fields.add(apply_row_rules(gathered_of(page), spec, unit))
     fields.flush()

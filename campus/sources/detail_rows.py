@@ -11,7 +11,7 @@ from campus.plan.units import Unit
 from campus.registry.spec import DetailRows
 from campus.sources.gathered import Collector, Gathered
 from campus.sources.pages import read_pages
-from campus.sources.row_rules import keep_only, leave_out
+from campus.sources.row_rules import keep_only, keep_requested
 from campus.sources.side_by_side import UnitResult, read_all
 from campus.sources.source import ReadUnit, SourceContext
 
@@ -33,8 +33,8 @@ def with_detail_rows(source: DetailRows, context: SourceContext, read: ReadUnit)
                 details = await read_pages(row_context, unit)
             except (NotFound, Refused, Forbidden):
                 details = Gathered()
-            own = [i for i, shown in enumerate(details.rows) if shown.id in (None, row.id)]
-            leave_out(details, own, "id")
+            requested = [i for i, shown in enumerate(details.rows) if shown.id in (None, row.id)]
+            keep_requested(details, requested, "id")
             is_empty = not details.rows and not details.bad
             if is_empty:
                 details = Gathered([row], [extra], [False])

@@ -19,30 +19,30 @@ from campus.sources.source import SourceContext
 
 
 async def read_pages(context: SourceContext, unit: Unit) -> Gathered:
-    """All pages of one collection.
+    """Read all pages of one collection.
 
-    Rows that may share their key are told apart by all that they were sent with, and those of one answer that
-    are alike are as many rows. Where that proves nothing, alike ones may be on several pages: then each
-    counts. So does one that a platform lists and counts several times, if only it is the same each time."""
+    Rows that may share their key are told apart by all that they were sent with, and identical rows of one
+    answer are different rows. Where such a reading proves nothing, identical rows may be on several pages:
+    then a second reading keeps all of them. It also proves a list that counts each of its repeated rows."""
     spec = context.spec
     gathered = await _read_as(context, unit, keep_duplicates=False)
     if gathered.complete or spec.shape != "pages":
         return gathered
-    if spec.numbered is None and not _repeats_itself(gathered, spec):
+    if spec.numbered is None and not _has_repeats(gathered, spec):
         return gathered
-    again = await _read_as(context, unit, keep_duplicates=True)
-    is_whole = again.complete and (spec.numbered is not None or _repeats_itself(again, spec))
-    return again if is_whole else gathered
+    repeated = await _read_as(context, unit, keep_duplicates=True)
+    is_proven = repeated.complete and (spec.numbered is not None or _has_repeats(repeated, spec))
+    return repeated if is_proven else gathered
 
 
-def _repeats_itself(gathered: Gathered, spec: ResourceSpec) -> bool:
-    """Whether rows share their key, all of which are alike."""
+def _has_repeats(gathered: Gathered, spec: ResourceSpec) -> bool:
+    """Whether some rows share their key, and all rows of a key are identical."""
     keys = {row_key(row, spec.primary_key) for row in gathered.rows}
     return len(keys) < len(gathered.rows) and len({*sent_rows(gathered)}) == len(keys)
 
 
 def sent_rows(rows: Gathered | Page[Any]) -> list[Hashable]:
-    """All that rows were sent with."""
+    """All fields that each row was sent with."""
     return [(msgspec.json.encode(row), extra) for row, extra in zip(rows.rows, rows.extras, strict=True)]
 
 
@@ -70,7 +70,7 @@ async def _read_as(context: SourceContext, unit: Unit, *, keep_duplicates: bool)
     seen: set[Hashable] = set()
     for page in pages:
         keys = _keys(spec, page, keep_duplicates=keep_duplicates)
-        # A row that is on two pages has moved. Where two rows may share a key, nobody else would notice.
+        # A row that is on two pages has moved. Where rows may share a key, no later step would notice.
         new = [i for i, key in enumerate(keys) if spec.numbered is None or keep_duplicates or key not in seen]
         seen.update(keys)
         gathered.rows += [page.rows[i] for i in new]
@@ -83,7 +83,7 @@ async def _read_as(context: SourceContext, unit: Unit, *, keep_duplicates: bool)
 
 
 def _keys(spec: ResourceSpec, page: Page[Any], *, keep_duplicates: bool) -> list[Hashable]:
-    """What tells the rows of a page apart."""
+    """The keys that tell the rows of a page apart."""
     if spec.numbered is None:
         return [row_key(row, spec.primary_key) for row in page.rows]
     return [*sent_rows(page)] if keep_duplicates else [*numbered(sent_rows(page), Counter())]

@@ -305,7 +305,7 @@ def test_empty_units_are_read_again_after_a_contradiction() -> None:
 
 def test_an_item_that_had_rows_is_asked_for_oftener_than_one_that_had_none() -> None:
     platform = Stub(lambda path, params: [])
-    load(platform, "scores", SliceQuery(101, 1, (1, 2), filled=frozenset({2})))
+    load(platform, "scores", SliceQuery(101, 1, (1, 2), ids_with_rows=frozenset({2})))
     asked = [path.split("/")[-2] for path, _ in platform.asked]
     assert (asked.count("1"), asked.count("2")) == (1 + WHEN_COMMON, 1 + WHEN_UNUSUAL)
 
