@@ -1,4 +1,4 @@
-"""The ID-segment full sync of the specification: ascending ids, one request after another."""
+"""Reading by ascending ids, one request after another: the ID-segment full sync of the specification."""
 
 from collections.abc import Callable
 from itertools import count
@@ -31,7 +31,7 @@ def page_by_id(
 
     key: the field of the ids, which is the dataset's primary key. max_requests: a guard against a platform
     that makes up rows for any id. confirmation: of empty answers. empty_is_unusual: no row at all needs more
-    confirmation than no row behind others. has_enough: whether the caller has all rows that it wants."""
+    confirmation than no row behind others. has_enough: whether the caller needs no further rows."""
     confirmation = confirmation or Confirmation()
     upper_bound = () if stop is None else ((f"{key}_elt", stop),)
     next_id = start

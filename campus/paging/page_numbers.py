@@ -78,7 +78,7 @@ class _NumberedList:
     proof: Proof
     ordinals: Iterator[int] = field(default_factory=count)
     total: int | None = None
-    asked_unpaged: bool = False
+    has_asked_unpaged: bool = False
     # First pages, and unpaged answers, without a row since the last one with rows.
     empty_answers: int = 0
     # Repeated requests since one of them had rows.
@@ -110,13 +110,13 @@ class _NumberedList:
             nothing = RowSet(frozenset(), frozenset({request}))
             return pass_, Verdict(nothing, True, "no rows in any answer")
         pass_.add_page(request, page)
-        verdict = self.proof.judge_first_page(request, page, pass_, number)
+        verdict = self.proof.check_first_page(request, page, pass_, number)
         if verdict is None and self.total is not None and self._may_ask_unpaged(pass_):
             verdict = yield from self._ask_unpaged()
         if verdict is None:
             yield from self._read_further_pages(pass_)
             may_ask_unpaged = self._may_ask_unpaged(pass_)
-            verdict = self.proof.judge_pass(pass_, number, may_ask_unpaged=may_ask_unpaged)
+            verdict = self.proof.check_pass(pass_, number, may_ask_unpaged=may_ask_unpaged)
         return pass_, verdict
 
     def _ask_first_page(self, number: int, size: int) -> Part[tuple[int, PageRequest, PageSeen]]:
@@ -150,7 +150,7 @@ class _NumberedList:
                 self._note_total(page)
                 if page.keys and repeats[number]:
                     self._contradict()
-                if self._asks_again(page, pass_, number, repeats[number]):
+                if self._repeats_empty(page, pass_, number, repeats[number]):
                     repeats[number] += 1
                     pages = (number,)
                     continue
@@ -162,7 +162,7 @@ class _NumberedList:
                 pass_.add_refusal()
             pages = pass_.take_pages()
 
-    def _asks_again(self, page: PageSeen, pass_: Pass, number: int, repeats: int) -> bool:
+    def _repeats_empty(self, page: PageSeen, pass_: Pass, number: int, repeats: int) -> bool:
         """Whether an empty page after the first is requested again: it lies before the end by the count, or
         the platform has sent wrong empty answers before."""
         if page.keys:
@@ -188,17 +188,17 @@ class _NumberedList:
 
     def _may_ask_unpaged(self, pass_: Pass) -> bool:
         rows = len(pass_.keys) if self.total is None else self.total
-        return not self.asked_unpaged and bool(self.names.unpaged) and rows <= self.unpaged_limit
+        return not self.has_asked_unpaged and bool(self.names.unpaged) and rows <= self.unpaged_limit
 
     def _ask_unpaged(self) -> Part[Verdict | None]:
         """Ask for all rows in one answer; None where that is rejected, or proves nothing."""
-        self.asked_unpaged = True
+        self.has_asked_unpaged = True
         request, page = yield from self._ask_alone(self.names.unpaged)
         if isinstance(page, NotFound):
             raise page
         if not isinstance(page, PageSeen):
             return None
-        verdict = self.proof.judge_unpaged(request, page, self.total)
+        verdict = self.proof.check_unpaged(request, page, self.total)
         if verdict is not None and page.total is not None:
             self.total = page.total
         return verdict

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from campus.contracts.fields import Contract
-from campus.decoding.page import Page, decode_page
+from campus.decoding.nested import page_of
+from campus.decoding.page import Page
 from campus.fetch.answer import fetch
 from campus.fetch.emptiness import confirmed
 from campus.fetch.rejection import unless_rejected
@@ -78,9 +79,7 @@ async def _first_row(
             {**params, **trashed_too, "page": "1", "per_page": str(1 + repeats)},
             school_id=query.school_id,
             scope=spec.scopes,
-            decode=partial(
-                decode_page, contract=spec.contract, keep_id_numbers=client.config.keep_id_numbers
-            ),
+            decode=partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
             tally=tally,
         )
         return answer.value

@@ -1,8 +1,9 @@
 """The modes of requesting slices, as data: one record for each way to make the requests of a slice."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 from urllib.parse import quote
 
 from campus.contracts.v1_people import GUARDIAN, STUDENT
@@ -132,8 +133,9 @@ def _term_types(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
     ]
 
 
-def _bound(spec: ResourceSpec, ids: Iterable[str], column: str) -> list[Unit]:
+def _bound(spec: ResourceSpec, query: SliceQuery, *, unit: Literal["device", "card"]) -> list[Unit]:
     """A request for each device or card. An unbound id (404) gives a row that says so."""
+    column = f"{unit}_id"
     return [
         Unit(
             spec.path.format(id=quote(id_, safe="")),
@@ -143,16 +145,8 @@ def _bound(spec: ResourceSpec, ids: Iterable[str], column: str) -> list[Unit]:
             may_be_absent=True,
             if_absent={column: id_, "state": "unbound"},
         )
-        for id_ in ids
+        for id_ in (query.devices if unit == "device" else query.cards)
     ]
-
-
-def _devices(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
-    return _bound(spec, query.devices, "device_id")
-
-
-def _cards(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
-    return _bound(spec, query.cards, "card_id")
 
 
 def _sessions(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
@@ -184,7 +178,7 @@ MODES: Mapping[Asked, Mode] = {
     "by_class_batch": Mode(_class_batches, names_parents=True, parents="classes"),
     "by_role": Mode(_roles, probe=partial(_role, role=STUDENT)),
     "by_student": replace(_by_parent("student"), parents_with={"role": STUDENT}),
-    "by_device": Mode(_devices, "device", may_be_absent=True),
-    "by_card": Mode(_cards, "card", may_be_absent=True),
+    "by_device": Mode(partial(_bound, unit="device"), "device", may_be_absent=True),
+    "by_card": Mode(partial(_bound, unit="card"), "card", may_be_absent=True),
     "by_session": Mode(_sessions),
 }

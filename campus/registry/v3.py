@@ -176,7 +176,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
     ),
 )
 
-# The prefix of datasets and reports is found by asking (campus/http/prefix.py).
+# The prefix of datasets and reports is found by asking (campus/fetch/prefix.py).
 DATASETS = ResourceSpec(
     "datasets", "/uds/datasets", contracts_datasets.Dataset, ("dataset.read_all",), unit="dataset"
 )

@@ -88,11 +88,7 @@ def _filters(source: HiddenRows, context: SourceContext) -> list[tuple[str, str]
     if has_open_status(spec):
         statuses = (*context.query.statuses, *client.config.archived_statuses)
         filters += [(STATUS, value) for value in statuses]
-    return [
-        (name, value)
-        for name, value in dict.fromkeys(filters)
-        if not client.capabilities.rejects(spec.path, name, value)
-    ]
+    return [pair for pair in dict.fromkeys(filters) if not client.capabilities.rejects(spec.path, *pair)]
 
 
 async def _shows_hidden(context: SourceContext, filtered: Unit, gathered: Gathered, value: str) -> bool:

@@ -58,13 +58,9 @@ async def read_updated(
     Returns their ids. Raises CampusError."""
     [whole] = MODES[spec.asked].requests(spec, query)
     recent = replace(changed_only(spec, whole, since), empty_is_unusual=False)
-    ids: set[int] = set()
-
-    def note_ids(gathered: Gathered) -> None:
-        ids.update(row.id for row in gathered.rows)
-
-    await _read_units(client, spec, query, [recent], collector, note_ids)
-    return ids
+    rows: list[Any] = []
+    await _read_units(client, spec, query, [recent], collector, lambda gathered: rows.extend(gathered.rows))
+    return {row.id for row in rows}
 
 
 def _filtered(whole: Unit, parameter: str, batch: Sequence[int]) -> Unit:

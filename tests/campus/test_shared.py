@@ -13,7 +13,7 @@ from test_client import get
 from campus.http.client import Client
 from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
-from campus.http.shared import HeldToken, OwnPace, Turn
+from campus.http.shared import OwnPace, SharedToken, Turn
 
 SCOPES = [("class.read",)]
 
@@ -26,10 +26,10 @@ class Kept:
     name: str
 
     @property
-    def held(self) -> HeldToken | None:
+    def token(self) -> SharedToken | None:
         return self.others.tokens.get(self.name)
 
-    async def keep(self, token: HeldToken) -> None:
+    async def keep(self, token: SharedToken) -> None:
         self.others.tokens[self.name] = token
 
 
@@ -38,10 +38,10 @@ class Others:
     """What processes share, held by the test."""
 
     pace: OwnPace = field(default_factory=lambda: OwnPace("http://shared"))
-    tokens: dict[str, HeldToken] = field(default_factory=dict)
+    tokens: dict[str, SharedToken] = field(default_factory=dict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def join(self, tell: Callable[[Event], None]) -> None:
+    async def join(self, notify: Callable[[Event], None]) -> None:
         pass
 
     @asynccontextmanager
