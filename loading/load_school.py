@@ -203,7 +203,7 @@ def with_lake_ids(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> Slic
 def _with_parents(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> SliceQuery:
     """Add the ids that the requests name: those of the semester's classes, of its assessment items, or of
     the school's students; and those of which the slice has rows."""
-    parent, mode = parents_of(spec), MODES[spec.asked]
+    parent, mode = parents_of(spec), MODES[spec.mode]
     if parent is None:
         return query
     assert query.school_id is not None
@@ -224,7 +224,7 @@ def _with_parents(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> Slic
 
 def _filled(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> frozenset[int]:
     """The classes, items or students of which the slice has rows."""
-    if spec.unit_column is None or not MODES[spec.asked].names_parents:
+    if spec.unit_column is None or not MODES[spec.mode].names_parents:
         return frozenset()
     slice, lake = slice_of_query(spec, query), loader.runtime.lake
     rows = lake.read(TABLES[spec.name], slice, [spec.unit_column])

@@ -178,7 +178,7 @@ class Grant:
 
     @property
     def scopes(self) -> tuple[list[str], list[str]]:
-        """The permission scopes that the present token was asked for, and those that the platform refused."""
+        """The permission scopes that the present token was requested for, and the refused ones."""
         both = (self.token.scopes if self.token else (), self._refused)
         granted, refused = ([name for name in sorted(part) if not name.startswith(SCHOOL)] for part in both)
         return granted, refused

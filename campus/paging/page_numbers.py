@@ -67,7 +67,7 @@ def page_by_number(
 
 @dataclass(slots=True)
 class _NumberedList:
-    """A list that is read by page number: the parts of its paging, and what they share."""
+    """A list that is read by page number: the parts of its paging, and their common state."""
 
     page_size: int
     unpaged_limit: int

@@ -28,19 +28,18 @@ async def by_class_if_needed(
 ) -> list[Unit]:
     """The whole semester (the only unit of `units`) where members carry their class id, else a unit a class.
 
-    The interface does not show whether they do, so one row is requested first.
-    Raises UnexpectedAnswer where they do not and the platform ignores the filter by class: each class would
-    have the members of all classes."""
+    The interface does not show whether they do, so one row is requested first. Raises UnexpectedAnswer where
+    they do not and the platform ignores the filter by class: each class would have the members of all."""
     [whole] = units
     first = await _first_row(client, spec, query, whole.params, tally)
     if not (first.rows or first.bad) or _names_classes(first):
         return units
     try:
         of_none = {**whole.params, "class_id_in": str(NO_CLASS)}
-        nobody = await _first_row(client, spec, query, of_none, tally, empty_is_unusual=False)
+        members_of_none = await _first_row(client, spec, query, of_none, tally, empty_is_unusual=False)
     except (NotFound, Refused):
-        nobody = None
-    if nobody and (nobody.rows or nobody.bad):
+        members_of_none = None
+    if members_of_none and (members_of_none.rows or members_of_none.bad):
         raise UnexpectedAnswer(
             f"{spec.path}: members have no class_id, and class_id_in is ignored, so their class is unknown.",
             "Ask the platform's operator for one of the two.",

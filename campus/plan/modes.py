@@ -12,7 +12,7 @@ from campus.http.events import Tally
 from campus.plan.members import by_class_if_needed
 from campus.plan.units import SliceQuery, Unit, changed_only, class_batch, id_batches
 from campus.registry import RESOURCES, ResourceSpec
-from campus.registry.spec import Asked
+from campus.registry.spec import ModeName
 
 Requests = Callable[[ResourceSpec, SliceQuery], list[Unit]]
 Decide = Callable[[Client, ResourceSpec, SliceQuery, list[Unit], Tally], Awaitable[list[Unit]]]
@@ -46,7 +46,7 @@ class Mode:
 
 async def units_of(client: Client, spec: ResourceSpec, query: SliceQuery, tally: Tally) -> list[Unit]:
     """The units of a slice, one for each collection that the slice is made of."""
-    mode = MODES[spec.asked]
+    mode = MODES[spec.mode]
     units = mode.requests(spec, query)
     if query.since is not None:
         # Rows that the lake lacks may have been updated long ago: units without rows are requested whole.
@@ -59,13 +59,13 @@ async def units_of(client: Client, spec: ResourceSpec, query: SliceQuery, tally:
 
 def parents_of(spec: ResourceSpec) -> ResourceSpec | None:
     """The resource whose ids the requests for another resource name; None: they name no ids."""
-    name = MODES[spec.asked].parents or spec.child_of
+    name = MODES[spec.mode].parents or spec.child_of
     return None if name is None else RESOURCES[name]
 
 
 def unit_in_words(spec: ResourceSpec) -> str:
     """The subject of one request for a resource, in words."""
-    return spec.unit or MODES[spec.asked].unit
+    return spec.unit or MODES[spec.mode].unit
 
 
 def _whole(spec: ResourceSpec, query: SliceQuery) -> list[Unit]:
@@ -163,7 +163,7 @@ def _by_parent(unit: str) -> Mode:
     return Mode(partial(_parents, column=f"{unit}_id"), unit, may_be_absent=True, names_parents=True)
 
 
-MODES: Mapping[Asked, Mode] = {
+MODES: Mapping[ModeName, Mode] = {
     "once": Mode(_whole),
     "by_term_type": Mode(_term_types, "term type", may_be_absent=True, respelled=True),
     "by_semester": Mode(_semester),

@@ -6,8 +6,8 @@ from typing import Literal, TypeVar
 
 from campus.contracts.fields import Contract
 
-# How a resource is asked for; `campus.plan.modes` has one record for each.
-Asked = Literal[
+# How the slices of a resource are requested; `campus.plan.modes` has one record for each.
+ModeName = Literal[
     "once",
     "by_term_type",
     "by_semester",
@@ -76,7 +76,7 @@ class ResourceSpec:
     contract: type[Contract]
     #: Alternatives, any of which suffices, least first.
     scopes: tuple[str, ...]
-    asked: Asked = "once"
+    mode: ModeName = "once"
     #: What one slice of its lake table is.
     sliced_by: Slicing = "school"
     shape: Shape = "pages"

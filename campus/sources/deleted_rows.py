@@ -24,15 +24,13 @@ def with_deleted_rows(_: DeletedRows, context: SourceContext, read: ReadUnit) ->
 
     Whether deleted rows show deleted_at is not specified. Where they do not, a second read without
     with_trashed tells which rows are alive. A platform that rejects with_trashed shows living rows alone."""
-    spec = context.spec
+    spec, capabilities = context.spec, context.client.capabilities
 
     async def read_with_deleted(unit: Unit) -> Gathered:
         async def read_with(trashed_too: Mapping[str, str]) -> tuple[bool, Gathered]:
             return bool(trashed_too), await read(replace(unit, params={**unit.params, **trashed_too}))
 
-        has_deleted, all_rows = await unless_rejected(
-            context.client.capabilities, spec.path, TRASHED_TOO, read_with
-        )
+        has_deleted, all_rows = await unless_rejected(capabilities, spec.path, TRASHED_TOO, read_with)
         if not has_deleted:
             return all_rows
         if not all_rows.rows or "deleted_at" in all_rows.sent:

@@ -25,7 +25,7 @@ async def read_by_ids(
 
     Raises CampusError."""
     assert spec.id_filter is not None
-    [whole] = MODES[spec.asked].requests(spec, query)
+    [whole] = MODES[spec.mode].requests(spec, query)
     units = [
         replace(
             _filtered(whole, spec.id_filter, batch),
@@ -56,10 +56,10 @@ async def read_updated(
     """Read the rows that were updated since then (the platform's wall clock) into the collector.
 
     Returns their ids. Raises CampusError."""
-    [whole] = MODES[spec.asked].requests(spec, query)
-    recent = replace(changed_only(spec, whole, since), empty_is_unusual=False)
+    [whole] = MODES[spec.mode].requests(spec, query)
+    updated = replace(changed_only(spec, whole, since), empty_is_unusual=False)
     rows: list[Any] = []
-    await _read_units(client, spec, query, [recent], collector, lambda gathered: rows.extend(gathered.rows))
+    await _read_units(client, spec, query, [updated], collector, lambda gathered: rows.extend(gathered.rows))
     return {row.id for row in rows}
 
 

@@ -1,4 +1,4 @@
-"""Reading one collection: all its pages, as rows that each count once."""
+"""Reading all pages of one collection, so that each row counts once."""
 
 from collections import Counter
 from collections.abc import Hashable
@@ -21,8 +21,8 @@ from campus.sources.source import SourceContext
 async def read_pages(context: SourceContext, unit: Unit) -> Gathered:
     """Read all pages of one collection.
 
-    Rows that may share their key are told apart by all that they were sent with, and identical rows of one
-    answer are different rows. Where such a reading proves nothing, identical rows may be on several pages:
+    Where rows may share their key, all of their fields tell them apart, and identical rows of one answer are
+    different rows. Where such a reading proves nothing, identical rows may be on several pages:
     then a second reading keeps all of them. It also proves a list that counts each of its repeated rows."""
     spec = context.spec
     gathered = await _read_as(context, unit, keep_duplicates=False)

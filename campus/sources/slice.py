@@ -112,7 +112,7 @@ async def count(client: Client, spec: ResourceSpec, query: SliceQuery, tally: Ta
 
     Raises CampusError."""
     total = 0
-    for unit in MODES[spec.asked].requests(spec, replace(query, since=None)):
+    for unit in MODES[spec.mode].requests(spec, replace(query, since=None)):
         try:
             answer = await fetch(
                 client,

@@ -109,5 +109,5 @@ async def _read_below(
         member: RequestedRows(member.unit_column or "", unit_values(lake, member, slice, tuple(sorted(ids))))
         for member, slice in slices.items()
     }
-    read = rows_of_parents if MODES[spec.asked].decide is None else rows_of_classes
+    read = rows_of_parents if MODES[spec.mode].decide is None else rows_of_classes
     return await loader.load(slices, read(client, query, ids, requested))

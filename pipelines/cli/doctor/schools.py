@@ -99,7 +99,7 @@ async def examine_school(client: Client, school_id: int, settings: Settings) -> 
 async def _hidden(client: Client, school_id: int) -> AsyncIterator[Finding]:
     """Which lists hide rows unless they are asked for by their status."""
     for spec in BASE_DATA:
-        if not spec.hidden_filters or spec.asked != "once":
+        if not spec.hidden_filters or spec.mode != "once":
             continue
         collector = Collector(spec)
         try:
