@@ -19,7 +19,7 @@ from campus.attendance.rows import (
     session_rows,
 )
 from campus.attendance.semester import Semester, counts_any
-from campus.decoding.page import row_key
+from campus.decoding.page import row_keys
 from campus.fetch.answer import fetch
 from campus.fetch.collection import Collection, read_unpaged
 from campus.fetch.emptiness import asked_anew, believed
@@ -51,7 +51,7 @@ async def ask_student(client: Client, semester: Semester, student_id: int, tally
         V1_NAMES,
         empty_is_unusual=False,
         parse=partial(parse_list, keep_id_numbers=client.config.keep_id_numbers),
-        keys=lambda page: [row_key(row, KEY) for row in page.rows] + [(bad.raw,) for bad in page.bad],
+        keys=lambda page: row_keys(page.rows, KEY) + [(bad.raw,) for bad in page.bad],
         tally=tally,
     )
     found = Gathered(total=None, complete=outcome.complete, note=outcome.note)
