@@ -19,7 +19,7 @@ from campus.attendance.rows import (
     session_rows,
 )
 from campus.attendance.semester import Semester, counts_any
-from campus.decoding.page import row_key
+from campus.decoding.page import row_keys
 from campus.fetch.answer import fetch
 from campus.fetch.collection import Collection, read_unpaged
 from campus.fetch.emptiness import confirmed, repeated_params
@@ -47,7 +47,7 @@ async def ask_student(client: Client, semester: Semester, student_id: int, tally
             semester.school_id,
             RECORDS.scopes,
             partial(parse_list, keep_id_numbers=client.config.keep_id_numbers),
-            lambda page: [row_key(row, KEY) for row in page.rows] + [(bad.raw,) for bad in page.bad],
+            lambda page: row_keys(page.rows, KEY) + [(bad.raw,) for bad in page.bad],
         ),
         OF_STUDENT,
         V1_NAMES,

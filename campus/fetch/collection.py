@@ -10,6 +10,8 @@ from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, Refused, Transient
 from campus.http.events import Tally
 from campus.paging import (
+    SMALLER_SIZES,
+    SMALLEST_SIZES,
     V3_NAMES,
     Outcome,
     PageAnswer,
@@ -134,20 +136,35 @@ async def read_list(
     kind: the path as the registry has it. A platform rejects the same parameters for all lists of a kind.
     names, keep_duplicates, empty_is_unusual: as of `page_by_number`. The rest, the result and the errors are
     those of `read_collection`."""
-    pages_of_kind = (kind, names.page)
-    if not client.capabilities.rejects(*pages_of_kind):
+
+    async def read_pages(per_page: int, smaller_sizes: Sequence[int]) -> tuple[list[P], Outcome]:
         paging = page_by_number(
-            client.page_size,
+            per_page,
             client.config.unpaged_limit,
             names=names,
             keep_duplicates=keep_duplicates,
             confirmation=client.capabilities.confirmation,
             empty_is_unusual=empty_is_unusual,
+            smaller_sizes=smaller_sizes,
         )
+        return await read_collection(client, collection, paging, tally=tally)
+
+    async def accepts(**params: str) -> bool:
         try:
-            return await read_collection(client, collection, paging, tally=tally)
+            await _get(client, collection, params, tally)
+        except CampusError:
+            return False
+        return True
+
+    pages_of_kind = (kind, names.page)
+    if not client.capabilities.rejects(*pages_of_kind):
+        try:
+            return await read_pages(client.page_size, SMALLER_SIZES)
         except Refused:
-            if not await _rejects_only_pages(client, collection, names, tally):
+            if await accepts(**{names.page: "1"}):
+                # The platform rejects the sizes, not the page.
+                return await read_pages(SMALLEST_SIZES[0], SMALLEST_SIZES)
+            if not await accepts():
                 raise
             client.capabilities.reject(*pages_of_kind)
     return await read_unpaged(client, collection, kind, names, empty_is_unusual=empty_is_unusual, tally=tally)
@@ -176,21 +193,6 @@ async def read_unpaged(
     if not outcome.takes_pages:
         client.capabilities.reject(*pages_of_kind)
     return pages, outcome
-
-
-async def _rejects_only_pages(
-    client: Client, collection: Collection[P], names: PageNames, tally: Tally
-) -> bool:
-    """Whether the platform rejects page 1, of any size, and answers without the parameter."""
-
-    async def accepts(**params: str) -> bool:
-        try:
-            await _get(client, collection, params, tally)
-        except CampusError:
-            return False
-        return True
-
-    return not await accepts(**{names.page: "1"}) and await accepts()
 
 
 async def _get(

@@ -35,6 +35,8 @@ from campus.paging.protocol import (
 
 # Page sizes to try where the platform rejects a size.
 SMALLER_SIZES = (1000, 500, 200, 100, 50, 20)
+# Unusual sizes: tried where the platform rejects all others, and accepts a page without a size.
+SMALLEST_SIZES = (10, 5, 2, 1)
 
 T = TypeVar("T")
 # A part of a paging, which ends with a T.
@@ -50,18 +52,20 @@ def page_by_number(
     keep_duplicates: bool = False,
     confirmation: Confirmation | None = None,
     empty_is_unusual: bool = True,
+    smaller_sizes: Sequence[int] = SMALLER_SIZES,
 ) -> Paging:
     """Read a paged list: page 1, then all rows in one answer if they are not too many, else passes until
     proven.
 
-    per_page: rows to ask for; smaller sizes follow where the platform rejects it. unpaged_limit: most rows to
-    ask for in one answer. max_passes: passes over the pages before it gives up on a proof. keep_duplicates:
-    the rows have no key, so identical rows are different rows. confirmation: of empty answers.
+    per_page: rows to ask for. smaller_sizes: sizes to try after it where the platform rejects it, greatest
+    first. unpaged_limit: most rows to ask for in one answer. max_passes: passes over the pages before it
+    gives up on a proof. keep_duplicates: the rows have no key, so identical rows are different rows.
+    confirmation: of empty answers.
     empty_is_unusual: an empty list is unusual here, so more answers must confirm it."""
     proof = Proof(keep_duplicates=keep_duplicates, max_passes=max_passes)
     confirmation = confirmation or Confirmation()
     return _NumberedList(
-        per_page, unpaged_limit, names, keep_duplicates, confirmation, empty_is_unusual, proof
+        per_page, unpaged_limit, names, keep_duplicates, confirmation, empty_is_unusual, smaller_sizes, proof
     ).read()
 
 
@@ -75,6 +79,7 @@ class _NumberedList:
     keep_duplicates: bool
     confirmation: Confirmation
     empty_is_unusual: bool
+    smaller_sizes: Sequence[int]
     proof: Proof
     ordinals: Iterator[int] = field(default_factory=count)
     total: int | None = None
@@ -128,7 +133,7 @@ class _NumberedList:
             if not isinstance(page, Refused):
                 raise page
             if size == self.page_size:
-                smaller = next((smaller for smaller in SMALLER_SIZES if smaller < size), None)
+                smaller = next((smaller for smaller in self.smaller_sizes if smaller < size), None)
                 if smaller is None or number > 1:
                     raise page
                 self.page_size = smaller

@@ -12,7 +12,7 @@ from typing import Any
 
 from campus.contracts.fields import fields
 from campus.decoding.nested import page_of
-from campus.decoding.page import Drift, Key, Page, row_key
+from campus.decoding.page import Drift, Key, Page, row_key, row_keys
 from campus.fetch.answer import Answer, fetch
 from campus.fetch.emptiness import confirmed
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer
@@ -118,7 +118,7 @@ async def _shows_hidden(context: SourceContext, filtered: Unit, gathered: Gather
         is_unusual=lambda _: False,
     )
     page, pagination = answer.value, answer.pagination
-    shown, listed = [row_key(row, spec.primary_key) for row in page.rows], _keys(gathered, spec)
+    shown, listed = row_keys(page.rows, spec.primary_key), _keys(gathered, spec)
     if not listed.issuperset(shown) or page.bad:
         return True
     if not shown or len(shown) > size:
@@ -130,7 +130,7 @@ async def _shows_hidden(context: SourceContext, filtered: Unit, gathered: Gather
 
 
 def _keys(gathered: Gathered, spec: ResourceSpec) -> set[Key | None]:
-    return {row_key(row, spec.primary_key) for row in gathered.rows}
+    return {*row_keys(gathered.rows, spec.primary_key)}
 
 
 def _add_new(

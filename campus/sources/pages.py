@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from campus.decoding.nested import page_of
-from campus.decoding.page import Page, row_key
+from campus.decoding.page import Page, row_keys
 from campus.fetch.collection import Collection, read_list, read_unpaged
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.paging.passes import numbered
@@ -37,7 +37,7 @@ async def read_pages(context: SourceContext, unit: Unit) -> Gathered:
 
 def _has_repeats(gathered: Gathered, spec: ResourceSpec) -> bool:
     """Whether some rows share their key, and all rows of a key are identical."""
-    keys = {row_key(row, spec.primary_key) for row in gathered.rows}
+    keys = {*row_keys(gathered.rows, spec.primary_key)}
     return len(keys) < len(gathered.rows) and len({*sent_rows(gathered)}) == len(keys)
 
 
@@ -85,5 +85,5 @@ async def _read_as(context: SourceContext, unit: Unit, *, keep_duplicates: bool)
 def _keys(spec: ResourceSpec, page: Page[Any], *, keep_duplicates: bool) -> list[Hashable]:
     """The keys that tell the rows of a page apart."""
     if spec.numbered is None:
-        return [row_key(row, spec.primary_key) for row in page.rows]
+        return [*row_keys(page.rows, spec.primary_key)]
     return [*sent_rows(page)] if keep_duplicates else [*numbered(sent_rows(page), Counter())]

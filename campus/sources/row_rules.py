@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from campus.contracts.fields import column_names
-from campus.decoding.page import BadRow, Drift, Key, Page, row_key, row_text
+from campus.decoding.page import BadRow, Drift, Key, Page, row_key, row_keys, row_text
 from campus.plan.units import Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered
@@ -81,7 +81,7 @@ def _number(gathered: Gathered, spec: ResourceSpec, column: str) -> None:
 def _quarantine_keyless(gathered: Gathered, spec: ResourceSpec) -> None:
     """Quarantine the rows with null in the key: the contract allows null in a part that the request fills."""
     needed = tuple(name for name in spec.primary_key if name not in (*spec.nullable_key, spec.numbered))
-    keyless = {index for index, row in enumerate(gathered.rows) if None in row_key(row, needed)}
+    keyless = {index for index, key in enumerate(row_keys(gathered.rows, needed)) if None in key}
     if keyless:
         gathered.bad += [
             BadRow(None, "a part of the key is null", row_text(gathered.rows[index], gathered.extras[index]))
