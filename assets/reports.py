@@ -26,7 +26,7 @@ from assets.resource_assets import (
 )
 from campus.fetch.collection import together
 from campus.http.client import Client
-from campus.http.errors import CampusError, Halt
+from campus.http.errors import CampusError, PlatformUnavailable
 from campus.http.events import Event, Listener
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
@@ -108,7 +108,7 @@ class _Run:
         self._places = asyncio.Semaphore(RESULTS_AT_A_TIME)
         self.loaded: list[Loaded] = []
         self.problems: list[str] = []
-        self.halts: list[Halt] = []
+        self.halts: list[PlatformUnavailable] = []
 
     async def load(self, cause: Cause, keys: Sequence[str]) -> None:
         """Load the results of these partitions, report by report."""
@@ -127,7 +127,7 @@ class _Run:
                     continue
                 try:
                     prefix, requests = await self._ask(client, school_id, report)
-                except Halt as halt:
+                except PlatformUnavailable as halt:
                     self.halts.append(halt)
                     continue
                 except CampusError as error:
@@ -169,7 +169,7 @@ class _Run:
                 return
             try:
                 records, *fields = await loader.load(result, prefix, request)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 self.halts.append(halt)
                 return
         asked = {

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from campus.decoding.nested import together_with
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
@@ -56,7 +56,7 @@ async def load_school(
     The outcome of a slice of the school is reported as it is committed, of a semester's when they all are.
 
     Raises:
-        Halt: The slices that were read meanwhile are committed and reported."""
+        PlatformUnavailable: The slices that were read meanwhile are committed and reported."""
     runtime = loader.runtime
     query = SliceQuery(
         school_id,
@@ -74,7 +74,7 @@ async def load_school(
     ended = ended_semesters(runtime.lake, school_id, today) if of_semester else ()
     places = asyncio.Semaphore(SEMESTERS_AT_A_TIME)
 
-    halts: list[Halt] = []
+    halts: list[PlatformUnavailable] = []
 
     async def load_semester(semester_id: int) -> list[Loaded]:
         loaded: list[Loaded] = []
@@ -86,7 +86,7 @@ async def load_school(
                     of_one = replace(query, semester_id=semester_id)
                     async for result in _load_in_order(loader, of_one, order, skips=skips):
                         loaded.append(result)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 halts.append(halt)
         return loaded
 
@@ -197,7 +197,7 @@ def with_lake_ids(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> Slic
             statuses.update(filter(None, pc.unique(rows["status"]).to_pylist()))
     # Tombstones too: a version that did not ask for hidden rows took them for deleted.
     stored = lake.read(TABLES[spec.name], slice_of(spec, query.school_id), ["id"], alive=False)
-    return replace(query, known=frozenset(values(stored, "id")), statuses=tuple(sorted(statuses)))
+    return replace(query, stored_ids=frozenset(values(stored, "id")), statuses=tuple(sorted(statuses)))
 
 
 def _with_parents(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> SliceQuery:
@@ -218,7 +218,8 @@ def _with_parents(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> Slic
     # The ids that stand for the forgotten are unknown to the platform.
     forgotten = forgotten_ids(loader.runtime.lake, query.school_id)
     parents = set(values(rows, "id")) - forgotten
-    return replace(query, parents=tuple(sorted(parents)), filled=_filled(loader, spec, query) - forgotten)
+    filled = _filled(loader, spec, query) - forgotten
+    return replace(query, parents=tuple(sorted(parents)), ids_with_rows=filled)
 
 
 def _filled(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> frozenset[int]:

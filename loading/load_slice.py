@@ -9,7 +9,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from campus.http.client import Client
-from campus.http.errors import CampusError, Forbidden, Halt, NotFound
+from campus.http.errors import CampusError, Forbidden, NotFound, PlatformUnavailable
 from campus.http.events import Tally
 from campus.plan.modes import unit_in_words
 from campus.plan.units import SliceQuery
@@ -68,7 +68,7 @@ class Loader:
             again: Also loads slices that the run's cause has committed.
 
         Raises:
-            Halt: The platform cannot be asked further.
+            PlatformUnavailable: The platform cannot be asked further.
         """
         contexts = [self.context(spec, slice) for spec, slice in slices.items()]
         if not again and all(map(self.is_committed, contexts)):
@@ -86,7 +86,7 @@ class Loader:
                 collectors = {stage.context.spec: _collector(stage) for stage in stages}
                 next(iter(collectors.values())).account.tally = tally
                 await strategy.fill(collectors)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 for context in contexts:
                     fail_slice(context, str(halt))
                 raise

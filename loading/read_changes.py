@@ -47,7 +47,7 @@ def since_of(
     ):
         return None
     # A class that is gone took its rows with it. The count cannot show that if as many rows were added.
-    if not query.filled.issubset(query.parents):
+    if not query.ids_with_rows.issubset(query.parents):
         return None
     [state] = held(runtime.lake, context.table, [slice], UPDATED_AT, {str(slice): standing}).values()
     return watermark(standing, state, runtime.incremental, cause.started_at, client.clock_skew)

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from campus.contracts.fields import fields
 from campus.datasets.records import Source, Span, count, fetch_rows, key_in
-from campus.fetch.emptiness import believed
+from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.errors import Refused, UnexpectedAnswer
 from campus.http.events import Tally
@@ -131,7 +131,7 @@ async def _segments(
     Stops once there are more than `enough`."""
     greatest = bounds.last
     # Only new records lie beyond, unless the platform ignores the bound.
-    beyond = await _first_id(client, source, _from(source, greatest + 1), tally, grave=False)
+    beyond = await _first_id(client, source, _from(source, greatest + 1), tally, empty_is_unusual=False)
     if beyond is not None and beyond <= greatest:
         raise _NotSeekable(f"the platform ignores {source.key_fields[0]}_egt")
     segments = [bounds.first // width]
@@ -168,7 +168,7 @@ async def _first_id(
     tally: Tally,
     *,
     descending: bool = False,
-    grave: bool = True,
+    empty_is_unusual: bool = True,
 ) -> int | None:
     """The first id in order; None where there is no record, requested both by page and by limit."""
     [key_field] = source.key_fields
@@ -178,7 +178,9 @@ async def _first_id(
         part = {"page": 1, "per_page": before} if before % 2 else {"paginated": 0, "limit": 1 + before}
         return (await fetch_rows(client, source, {**order, **part}, tally)).value
 
-    rows = await believed(client.capabilities, ask, lambda rows: not rows, grave=lambda _: grave)
+    rows = await confirmed(
+        client.capabilities, ask, lambda rows: not rows, is_unusual=lambda _: empty_is_unusual
+    )
     if not rows:
         return None
     first = key_in(rows[0], key_field)

@@ -12,7 +12,7 @@ from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import withhold_in_row
 from campus.fetch.answer import fetch
 from campus.fetch.collection import Collection, read_list, together
-from campus.fetch.emptiness import asked_anew, believed
+from campus.fetch.emptiness import confirmed, repeated_params
 from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer
@@ -61,7 +61,7 @@ async def read_datasets(
         if members and name and ("relations" not in members or _has_no_fields(row)):
             ask = partial(_fetch_dataset, client, school_id, prefix, name, tally)
             try:
-                dataset = await believed(
+                dataset = await confirmed(
                     client.capabilities, ask, _has_no_fields, varies=(DATASETS.path, V3_NAMES.page)
                 )
             except CampusError as error:
@@ -90,14 +90,11 @@ async def read_datasets(
 
 
 async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tuple[list[bytes], Outcome]:
-    pages, outcome = await read_list(
-        client,
-        Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
-        prefix + DATASETS.path,
-        parse=raw_rows,
-        keys=lambda rows: [_identity(row) for row in rows],
-        tally=tally,
+    path = prefix + DATASETS.path
+    collection = Collection(
+        path, {}, school_id, DATASETS.scopes, raw_rows, lambda rows: [_identity(row) for row in rows]
     )
+    pages, outcome = await read_list(client, collection, path, tally=tally)
     return list({_identity(row): bytes(row) for page in pages for row in page}.values()), outcome
 
 
@@ -108,7 +105,7 @@ async def _fetch_dataset(
     answer = await fetch(
         client,
         f"{prefix}{DATASETS.path}/{segment(name)}",
-        asked_anew({}, V3_NAMES.page, before),
+        repeated_params({}, V3_NAMES.page, before),
         school_id=school_id,
         scope=DATASETS.scopes,
         decode=_single_object,

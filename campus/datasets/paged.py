@@ -19,11 +19,11 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
 
     write: takes batches of the contract's columns and `_extra`; without a key, `_row` comes first. scratch:
     the folder in which the pages wait. Raises CampusError."""
-    read, decode = RecordsRead(distinct=False), decoder(client, source)
+    read, decode_records = RecordsRead(distinct=False), decoder(client, source)
     with Pages(scratch) as stored:
 
-        def parse(body: bytes) -> Page:
-            return stored.put(decode(body), source.key)
+        def decode(body: bytes) -> Page:
+            return stored.put(decode_records(body), source.key)
 
         async def ask(order: Mapping[str, str]) -> tuple[list[Page], Outcome]:
             paging = page_by_number(
@@ -31,16 +31,17 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 limit,
                 names=PageNames(unpaged=(("paginated", 0), ("limit", limit))),
                 keep_duplicates=not source.key,
-                confirmation=client.capabilities.doubt,
+                confirmation=client.capabilities.confirmation,
             )
-            return await read_collection(
-                client,
-                Collection(source.path, {**source.params, **order}, source.school_id, DATASETS.scopes),
-                paging,
-                parse=parse,
-                keys=lambda page: page.keys,
-                tally=read.account.tally,
+            collection = Collection(
+                source.path,
+                {**source.params, **order},
+                source.school_id,
+                DATASETS.scopes,
+                decode,
+                lambda page: page.keys,
             )
+            return await read_collection(client, collection, paging, tally=read.account.tally)
 
         order = {"sort": source.key_fields[0]} if source.key_fields else {}
         try:

@@ -24,7 +24,7 @@ from campus.decoding.page import Drift
 from campus.decoding.raw_json import raw_rows
 from campus.fetch.answer import Answer, fetch
 from campus.fetch.collection import drive, together
-from campus.fetch.emptiness import believed
+from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.events import Tally
 from campus.paging import PageRequest, PageSeen, page_by_id
@@ -200,7 +200,7 @@ async def _read_range(
         span.first,
         span.last,
         key=source.key_fields[0],
-        confirmation=client.capabilities.doubt,
+        confirmation=client.capabilities.confirmation,
         empty_is_unusual=since is None and not read.account.received,
         has_enough=lambda: received >= enough,
     )
@@ -258,7 +258,7 @@ async def count(client: Client, source: Source, span: Span | None, tally: Tally)
     async def ask(before: int) -> Answer[Sequence[bytes | Raw]]:
         return await fetch_rows(client, source, {**bounds, "page": 1, "per_page": 1 + before}, tally)
 
-    answer = await believed(client.capabilities, ask, lambda answer: not answer.value and not _total(answer))
+    answer = await confirmed(client.capabilities, ask, lambda answer: not answer.value and not _total(answer))
     return _total(answer)
 
 

@@ -22,7 +22,7 @@ from campus.decoding.inferred_contract import contract_of
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import WITHHELD
 from campus.fetch.answer import fetch
-from campus.fetch.emptiness import believed
+from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.errors import Refused
 from campus.http.events import Tally
@@ -71,7 +71,7 @@ async def first_rows(
 
     for size in _PAGE_SIZES:
         try:
-            rows = await believed(client.capabilities, partial(ask, size), lambda rows: not rows)
+            rows = await confirmed(client.capabilities, partial(ask, size), lambda rows: not rows)
         except Refused:
             continue
         return rows[: _PAGE_SIZES[0]]

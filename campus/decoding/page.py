@@ -15,8 +15,9 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import pyarrow as pa
 from msgspec import Raw
+from msgspec.structs import astuple
 
-from campus.contracts.fields import Contract, Field, fields
+from campus.contracts.fields import Contract, Field, column_names, fields
 from campus.decoding.coercion.row import DriftNotes, coerce_row, row_decoder
 from campus.decoding.coercion.scalars import FINER_THAN_MICROSECONDS
 from campus.decoding.columns import column, misfits, misfitting
@@ -33,6 +34,7 @@ from campus.identity_numbers import without_identity_numbers
 
 T = TypeVar("T", bound=Contract)
 Key = tuple[Any, ...]
+MOMENT = pa.timestamp("us")
 
 
 @dataclass(frozen=True)
@@ -111,29 +113,37 @@ def _decode(body: bytes, contract: type[T], walked: frozenset[int] | None) -> Pa
 def to_batch(
     contract: type[T], rows: Sequence[T], extras: Sequence[str | None], trashed: Sequence[bool]
 ) -> tuple[pa.RecordBatch, Counter[Drift]]:
-    """Build Arrow columns of decoded rows, with `_extra`, `_trashed` and `_trashed_at` (their deleted_at)."""
-    columns = [column(rows, f.name, f.arrow_type) for f in fields(contract)]
-    moments = [f.name for f in fields(contract) if pa.types.is_timestamp(f.arrow_type)]
-    deleted_at = [getattr(row, name) for name in moments if name == "deleted_at" for row in rows]
-    columns += [
-        pa.array(extras, pa.string()),
-        pa.array(trashed, pa.bool_()),
-        pa.array(deleted_at or [None] * len(rows), pa.timestamp("us")),
-    ]
-    batch = pa.RecordBatch.from_arrays(columns, schema=batch_schema(contract))
-    return batch, _unknown_values(contract, rows)
+    """Arrow columns of decoded rows, with `_extra`, `_trashed` and `_trashed_at` (the row's own
+    deleted_at)."""
+    of_field = fields(contract)
+    values = list(zip(*map(astuple, rows), strict=True)) or [()] * len(of_field)
+    columns = [column(sent, f.arrow_type) for f, sent in zip(of_field, values, strict=True)]
+    arrays = dict(zip(column_names(contract), columns, strict=True))
+    trashed_at = arrays.get("deleted_at")
+    if trashed_at is None or not pa.types.is_timestamp(trashed_at.type):
+        trashed_at = pa.nulls(len(rows), MOMENT)
+    ours = [pa.array(extras, pa.string()), pa.array(trashed, pa.bool_()), trashed_at]
+    drift: Counter[Drift] = Counter()
+    for f, sent in zip(of_field, values, strict=True):
+        _count_unknown(f, sent, drift)
+    return pa.RecordBatch.from_arrays([*columns, *ours], schema=batch_schema(contract)), drift
 
 
 def batch_schema(contract: type[Contract]) -> pa.Schema:
     """The schema of `to_batch`'s batches."""
     columns: dict[str, Any] = {f.name: f.arrow_type for f in fields(contract)}
-    columns |= {"_extra": pa.string(), "_trashed": pa.bool_(), "_trashed_at": pa.timestamp("us")}
-    return pa.schema(columns)
+    ours = {"_extra": pa.string(), "_trashed": pa.bool_(), "_trashed_at": MOMENT}
+    return pa.schema(columns | ours)
 
 
 def row_key(row: Contract, key: tuple[str, ...]) -> Key:
     """The values of a row's key fields."""
     return tuple(getattr(row, name) for name in key)
+
+
+def row_keys(rows: Sequence[Contract], key: tuple[str, ...]) -> list[Key]:
+    """The `row_key` of each row."""
+    return list(zip(*([getattr(row, name) for row in rows] for name in key), strict=True))
 
 
 def row_text(row: Contract, extra: str | None) -> str:
@@ -154,14 +164,11 @@ def unknown_value(field: Field, value: str | int) -> Drift:
     return Drift("unknown_value", field.wire, "" if field.personal else str(value)[:50])
 
 
-def _unknown_values(contract: type[Contract], rows: Sequence[Contract]) -> Counter[Drift]:
-    drift: Counter[Drift] = Counter()
-    for f in fields(contract):
-        if f.known_values:
-            for value, count in Counter(getattr(row, f.name) for row in rows).items():
-                if value is not None and str(value) not in f.known_values:
-                    drift[unknown_value(f, value)] += count
-    return drift
+def _count_unknown(field: Field, sent: Sequence[Any], drift: Counter[Drift]) -> None:
+    """Count the values of an enum that nobody lists."""
+    for value, rows in Counter(sent if field.known_values else ()).items():
+        if value is not None and str(value) not in field.known_values:
+            drift[unknown_value(field, value)] += rows
 
 
 # Decoding row by row, for a page with an unusual value.
@@ -177,11 +184,13 @@ def _decode_rows(body: bytes, contract: type[T], walked: frozenset[int] | None) 
     for index, raw in enumerate(raw_rows(body)):
         text = bytes(raw)
         page.sent = page.sent or _names(text)
-        if walked is not None and index not in walked:
+        fitting = _plain(text, contract)
+        # A row that fits has no member that its contract lacks, so nothing is left to withhold.
+        if fitting is None and walked is not None and index not in walked:
             text, withheld = withhold_in_row(text, contract)
             page.drift.update(withheld_drift(Counter(withheld)))
         try:
-            decoded.append(_plain(text, contract) or _coerced(text, contract))
+            decoded.append(fitting or _coerced(text, contract))
             texts.append(text)
         except UNFIT as error:
             page.bad.append(_bad(text, error))

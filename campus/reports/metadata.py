@@ -115,20 +115,17 @@ def _path(spec: ResourceSpec, report: str) -> str:
 
 
 async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tuple[list[bytes | Raw], Outcome]:
-    pages, outcome = await read_collection(
-        client,
-        Collection(path, {}, school_id, REPORT_QUERIES.scopes),
-        page_once(confirmation=client.capabilities.doubt),
-        parse=raw_rows,
-        keys=lambda rows: [bytes(row) for row in rows],
-        tally=tally,
+    collection = Collection(
+        path, {}, school_id, REPORT_QUERIES.scopes, raw_rows, lambda rows: [bytes(row) for row in rows]
     )
+    paging = page_once(confirmation=client.capabilities.confirmation)
+    pages, outcome = await read_collection(client, collection, paging, tally=tally)
     return [row for page in pages for row in page], outcome
 
 
 def _gathered(spec: ResourceSpec, rows: Sequence[bytes | Raw], outcome: Outcome, report: str) -> Gathered:
     page: Page[Any] = decode_page(b"[%b]" % b",".join(bytes(row) for row in rows), spec.contract)
-    gathered = apply_row_rules(gathered_of(page), spec, Unit(spec.path, known={"report": report}))
+    gathered = apply_row_rules(gathered_of(page), spec, Unit(spec.path, defaults={"report": report}))
     gathered.total, gathered.complete, gathered.note = outcome.total, outcome.complete, outcome.note
     return gathered
 

@@ -53,12 +53,14 @@ async def read_records(
     read = RecordsRead(distinct=False)
     path = prefix + REPORT_FIELDS.path.format(report=segment(report), query=request.query.id)
     params = {"params": msgspec.json.encode(request.params).decode()} if request.params else {}
-    collection = Collection(path, params, school_id, REPORT_FIELDS.scopes)
     for _ in range(_MOST_READINGS):
         with Pages(scratch) as stored:
             answers = _Answers(report, request, stored, keep_id_numbers=client.config.keep_id_numbers)
+            collection = Collection(
+                path, params, school_id, REPORT_FIELDS.scopes, answers.take, lambda page: page.keys
+            )
             try:
-                pages, outcome = await _read_pages(client, collection, answers, read)
+                pages, outcome = await _read_pages(client, collection, read)
             except _OtherFields:
                 continue
             _add_fields(fields, answers.fields, report, request)
@@ -73,24 +75,17 @@ async def read_records(
 
 
 async def _read_pages(
-    client: Client, collection: Collection, answers: "_Answers", read: RecordsRead
+    client: Client, collection: Collection[Page], read: RecordsRead
 ) -> tuple[list[Page], Outcome]:
     """The pages with rows, and the outcome of the reading."""
     paging = page_by_number(
         client.page_size,
         client.config.unpaged_limit,
         keep_duplicates=True,
-        confirmation=client.capabilities.doubt,
+        confirmation=client.capabilities.confirmation,
     )
     try:
-        pages, outcome = await read_collection(
-            client,
-            collection,
-            paging,
-            parse=answers.take,
-            keys=lambda page: page.keys,
-            tally=read.account.tally,
-        )
+        pages, outcome = await read_collection(client, collection, paging, tally=read.account.tally)
     except Refused as error:
         params = collection.params.get("params", "none")
         raise Refused(f"{error.message} The params were: {params}.", error.advice) from None
@@ -148,6 +143,6 @@ def _add_fields(fields: Collector, body: bytes, report: str, request: ReportRequ
     spec = fields.spec
     page: Decoded[Any] = decode_page(body, spec.contract)
     combination = combination_text(request.matrix)
-    unit = Unit(spec.path, known={"report": report, "query_id": request.query.id, "params": combination})
+    unit = Unit(spec.path, defaults={"report": report, "query_id": request.query.id, "params": combination})
     fields.add(apply_row_rules(gathered_of(page), spec, unit))
     fields.flush()

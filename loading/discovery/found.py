@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from loading.commit import Loaded
 from loading.partition_keys import semesters_by_school
 
@@ -22,7 +22,7 @@ class Found:
     loaded: list[Loaded] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    halts: list[Halt] = field(default_factory=list)
+    halts: list[PlatformUnavailable] = field(default_factory=list)
     #: Schools that were never loaded and that the platform does not list.
     ghosts: list[int] = field(default_factory=list)
 

@@ -93,7 +93,7 @@ async def _read_ids(
     """Rows by their ids."""
     assert query.school_id is not None
     alive = held_ids(loader.runtime.lake, spec, query.school_id, alive=True) & ids
-    query = replace(query, known=query.known & ids, filled=frozenset(alive))
+    query = replace(query, stored_ids=query.stored_ids & ids, ids_with_rows=frozenset(alive))
     strategy = rows_with_ids(loader.client, spec, query, ids)
     return await loader.load({spec: slice_of_query(spec, query)}, strategy)
 

@@ -23,7 +23,7 @@ from campus.fetch.answer import fetch
 from campus.http import transport
 from campus.http.client import Client
 from campus.http.engine import AiohttpTransport
-from campus.http.errors import Halt, Unconfirmed
+from campus.http.errors import PlatformUnavailable, Unconfirmed
 
 PATH = "/api/v3/klass/classes"
 
@@ -180,7 +180,9 @@ def test_an_authority_of_the_environment_is_trusted(
     async def test() -> None:
         async with Platform(tls=tls) as platform:
             async with Client(platform.config()) as client:
-                with pytest.raises(Halt, match=r"CERTIFICATE_VERIFY_FAILED.*CAMPUS_BASE_URL") as caught:
+                with pytest.raises(
+                    PlatformUnavailable, match=r"CERTIFICATE_VERIFY_FAILED.*CAMPUS_BASE_URL"
+                ) as caught:
                     await get(client)
                 assert not caught.value.outage
             transport._certificates.cache_clear()
@@ -190,7 +192,7 @@ def test_an_authority_of_the_environment_is_trusted(
             # The certificate is one of 127.0.0.1, not of localhost.
             by_name = replace(platform.config(), base_url=platform.url.replace("127.0.0.1", "localhost"))
             async with Client(by_name) as client:
-                with pytest.raises(Halt, match="CERTIFICATE_VERIFY_FAILED"):
+                with pytest.raises(PlatformUnavailable, match="CERTIFICATE_VERIFY_FAILED"):
                     await get(client)
 
     run(test())
@@ -232,7 +234,9 @@ def test_a_proxy_with_a_password_opens_a_tunnel(
             assert "authorization: bearer" not in "".join(heads).lower()
             monkeypatch.setenv("https_proxy", f"http://{address}")
             async with Client(platform.config(max_attempts=1)) as client:
-                with pytest.raises(Halt, match=r"the proxy failed.*Proxy Authentication Required"):
+                with pytest.raises(
+                    PlatformUnavailable, match=r"the proxy failed.*Proxy Authentication Required"
+                ):
                     await get(client)
         proxy.close()
 
