@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow check old-duckdb model models dictionary diagram bench-setup lock
+.PHONY: setup demo test test-slow check old-duckdb model models dictionary diagram requests bench-setup lock
 
 setup: .venv/installed
 
@@ -66,6 +66,10 @@ dictionary: models
 # After a change of keys or joins in core: the picture that tests/house/test_diagram.py compares with.
 diagram: setup
 	$(BIN)/python -m pipelines.cli.diagram
+
+# After a change of requests: the golden files that tests/requests compares with (docs/extending.md).
+requests: setup
+	CAMPUS_WRITE_REQUESTS=1 $(BIN)/pytest --numprocesses 2 -m "slow or not slow" tests/requests
 
 # What benchmarks/datasets and benchmarks/exports measure this project against has an environment of its own.
 bench-setup: .venv-bench/installed

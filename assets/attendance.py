@@ -29,7 +29,7 @@ from campus.attendance.calendar import Calendar
 from campus.attendance.plan import AttendancePlan, is_whole_cheaper, plan_members, plan_weeks
 from campus.attendance.semester import Semester
 from campus.http.client import Client
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
 from campus.registry import ATTENDANCE, RESOURCES, ResourceSpec
 from loading.attendance.loader import SemesterLoader
@@ -89,9 +89,9 @@ def load_attendance(
 
 async def _load_all(
     context: StepContext, runtime: Runtime, cause: Cause, keys: Sequence[str]
-) -> tuple[list[Loaded], list[Halt]]:
+) -> tuple[list[Loaded], list[PlatformUnavailable]]:
     loaded: list[Loaded] = []
-    halts: list[Halt] = []
+    halts: list[PlatformUnavailable] = []
     asked = asked_for(runtime.lake, keys, weeks_by_school)
     done = committed(runtime.lake, cause.sync_id, asked)
     async with connected(runtime, [spec.scopes for spec in ATTENDANCE]) as client:
@@ -102,7 +102,7 @@ async def _load_all(
                     async for one, more in school.load(semester_id, weeks):
                         record(context, one, more=more)
                         loaded.append(one)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 halts.append(halt)
             if client.health.down:
                 break

@@ -27,12 +27,12 @@ from assets.resource_assets import (
 from campus.datasets.selection import SelectionError
 from campus.fetch.collection import together
 from campus.http.client import Client
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
 from campus.registry import DATASETS
 from loading.commit import STORAGE_ERRORS, Loaded
 from loading.datasets.loader import DatasetLoader, LastUpdate, LoadedSegment, last_updates
-from loading.datasets.tables import ask_dataset, definitions_of
+from loading.datasets.tables import dataset_spec, definitions_of
 from loading.outage import connected
 from loading.partition_keys import segment_key, segments_by_school
 from loading.runtime import Cause, Runtime, cause_of
@@ -94,28 +94,28 @@ def load_datasets(
 
 async def _load_all(
     context: StepContext, runtime: Runtime, cause: Cause, keys: Sequence[str]
-) -> tuple[list[Loaded], list[str], list[Halt]]:
+) -> tuple[list[Loaded], list[str], list[PlatformUnavailable]]:
     """The outcome of each segment, in words why others could not be asked for, and why schools, or all of
     them, were read no further."""
     loaded: dict[Job, Loaded] = {}
-    halts: list[Halt] = []
+    halts: list[PlatformUnavailable] = []
     async with connected(runtime, [DATASETS.scopes]) as client:
         jobs, problems = _jobs(runtime, client, cause, keys)
         total = Counter(job.loader for job in jobs)
         ended: dict[DatasetLoader, list[Loaded]] = defaultdict(list)
-        # Segments whose empty answers were believed before the platform was caught saying so wrongly.
-        believing: list[Job] = []
+        # Loaded before an empty answer was contradicted: these segments are loaded again.
+        unconfirmed: list[Job] = []
 
         async def work() -> None:
             while jobs:
                 job = jobs.popleft()
                 if any(halt.concerns(job.loader.school_id) for halt in halts):
                     continue
-                if not client.capabilities.doubt.lies:
-                    believing.append(job)
+                if not client.capabilities.confirmation.contradicted:
+                    unconfirmed.append(job)
                 try:
                     one = await job.loader.load(job.segment)
-                except Halt as halt:
+                except PlatformUnavailable as halt:
                     halts.append(halt)
                     continue
                 record(context, one)
@@ -124,9 +124,9 @@ async def _load_all(
                 _tell(runtime, ended[job.loader], total[job.loader])
 
         await together(work() for _ in range(min(runtime.datasets.segments_at_a_time, len(jobs))))
-        if client.capabilities.doubt.lies and believing:
-            total.update(job.loader for job in believing)
-            jobs.extend(believing)
+        if client.capabilities.confirmation.contradicted and unconfirmed:
+            total.update(job.loader for job in unconfirmed)
+            jobs.extend(unconfirmed)
             await together(work() for _ in range(runtime.datasets.segments_at_a_time))
     return list(loaded.values()), problems, halts
 
@@ -174,7 +174,7 @@ def _loader(
     updates: Mapping[str, LastUpdate],
 ) -> DatasetLoader:
     definitions = definitions_of(plan)
-    asked = ask_dataset(
+    dataset = dataset_spec(
         runtime.datasets.selection,
         plan.school_id,
         plan.table,
@@ -182,9 +182,9 @@ def _loader(
         definitions[plan.dataset],
         definitions,
     )
-    mine = known.get(asked.table.name, {})
+    mine = known.get(dataset.table.name, {})
     last = updates.get(plan.dataset)
-    return DatasetLoader(runtime, client, cause, plan, asked, segments, mine, commits, last)
+    return DatasetLoader(runtime, client, cause, plan, dataset, segments, mine, commits, last)
 
 
 def record(context: StepContext, one: LoadedSegment) -> None:

@@ -26,7 +26,7 @@ from assets.resource_assets import (
 )
 from campus.fetch.collection import together
 from campus.http.client import Client
-from campus.http.errors import CampusError, Halt
+from campus.http.errors import CampusError, PlatformUnavailable
 from campus.http.events import Event, Listener
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
@@ -35,7 +35,7 @@ from campus.sources.gathered import Collector
 from loading.commit import Loaded
 from loading.outage import connected
 from loading.reports.loader import ReportLoader
-from loading.reports.plans import METADATA, in_lines, requests_of
+from loading.reports.plans import METADATA, error_lines, requests_of
 from loading.reports.tables import Result, results_of, selections_of
 from loading.runtime import Cause, Runtime, cause_of
 from warehouse.load.load_log import committed
@@ -108,7 +108,7 @@ class _Run:
         self._places = asyncio.Semaphore(RESULTS_AT_A_TIME)
         self.loaded: list[Loaded] = []
         self.problems: list[str] = []
-        self.halts: list[Halt] = []
+        self.halts: list[PlatformUnavailable] = []
 
     async def load(self, cause: Cause, keys: Sequence[str]) -> None:
         """Load the results of these partitions, report by report."""
@@ -127,7 +127,7 @@ class _Run:
                     continue
                 try:
                     prefix, requests = await self._ask(client, school_id, report)
-                except Halt as halt:
+                except PlatformUnavailable as halt:
                     self.halts.append(halt)
                     continue
                 except CampusError as error:
@@ -141,7 +141,7 @@ class _Run:
                 await together(
                     self._load_one(loader, result, prefix, requests[result.key], progress) for result in there
                 )
-            self.problems = [line for found in errors.values() for line in in_lines(found)]
+            self.problems = [line for found in errors.values() for line in error_lines(found)]
 
     def _is_halted(self, school_id: int) -> bool:
         return any(halt.concerns(school_id) for halt in self.halts)
@@ -169,7 +169,7 @@ class _Run:
                 return
             try:
                 records, *fields = await loader.load(result, prefix, request)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 self.halts.append(halt)
                 return
         asked = {

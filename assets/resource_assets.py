@@ -17,7 +17,7 @@ from assets.drift_checks import NO_DRIFT, no_drift, no_drift_spec, sources_of, t
 from assets.freshness import NIGHTLY
 from assets.partitions import asked_for, read_as
 from campus.contracts.fields import fields
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS, ResourceSpec
 from loading.commit import Loaded, in_words
 from loading.load_school import load_school
@@ -155,7 +155,7 @@ def asking_runtime(context: StepContext) -> Runtime:
     Raises dagster.Failure where the settings name no platform; no further runs are started then."""
     runtime: Runtime = context.resources.campus
     if runtime.no_platform:
-        raise_failed(context, halts=[Halt(runtime.no_platform)])
+        raise_failed(context, halts=[PlatformUnavailable(runtime.no_platform)])
     return with_listener(runtime, context.log)
 
 
@@ -163,7 +163,7 @@ def raise_failed(
     context: StepContext,
     loaded: Sequence[Loaded] = (),
     problems: Sequence[str] = (),
-    halts: Sequence[Halt] = (),
+    halts: Sequence[PlatformUnavailable] = (),
 ) -> None:
     """End the run as failed where a slice has, saying which and why. `problems`: what else went wrong.
     `halts`: why schools, or the whole run, were read no further; the run is tagged with the latter, so that
@@ -227,10 +227,10 @@ async def _load_all(
     cause: Cause,
     keys: Sequence[str],
     selected: Sequence[ResourceSpec],
-) -> tuple[list[Loaded], list[Halt]]:
+) -> tuple[list[Loaded], list[PlatformUnavailable]]:
     """The outcome of each slice, and why schools, or all of them, were read no further."""
     loaded: list[Loaded] = []
-    halts: list[Halt] = []
+    halts: list[PlatformUnavailable] = []
     asked = asked_for(runtime.lake, keys, semesters_by_school)
     done = committed(runtime.lake, cause.sync_id, asked)
     scopes = [spec.scopes for spec in selected if spec.scopes]
@@ -241,7 +241,7 @@ async def _load_all(
                 async for one in load_school(loader, school_id, semesters, selected):
                     record(context, one, semesters)
                     loaded.append(one)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 halts.append(halt)
             if client.health.down:
                 break

@@ -8,18 +8,16 @@ Classes, students and users, which the questions name, are loaded before. Each l
 
 import argparse
 import json
-import os
 import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.base_data import floor
+from benchmarks.base_data import bare, httpx_alone
+from benchmarks.child import run_child, settings_for
 from campus.http.events import Event
 from pipelines.definitions import load_definitions
 from pipelines.instance import open_instance
@@ -70,14 +68,15 @@ def measure(platform: RunningSimulator) -> list[dict[str, Any]]:
     """Each of LOADS on a fresh home, with the floor of its questions."""
     measured = []
     with tempfile.TemporaryDirectory() as home:
-        _in_child(platform, home, BEFORE)
+        settings = settings_for(platform, Path(home))
+        run_child("benchmarks.attendance", BEFORE, **settings)
         for _ in LOADS:
             platform.clear_log()
-            found = _in_child(platform, home, ATTENDANCE)
-            asked = [entry for entry in platform.log() if entry["path"].endswith("/attendances")]
-            bare = floor(platform, asked)
+            load = run_child("benchmarks.attendance", ATTENDANCE, **settings)
+            requests = [entry for entry in platform.log() if entry["path"].endswith("/attendances")]
+            loop = bare(platform, requests, httpx_alone)
             measured.append(
-                {**found, "asked": len(asked), "floor": bare["seconds"], "floor_cpu": bare["cpu"]}
+                {**load, "sent": len(requests), "floor": loop["seconds"], "floor_cpu": loop["cpu"]}
             )
     return measured
 
@@ -112,28 +111,14 @@ def load(selection: str) -> dict[str, Any]:
     }
 
 
-def _in_child(platform: RunningSimulator, home: str, selection: str) -> dict[str, Any]:
-    environment = {
-        **os.environ,
-        "CAMPUS_HOME": home,
-        "DAGSTER_HOME": str(Path(home) / "dagster"),
-        "CAMPUS_BASE_URL": platform.base_url,
-        "CAMPUS_CLIENT_ID": platform.client_id,
-        "CAMPUS_CLIENT_SECRET": platform.client_secret,
-    }
-    command = [sys.executable, "-m", "benchmarks.attendance", "--child", selection]
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-    return dict(json.loads(done.stdout.splitlines()[-1]))
-
-
 def _report(name: str, runs: Sequence[dict[str, Any]]) -> None:
     first = runs[0]
     print(f"{name}: {'; '.join(first['plans'])}")
-    print(f"  {first['asked']} requests ({first['requests']} by the load log), {first['records']} records")
+    print(f"  {first['sent']} requests ({first['requests']} by the load log), {first['records']} records")
     for column in ("seconds", "cpu"):
         own = statistics.median(run[column] for run in runs)
-        bare = "floor" if column == "seconds" else "floor_cpu"
-        ratios = ", ".join(f"{run[column] / run[bare]:.2f}" for run in runs)
+        floor = "floor" if column == "seconds" else "floor_cpu"
+        ratios = ", ".join(f"{run[column] / run[floor]:.2f}" for run in runs)
         print(
             f"  {column} {own:.1f}, {first['records'] / own:,.0f} records/s; beside the bare loop: {ratios}"
         )

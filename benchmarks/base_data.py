@@ -10,11 +10,8 @@ loops take turns, so that a slow spell of the machine meets all. Everything runs
 import argparse
 import asyncio
 import json
-import os
 import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -30,6 +27,7 @@ import msgspec
 import uvloop
 import yarl
 
+from benchmarks.child import run_child, settings_for
 from campus.http.config import ClientConfig
 from campus.http.request import Request
 from campus.http.transport import Transport
@@ -70,11 +68,12 @@ def main() -> None:
         loops: dict[str, list[dict[str, float]]] = {name: [] for name in LOOPS}
         for _ in range(options.runs):
             platform.clear_log()
-            syncs.append(_sync_in_child(platform))
-            asked = [entry for entry in platform.log() if entry["method"] == "GET"]
-            syncs[-1]["repeated"] = _repeated(asked)
+            with tempfile.TemporaryDirectory() as home:
+                sync = run_child("benchmarks.base_data", **settings_for(platform, Path(home)))
+            requests = [entry for entry in platform.log() if entry["method"] == "GET"]
+            syncs.append(sync | {"repeated": _repeated(requests)})
             for name, loop in LOOPS.items():
-                loops[name].append(bare(platform, asked, loop))
+                loops[name].append(bare(platform, requests, loop))
     _report(options, syncs, loops)
 
 
@@ -140,8 +139,8 @@ LOOPS = {
 }
 
 
-def bare(platform: RunningSimulator, asked: list[dict[str, Any]], loop: Loop) -> dict[str, float]:
-    """What a bare loop takes for the same requests."""
+def bare(platform: RunningSimulator, requests: list[dict[str, Any]], loop: Loop) -> dict[str, float]:
+    """Send the same requests by a bare loop; returns its seconds and CPU seconds."""
     body = {"grant_type": "client_credentials", "client_id": platform.client_id, "scope": SCOPES}
     reply = httpx.post(
         f"{platform.base_url}/api/v3/oauth/tokens", json={**body, "client_secret": platform.client_secret}
@@ -150,7 +149,7 @@ def bare(platform: RunningSimulator, asked: list[dict[str, Any]], loop: Loop) ->
     waiting = iter(
         [
             (f"{quote(entry['path'])}?{urlencode(entry['query'], safe=',')}", entry["status"])
-            for entry in asked
+            for entry in requests
         ]
     )
 
@@ -159,8 +158,8 @@ def bare(platform: RunningSimulator, asked: list[dict[str, Any]], loop: Loop) ->
 
             async def work() -> None:
                 for target, status in waiting:
-                    found = await get(target)
-                    assert found == status, (target, found)
+                    answered = await get(target)
+                    assert answered == status, (target, answered)
 
             await asyncio.gather(*(work() for _ in range(CONCURRENCY)))
 
@@ -169,25 +168,10 @@ def bare(platform: RunningSimulator, asked: list[dict[str, Any]], loop: Loop) ->
     return {"seconds": time.monotonic() - started, "cpu": time.process_time() - cpu}
 
 
-def _sync_in_child(platform: RunningSimulator) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as home:
-        environment = {
-            **os.environ,
-            "CAMPUS_HOME": home,
-            "DAGSTER_HOME": str(Path(home) / "dagster"),
-            "CAMPUS_BASE_URL": platform.base_url,
-            "CAMPUS_CLIENT_ID": platform.client_id,
-            "CAMPUS_CLIENT_SECRET": platform.client_secret,
-        }
-        command = [sys.executable, "-m", "benchmarks.base_data", "--child"]
-        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
-    return dict(json.loads(done.stdout.splitlines()[-1]))
-
-
-def _repeated(asked: list[dict[str, Any]]) -> int:
+def _repeated(requests: list[dict[str, Any]]) -> int:
     """How many requests were sent more than once."""
     counts = Counter(
-        (entry["path"], json.dumps(entry["query"], sort_keys=True), entry["school"]) for entry in asked
+        (entry["path"], json.dumps(entry["query"], sort_keys=True), entry["school"]) for entry in requests
     )
     return sum(count - 1 for count in counts.values())
 
@@ -204,8 +188,8 @@ def _report(
         seconds, cpu = (statistics.median(run[column] for run in runs) for column in ("seconds", "cpu"))
         ratio = statistics.median(sync["cpu"] / run["cpu"] for sync, run in zip(syncs, runs, strict=True))
         print(f"{name:18}{seconds:8.1f}{cpu:8.1f}{requests / seconds:12.0f}{ratio:16.2f}")
-    print(f"peak memory {max(one['peak_mb'] for one in syncs):.0f} MB")
-    print(f"requests sent more than once: {max(one['repeated'] for one in syncs)}")
+    print(f"peak memory {max(sync['peak_mb'] for sync in syncs):.0f} MB")
+    print(f"requests sent more than once: {max(sync['repeated'] for sync in syncs)}")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from benchmarks.child import settings_for
 from pipelines.cli.commands import run_load, run_sync
 from pipelines.cli.main import leave
 from pipelines.settings import load_settings
@@ -96,21 +97,13 @@ def night(platform: RunningSimulator, home: Path, *, loads_only: bool) -> dict[s
 
 def _in_child(platform: RunningSimulator, home: Path, *, loads_only: bool) -> Any:
     """What the process and its children used; AssertionError where a night fails."""
-    environment = {
-        **os.environ,
-        "CAMPUS_HOME": str(home),
-        "DAGSTER_HOME": str(home / "dagster"),
-        "CAMPUS_BASE_URL": platform.base_url,
-        "CAMPUS_CLIENT_ID": platform.client_id,
-        "CAMPUS_CLIENT_SECRET": platform.client_secret,
-    }
     command = [sys.executable, "-m", "benchmarks.nights", "--child"]
     command += ["--loads-only"] if loads_only else []
     with (home / "night.log").open("w") as log:
         process = os.posix_spawn(
             sys.executable,
             command,
-            environment,
+            os.environ | settings_for(platform, home),
             file_actions=[(os.POSIX_SPAWN_DUP2, log.fileno(), 1), (os.POSIX_SPAWN_DUP2, log.fileno(), 2)],
         )
         _, status, used = os.wait4(process, 0)

@@ -18,9 +18,7 @@ loop, the httpx transport, obstore.put. So whatever is rebuilt between is counte
 import argparse
 import asyncio
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 import threading
@@ -39,6 +37,7 @@ import polars as pl
 import pyarrow as pa
 import uvloop
 
+from benchmarks.child import run_child, settings_for
 from campus.http.engine import AiohttpTransport
 from pipelines.definitions import load_definitions
 from pipelines.instance import open_instance
@@ -96,17 +95,7 @@ def main() -> None:
         for name in TARGETS:
             with tempfile.TemporaryDirectory() as home:
                 (Path(home) / "campus.yaml").write_text("platform:\n  concurrency: 1\n")
-                environment = {
-                    **os.environ,
-                    "CAMPUS_HOME": home,
-                    "DAGSTER_HOME": str(Path(home) / "dagster"),
-                    "CAMPUS_BASE_URL": platform.base_url,
-                    "CAMPUS_CLIENT_ID": platform.client_id,
-                    "CAMPUS_CLIENT_SECRET": platform.client_secret,
-                }
-                command = [sys.executable, "-m", "benchmarks.path", "--child", name]
-                done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-            way = json.loads(done.stdout.splitlines()[-1])
+                way = run_child("benchmarks.path", name, **settings_for(platform, Path(home)))
             down, back = way["down"], way["back"]
             files = {file for file, _ in down}
             counts = (len(down), len(files), len(back), sum(back.values()))

@@ -11,16 +11,14 @@ import argparse
 import asyncio
 import csv
 import json
-import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from benchmarks.child import run_child, settings_for
 from campus.registry import RESOURCES
 from loading.load_school import load_school
 from loading.load_slice import Loader
@@ -31,7 +29,7 @@ from loading.writes.reread import cause_of_writing
 from pipelines.resources import open_runtime
 from pipelines.settings import Settings, load_settings
 from pipelines.writes.desk import open_desk
-from pipelines.writes.rosters import apply_roster, plan_roster
+from pipelines.writes.rosters import apply_roster, plan_roster, read_roster
 from simulator.process import RunningSimulator, running
 
 SCHOOL = 101
@@ -57,23 +55,24 @@ def main() -> None:
         running(schools=1, students=students, semesters=1) as platform,
         tempfile.TemporaryDirectory() as home,
     ):
+        settings = settings_for(platform, Path(home)) | {"CAMPUS_ALLOW_WRITES": "true"}
         roster = Path(home) / "roster.csv"
         rows, changes = write_roster(platform, roster, options.rows, options.changed)
-        _child(platform, home, "load", str(roster))
+        run_child("benchmarks.roster", "load", str(roster), **settings)
         print(f"{rows} rows, {changes} of them changed; {len(_people(platform))} users")
         print(f"{'':6}{'s':>8}{'CPU s':>8}{'rows/s':>9}{'requests':>10}{'a change':>10}{'peak MB':>9}")
         for name in ("plan", "apply"):
             platform.clear_log()
-            found = _child(platform, home, name, str(roster))
+            figures = run_child("benchmarks.roster", name, str(roster), **settings)
             kinds = Counter(map(_kind, platform.log()))
             del kinds["token"]
             requests = sum(kinds.values())
             print(
-                f"{name:6}{found['seconds']:8.1f}{found['cpu']:8.1f}{rows / found['seconds']:9.0f}"
-                f"{requests:10}{requests / changes:10.1f}{found['peak_mb']:9.0f}"
+                f"{name:6}{figures['seconds']:8.1f}{figures['cpu']:8.1f}{rows / figures['seconds']:9.0f}"
+                f"{requests:10}{requests / changes:10.1f}{figures['peak_mb']:9.0f}"
             )
             print("      ", ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
-            print("      ", found["told"])
+            print("      ", figures["outcome"])
 
 
 def write_roster(platform: RunningSimulator, path: Path, most: int, share: float) -> tuple[int, int]:
@@ -96,10 +95,10 @@ async def step(name: str, file: str) -> dict[str, Any]:
     settings = load_settings()
     with open_runtime(settings) as runtime:
         started, cpu = time.monotonic(), time.process_time()
-        told = await STEPS[name](settings, runtime, file)
+        outcome = await STEPS[name](settings, runtime, file)
         seconds, cpu = time.monotonic() - started, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"seconds": seconds, "cpu": cpu, "peak_mb": peak, "told": told}
+    return {"seconds": seconds, "cpu": cpu, "peak_mb": peak, "outcome": outcome}
 
 
 async def _load(settings: Settings, runtime: Runtime, file: str) -> str:
@@ -111,7 +110,8 @@ async def _load(settings: Settings, runtime: Runtime, file: str) -> str:
 
 async def _plan(settings: Settings, runtime: Runtime, file: str) -> str:
     async with open_desk(settings, runtime, Errand("benchmark", file), dry=True) as desk:
-        made = await plan_roster(settings, desk, SCHOOL, file, delete=False, link_by_usin=False)
+        roster = read_roster(settings, file)
+        made = await plan_roster(settings, desk, SCHOOL, roster, delete=False, link_by_usin=False)
     return f"{len(made.plan.steps)} steps, {len(made.plan.refused)} refused"
 
 
@@ -124,20 +124,6 @@ async def _apply(settings: Settings, runtime: Runtime, file: str) -> str:
 
 
 STEPS = {"load": _load, "plan": _plan, "apply": _apply}
-
-
-def _child(platform: RunningSimulator, home: str, name: str, file: str) -> dict[str, Any]:
-    environment = {
-        **os.environ,
-        "CAMPUS_HOME": home,
-        "CAMPUS_BASE_URL": platform.base_url,
-        "CAMPUS_CLIENT_ID": platform.client_id,
-        "CAMPUS_CLIENT_SECRET": platform.client_secret,
-        "CAMPUS_ALLOW_WRITES": "true",
-    }
-    command = [sys.executable, "-m", "benchmarks.roster", "--child", name, file]
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def _people(platform: RunningSimulator) -> list[dict[str, Any]]:

@@ -1,40 +1,39 @@
-"""What one platform does differently from the interface's description, as far as it was found out.
-
-Findings are kept for a week, so that a platform that was upgraded is asked again."""
+"""What one platform does differently from the interface's description, as far as earlier requests showed."""
 
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 import msgspec
 
-#: After so long a time all is found out anew.
+#: Findings are discovered anew after this time, since the platform may have been upgraded.
 VALID_FOR = timedelta(days=7)
 
-
-# Further answers that must agree: where empty answers are common (one item's scores, one session), where much
-# depends on it or there were rows before, and with a platform that has been caught.
-COMMON = 1
-GRAVE = 4
-CAUGHT = 8
-# A list that is empty in some answers and not in others is asked for no more often than this.
-MOST_DOUBTS = 3 * CAUGHT
+# Further empty answers that must agree with an empty one: where empty answers are common (the scores of an
+# item, a session), where they are unusual (much depends on it, or there were rows before), and where the
+# platform has sent an empty answer that a later one contradicted.
+WHEN_COMMON = 1
+WHEN_UNUSUAL = 4
+WHEN_CONTRADICTED = 8
+# Most repeated requests for a list that is empty in some answers and has rows in others.
+MOST_REPEATS = 3 * WHEN_CONTRADICTED
 
 
 @dataclass(slots=True)
-class Doubt:
-    """How far a platform is believed that says there are no rows. `lies`: how often it was wrong."""
+class Confirmation:
+    """How many further answers must confirm an empty answer of the platform."""
 
-    lies: int = 0
+    #: How many empty answers were contradicted.
+    contradicted: int = 0
 
-    def needed(self, *, grave: bool) -> int:
-        """How many further answers must agree that there are no rows. `grave`: much depends on it."""
-        if self.lies:
-            return CAUGHT
-        return GRAVE if grave else COMMON
+    def needed(self, *, is_unusual: bool) -> int:
+        """The further answers that must be empty too. is_unusual: an empty answer is unusual here."""
+        if self.contradicted:
+            return WHEN_CONTRADICTED
+        return WHEN_UNUSUAL if is_unusual else WHEN_COMMON
 
     def contradict(self) -> None:
-        """Note that there were rows where an answer had none."""
-        self.lies += 1
+        """Note that there are rows where an earlier answer was empty."""
+        self.contradicted += 1
 
 
 class Rejection(msgspec.Struct, frozen=True, order=True):
@@ -46,41 +45,42 @@ class Rejection(msgspec.Struct, frozen=True, order=True):
 
 
 class Findings(msgspec.Struct):
-    """What is kept of the capabilities of one platform between runs."""
+    """The capabilities of one platform that are stored between runs."""
 
     base_url: str
     #: The day of the first finding.
     since: date
-    #: The greatest page that the platform sends.
+    #: The most rows that the platform sends in a page.
     page_size: int | None = None
     #: The prefix of datasets and reports: /v3 or /api/v3.
     prefix: str | None = None
     rejected: set[Rejection] = msgspec.field(default_factory=set)
-    #: The day on which an empty response was contradicted last: empty responses are doubted until it ends.
-    doubted_on: date | None = None
+    #: The last day on which an empty answer was contradicted: until that day ends, each empty answer needs
+    #: more confirmation.
+    contradicted_on: date | None = None
 
     def is_valid(self, base_url: str, today: date) -> bool:
-        """Whether the findings are about this platform, and not outdated."""
+        """Whether the findings are about this platform and not outdated."""
         return self.base_url == base_url and timedelta() <= today - self.since < VALID_FOR
 
 
 @dataclass
 class Capabilities:
-    """What one platform is known to take and to reject; all who read with one client share the object."""
+    """What one platform accepts and rejects. All readers with one client share the object."""
 
     page_size: int | None = None
     prefix: str | None = None
-    #: Rejections that later runs need not find out again.
+    #: Rejections that later runs know from the start.
     lasting: set[Rejection] = field(default_factory=set)
-    #: Rejections that count for this run alone.
+    #: Rejections that this run alone knows.
     rejected: set[Rejection] = field(default_factory=set)
-    doubt: Doubt = field(default_factory=Doubt)
+    confirmation: Confirmation = field(default_factory=Confirmation)
 
     @classmethod
     def of(cls, findings: Findings, today: date) -> "Capabilities":
         """The capabilities that earlier runs found."""
-        doubt = Doubt(int(findings.doubted_on == today))
-        return cls(findings.page_size, findings.prefix, set(findings.rejected), doubt=doubt)
+        confirmation = Confirmation(int(findings.contradicted_on == today))
+        return cls(findings.page_size, findings.prefix, set(findings.rejected), confirmation=confirmation)
 
     def rejects(self, path: str, parameter: str, value: str = "") -> bool:
         """Whether the platform has rejected this parameter. path: as the registry has it."""
@@ -90,6 +90,7 @@ class Capabilities:
     def reject(self, path: str, parameter: str, value: str = "", *, lasting: bool = False) -> None:
         """Note that the platform rejects a parameter.
 
-        lasting: later runs need not try it. Only where each of them still reports what is left out, or
-        nothing is left out: a permission that is granted, or a platform that recovers, would go unnoticed."""
+        lasting: later runs do not try the parameter again. Use it only where nothing is left out without the
+        parameter, or each run reports what is left out: else a permission that is granted later, or a
+        platform that recovers, would go unnoticed."""
         (self.lasting if lasting else self.rejected).add(Rejection(path, parameter, value))

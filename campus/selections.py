@@ -1,4 +1,4 @@
-"""What an operator asks for in campus.yaml, held against what the platform offers: each mistake in words."""
+"""Checks what an operator selects in campus.yaml against the platform's metadata."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -7,20 +7,20 @@ from difflib import get_close_matches
 Scalar = str | int | float | bool
 
 
-class Unfit(Exception):
-    """A wish that the platform's metadata cannot fulfil, in words."""
+class InvalidSelection(Exception):
+    """A part of a selection that does not fit the platform's metadata. The text is for the operator."""
 
 
 @contextmanager
-def noting(problems: list[str], key: str) -> Iterator[None]:
-    """Add what is unfit inside the block to the problems, under the key that it is written under."""
+def collecting(problems: list[str], key: str) -> Iterator[None]:
+    """Add an InvalidSelection of the block to `problems`, under its key of campus.yaml."""
     try:
         yield
-    except Unfit as error:
+    except InvalidSelection as error:
         problems.append(f"{key}: {error}")
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """The end of a sentence about a name that is not there: which one may have been meant."""
+    """A suggestion for a misspelt name, to end a sentence with; empty where no name is similar."""
     near = get_close_matches(name, list(names), n=1, cutoff=0.5)
     return f"; did you mean {near[0]}?" if near else ""

@@ -39,8 +39,8 @@ def keep_capabilities(home: Path, capabilities: Capabilities, before: Findings) 
     if capabilities.prefix != before.prefix:
         kept = replace(kept, prefix=capabilities.prefix)
     kept = replace(kept, rejected=kept.rejected | (capabilities.lasting - before.rejected))
-    if capabilities.doubt.lies > int(before.doubted_on == today):
-        kept = replace(kept, doubted_on=today)
+    if capabilities.confirmation.contradicted > int(before.contradicted_on == today):
+        kept = replace(kept, contradicted_on=today)
     if kept != known:
         write_text(home / NAME, msgspec.json.encode(kept, order="sorted").decode())
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from campus.decoding.nested import together_with
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.plan.modes import MODES, parents_of
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, ResourceSpec
@@ -57,7 +57,7 @@ async def load_school(
     The outcome of a slice of the school is reported as it is committed, of a semester's when they all are.
 
     Raises:
-        Halt: The slices that were read meanwhile are committed and reported."""
+        PlatformUnavailable: The slices that were read meanwhile are committed and reported."""
     runtime = loader.runtime
     query = SliceQuery(
         school_id,
@@ -75,7 +75,7 @@ async def load_school(
     ended = ended_semesters(runtime.lake, school_id, today) if of_semester else ()
     places = asyncio.Semaphore(SEMESTERS_AT_A_TIME)
 
-    halts: list[Halt] = []
+    halts: list[PlatformUnavailable] = []
 
     async def load_semester(semester_id: int) -> list[Loaded]:
         loaded: list[Loaded] = []
@@ -87,7 +87,7 @@ async def load_school(
                     of_one = replace(query, semester_id=semester_id)
                     async for result in _load_in_order(loader, of_one, order, skips=skips):
                         loaded.append(result)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 halts.append(halt)
         return loaded
 
@@ -198,13 +198,13 @@ def with_lake_ids(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> Slic
             statuses.update(filter(None, pc.unique(rows["status"]).to_pylist()))
     # Tombstones too: a version that did not ask for hidden rows took them for deleted.
     stored = lake.read(TABLES[spec.name], slice_of(spec, query.school_id), ["id"], alive=False)
-    return replace(query, known=frozenset(values(stored, "id")), statuses=tuple(sorted(statuses)))
+    return replace(query, stored_ids=frozenset(values(stored, "id")), statuses=tuple(sorted(statuses)))
 
 
 def _with_parents(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> SliceQuery:
     """Add the ids that the requests name: those of the semester's classes, of its assessment items, or of
     the school's students; and those of which the slice has rows."""
-    parent, mode = parents_of(spec), MODES[spec.asked]
+    parent, mode = parents_of(spec), MODES[spec.mode]
     if parent is None:
         return query
     assert query.school_id is not None
@@ -219,12 +219,13 @@ def _with_parents(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> Slic
     # The ids that stand for the forgotten are unknown to the platform.
     forgotten = forgotten_ids(loader.runtime.lake, query.school_id)
     parents = set(values(rows, "id")) - forgotten
-    return replace(query, parents=tuple(sorted(parents)), filled=_filled(loader, spec, query) - forgotten)
+    filled = _filled(loader, spec, query) - forgotten
+    return replace(query, parents=tuple(sorted(parents)), ids_with_rows=filled)
 
 
 def _filled(loader: Loader, spec: ResourceSpec, query: SliceQuery) -> frozenset[int]:
     """The classes, items or students of which the slice has rows."""
-    if spec.unit_column is None or not MODES[spec.asked].names_parents:
+    if spec.unit_column is None or not MODES[spec.mode].names_parents:
         return frozenset()
     slice, lake = slice_of_query(spec, query), loader.runtime.lake
     rows = lake.read(TABLES[spec.name], slice, [spec.unit_column])

@@ -9,7 +9,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from campus.http.client import Client
-from campus.http.errors import CampusError, Forbidden, Halt, NotFound
+from campus.http.errors import CampusError, Forbidden, NotFound, PlatformUnavailable
 from campus.http.events import Tally
 from campus.plan.modes import unit_in_words
 from campus.plan.units import SliceQuery
@@ -68,7 +68,7 @@ class Loader:
             again: Also loads slices that the run's cause has committed.
 
         Raises:
-            Halt: The platform cannot be asked further.
+            PlatformUnavailable: The platform cannot be asked further.
         """
         contexts = [self.context(spec, slice) for spec, slice in slices.items()]
         if not again and all(map(self.is_committed, contexts)):
@@ -82,7 +82,7 @@ class Loader:
                 if loaded is not None:
                     return [loaded]
             return await self._load_rows(contexts, strategy, tally)
-        except Halt as halt:
+        except PlatformUnavailable as halt:
             for context in contexts:
                 fail_slice(context, str(halt))
             raise

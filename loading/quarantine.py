@@ -48,7 +48,7 @@ async def replay(
     """Try the rows of one slice again. `label`: the slice as the logs name it; `rows`: as quarantine_rows has
     them, all of the slice.
 
-    Raises campus.http.errors.Halt."""
+    Raises campus.http.errors.PlatformUnavailable."""
     spec = RESOURCES.get(resource)
     if spec is None or spec.sliced_by not in ("school", "semester"):
         return Replayed(resource, label, len(rows), len(rows))

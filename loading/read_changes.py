@@ -47,7 +47,7 @@ def since_of(
     ):
         return None
     # A class that is gone took its rows with it. The count cannot show that if as many rows were added.
-    if not query.filled.issubset(query.parents):
+    if not query.ids_with_rows.issubset(query.parents):
         return None
     [rows] = live_rows(runtime.lake, context.table, [slice], UPDATED_AT, {str(slice): status}).values()
     return watermark(status, rows, runtime.incremental, cause.started_at, client.clock_skew)

@@ -44,7 +44,7 @@ def _of_forgotten(context: SliceContext) -> tuple[RetainedRows, ...]:
     """The rows of the forgotten where each request names a person, as long as the person is there."""
     spec, lake, school_id = context.spec, context.runtime.lake, context.slice.school_id
     substitutes = forgotten_ids(lake, school_id)
-    if not (substitutes and MODES[spec.asked].names_parents and spec.unit_column):
+    if not (substitutes and MODES[spec.mode].names_parents and spec.unit_column):
         return ()
     if parents_of(spec) != PEOPLE:
         return ()
@@ -58,7 +58,7 @@ def _of_failed(context: SliceContext, failed: tuple[int | str, ...]) -> tuple[Re
     if not failed or spec.unit_column is None:
         return ()
     ids = unit_values(context.runtime.lake, spec, context.slice, failed)
-    if MODES[spec.asked].respelled:
+    if MODES[spec.mode].respelled:
         ids = _spellings(context, spec.unit_column, ids)
     return (RetainedRows(spec.unit_column, ids),)
 

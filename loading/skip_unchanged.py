@@ -132,7 +132,7 @@ def may_skip(context: SliceContext, query: SliceQuery, status: SliceStatus) -> b
         return False
     parent = parents_of(spec)
     assert parent is not None
-    conditions = MODES[spec.asked].parents_with
+    conditions = MODES[spec.mode].parents_with
     return not any(
         row[SYNCED_AT] > status.whole_at
         for row in _rows(context.runtime.lake, parent, query, SYNCED_AT, *conditions)

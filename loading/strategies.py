@@ -81,7 +81,7 @@ def rows_with_ids(client: Client, spec: ResourceSpec, query: SliceQuery, ids: Co
 
 def outdated_rows(client: Client, spec: ResourceSpec, query: SliceQuery, ids: Collection[int]) -> Strategy:
     """Reads the rows again that changes of other tables have made doubtful. The other rows are unchanged."""
-    by_ids = rows_with_ids(client, spec, replace(query, filled=frozenset(ids)), ids)
+    by_ids = rows_with_ids(client, spec, replace(query, ids_with_rows=frozenset(ids)), ids)
 
     async def fill(collectors: Collectors) -> None:
         try:
@@ -95,7 +95,8 @@ def outdated_rows(client: Client, spec: ResourceSpec, query: SliceQuery, ids: Co
 
 
 def _of_parents(query: SliceQuery, parents: Collection[int]) -> SliceQuery:
-    return replace(query, parents=tuple(sorted(parents)), filled=query.filled.intersection(parents))
+    ids_with_rows = query.ids_with_rows.intersection(parents)
+    return replace(query, parents=tuple(sorted(parents)), ids_with_rows=ids_with_rows)
 
 
 async def read_slices(client: Client, query: SliceQuery, collectors: Collectors) -> None:

@@ -16,7 +16,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, YamlConfigSettingsSource
 
 from campus.selections import nearest
-from loading.reports.stems import sharing
+from loading.reports.stems import sharing_stem
 from pipelines.environment import PREFIX, STORE, Places, RefusedFile, mistakes, read_places, refuse_others
 from pipelines.options import Options, Section, is_loopback
 from pipelines.origin import Origin, plain_address, read_origin, write_origin
@@ -387,7 +387,7 @@ def load_settings() -> Settings:
                 for name in inside
             ]
         )
-    alike = sharing([*(entry.report for entry in options.reports), *settings.reports])
+    alike = sharing_stem([*(entry.report for entry in options.reports), *settings.reports])
     if alike:
         raise SettingsError(
             [

@@ -11,7 +11,8 @@ import sys
 from collections import defaultdict
 from statistics import median
 
-from benchmarks.datasets.loads import CONTENDERS, FLOOR, Figures, environment_of, load, truth
+from benchmarks.child import settings_for
+from benchmarks.datasets.loads import CONTENDERS, FLOOR, Figures, load, truth
 from simulator.process import running
 
 YARDSTICKS = ("loop", "dlt, Arrow")
@@ -31,12 +32,12 @@ def main() -> None:
     chosen = [(each, getattr(options, each.rows)) for each in CONTENDERS if each.name in options.only]
     measured: dict[str, list[Figures]] = defaultdict(list)
     with running(schools=1, dataset_rows=options.rows, log=False) as platform:
-        environment = environment_of(platform)
-        sums = {rows: truth(rows, environment) for rows in {options.rows, *(rows for _, rows in chosen)}}
-        load(FLOOR, sums[options.rows], options.in_flight, environment)  # the simulator keeps what it made
+        settings = settings_for(platform)
+        sums = {rows: truth(rows, settings) for rows in {options.rows, *(rows for _, rows in chosen)}}
+        load(FLOOR, sums[options.rows], options.in_flight, settings)  # the simulator keeps what it made
         for _ in range(options.rounds):
             for each, rows in chosen:
-                one = load(each, sums[rows], options.in_flight, environment)
+                one = load(each, sums[rows], options.in_flight, settings)
                 measured[each.name].append(one)
                 print(f"{each.name}: {one.seconds:.2f} s, {one.cpu:.2f} CPU s", file=sys.stderr)
     report(measured)

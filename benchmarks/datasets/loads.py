@@ -10,7 +10,6 @@ from typing import Any
 
 from benchmarks.datasets import measure
 from benchmarks.datasets.source import Job
-from simulator.process import RunningSimulator
 
 DLT = str(Path(__file__).parents[2] / ".venv-bench" / "bin" / "python")
 
@@ -51,34 +50,24 @@ CONTENDERS = (
 )
 
 
-def environment_of(platform: RunningSimulator) -> dict[str, str]:
-    """What a contender's process finds in its environment."""
-    return {
-        **os.environ,
-        "CAMPUS_BASE_URL": platform.base_url,
-        "CAMPUS_CLIENT_ID": platform.client_id,
-        "CAMPUS_CLIENT_SECRET": platform.client_secret,
-        "RUNTIME__DLTHUB_TELEMETRY": "false",
-    }
-
-
-def truth(rows: int, environment: dict[str, str]) -> Sums:
+def truth(rows: int, settings: dict[str, str]) -> Sums:
     """The sums of the platform's first rows."""
     command = [sys.executable, "-m", "benchmarks.datasets.check", "truth", str(rows)]
-    return dict(json.loads(measure.run(command, environment)[0]))
+    return dict(json.loads(measure.run(command, os.environ | settings)[0]))
 
 
-def load(contender: Contender, sums: Sums, in_flight: int, environment: dict[str, str]) -> Figures:
+def load(contender: Contender, sums: Sums, in_flight: int, settings: dict[str, str]) -> Figures:
     """Load the rows whose sums these are; AssertionError where others were loaded."""
     with tempfile.TemporaryDirectory() as folder:
         job = Job(last_id=int(sums["last_id"]), in_flight=in_flight, folder=folder)
-        inside = environment | {"DLT_DATA_DIR": f"{folder}/dlt"}
+        of_dlt = {"DLT_DATA_DIR": f"{folder}/dlt", "RUNTIME__DLTHUB_TELEMETRY": "false"}
+        environment = os.environ | settings | of_dlt
         command = [contender.python, "-m", "benchmarks.datasets.contender", contender.work]
-        printed, peak = measure.run([*command, json.dumps(asdict(job))], inside)
+        printed, peak = measure.run([*command, json.dumps(asdict(job))], environment)
         result: dict[str, Any] = json.loads(printed.splitlines()[-1])
         database, relation = result.pop("database"), result.pop("relation")
         if relation:
             command = [contender.python, "-m", "benchmarks.datasets.check", "loaded", database, relation]
-            found = json.loads(measure.run(command, inside)[0])
-            assert found == sums, f"{contender.name}: {found}, but the platform has {sums}"
+            loaded = json.loads(measure.run(command, environment)[0])
+            assert loaded == sums, f"{contender.name}: {loaded}, but the platform has {sums}"
     return Figures(rows=int(sums["rows"]), peak=peak, **result)

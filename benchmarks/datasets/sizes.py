@@ -8,7 +8,8 @@ import sys
 from contextlib import AbstractContextManager, ExitStack
 from statistics import median
 
-from benchmarks.datasets.loads import CONTENDERS, Figures, environment_of, load, truth
+from benchmarks.child import settings_for
+from benchmarks.datasets.loads import CONTENDERS, Figures, load, truth
 from simulator.process import RunningSimulator, running
 
 
@@ -25,11 +26,11 @@ def main() -> None:
     measured: dict[int, list[Figures]] = {rows: [] for rows in sizes}
     of = contenders[options.of]
     with ExitStack() as stack:
-        environments = {rows: environment_of(stack.enter_context(_platform(rows))) for rows in sizes}
-        sums = {rows: truth(rows, environments[rows]) for rows in sizes}
+        settings = {rows: settings_for(stack.enter_context(_platform(rows))) for rows in sizes}
+        sums = {rows: truth(rows, settings[rows]) for rows in sizes}
         for _ in range(options.rounds):
             for rows in sizes:
-                one = load(of, sums[rows], options.in_flight, environments[rows])
+                one = load(of, sums[rows], options.in_flight, settings[rows])
                 measured[rows].append(one)
                 print(f"{rows:,}: {one.seconds:.2f} s, {one.cpu:.2f} CPU s", file=sys.stderr)
     print(f"{options.of}, medians of {options.rounds}; µs and CPU µs of each row beyond the first size")

@@ -27,7 +27,7 @@ from campus.decoding.definition import parse_definition
 from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.registry import DATASETS
-from loading.datasets.tables import AskedDataset, ask_dataset, segment_slice
+from loading.datasets.tables import DatasetSpec, dataset_spec, segment_slice
 from simulator.process import running
 from warehouse.lake.delta import Lake
 from warehouse.load.commit import Guard, commit
@@ -60,8 +60,8 @@ def main() -> None:
 def stages(config: ClientConfig, rows: int) -> dict[str, Took]:
     """What each stage took."""
     took: dict[str, Took] = {}
-    asked, bodies = _timed(took, "fetch", lambda: uvloop.run(_fetch(config, rows)))
-    contract, key = asked.source.contract, asked.source.key
+    dataset, bodies = _timed(took, "fetch", lambda: uvloop.run(_fetch(config, rows)))
+    contract, key = dataset.source.contract, dataset.source.key
     _timed(took, "Arrow's reader alone", lambda: [columnar._read(body, contract, "error") for body in bodies])
     pages = _timed(took, "decode and check", lambda: [decode_records(body, contract, key) for body in bodies])
     batches = [records.batch for records in pages]
@@ -69,7 +69,7 @@ def stages(config: ClientConfig, rows: int) -> dict[str, Took]:
     with tempfile.TemporaryDirectory() as folder:
         lake = Lake(f"{folder}/lake")
         lake.ensure([])
-        load = Load(lake, evolve(lake, asked.table), Path(folder) / "scratch", rows)
+        load = Load(lake, evolve(lake, dataset.table), Path(folder) / "scratch", rows)
         load.commit(took, batches, "commit, first")
         load.commit(took, batches, "commit, unchanged")
         load.commit(took, [_changed(batch) for batch in batches], "commit, all changed")
@@ -122,7 +122,7 @@ def _changed(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(batch.schema.get_field_index("rank"), "rank", ranks)
 
 
-async def _fetch(config: ClientConfig, rows: int) -> tuple[AskedDataset, list[bytes]]:
+async def _fetch(config: ClientConfig, rows: int) -> tuple[DatasetSpec, list[bytes]]:
     """The dataset as it is asked for, and its pages, one request at a time."""
     async with Client(config, [DATASETS.scopes]) as client:
 
@@ -131,10 +131,10 @@ async def _fetch(config: ClientConfig, rows: int) -> tuple[AskedDataset, list[by
             return (await exchange.response()).body
 
         definition = parse_definition(await get(RECORDS.removesuffix("/records")))
-        asked = ask_dataset(Selection(), SCHOOL_ID, DATASET, RECORDS, definition, {})
+        dataset = dataset_spec(Selection(), SCHOOL_ID, DATASET, RECORDS, definition, {})
         firsts = range(1, rows + 1, PAGE)
         question: dict[str, str | int] = {"id_elt": rows, "sort": "id", "paginated": 0, "limit": PAGE}
-        return asked, [await get(RECORDS, id_egt=first, **question) for first in firsts]
+        return dataset, [await get(RECORDS, id_egt=first, **question) for first in firsts]
 
 
 if __name__ == "__main__":

@@ -24,13 +24,13 @@ from threading import Timer
 
 import dagster as dg
 
+from benchmarks.child import settings_for
 from benchmarks.district.night import (
     BIN,
     Night,
     digests,
     lake_in,
     night,
-    platform_environment,
     settings_of_a_district,
 )
 from pipelines.district.config import RESULT_URL
@@ -155,7 +155,7 @@ def asked_again(lake: Lake, faults: Faults) -> list[tuple[str, str]]:
 def by_sync(home: Path, platform: RunningSimulator) -> dict[str, str]:
     """The digests of what `campus sync` loads into a home of its own."""
     home.mkdir()
-    settings = platform_environment(home, platform)
+    settings = settings_for(platform, home)
     subprocess.run([BIN / "campus", "sync"], check=True, env=os.environ | settings, capture_output=True)
     return digests(lake_in(home))
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 import dagster as dg
 from sqlalchemy import create_engine, make_url, text
 
+from benchmarks.child import settings_for
 from benchmarks.district.shared import POSTGRES
 from loading.custom_fields import users_table
 from loading.datasets.tables import planned_tables
@@ -94,27 +95,12 @@ def settings_of_a_district(
 ) -> Iterator[None]:
     """The settings of a district in the environment. postgres, broker: addresses; more: settings."""
     before = dict(os.environ)
-    os.environ |= platform_environment(home, platform) | {
-        "DAGSTER_HOME": str(home / "dagster"),
-        POSTGRES_URL: postgres,
-        BROKER_URL: broker,
-        **more,
-    }
+    os.environ |= settings_for(platform, home) | {POSTGRES_URL: postgres, BROKER_URL: broker, **more}
     try:
         yield
     finally:
         os.environ.clear()
         os.environ |= before
-
-
-def platform_environment(home: Path, platform: RunningSimulator) -> dict[str, str]:
-    """The settings of a home that loads from a platform."""
-    return {
-        "CAMPUS_HOME": str(home),
-        "CAMPUS_BASE_URL": platform.base_url,
-        "CAMPUS_CLIENT_ID": platform.client_id,
-        "CAMPUS_CLIENT_SECRET": platform.client_secret,
-    }
 
 
 def night(

@@ -14,7 +14,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from benchmarks.district.night import BIN, Night, digests, environment, lake_in, night, platform_environment
+from benchmarks.child import settings_for
+from benchmarks.district.night import BIN, Night, digests, environment, lake_in, night
 from benchmarks.district.shared import POSTGRES
 from pipelines.instance import POSTGRES_URL
 from simulator.process import RunningSimulator, running
@@ -45,7 +46,7 @@ def load(folder: Path, schools: int, students: int, latency: float, postgres: st
             nights[workers] = by_workers(folder / str(workers), platform, workers, schools, postgres)
             print(f"{workers} workers: {nights[workers].seconds:.1f} s for {schools} schools", flush=True)
         print(f"2 workers against one: {nights[1].seconds / nights[2].seconds:.2f} times as fast", flush=True)
-        settings = platform_environment(folder / "sync", platform)
+        settings = settings_for(platform, folder / "sync")
         subprocess.run([BIN / "campus", "sync"], check=True, env=os.environ | settings, capture_output=True)
     expected = digests(lake_in(folder / "sync"))
     for workers in (1, 2):

@@ -19,17 +19,17 @@ from campus.attendance.rows import (
     session_rows,
 )
 from campus.attendance.semester import Semester, counts_any
-from campus.decoding.page import row_key
+from campus.decoding.page import row_keys
 from campus.fetch.answer import fetch
 from campus.fetch.collection import Collection, read_unpaged
-from campus.fetch.emptiness import asked_anew, believed
+from campus.fetch.emptiness import confirmed, repeated_params
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused
 from campus.http.events import Tally
 from campus.paging import V1_NAMES
 from campus.plan.units import Unit
 from campus.sources.gathered import Collector, Gathered
-from campus.sources.row_rules import apply_row_rules, leave_out
+from campus.sources.row_rules import apply_row_rules, keep_requested
 from campus.sources.side_by_side import UnitResult, read_all
 
 OF_STUDENT = "/api/v1/students/{id}/attendances"
@@ -47,19 +47,19 @@ async def ask_student(client: Client, semester: Semester, student_id: int, tally
             {"semester_id": str(semester.calendar.semester_id)},
             semester.school_id,
             RECORDS.scopes,
+            partial(parse_list, keep_id_numbers=client.config.keep_id_numbers),
+            lambda page: row_keys(page.rows, KEY) + [(bad.raw,) for bad in page.bad],
         ),
         OF_STUDENT,
         V1_NAMES,
         empty_is_unusual=False,
-        parse=partial(parse_list, keep_id_numbers=client.config.keep_id_numbers),
-        keys=lambda page: [row_key(row, KEY) for row in page.rows] + [(bad.raw,) for bad in page.bad],
         tally=tally,
     )
     found = Gathered(total=None, complete=outcome.complete, note=outcome.note)
     for page in pages:
         found.extend(records_of_student(page, student_id, semester.usins))
     own = [i for i, row in enumerate(found.rows) if not semester.is_of_another(row.checked_at)]
-    leave_out(found, own, "semester_id")
+    keep_requested(found, own, "semester_id")
     return found
 
 
@@ -101,11 +101,11 @@ async def ask_session(
     counted = stored is not None and counts_any(stored)
     refusals = semester.refusals
     try:
-        detail = await believed(
+        detail = await confirmed(
             client.capabilities,
             ask,
             is_unmarked,
-            grave=lambda detail: counted or counts_students(detail.statistics),
+            is_unusual=lambda detail: counted or counts_students(detail.statistics),
             varies=(SESSIONS.path, V1_NAMES.page),
         )
     except NotFound:
@@ -129,7 +129,7 @@ async def _ask_once(
     answer = await fetch(
         client,
         SESSIONS.path.format(id=session.class_id),
-        asked_anew(
+        repeated_params(
             {
                 "semester_id": semester.calendar.semester_id,
                 "date": session.day.isoformat(),
@@ -159,7 +159,7 @@ def records_in(semester: Semester, session: Session, detail: SessionDetail | Non
         return Gathered(total=None)
     when: dict[str, int | date] = {"checked_at": session.day, "lesson": session.lesson}
     found = records_of_session(detail.records, session.class_id, semester.usins, semester.ids)
-    return apply_row_rules(found, RECORDS, Unit(SESSIONS.path, known=when, belongs=when))
+    return apply_row_rules(found, RECORDS, Unit(SESSIONS.path, defaults=when, expected=when))
 
 
 def row_of(

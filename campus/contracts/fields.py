@@ -1,8 +1,8 @@
 """The vocabulary of contracts: field types, a field's documentation, and the Arrow types that follow.
 
-A contract is a msgspec struct: the JSON decoder checks every value against it at C speed, and refuses
-what a column could not hold exactly (1.7 or 2^63 where an integer belongs). Everything else about
-a resource's columns (lake schema, column comments, dictionary) derives from the same struct.
+A contract is a msgspec struct: the JSON decoder checks every value against it at C speed, and refuses a value
+that its column cannot hold exactly (1.7 or 2^63 in an integer column). Lake schema, column comments and
+dictionary derive from the same struct.
 """
 
 import datetime as dt
@@ -16,18 +16,18 @@ import msgspec
 import pyarrow as pa
 from msgspec import Meta, inspect
 
-# The platform's strings carry decimals of unstated scale: 18 places hold what a double prints, and what
-# does not fit stays in `_extra`.
+# The platform sends decimals of unstated scale as strings. 18 places hold every double as it is printed;
+# other values stay in `_extra`.
 DECIMAL = pa.decimal128(38, 18)
 
 Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Text = str
 Flag = bool
 Float = float
-# Decimals travel as strings, so that no digit is lost on the way.
+# Decimals travel as strings, so that no digit is lost.
 Number = Decimal
-#: What a field says of people; docs/running.md describes each class ("What is personal"). "": nobody has
-#: classified the field, as in datasets, which the platform defines.
+#: What a field says about people; docs/running.md describes each class ("What is personal"). "":
+#: unclassified, as the fields of datasets are, which the platform defines.
 Privacy = Literal[
     "",
     "plain",
@@ -49,59 +49,61 @@ Privacy = Literal[
     "text",
     "mixed",
 ]
-#: The classes of fields that tell about one person, as warehouse.privacy has them: neither room knows the
-#: other.
+#: The classes of fields about one person. warehouse.privacy has the same list, as campus and warehouse do not
+#: import one another.
 PERSONAL: frozenset[Privacy] = frozenset(
     ("name", "number", "phone", "email", "address", "photo", "guardian", "text", "mixed")
 )
-# What stands for nothing among marks, and texts but for it.
+# A dash among marks means no mark. A mark is any other text.
 ANY_DASH = "[-\u2010-\u2015]"
 Mark = Annotated[str, Meta(pattern=f"^(?!{ANY_DASH}$)")]
 #: The zone of the platform's wall clock.
 PLATFORM_ZONE = ZoneInfo("Asia/Shanghai")
-# That wall clock, `YYYY-MM-DD HH:MM:SS`, without a zone.
+# A moment by that wall clock, `YYYY-MM-DD HH:MM:SS`, without a zone.
 WallClock = Annotated[dt.datetime, Meta(tz=False)]
 
 
 class Contract(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """Base of all contracts. Fields without a default are what a row cannot be without: its key.
+    """Base of all contracts. The fields without a default are the key: a row must have them."""
 
-    `of_person`: those that may stand inside `reflection` instead, as the contract is of a person. `label_zh`:
-    the name of its table in Chinese."""
-
+    # Fields of a person, which may stand inside `reflection` instead.
     of_person: ClassVar[tuple[str, ...]] = ()
+    # The Chinese name of the table.
     label_zh: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)
 class Field:
-    """One documented field of a contract; see `doc` for what the flags mean. `name` is its column, `wire` its
-    key in JSON. `required`: a part of the key. `withheld`: nothing but null fits it, and what is sent is
-    dropped. `nested`: the contract of an object inside the row, or of those in its list."""
+    """One documented field of a contract; see `doc` for the other attributes."""
 
+    # The column.
     name: str
+    # The key in JSON.
     wire: str
     arrow_type: pa.DataType
     description: str
-    label_zh: str
-    unit: str
-    enum: bool
-    known_values: frozenset[str]
-    privacy: Privacy
-    expected: bool
-    any_json: bool
-    digits: bool
-    assumed: bool
-    mark: bool
-    rate: str
-    identity_number: bool
+    # A part of the key.
     required: bool
+    # Always null: the value is dropped.
     withheld: bool
+    # The contract of the object in the field, or of the objects in its list.
     nested: type[Contract] | None
+    label_zh: str = ""
+    unit: str = ""
+    enum: bool = False
+    known_values: frozenset[str] = frozenset()
+    privacy: Privacy = ""
+    expected: bool = True
+    any_json: bool = False
+    digits: bool = False
+    assumed: bool = False
+    mark: bool = False
+    rate: str = ""
+    identity_number: bool = False
 
     @property
     def personal(self) -> bool:
-        """Whether the field tells about one person."""
+        """Whether the field is about one person."""
         return self.privacy in PERSONAL
 
 
@@ -122,26 +124,32 @@ def doc(
     identity_number: bool = False,
     arrow: pa.DataType | None = None,
 ) -> Meta:
-    """Documentation of a field.
+    """Document a field.
 
-    `privacy`: what it says of people. `label_zh`: its name in Chinese; `unit`: what it is measured in.
-    All three are for the dictionary, the latter two for workbooks as well, where they go with the column
-    into the models that keep its name.
-    `enum`: one of the specification's enums whose values are not shown; a platform may number them.
-    `values`: those of an enum that are shown; others load and are reported as drift. `expected`: False
-    where only some platforms send the field. `any_json`: values of any type, which load as text.
-    `digits`: an integer that travels as text. `assumed`: the specification does not show the type, and
-    what is no integer stays in `_extra`. `mark`: the specification has it as text, so that a word ("A")
-    in the place of a number is no fault of the platform. `rate`: its unit, in which 85% is 0.85 or 85.
-    `identity_number`: holds national identity numbers, and is null unless a setting keeps them.
-    `arrow`: the column's type where it is not the usual one of the field's type."""
+    Args:
+        description: The column's comment.
+        privacy: What the field says about people, for the dictionary.
+        label_zh: The field's Chinese name, for the dictionary and for workbooks. It goes with the column into
+            the models that keep the column's name.
+        unit: Of measurement; used like `label_zh`.
+        enum: An enum whose values the specification does not list. A platform may number them.
+        values: The listed values of an enum. Other values load and are reported as drift.
+        expected: False where only some platforms send the field.
+        any_json: The values are of any type, and load as text.
+        digits: An integer that travels as text.
+        assumed: The specification does not show the type. A value that is no integer stays in `_extra`.
+        mark: The specification has the field as text, so a word ("A") in place of a number is no fault.
+        rate: The unit of a rate: 85% is the share 0.85, or the percent 85.
+        identity_number: Holds national identity numbers. Null unless a setting keeps them.
+        arrow: The column's type, where it is not the usual type of the field.
+    """
     return Meta(
         description=description,
         extra={
             "label_zh": label_zh,
             "unit": unit,
             "enum": enum or bool(values),
-            "values": values,
+            "known_values": frozenset(values),
             "privacy": privacy,
             "expected": expected,
             "any_json": any_json,
@@ -156,7 +164,7 @@ def doc(
 
 
 class PersonRef(Contract):
-    """A person inside another row. Platforms that send bare ids give only the id."""
+    """A person inside another row. Some platforms send only the id."""
 
     id: Int
     name: Text | None = None
@@ -164,7 +172,7 @@ class PersonRef(Contract):
 
 
 class NamedRef(Contract):
-    """Something with a name inside another row. Platforms that send bare ids give only the id."""
+    """A named object inside another row. Some platforms send only the id."""
 
     id: Int
     name: Text | None = None
@@ -194,29 +202,17 @@ def column_names(contract: type[Contract]) -> tuple[str, ...]:
 
 
 def _field(field: inspect.Field) -> Field:
-    documentation = field.type if isinstance(field.type, inspect.Metadata) else None
-    schema = (documentation.extra_json_schema or {}) if documentation else {}
-    extra = (documentation.extra or {}) if documentation else {}
+    documentation = field.type if isinstance(field.type, inspect.Metadata) else inspect.Metadata(field.type)
+    flags = {name: flag for name, flag in (documentation.extra or {}).items() if name != "arrow"}
     return Field(
         name=field.name,
         wire=field.encode_name,
         arrow_type=arrow_type(field.type),
-        description=schema.get("description", ""),
-        label_zh=extra.get("label_zh", ""),
-        unit=extra.get("unit", ""),
-        enum=extra.get("enum", False),
-        known_values=frozenset(extra.get("values", ())),
-        privacy=extra.get("privacy", ""),
-        expected=extra.get("expected", True),
-        any_json=extra.get("any_json", False),
-        digits=extra.get("digits", False),
-        assumed=extra.get("assumed", False),
-        mark=extra.get("mark", False),
-        rate=extra.get("rate", ""),
-        identity_number=extra.get("identity_number", False),
+        description=(documentation.extra_json_schema or {}).get("description", ""),
         required=field.required,
-        withheld=documentation is not None and isinstance(documentation.type, inspect.NoneType),
+        withheld=isinstance(documentation.type, inspect.NoneType),
         nested=_nested(field.type),
+        **flags,
     )
 
 
@@ -235,9 +231,10 @@ def _nested(kind: Any) -> type[Contract] | None:
 
 @cache
 def roomy(arrow_type: Any) -> Any:
-    """The type that values are made in before they are cast to `arrow_type`: its decimals have room for any
-    digits. Arrow does not notice when a value overflows 128 bits on its way to a decimal's scale, and stores
-    another number; a cast refuses what does not fit."""
+    """A type with wider decimals, in which values are built before they are cast to `arrow_type`.
+
+    Arrow stores another number where a value overflows 128 bits while it is scaled, without an error. A cast
+    refuses a value that does not fit."""
     if pa.types.is_decimal(arrow_type):
         return pa.decimal256(76 - arrow_type.scale, arrow_type.scale)
     if pa.types.is_struct(arrow_type):
@@ -255,7 +252,7 @@ def arrow_type(kind: Any) -> pa.DataType:
         case inspect.Metadata():
             return (kind.extra or {}).get("arrow") or arrow_type(kind.type)
         case inspect.UnionType():
-            # null and bare ids give way to the type that can say most
+            # An object holds more than a bare id.
             members = [member for member in kind.types if not isinstance(member, inspect.NoneType)]
             richest = max(members, key=lambda member: isinstance(member, inspect.StructType))
             return arrow_type(richest)

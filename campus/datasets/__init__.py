@@ -1,1 +1,1 @@
-"""Datasets: tables that a platform describes by itself, custom ones too; no code is written for any."""
+"""Datasets: tables that a platform describes by itself, custom ones too, so none needs code of its own."""

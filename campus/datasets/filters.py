@@ -1,74 +1,65 @@
-"""Values of filters as an operator writes them, checked against the field that they are for."""
+"""Checks filters of campus.yaml against the fields of a dataset, and writes them as parameters."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
 from campus.decoding.definition import FieldDefinition
-from campus.selections import Scalar, Unfit, nearest
+from campus.selections import InvalidSelection, Scalar, nearest
 
-# Those that the specification shows; its list is not complete, so that a setting adds to them.
+# The operators that the specification shows. Its list is not complete, so a setting adds to it.
 OPERATORS = ("in", "egt", "elt", "like", "is_empty")
 
 FilterValue = Scalar | tuple[Scalar, ...]
 
 
-def filter_text(target: FieldDefinition, operator: str, value: FilterValue) -> str:
-    """The text of a filter's parameter.
+def filter_text(field: FieldDefinition, operator: str, value: FilterValue) -> str:
+    """Write the value of a filter as the text of its parameter.
 
-    Raises Unfit for a value that the field cannot have, or that the operator has no use for."""
+    Raises InvalidSelection where the value does not fit the field or the operator."""
     match operator:
         case "is_empty":
             if value not in (0, 1):
-                raise Unfit("expected true or false")
+                raise InvalidSelection("expected true or false")
             return str(int(bool(value)))
         case "like":
-            if target.type in READERS and not target.guessed:
-                raise Unfit(f"{target.name} is of type {target.type}, and `like` is for text")
+            if field.type in FORMATS and not field.guessed:
+                raise InvalidSelection(f"{field.name} is of type {field.type}, and `like` is for text")
             if not isinstance(value, str) or not value:
-                raise Unfit("expected text")
+                raise InvalidSelection("expected text")
             return value
         case "egt" | "elt" if isinstance(value, tuple):
-            raise Unfit("expected one value, not a list")
+            raise InvalidSelection("expected one value, not a list")
     values = value if isinstance(value, tuple) else (value,)
-    texts = [_value_text(target, one) for one in values]
+    texts = [_value_text(field, item) for item in values]
     if not texts:
-        raise Unfit("expected at least one value")
+        raise InvalidSelection("expected at least one value")
     if (operator == "in" or isinstance(value, tuple)) and any("," in text for text in texts):
-        raise Unfit("a value with a comma in it cannot be listed")
+        raise InvalidSelection("a value with a comma in it cannot be listed")
     return ",".join(texts)
 
 
-def _value_text(target: FieldDefinition, value: object) -> str:
-    if target.enum:
-        return _listed(target.enum, value)
-    reader, expected = _reader(target)
-    text = reader(value)
+def _value_text(field: FieldDefinition, value: object) -> str:
+    if field.enum:
+        texts = [str(listed) for listed in field.enum]
+        if str(value) not in texts:
+            near = nearest(str(value), texts) or f"; it lists {', '.join(texts[:20])}"
+            raise InvalidSelection(f"the metadata do not list {value!r}{near}")
+        return str(value)
+    is_open = field.type is None or field.type == "json" or field.guessed
+    write, expected = ANY if is_open else FORMATS.get(field.type or "", TEXT)
+    text = write(value)
     if text is None:
-        raise Unfit(f"{target.name} is of type {target.type}: expected {expected}")
+        raise InvalidSelection(f"{field.name} is of type {field.type}: expected {expected}")
     return text
 
 
-def _reader(target: FieldDefinition) -> tuple[Callable[[object], str | None], str]:
-    if target.type is None or target.type == "json" or target.guessed:
-        return ANYTHING
-    return READERS.get(target.type, TEXT)
-
-
-def _listed(enum: Sequence[str | int], value: object) -> str:
-    texts = [str(listed) for listed in enum]
-    if str(value) not in texts:
-        near = nearest(str(value), texts) or f"; it lists {', '.join(texts[:20])}"
-        raise Unfit(f"the metadata do not list {value!r}{near}")
-    return str(value)
-
-
-def _integer(value: object) -> str | None:
+def _integer_text(value: object) -> str | None:
     return str(value) if type(value) is int else None
 
 
-def _decimal(value: object) -> str | None:
+def _decimal_text(value: object) -> str | None:
     try:
         number = None if isinstance(value, bool) else Decimal(str(value))
     except InvalidOperation:
@@ -76,12 +67,12 @@ def _decimal(value: object) -> str | None:
     return format(number, "f") if number is not None and number.is_finite() else None
 
 
-def _flag(value: object) -> str | None:
+def _flag_text(value: object) -> str | None:
     return str(int(value)) if isinstance(value, bool) else None
 
 
-def _moment_in(form: str, pattern: str) -> Callable[[object], str | None]:
-    def read(value: object) -> str | None:
+def _time_text(form: str, pattern: str) -> Callable[[object], str | None]:
+    def write(value: object) -> str | None:
         if not isinstance(value, str) or not re.fullmatch(pattern, value, re.ASCII):
             return None
         try:
@@ -90,30 +81,32 @@ def _moment_in(form: str, pattern: str) -> Callable[[object], str | None]:
             return None
         return value
 
-    return read
+    return write
 
 
-def _anything(value: object) -> str | None:
-    return next((text for read in (_flag, _decimal, _plain) if (text := read(value)) is not None), None)
-
-
-def _plain(value: object) -> str | None:
+def _plain_text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-# By a field's type: what makes a filter's value a parameter, and what is said where it does not fit.
-READERS: Mapping[str, tuple[Callable[[object], str | None], str]] = {
-    "integer": (_integer, "a whole number"),
-    "decimal": (_decimal, "a number"),
-    "float": (_decimal, "a number"),
-    "boolean": (_flag, "true or false"),
-    "date": (_moment_in("%Y-%m-%d", r"\d{4}-\d\d-\d\d"), "a date, YYYY-MM-DD"),
+def _any_text(value: object) -> str | None:
+    writers = (_flag_text, _decimal_text, _plain_text)
+    return next((text for write in writers if (text := write(value)) is not None), None)
+
+
+# By the type of a field: a function that writes a value as a parameter (None: it does not fit), and the
+# values that fit, in words.
+FORMATS: Mapping[str, tuple[Callable[[object], str | None], str]] = {
+    "integer": (_integer_text, "a whole number"),
+    "decimal": (_decimal_text, "a number"),
+    "float": (_decimal_text, "a number"),
+    "boolean": (_flag_text, "true or false"),
+    "date": (_time_text("%Y-%m-%d", r"\d{4}-\d\d-\d\d"), "a date, YYYY-MM-DD"),
     "timestamp": (
-        _moment_in("%Y-%m-%d %H:%M:%S", r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
+        _time_text("%Y-%m-%d %H:%M:%S", r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"),
         "a moment, YYYY-MM-DD HH:MM:SS",
     ),
 }
-# A number in YAML is not what it looks like: 0012 is ten.
-TEXT = (_plain, "text, in quotes where it looks like a number")
-# Of what only the values tell the type, they tell it after the question is put.
-ANYTHING = (_anything, "a value")
+# Of a field whose values show its type: they come after the filter is sent.
+ANY: tuple[Callable[[object], str | None], str] = (_any_text, "a value")
+# YAML reads 0012 as ten.
+TEXT = (_plain_text, "text, in quotes where it looks like a number")

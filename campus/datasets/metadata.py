@@ -1,4 +1,4 @@
-"""What datasets a school has: their metadata, read into three tables, and the definitions to load by."""
+"""Reads the metadata of a school's datasets into three tables, and the definitions to load them by."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +12,7 @@ from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import withhold_in_row
 from campus.fetch.answer import fetch
 from campus.fetch.collection import Collection, read_list, together
-from campus.fetch.emptiness import asked_anew, believed
+from campus.fetch.emptiness import confirmed, repeated_params
 from campus.fetch.prefix import first_answer
 from campus.http.client import Client, segment
 from campus.http.errors import CampusError, UnexpectedAnswer
@@ -25,61 +25,62 @@ from campus.sources.row_rules import gathered_of
 
 @dataclass
 class OfferedDatasets:
-    """The datasets of a school by name, each as the JSON object that was sent, and where they are.
+    """The datasets that the platform lists for a school."""
 
-    `prefix` is None where the platform has no datasets at all. `complete`: the list is provably whole.
-    `unread`: why, by name, those could not be asked for that are listed without their fields."""
-
+    # Of their paths. None: the platform has no datasets at all.
     prefix: str | None
+    # The JSON object of each dataset, by name.
     definitions: dict[str, bytes]
+    # The list is proven to be whole.
     complete: bool = True
+    # The datasets whose fields could not be read, by name, and why.
     unread: dict[str, str] = field(default_factory=dict)
 
 
 async def read_datasets(
     client: Client, school_id: int, datasets: Collector, fields: Collector, relations: Collector
 ) -> OfferedDatasets:
-    """Read the metadata of all datasets of a school into the three collectors.
+    """Read the metadata of a school's datasets into the three collectors.
 
-    One that is listed but cannot be asked for keeps the fields and relations that it had. Raises CampusError
-    where the list cannot be read: what is missing from half a list would look like a dataset that is gone."""
+    A listed dataset that cannot be read keeps its fields and relations of before. Raises CampusError where
+    the list cannot be read: a dataset that is missing from half a list would look deleted."""
     tally = datasets.account.tally
-    found = await first_answer(
+    listing = await first_answer(
         client.capabilities,
         lambda prefix: _list(client, school_id, prefix, tally),
         lambda listed: not listed[0],
     )
-    if found is None:
+    if listing is None:
         return OfferedDatasets(None, {})
-    prefix, (listed, outcome) = found
-    whole: dict[int, bytes] = {}
+    prefix, (listed, outcome) = listing
+    rows: dict[int, bytes] = {}
     unread: dict[str, str] = {}
 
     async def complete(position: int, row: bytes) -> None:
         members, name = object_members(row), _name(row)
         if members and name and ("relations" not in members or _has_no_fields(row)):
-            ask = partial(_ask_one, client, school_id, prefix, name, tally)
+            ask = partial(_fetch_dataset, client, school_id, prefix, name, tally)
             try:
-                found = await believed(
+                dataset = await confirmed(
                     client.capabilities, ask, _has_no_fields, varies=(DATASETS.path, V3_NAMES.page)
                 )
             except CampusError as error:
                 unread[name] = str(error)
             else:
-                if _has_no_fields(found):
+                if _has_no_fields(dataset):
                     unread[name] = "the platform says that it has no fields."
                 else:
-                    row = found
-        whole[position] = row
+                    row = dataset
+        rows[position] = row
 
     await together(complete(position, row) for position, row in enumerate(listed))
     definitions: dict[str, bytes] = {}
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
-    for _, row in sorted(whole.items()):
+    for _, row in sorted(rows.items()):
         name = _name(row)
         gathered.extend(gathered_of(_gather(row, fields, relations, unread.get(name or ""))))
         if name and name not in unread:
-            # Also where another of its members breaks the contract: its records can be read all the same.
+            # Its records can be read even where another of its members breaks the contract.
             definitions[name], _ = withhold_in_row(row, None)
     datasets.add(gathered)
     for collector in (datasets, fields, relations):
@@ -89,41 +90,38 @@ async def read_datasets(
 
 
 async def _list(client: Client, school_id: int, prefix: str, tally: Tally) -> tuple[list[bytes], Outcome]:
-    pages, outcome = await read_list(
-        client,
-        Collection(prefix + DATASETS.path, {}, school_id, DATASETS.scopes),
-        prefix + DATASETS.path,
-        parse=raw_rows,
-        keys=lambda rows: [_identity(row) for row in rows],
-        tally=tally,
+    path = prefix + DATASETS.path
+    collection = Collection(
+        path, {}, school_id, DATASETS.scopes, raw_rows, lambda rows: [_identity(row) for row in rows]
     )
+    pages, outcome = await read_list(client, collection, path, tally=tally)
     return list({_identity(row): bytes(row) for page in pages for row in page}.values()), outcome
 
 
-async def _ask_one(
+async def _fetch_dataset(
     client: Client, school_id: int, prefix: str, name: str, tally: Tally, before: int
 ) -> bytes:
-    """One dataset, as the JSON object that is sent. `before`: how often it was asked for."""
+    """The JSON object of one dataset. before: how many requests for the dataset came before."""
     answer = await fetch(
         client,
         f"{prefix}{DATASETS.path}/{segment(name)}",
-        asked_anew({}, V3_NAMES.page, before),
+        repeated_params({}, V3_NAMES.page, before),
         school_id=school_id,
         scope=DATASETS.scopes,
-        decode=_one,
+        decode=_single_object,
         tally=tally,
     )
     return answer.value
 
 
 def _has_no_fields(row: bytes) -> bool:
-    """Whether a dataset came without its fields."""
     return not _rows_of((object_members(row) or {}).get("fields"))
 
 
 def _gather(row: bytes, fields: Collector, relations: Collector, unread: str | None) -> Page[Any]:
-    """Decode one dataset: its own row; its fields and relations go to their collectors, or why they are
-    `unread`."""
+    """Decode the row of one dataset, and give its fields and relations to their collectors.
+
+    unread: why its fields could not be read."""
     members = object_members(row)
     if members is None:
         return decode_page(b"[%b]" % row, DATASETS.contract)
@@ -148,7 +146,7 @@ def _children(collector: Collector, rows: list[Raw], dataset_id: int) -> Gathere
 
 
 def _with_text_enum(row: Raw) -> Raw | dict[str, Any]:
-    """A field whose enum lists numbers, with texts instead: a column holds values of one type."""
+    """Write the numbers of a field's enum as texts: a column holds values of one type."""
     members = object_members(row)
     if members is None or "enum" not in members:
         return row
@@ -171,8 +169,8 @@ def _name(row: bytes | Raw) -> str | None:
 
 
 def _identity(row: bytes | Raw) -> str | bytes:
-    """What tells a listed dataset from the others: its name, since the rest of it may change between two
-    readings; all of it where it has none."""
+    """Identify a listed dataset by its name, as its other members may change between two readings; a dataset
+    without a name by all of it."""
     return _name(row) or bytes(row)
 
 
@@ -185,8 +183,8 @@ def _rows_of(value: Raw | None) -> list[Raw]:
         raise UnexpectedAnswer(f"expected a dataset's fields or relations as a list: {error}.") from error
 
 
-def _one(body: bytes) -> bytes:
-    """The object of an answer about one dataset; some platforms put it into a list, an empty one too."""
+def _single_object(body: bytes) -> bytes:
+    """The object of an answer about one dataset. Some platforms send it in a list, or an empty list."""
     answer = body.strip()
     rows = raw_rows(b"[%b]" % answer if answer.startswith(b"{") else answer) or [b"{}"]
     if len(rows) != 1 or object_members(rows[0]) is None:

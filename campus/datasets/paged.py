@@ -1,10 +1,10 @@
-"""Reading a whole dataset by pages, where ids are of no use: its pages wait on disk for the proof."""
+"""Reads a whole dataset by pages, where it has no ids to read by. Pages wait on disk until all are read."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from campus.datasets.records import RecordsRead, Source, Write
-from campus.decoding.columnar import Records, RowNumbers, decode_records
+from campus.datasets.records import RecordsRead, Source, Write, decoder
+from campus.decoding.columnar import Records, RowNumbers
 from campus.decoding.page_buffer import Page, Pages
 from campus.fetch.collection import Collection, read_collection
 from campus.http.client import Client
@@ -14,17 +14,16 @@ from campus.registry import DATASETS
 
 
 async def read_pages(client: Client, source: Source, limit: int, write: Write, scratch: Path) -> RecordsRead:
-    """Read a whole dataset by numbered pages, sorted by its key where it can be, until the reading is proven.
+    """Read a whole dataset by numbered pages until the reading is proven to be complete. The pages are sorted
+    by the key where the platform sorts.
 
-    write: takes batches of the contract's columns and `_extra`; without a key, `_row` stands before them.
-    scratch: where the pages wait. Raises CampusError."""
-    read = RecordsRead(distinct=False)
+    write: takes batches of the contract's columns and `_extra`; without a key, `_row` comes first. scratch:
+    the folder in which the pages wait. Raises CampusError."""
+    read, decode_records = RecordsRead(distinct=False), decoder(client, source)
     with Pages(scratch) as stored:
 
-        def parse(body: bytes) -> Page:
-            keeps = client.config.keep_id_numbers
-            records = decode_records(body, source.contract, source.key, keep_id_numbers=keeps)
-            return stored.put(records, source.key)
+        def decode(body: bytes) -> Page:
+            return stored.put(decode_records(body), source.key)
 
         async def ask(order: Mapping[str, str]) -> tuple[list[Page], Outcome]:
             paging = page_by_number(
@@ -32,16 +31,17 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
                 limit,
                 names=PageNames(unpaged=(("paginated", 0), ("limit", limit))),
                 keep_duplicates=not source.key,
-                confirmation=client.capabilities.doubt,
+                confirmation=client.capabilities.confirmation,
             )
-            return await read_collection(
-                client,
-                Collection(source.path, {**source.params, **order}, source.school_id, DATASETS.scopes),
-                paging,
-                parse=parse,
-                keys=lambda page: page.keys,
-                tally=read.account.tally,
+            collection = Collection(
+                source.path,
+                {**source.params, **order},
+                source.school_id,
+                DATASETS.scopes,
+                decode,
+                lambda page: page.keys,
             )
+            return await read_collection(client, collection, paging, tally=read.account.tally)
 
         order = {"sort": source.key_fields[0]} if source.key_fields else {}
         try:
@@ -49,17 +49,18 @@ async def read_pages(client: Client, source: Source, limit: int, write: Write, s
         except Refused:
             if not order:
                 raise
-            # An order helps, but the proof needs none.
+            # The proof works without an order, too.
             pages, outcome = await ask({})
-        hand_on(read, stored.get(pages), outcome, write, keyless=not source.key)
+        write_pages(read, stored.get(pages), outcome, write, keyless=not source.key)
     return read
 
 
-def hand_on(
+def write_pages(
     read: RecordsRead, pages: Iterable[Records], outcome: Outcome, write: Write, *, keyless: bool
 ) -> None:
-    """Write the pages of a reading that is over, and note in its account how it ended. `keyless`: `_row` is
-    put before the columns."""
+    """Write the pages of a finished reading, and note in its account how it ended.
+
+    keyless: puts `_row` before the columns."""
     numbers = RowNumbers()
     for records in pages:
         if keyless:

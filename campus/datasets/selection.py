@@ -1,5 +1,6 @@
-"""Which datasets are read, and what is asked of each: an operator's wishes, checked against the metadata
-before any request is made."""
+"""Selects datasets, fields, relations and filters as campus.yaml says, and checks them against the metadata.
+
+A mistake is found before any record is requested."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,25 +9,27 @@ from fnmatch import fnmatchcase
 from campus.datasets.filters import OPERATORS, FilterValue, filter_text
 from campus.decoding.definition import UPDATED_AT, Definition, key_fields
 from campus.http.errors import CampusError
-from campus.selections import Unfit, nearest, noting
+from campus.selections import InvalidSelection, collecting, nearest
 
 
 class SelectionError(CampusError):
-    """Wishes that the metadata cannot fulfil."""
+    """The selection of a dataset does not fit its metadata."""
 
 
 @dataclass(frozen=True)
 class TableSelection:
-    """What is asked of one dataset. `fields`: none: all of them. `filters`: by {field}_{operator}."""
+    """The selection of one dataset."""
 
+    # Empty: all of them.
     fields: tuple[str, ...] = ()
     expand: tuple[str, ...] = ()
+    # By {field}_{operator}.
     filters: Mapping[str, FilterValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The operator's wishes; names of datasets may be patterns with *, ? and [abc]."""
+    """The selection of datasets. Their names may be patterns with *, ? and [abc]."""
 
     include: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
@@ -36,15 +39,18 @@ class Selection:
 
 @dataclass(frozen=True)
 class DatasetQuery:
-    """What is asked for: query parameters (not percent-encoded), fields (None: all) and relations."""
+    """What the requests for the records of a dataset select."""
 
+    # Not percent-encoded.
     params: dict[str, str]
+    # None: all of them.
     fields: tuple[str, ...] | None
+    # Relations.
     expand: tuple[str, ...]
 
 
-def chosen(selection: Selection, names: Iterable[str]) -> list[str]:
-    """The datasets to read."""
+def selected_names(selection: Selection, names: Iterable[str]) -> list[str]:
+    """The names of the datasets that are selected."""
     return [
         name
         for name in names
@@ -53,67 +59,69 @@ def chosen(selection: Selection, names: Iterable[str]) -> list[str]:
     ]
 
 
-def unmatched(selection: Selection, names: Sequence[str]) -> list[str]:
-    """A line for each pattern that no dataset's name matches."""
-    wishes = {"include": selection.include, "exclude": selection.exclude, "tables": tuple(selection.tables)}
+def unmatched_patterns(selection: Selection, names: Sequence[str]) -> list[str]:
+    """A message for each pattern that matches no dataset."""
+    patterns_by_key = {
+        "include": selection.include,
+        "exclude": selection.exclude,
+        "tables": tuple(selection.tables),
+    }
     return [
-        f"campus.yaml, datasets.{kind}: no dataset matches {pattern!r}{nearest(pattern, names)}"
-        for kind, patterns in wishes.items()
+        f"campus.yaml, datasets.{key}: no dataset matches {pattern!r}{nearest(pattern, names)}"
+        for key, patterns in patterns_by_key.items()
         for pattern in patterns
         if pattern != "*" and not any(_matches(name, pattern) for name in names)
     ]
 
 
-def ask_for(
+def plan_query(
     selection: Selection, definition: Definition, definitions: Mapping[str, Definition], school_id: int
 ) -> DatasetQuery:
-    """What to ask of a dataset. The fields of its key, and updated_at, are always among those asked for.
+    """Plan the query for the records of a dataset. It always selects the fields of the key and updated_at.
 
-    definitions: all of the school, by name. Raises SelectionError with every mistake."""
-    place, wishes = _wishes(selection, definition.name)
+    definitions: of all datasets of the school, by name. Raises SelectionError with every mistake."""
+    pattern, table = _table_selection(selection, definition.name)
     operators = (*OPERATORS, *selection.extra_operators)
     params: dict[str, str] = {}
     problems: list[str] = []
-    for name in wishes.fields:
-        with noting(problems, "fields"):
+    for name in table.fields:
+        with collecting(problems, "fields"):
             _check_field(definition, name)
-    for name in wishes.expand:
-        with noting(problems, "expand"):
+    for name in table.expand:
+        with collecting(problems, "expand"):
             _check_relation(definition, definitions, name)
-    for name, value in wishes.filters.items():
-        with noting(problems, f"filters.{name}"):
+    for name, value in table.filters.items():
+        with collecting(problems, f"filters.{name}"):
             params[name] = _parameter(definition, operators, name, value)
     if problems:
-        where = f"school {school_id}, dataset {definition.name!r}: campus.yaml, datasets.tables.{place}"
-        raise SelectionError("\n".join(f"{where}.{problem}" for problem in problems))
-    selected = _with_needed(definition, wishes.fields) if wishes.fields else None
+        place = f"school {school_id}, dataset {definition.name!r}: campus.yaml, datasets.tables.{pattern}"
+        raise SelectionError("\n".join(f"{place}.{problem}" for problem in problems))
+    selected = _with_needed(definition, table.fields) if table.fields else None
     if selected is not None:
         params["fields"] = ",".join(selected)
-    expand = tuple(dict.fromkeys(wishes.expand))
+    expand = tuple(dict.fromkeys(table.expand))
     if expand:
         params["expand"] = ",".join(expand)
     return DatasetQuery(params, selected, expand)
 
 
-def targets(
+def embedded_datasets(
     definition: Definition, expand: Sequence[str], definitions: Mapping[str, Definition]
 ) -> dict[str, Definition]:
-    """The dataset that each expanded relation embeds."""
+    """The dataset that each expanded relation embeds, by the name of the relation."""
     refs = {relation.name: relation.ref_name for relation in definition.relations}
     return {name: definitions[ref] for name in expand if (ref := refs[name])}
 
 
-def _wishes(selection: Selection, name: str) -> tuple[str, TableSelection]:
-    """What campus.yaml says of a dataset, and under which key: its own name, else the first pattern."""
-    if name in selection.tables:
-        return name, selection.tables[name]
-    found = (pattern for pattern in selection.tables if _matches(name, pattern))
-    pattern = next(found, None)
-    return (name, TableSelection()) if pattern is None else (pattern, selection.tables[pattern])
+def _table_selection(selection: Selection, name: str) -> tuple[str, TableSelection]:
+    """The selection of a dataset, and its key in campus.yaml: the dataset's name, else the first pattern."""
+    patterns = (pattern for pattern in selection.tables if _matches(name, pattern))
+    key = name if name in selection.tables else next(patterns, name)
+    return key, selection.tables.get(key, TableSelection())
 
 
-def _with_needed(definition: Definition, wanted: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f.name for f in definition.fields if f.name in wanted or f.primary or f.name == UPDATED_AT)
+def _with_needed(definition: Definition, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f.name for f in definition.fields if f.name in names or f.primary or f.name == UPDATED_AT)
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -121,29 +129,33 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _check_field(definition: Definition, name: str) -> None:
-    names = [known.name for known in definition.fields]
+    names = [field.name for field in definition.fields]
     if name not in names:
-        raise Unfit(f"there is no field {name!r}{nearest(name, names)}")
+        raise InvalidSelection(f"there is no field {name!r}{nearest(name, names)}")
     if "," in name:
-        raise Unfit(f"{name!r} has a comma in it, and the interface separates fields by commas")
+        raise InvalidSelection(f"{name!r} has a comma in it, and the interface separates fields by commas")
 
 
 def _check_relation(definition: Definition, definitions: Mapping[str, Definition], name: str) -> None:
     relations = {relation.name: relation.ref_name for relation in definition.relations}
     if name not in relations:
-        raise Unfit(f"there is no relation {name!r}{nearest(name, relations)}")
-    if any(name == known.name for known in definition.fields):
-        raise Unfit(f"{name!r} is the name of a field too, and a row can hold but one of them")
+        raise InvalidSelection(f"there is no relation {name!r}{nearest(name, relations)}")
+    if any(name == field.name for field in definition.fields):
+        raise InvalidSelection(f"{name!r} is the name of a field too, and a row can hold only one of them")
     if relations[name] not in definitions:
-        raise Unfit(f"{name!r} leads to a dataset {relations[name]!r} that the platform does not list")
+        raise InvalidSelection(
+            f"{name!r} leads to a dataset {relations[name]!r} that the platform does not list"
+        )
 
 
 def _parameter(definition: Definition, operators: Sequence[str], name: str, value: FilterValue) -> str:
-    filters = {f"{known.name}_{one}": (known, one) for known in definition.fields for one in operators}
+    filters = {
+        f"{field.name}_{operator}": (field, operator) for field in definition.fields for operator in operators
+    }
     if name not in filters:
-        known = f"expected {{field}}_{{operator}}, with {', '.join(operators)} for operators"
-        raise Unfit(known + nearest(name, filters))
-    target, operator = filters[name]
-    if (target,) == key_fields(definition) and operator in ("egt", "elt"):
-        raise Unfit("the load itself asks for ranges of the key; filter by another field")
-    return filter_text(target, operator, value)
+        expected = f"expected {{field}}_{{operator}}, with {', '.join(operators)} for operators"
+        raise InvalidSelection(expected + nearest(name, filters))
+    field, operator = filters[name]
+    if (field,) == key_fields(definition) and operator in ("egt", "elt"):
+        raise InvalidSelection("the load itself asks for ranges of the key; filter by another field")
+    return filter_text(field, operator, value)

@@ -1,8 +1,7 @@
-"""What the values of a dataset show where the words of its metadata do not: the types of its fields, and
-whether its key is an integer.
+"""Infers from a dataset's values what its metadata leave open: types of fields, and an integer key.
 
-A decision is kept with the dataset's plan, so that it is the same every night. It only ever grows wider: a
-later value that does not fit stays in `_extra`, and the next discovery looks at it.
+A decision is stored with the dataset's plan, so that it is the same every night. It only ever grows wider: a
+later value that does not fit goes to `_extra`, and the next discovery looks at it.
 """
 
 import re
@@ -23,39 +22,40 @@ from campus.decoding.inferred_contract import contract_of
 from campus.decoding.raw_json import object_members, raw_rows
 from campus.decoding.withholding import WITHHELD
 from campus.fetch.answer import fetch
-from campus.fetch.emptiness import believed
+from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.errors import Refused
 from campus.http.events import Tally
 from campus.registry import DATASETS
 
-# The name of the key by which the specification has datasets read.
+# The specification reads datasets by a key of this name.
 ID = "id"
-# Of the first page. Platforms that refuse so many rows are asked for fewer.
-_ROWS = (1_000, 100, 20)
+# Rows of the first page. A platform may refuse so many, and is asked for fewer.
+_PAGE_SIZES = (1_000, 100, 20)
 _MOST_DIGITS = DECIMAL.precision - DECIMAL.scale
-# Kinds that hold all values of both.
+# The kind that holds all values of two kinds.
 _WIDER = {
     frozenset({"integer", "decimal"}): "decimal",
     frozenset({"date", "timestamp"}): "timestamp",
 }
 
-_LIKE_A_MOMENT = re.compile(rb'"\d{4}-\d\d-\d\d')
+_STARTS_WITH_DATE = re.compile(rb'"\d{4}-\d\d-\d\d')
 
+# The JSON of a row's fields, by name.
 Values = Mapping[str, bytes]
 
 
 def needs_values(definition: Definition, decided: Decided) -> bool:
-    """Whether there is something that only the dataset's values can tell, and have not told yet."""
-    return bool(_open_fields(definition, decided)) or _may_be_key(definition) is not None
+    """Whether only the values of the dataset can decide something that is still open."""
+    return bool(_open_fields(definition, decided)) or _key_candidate(definition) is not None
 
 
 async def first_rows(
     client: Client, school_id: int, path: str, params: Mapping[str, str], tally: Tally
 ) -> Sequence[bytes | Raw]:
-    """The rows of a dataset's first page; none where the platform refuses it in any size.
+    """Fetch the first page of a dataset's rows; none where the platform refuses every size.
 
-    params: what is asked of the dataset besides. Raises CampusError."""
+    params: further parameters of the request. Raises CampusError."""
 
     async def ask(size: int, before: int) -> Sequence[bytes | Raw]:
         answer = await fetch(
@@ -69,29 +69,29 @@ async def first_rows(
         )
         return answer.value
 
-    for size in _ROWS:
+    for size in _PAGE_SIZES:
         try:
-            rows = await believed(client.capabilities, partial(ask, size), lambda rows: not rows)
+            rows = await confirmed(client.capabilities, partial(ask, size), lambda rows: not rows)
         except Refused:
             continue
-        return rows[: _ROWS[0]]
+        return rows[: _PAGE_SIZES[0]]
     return ()
 
 
 def decide(definition: Definition, decided: Decided, rows: Iterable[bytes | Raw]) -> Decided:
-    """What is decided by these rows, besides what was. Of a field without any value nothing is."""
-    sent = _members(rows)
+    """Add to `decided` what these rows show. A field without values stays open."""
+    values = _values(rows)
     types = dict(decided.types)
     for field in _open_fields(definition, decided):
-        kinds = _kinds(field, sent)
+        kinds = _kinds(field, values)
         is_key = field in key_fields(definition)
         if kinds == {"integer"} or (kinds and not (is_key and field.type)):
             types[field.name] = Decision(field.word, _widest(field, kinds))
         elif kinds and field.type:
-            # A key that is what its word says. That is known from now on.
+            # The values of a key agree with its word.
             types[field.name] = Decision(field.word, field.type)
     key = decided.key
-    if (candidate := _may_be_key(definition)) and _is_integer_key(candidate, sent):
+    if (candidate := _key_candidate(definition)) and _is_integer_key(candidate, values):
         key = candidate.name
         if candidate.type != "integer":
             types[key] = Decision(candidate.word, "integer")
@@ -99,14 +99,13 @@ def decide(definition: Definition, decided: Decided, rows: Iterable[bytes | Raw]
 
 
 def revise(definition: Definition, decided: Decided, unfit: Iterable[str]) -> Decided:
-    """What was decided, as much wider as values demand that did not fit it. unfit: JSON objects of such
-    values, and of others, by the names of their fields."""
-    sent = _members(row.encode() for row in unfit)
+    """Widen what was decided by values that did not fit. unfit: JSON objects that have such values."""
+    values = _values(row.encode() for row in unfit)
     types = dict(decided.types)
     for field in definition.fields:
         if not field.guessed or field.type is None:
             continue
-        misfits = [row for row in sent if field.name in row and not _fits(field, row[field.name])]
+        misfits = [row for row in values if field.name in row and not _fits(field, row[field.name])]
         if misfits:
             kinds = _kinds(field, misfits) | {field.type}
             types[field.name] = Decision(field.word, _widest(field, kinds))
@@ -114,7 +113,7 @@ def revise(definition: Definition, decided: Decided, unfit: Iterable[str]) -> De
 
 
 def _open_fields(definition: Definition, decided: Decided) -> list[FieldDefinition]:
-    """Those of an unknown type; and those of the key that might be integers after all."""
+    """The fields of unknown type, and the fields of the key whose values may be integers."""
     key = key_fields(definition)
     return [
         field
@@ -132,38 +131,36 @@ def _is_decided(field: FieldDefinition, decided: Decided) -> bool:
     return decision is not None and decision.word == field.word
 
 
-def _may_be_key(definition: Definition) -> FieldDefinition | None:
-    """The field that may be taken for the key, where the metadata say of none whether it is primary."""
+def _key_candidate(definition: Definition) -> FieldDefinition | None:
+    """The field that may be the key, where the metadata name no key."""
     if definition.tells_key or key_fields(definition):
         return None
     return next((field for field in definition.fields if field.name == ID), None)
 
 
-def _is_integer_key(field: FieldDefinition, sent: Sequence[Values]) -> bool:
-    ids = [row.get(field.name, b"null") for row in sent]
-    return (
-        bool(ids) and len(set(ids)) == len(ids) and _kinds(field, sent) == {"integer"} and b"null" not in ids
-    )
+def _is_integer_key(field: FieldDefinition, rows: Sequence[Values]) -> bool:
+    ids = [row.get(field.name, b"null") for row in rows]
+    is_unique = bool(ids) and len(set(ids)) == len(ids)
+    return is_unique and _kinds(field, rows) == {"integer"} and b"null" not in ids
 
 
-def _members(rows: Iterable[bytes | Raw]) -> list[Values]:
-    """The members of rows as JSON; what is no object is no help."""
-    found: list[Values] = []
-    for row in rows:
-        members = object_members(row)
-        if members is not None:
-            found.append({name: bytes(value) for name, value in members.items()})
-    return found
+def _values(rows: Iterable[bytes | Raw]) -> list[Values]:
+    """The values of the rows that are JSON objects."""
+    return [
+        {name: bytes(value) for name, value in members.items()}
+        for row in rows
+        if (members := object_members(row)) is not None
+    ]
 
 
-def _kinds(field: FieldDefinition, sent: Iterable[Values]) -> set[str]:
-    values = {row[field.name] for row in sent if field.name in row}
+def _kinds(field: FieldDefinition, rows: Iterable[Values]) -> set[str]:
+    values = {row[field.name] for row in rows if field.name in row}
     return {kind for value in values if (kind := kind_of(value)) is not None}
 
 
 def kind_of(value: bytes) -> str | None:
-    """What a JSON value is by itself: a key of `definition.TYPES`, or `digits` for a number in text, which
-    may be a code as well. None: null, or a text that stands for it."""
+    """The kind of a JSON value: a key of `definition.TYPES`, or `digits` for a number in text, which may be a
+    code. None: null, or a text that stands for null."""
     match value[:1]:
         case b"n":
             return None
@@ -173,13 +170,13 @@ def kind_of(value: bytes) -> str | None:
             return "json"
         case b'"':
             return _kind_of_text(value)
-    if INTEGER.fullmatch(value):
-        return "integer" if -(2**63) <= int(value) < 2**63 else _kind_of_number(value)
+    if INTEGER.fullmatch(value) and -(2**63) <= int(value) < 2**63:
+        return "integer"
     return _kind_of_number(value)
 
 
 def _kind_of_number(value: bytes) -> str:
-    """Exact, or else text."""
+    """`decimal` where the column stores the number exactly, else `text`."""
     number = Decimal(value.decode())
     exponent = number.as_tuple().exponent
     is_exact = isinstance(exponent, int) and -exponent <= DECIMAL.scale and number.adjusted() < _MOST_DIGITS
@@ -191,30 +188,30 @@ def _kind_of_text(value: bytes) -> str | None:
         return None
     if JSON_NUMBER.fullmatch(value[1:-1]):
         return "digits"
-    # The decoder itself says which texts are moments, so that what is decided is what loads.
-    is_moment = _LIKE_A_MOMENT.match(value) and _fits(_MOMENT, value)
-    if not is_moment:
+    # The decoder itself says which texts are timestamps, so that all of them load.
+    is_timestamp = _STARTS_WITH_DATE.match(value) and _fits(_TIMESTAMP, value)
+    if not is_timestamp:
         return "text"
     return "date" if BARE_DATE.fullmatch(value) else "timestamp"
 
 
 def _widest(field: FieldDefinition, kinds: set[str]) -> str:
-    """A kind that holds every value of all of these."""
+    """The kind that holds every value of `kinds`."""
     if "digits" in kinds:
-        # A number in text is one only where the metadata tell its places: 007 is none.
-        told = field.precision is not None and field.scale is not None
-        kinds = (kinds - {"digits"}) | {"decimal" if told else "text"}
+        # 007 is a code. A number in text is a number only where the metadata give its decimal places.
+        is_number = field.precision is not None and field.scale is not None
+        kinds = (kinds - {"digits"}) | {"decimal" if is_number else "text"}
     if len(kinds) == 1:
         return next(iter(kinds))
     return _WIDER.get(frozenset(kinds), "json" if "json" in kinds else "text")
 
 
 def _fits(field: FieldDefinition, value: bytes) -> bool:
-    """Whether a value loads under a field's type."""
-    alone = Definition("", fields=(replace(field, primary=False),))
+    """Whether a value loads under the type of its field."""
+    definition = Definition("", fields=(replace(field, primary=False),))
     row = msgspec.json.encode([{field.name: Raw(value)}])
-    records = decode_records(row, contract_of(alone), ())
+    records = decode_records(row, contract_of(definition), ())
     return not any(drift.kind == UNREADABLE for drift in records.drift)
 
 
-_MOMENT = FieldDefinition("value", type="timestamp")
+_TIMESTAMP = FieldDefinition("value", type="timestamp")

@@ -1,11 +1,11 @@
-"""Names in any script, made into names of columns and tables that need no quoting."""
+"""Makes names of columns and tables that need no quoting, from names in any script."""
 
 import re
 from collections.abc import Collection, Iterable
 from itertools import chain, count
 from urllib.parse import quote
 
-# Columns of the lake's own, which no field may take.
+# The lake's own columns: no field may have one of these names.
 RESERVED = frozenset(
     {
         "_school_id",
@@ -21,23 +21,22 @@ RESERVED = frozenset(
         "_partition",
     }
 )
-# Bytes of a table's name where it is part of a folder's, percent-encoded: a folder's may have 255.
-_LONGEST = 200
-# Python's own attributes, which no struct may redefine.
+# Bytes of a table's name, percent-encoded. A folder's name may have 255, and the table's is a part of it.
+_MAX_LENGTH = 200
+# Python's own attributes: a struct cannot redefine them.
 _DUNDER = re.compile(r"__.*__")
 
 
 def safe_name(text: str) -> str:
-    """The text with every run of what belongs in no identifier of any script made one `_`; ASCII identifiers
-    stay what they are."""
-    kept = "".join(letter if f"_{letter}".isidentifier() else "\0" for letter in text)
-    name = re.sub("\0+", "_", kept) or "_"
+    """Replace each run of letters that no identifier may have with one `_`. An ASCII identifier stays."""
+    letters = "".join(letter if f"_{letter}".isidentifier() else "\0" for letter in text)
+    name = re.sub("\0+", "_", letters) or "_"
     return name if name.isidentifier() else f"_{name}"
 
 
 def safe_names(texts: Iterable[str], taken: Collection[str] = RESERVED) -> list[str]:
-    """A safe name for each text, in order. One that differs from an earlier or a taken one in nothing but
-    the case of its letters gets `_2`, `_3` …"""
+    """A safe name for each text, in order. A name that equals an earlier or a taken name, in any case of its
+    letters, gets `_2`, `_3` …"""
     used = {name.casefold() for name in taken}
     names = []
     for text in texts:
@@ -50,12 +49,12 @@ def safe_names(texts: Iterable[str], taken: Collection[str] = RESERVED) -> list[
 
 
 def table_names(texts: Iterable[str], taken: Collection[str]) -> list[str]:
-    """A safe name for the table of each dataset, in order, cut where no folder could bear it."""
+    """A safe name for the table of each dataset, in order, cut to the length of a folder's name."""
     return safe_names([cut(safe_name(text)) for text in texts], taken)
 
 
 def cut(name: str) -> str:
-    """The name, or as much of it as a folder can bear."""
-    while len(quote(name, safe="")) > _LONGEST:
+    """Cut a name to the length that a folder's name allows."""
+    while len(quote(name, safe="")) > _MAX_LENGTH:
         name = name[:-1]
     return name

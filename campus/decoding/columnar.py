@@ -1,11 +1,11 @@
-"""A page of dataset records to Arrow at the speed of a columnar parser, exactly.
+"""Decodes a page of dataset records to Arrow by Arrow's JSON reader, exactly.
 
-Arrow's JSON reader is strict where it matters and releases the interpreter lock; what it would take wrongly
-is checked around it. A page that it refuses, or that holds anything unusual, goes the one slow way of
-`campus.decoding.page`, and both ways agree on every row.
+The reader is strict in most ways and releases the interpreter lock; this module checks the values that it
+would misread. A page that the reader refuses, or that holds an unusual value, is decoded by
+`campus.decoding.page` instead. Both ways give the same rows.
 
-The reader wants an object a line. A page is one to it, whose only column is the list of rows: that costs less
-than to cut it into its rows.
+The reader wants an object a line. So the page becomes one object whose only column is the list of rows, which
+costs less than to cut the page into rows.
 """
 
 import hashlib
@@ -38,8 +38,8 @@ from campus.decoding.raw_json import UNFIT, raw_rows, sent_names
 from campus.decoding.withholding import has_identity_fields, withhold_in_members, withhold_in_page
 from campus.decoding.zoned import is_zoned, verbatim, wall_clock
 
-# `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS`, and with one to six digits of a second: Arrow would take hours and
-# minutes alone as well.
+# `YYYY-MM-DD`, `YYYY-MM-DD HH:MM:SS`, and with one to six digits of a second. Arrow would also accept hours
+# and minutes alone.
 _DATE_LENGTHS = pa.array([10, None], pa.int32())
 _MOMENT_LENGTHS = pa.array([10, 19, *range(21, 27), None], pa.int32())
 _MIDNIGHT = r"^(\d{4}-\d\d-\d\d)[ T]00:00:00(\.0+)?$"
@@ -49,15 +49,16 @@ _FIRST_MOMENT = pa.scalar(datetime.min, pa.timestamp("us"))
 
 @dataclass
 class Records:
-    """A decoded page. `batch`: the columns of the contract and `_extra`. `first_key`, `last_key`: the least
-    and the greatest key of its rows; None unless the key is one integer. `ascending`: whether these keys are
-    proven to ascend strictly; False as well where the key is not one integer."""
+    """A decoded page."""
 
+    # The columns of the contract, and `_extra`.
     batch: pa.RecordBatch
     bad: list[BadRow] = field(default_factory=list)
     drift: Counter[Drift] = field(default_factory=Counter)
+    # The least and the greatest key, where the key is one integer.
     first_key: int | None = None
     last_key: int | None = None
+    # The keys ascend strictly, and are one integer each.
     ascending: bool = False
 
     @property
@@ -67,16 +68,16 @@ class Records:
 
 
 class NotPlain(Exception):
-    """A page that the fast way does not take."""
+    """A page that must be decoded the slow way."""
 
 
 def decode_records(
     body: bytes, contract: type[Contract], key: tuple[str, ...], *, keep_id_numbers: bool = False
 ) -> Records:
-    """Decode a page: a JSON array of objects; null is an empty one. `key`: columns.
+    """Decode a page: a JSON array of objects; null is an empty array. `key`: columns.
 
     keep_id_numbers: national identity numbers stay, see `withholding`.
-    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
+    Raises TornBody where the body is not JSON, UnexpectedAnswer where it is not an array."""
     withheld: Counter[str] = Counter()
     if not keep_id_numbers:
         page = withhold_in_page(body, contract)
@@ -98,23 +99,23 @@ def records_schema(contract: type[Contract]) -> pa.Schema:
 
 
 class RowNumbers:
-    """Keys for the rows of one reading of a dataset that has none: a hash of the row's values, and a running
-    number among the rows that are equal."""
+    """Keys for the rows of a reading of a dataset without a key: a hash of the row's values, and the number
+    of the row among equal rows."""
 
     def __init__(self) -> None:
         self._seen: Counter[bytes] = Counter()
 
     def column(self, batch: pa.RecordBatch) -> Any:
-        """`_row` for each row of the next batch, as text `hash/number`. Nulls are not hashed, so that
-        a new field without values changes no key."""
+        """The column `_row` of the next batch, as text `hash/number`. The hash leaves out nulls, so that a
+        new field without values changes no key."""
         return pa.array(self._names(batch), pa.string())
 
     def _names(self, batch: pa.RecordBatch) -> Iterator[str]:
         for row in batch.to_pylist():
-            held = {name: value for name, value in row.items() if value is not None}
-            if "_extra" in held:
-                held["_extra"] = json.loads(held["_extra"], parse_float=str, parse_int=str)
-            text = msgspec.json.encode(held, order="sorted")
+            values = {name: value for name, value in row.items() if value is not None}
+            if "_extra" in values:
+                values["_extra"] = json.loads(values["_extra"], parse_float=str, parse_int=str)
+            text = msgspec.json.encode(values, order="sorted")
             digest = hashlib.blake2b(text, digest_size=16)
             self._seen[digest.digest()] += 1
             yield f"{digest.hexdigest()}/{self._seen[digest.digest()]}"
@@ -136,13 +137,13 @@ def _decode_slowly(body: bytes, contract: type[Contract], *, keep_id_numbers: bo
 def _decode_fast(
     body: bytes, contract: type[Contract], key: tuple[str, ...], *, keep_id_numbers: bool = False
 ) -> Records:
-    """Raises NotPlain, ArrowInvalid or one of UNFIT for a page that is not as plain as this takes it."""
+    """Raises NotPlain, ArrowInvalid or one of UNFIT for a page that must be decoded the slow way."""
     drift: Counter[Drift] = Counter()
     try:
         sent = _read(body, contract, "error")
         extras: Any = pa.nulls(sent.num_rows, pa.string())
     except pa.ArrowInvalid:
-        # Before the reader sees them, since it would follow any nesting down to the end of the stack.
+        # Before the reader infers their types, as deep nesting would overflow its stack.
         extras, drift = _unknown_fields(body, contract, keep_id_numbers=keep_id_numbers)
         sent = _read(body, contract, "infer")
     zoned = _zoned(body, sent, contract)
@@ -161,7 +162,7 @@ def _decode_fast(
             }
         )
     batch = pa.RecordBatch.from_arrays([*columns, extras], schema=records_schema(contract))
-    # UTF-8.
+    # Checks the UTF-8 of texts.
     batch.validate(full=True)
     if any(batch.column(name).null_count for name in key):
         raise NotPlain
@@ -175,8 +176,8 @@ def _decode_fast(
 
 
 def _read(body: bytes, contract: type[Contract], unexpected: Literal["error", "infer"]) -> pa.RecordBatch:
-    """The fields as they are sent. `unexpected`: what fields are that the contract does not name; inferred
-    ones show as columns more, or as another type of the object that they are in."""
+    """Read the fields as they are sent. `unexpected`: fields that the contract does not name are an error, or
+    their type is inferred: then they are further columns, or further members of an object's type."""
     line = b'{"rows":%b}' % body
     source: Any = pa.BufferReader(line)
     schema = _sent_schema(contract)
@@ -188,7 +189,7 @@ def _read(body: bytes, contract: type[Contract], unexpected: Literal["error", "i
             unexpected_field_behavior=unexpected,
         ),
     )
-    # More rows or columns than one: the body ends the list, and goes on.
+    # Several rows or columns: the body goes on after the end of its list.
     if (table.num_rows, table.num_columns, table.column(0).null_count) != (1, 1, 0):
         raise NotPlain
     rows: Any = table.column(0).chunk(0)
@@ -201,7 +202,7 @@ def _read(body: bytes, contract: type[Contract], unexpected: Literal["error", "i
 
 
 def _zoned(body: bytes, sent: pa.RecordBatch, contract: type[Contract]) -> dict[str, Any]:
-    """The columns of moments that were sent with their zone, by their names on the wire."""
+    """The columns of timestamps that were sent with their zone, by their names on the wire."""
     texts = {
         f.wire: sent.column(f.wire)
         for f in fields(contract)
@@ -209,7 +210,7 @@ def _zoned(body: bytes, sent: pa.RecordBatch, contract: type[Contract]) -> dict[
         and not (f.withheld or f.identity_number)
         and is_zoned(sent.column(f.wire))
     }
-    # What is kept verbatim was not escaped.
+    # `_extra` stores these texts verbatim, which the reader has unescaped.
     if texts and b"\\u00" in body:
         raise NotPlain
     columns = {wire: wall_clock(column) for wire, column in texts.items()}
@@ -219,7 +220,7 @@ def _zoned(body: bytes, sent: pa.RecordBatch, contract: type[Contract]) -> dict[
 
 
 def _first_names(body: bytes) -> frozenset[str]:
-    """The names of the fields of the first row, without a look at the others unless it is a long one."""
+    """The field names of the first row. Only its beginning is parsed, unless the row is long."""
     beginning = body[:_BEGINNING].decode(errors="ignore")
     try:
         row, _ = _SCANNER.raw_decode(beginning, beginning.index("{"))
@@ -231,18 +232,18 @@ def _first_names(body: bytes) -> frozenset[str]:
 def _unknown_fields(
     body: bytes, contract: type[Contract], *, keep_id_numbers: bool
 ) -> tuple[Any, Counter[Drift]]:
-    """The column `_extra`, and the drift, where rows have fields that the metadata do not list."""
+    """The column `_extra` and the drift of rows with fields that the metadata do not list."""
     extras: list[str | None] = []
     drift: Counter[Drift] = Counter()
-    # Those of the contract are counted in their columns.
+    # `_sent_numbers` counts the fields of the contract.
     declared = {f.wire for f in fields(contract)}
     for members in _MEMBERS.decode(body):
         if not keep_id_numbers:
             members, withheld = withhold_in_members(members, contract)
             drift.update(withheld_drift(Counter(withheld - declared)))
-        kept, odd = take_unknown(members, contract)
-        extras.append(msgspec.json.encode(kept).decode() if kept else None)
-        for kind, name in odd:
+        extra, notes = take_unknown(members, contract)
+        extras.append(msgspec.json.encode(extra).decode() if extra else None)
+        for kind, name in notes:
             drift[Drift(kind, name)] += 1
     return pa.array(extras, pa.string()), drift
 
@@ -254,8 +255,8 @@ _BEGINNING = 1 << 14  # bytes
 
 @cache
 def _sent_schema(contract: type[Contract]) -> pa.Schema:
-    """The columns as they are sent: dates and times as text, since the reader would shift them by their
-    zone, and decimals with room (contract.roomy)."""
+    """The types in which columns are read. Dates and times are text, since the reader would shift them by
+    their zone; decimals are wider (`contracts.fields.roomy`)."""
     return pa.schema([(f.wire, _sent_type(f)) for f in fields(contract)])
 
 
@@ -266,7 +267,7 @@ def _sent_type(field: Field) -> pa.DataType:
 
 
 def _sent_numbers(sent: Any, contract: type[Contract]) -> Counter[str]:
-    """Of how many rows a column of identity numbers was sent, by f."""
+    """The number of rows with an identity number, by field."""
     counts: Counter[str] = Counter()
     for f in fields(contract):
         column = sent.column(f.wire)
@@ -281,7 +282,7 @@ def _sent_numbers(sent: Any, contract: type[Contract]) -> Counter[str]:
 
 
 def _finish(sent: Any, field: Field, *, keep_id_numbers: bool) -> Any:
-    """A column as it was read, in the type of the contract.
+    """Cast a column as it was read to the type of the contract.
 
     Raises NotPlain, or ArrowInvalid for text that is no date and for a decimal that does not fit."""
     kind: Any = field.arrow_type
@@ -306,9 +307,9 @@ def _finish(sent: Any, field: Field, *, keep_id_numbers: bool) -> Any:
 
 
 def _parsed(texts: Any, kind: Any, lengths: Any, first: Any) -> Any:
-    """Dates or moments, in the forms and the years that the slow way takes."""
+    """Parse dates or timestamps, in the forms and years that the slow way accepts."""
     if pa.types.is_date(kind) and not _are_usual(texts, lengths):
-        # One that is a midnight, as platforms write it that know moments only, is that date.
+        # Some platforms write a date as its midnight.
         texts = pc.replace_substring_regex(texts, _MIDNIGHT, r"\1")
     if not _are_usual(texts, lengths):
         raise NotPlain
@@ -327,12 +328,12 @@ def _unknown_values(batch: pa.RecordBatch, contract: type[Contract]) -> Iterator
     for f in fields(contract):
         if f.known_values:
             column = batch.column(f.name)
-            unknown = column.filter(pc.invert(pc.is_in(column, _known(f))))
+            unknown = column.filter(pc.invert(pc.is_in(column, _known_values(f))))
             counts: Any = pc.value_counts(unknown.drop_null())
             for counted in counts.to_pylist():
                 yield unknown_value(f, counted["values"]), counted["counts"]
 
 
 @cache
-def _known(field: Field) -> Any:
+def _known_values(field: Field) -> Any:
     return pa.array(sorted(field.known_values), pa.string()).cast(field.arrow_type)

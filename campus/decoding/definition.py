@@ -1,4 +1,4 @@
-"""The definition of a dataset or a report query, as its metadata give it."""
+"""Parses the definition of a dataset or of a report query from its metadata."""
 
 import dataclasses
 import datetime as dt
@@ -17,9 +17,9 @@ from campus.decoding.withholding import WITHHELD
 from campus.http.errors import UnexpectedAnswer
 from campus.identity_numbers import is_identity_field
 
-# The field that incremental reading goes by, where a dataset has it.
+# The field by which a dataset is read incrementally.
 UPDATED_AT = "updated_at"
-# What a column can be of; `campus.decoding.type_words` has the platforms' words for each.
+# The types of columns; `campus.decoding.type_words` has the platforms' words for each type.
 TYPES: dict[str, Any] = {
     "integer": Int,
     "decimal": Number,
@@ -29,46 +29,48 @@ TYPES: dict[str, Any] = {
     "date": dt.date,
     "timestamp": WallClock,
     "boolean": Flag,
-    # Of any shape: its JSON as text. So is a field whose type is not known yet.
+    # Any JSON value, as text; also a field whose type is not known yet.
     "json": Text,
 }
-# How platforms write that a field is the primary key, or is not.
+# The words of platforms for yes and no.
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": False}
-# In which the decoder takes no name of a field.
-_UNSPEAKABLE = frozenset('"\\') | {chr(code) for code in range(0x20)}
+# Letters that the decoder does not accept in the name of a field.
+_FORBIDDEN = frozenset('"\\') | {chr(code) for code in range(0x20)}
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What the values of a field have shown it to be. `word`: the platform's word for its type, which did not
-    say it; under another one the decision is void. `kind`: a key of TYPES."""
+    """The type of a field, decided by its values."""
 
+    # The platform's word for the type. Under another word the decision is void.
     word: str | None
+    # A key of TYPES.
     kind: str
 
 
 @dataclass(frozen=True)
 class Decided:
-    """What was decided of a dataset by its values. `types`: by the names of fields. `key`: the field that is
-    taken for the primary key where the metadata say of no field whether it is."""
+    """The decisions on a dataset by its values."""
 
+    # By the names of fields.
     types: Mapping[str, Decision] = dataclasses.field(default_factory=dict)
+    # The primary key, where the metadata name none.
     key: str | None = None
 
 
 @dataclass(frozen=True)
 class FieldDefinition:
-    """A field of a dataset; what was not sent, or makes no sense, is None.
-
-    `type`: a key of TYPES; None: neither its word nor its values have shown it yet. `word`: what the platform
-    calls the type. `guessed`: the type was decided by values, against which none of the metadata stands."""
+    """A field of a dataset. A member that is missing or unreadable is None."""
 
     name: str
     id: int | None = None
     label: str | None = None
     description: str | None = None
+    # A key of TYPES; None: neither the word nor the values show the type yet.
     type: str | None = None
+    # The platform's word for the type.
     word: str | None = None
+    # The type was decided by values.
     guessed: bool = False
     position: int | None = None
     primary: bool = False
@@ -79,44 +81,46 @@ class FieldDefinition:
 
     @property
     def is_identity_number(self) -> bool:
-        """Whether its name or label says that it holds national identity numbers."""
+        """Whether it holds national identity numbers, by its name or label."""
         return is_identity_field(self.name) or is_identity_field(self.label or "")
 
 
 @dataclass(frozen=True)
 class RelationDefinition:
-    """A relation that `expand` takes. `ref_name`: the dataset whose rows it embeds."""
+    """A relation that `expand` takes."""
 
     name: str
     id: int | None = None
     label: str | None = None
+    # The dataset whose rows it embeds.
     ref_name: str | None = None
     related_by: str | None = None
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A dataset. Its fields are in the order of their position; `drift`: what cannot be used as it was
-    sent. `tells_key`: the metadata say of at least one field whether it is primary."""
+    """A dataset."""
 
     name: str
     id: int | None = None
     label: str | None = None
     description: str | None = None
     is_custom: bool | None = None
+    # In the order of their position.
     fields: tuple[FieldDefinition, ...] = ()
     relations: tuple[RelationDefinition, ...] = ()
+    # The parts that cannot be used as they were sent.
     drift: tuple[Drift, ...] = ()
+    # The metadata say of at least one field whether it is primary.
     tells_key: bool = True
 
 
 def parse_definition(
     raw: bytes | Raw | Mapping[str, Any], decided_by_name: Mapping[str, Decided] | None = None
 ) -> Definition:
-    """The definition in a dataset object of the interface. `decided_by_name`: what the values of datasets
-    have shown so far.
+    """Parse a dataset object of the interface. `decided_by_name`: the decisions on datasets by their values.
 
-    Raises UnexpectedAnswer where it is no object with a name."""
+    Raises UnexpectedAnswer where it is not an object with a name."""
     sent = raw if isinstance(raw, Mapping) else _object(raw)
     name = _text(sent, "name")
     if not name:
@@ -142,8 +146,8 @@ def parse_definition(
 
 
 def columns_of(definition: Definition) -> dict[str, str]:
-    """The column of each field and relation, by its name. It does not depend on which of them are selected;
-    of names that collide the one with the greater id yields, and relations yield to fields."""
+    """The column of each field and relation, by its name, whatever is selected. Where two names would give
+    one column, the field comes before the relation, and the smaller id before the greater."""
     fields = [field.name for field in sorted(definition.fields, key=_by_id)]
     relations = [relation.name for relation in sorted(definition.relations, key=_by_id)]
     names = list(dict.fromkeys(fields + relations))
@@ -151,8 +155,7 @@ def columns_of(definition: Definition) -> dict[str, str]:
 
 
 def key_fields(definition: Definition) -> tuple[FieldDefinition, ...]:
-    """The fields of the primary key; none where the metadata mark none, or one of them is not stored by
-    default."""
+    """The fields of the primary key; none where the metadata mark none, or a part of it is not stored."""
     key = tuple(field for field in definition.fields if field.primary)
     return () if any(field.name in WITHHELD or field.is_identity_number for field in key) else key
 
@@ -179,7 +182,7 @@ def _object(raw: bytes | Raw) -> Mapping[str, Any]:
 
 
 def _named(sent: Mapping[str, Any], kind: str, drift: list[Drift]) -> list[Mapping[str, Any]]:
-    """The members of a list that have a name of their own; the others are noted."""
+    """The members of a list that have a unique name; the other members go to `drift`."""
     listed = sent.get(kind) or []
     if not isinstance(listed, list):
         drift.append(Drift("unreadable_definition", kind))
@@ -187,7 +190,7 @@ def _named(sent: Mapping[str, Any], kind: str, drift: list[Drift]) -> list[Mappi
     named: dict[str, Mapping[str, Any]] = {}
     for place, member in enumerate(listed):
         name = _text(member, "name") if isinstance(member, Mapping) else None
-        if not name or _UNSPEAKABLE & set(name):
+        if not name or _FORBIDDEN & set(name):
             drift.append(Drift("unreadable_definition", f"{kind}[{place}]", name or ""))
         elif name in named:
             drift.append(Drift("duplicate_definition", name))
@@ -197,7 +200,7 @@ def _named(sent: Mapping[str, Any], kind: str, drift: list[Drift]) -> list[Mappi
 
 
 def _field(sent: Mapping[str, Any], decision: Decision | None, key: str | None) -> FieldDefinition:
-    """`decision`: of this field, by its values. `key`: the field that is taken for the primary key."""
+    """Parse a field. `key`: the name of the primary key, where the metadata name none."""
     name, word, enum = sent["name"], _word(sent.get("type")), sent.get("enum")
     values = tuple(v for v in enum if type(v) in (str, int)) if isinstance(enum, list) else None
     precision, scale = _integer(sent, "precision"), _integer(sent, "scale")
@@ -222,7 +225,7 @@ def _field(sent: Mapping[str, Any], decision: Decision | None, key: str | None) 
 
 
 def _word(sent: Any) -> str | None:
-    """A platform's word for a type; of several, as JSON Schema has them, all in one."""
+    """A platform's word for a type. A list of words, as in JSON Schema, becomes one text."""
     if isinstance(sent, list) and sent and all(isinstance(part, str) for part in sent):
         return "|".join(sent)
     return sent if isinstance(sent, str) else None
@@ -249,7 +252,7 @@ def _integer(sent: Mapping[str, Any], name: str) -> int | None:
 
 
 def _flag(sent: Mapping[str, Any], name: str) -> bool | None:
-    """True and false, which some platforms write 1 and 0, or as text."""
+    """A flag, which some platforms write as 1 and 0, or as text."""
     value = sent.get(name)
     if isinstance(value, str):
         return _FLAGS.get(value.strip().casefold())

@@ -1,4 +1,4 @@
-"""The contract of a dataset's records, made from its definition."""
+"""Makes the contract of a dataset's records from its definition."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -11,7 +11,7 @@ from campus.contracts.fields import DECIMAL, Contract, Int, Number, doc, fields
 from campus.decoding.definition import TYPES, Definition, FieldDefinition, columns_of, key_fields
 from campus.decoding.withholding import WITHHELD
 
-#: In the comment of a column of identity numbers.
+#: A part of the comment of a column of identity numbers.
 NOT_KEPT = "National identity number: null unless CAMPUS_KEEP_ID_NUMBERS asks for it"
 # Fields that are personal wherever the specification has them.
 PERSONAL = WITHHELD | {
@@ -32,16 +32,16 @@ def contract_of(
     selected: Sequence[str] | None = None,
     expanded: Mapping[str, Definition] | None = None,
 ) -> type[Contract]:
-    """The contract of a dataset's records; the same definition gives the same one.
+    """The contract of a dataset's records. Equal definitions give the same class.
 
-    selected: names of the fields that are asked for; None: all. expanded: the definition of the dataset that
-    each expanded relation embeds."""
+    selected: names of the requested fields; None: all. expanded: the definition of the dataset that each
+    expanded relation embeds."""
     names = None if selected is None else frozenset(selected)
     return _contract(definition, names, tuple((expanded or {}).items()))
 
 
 def decimal_type(precision: int | None, scale: int | None) -> pa.DataType:
-    """The column of a decimal field; one that holds most where the metadata make no sense."""
+    """The type of a decimal column; the widest type where the metadata give no valid precision and scale."""
     if precision is None or scale is None or not 0 < precision <= 38 or not 0 <= scale <= precision:
         return DECIMAL
     return pa.decimal128(precision, scale)
@@ -63,13 +63,13 @@ def _contract(
             annotation = _annotation(field, columns[field.name], field in key)
             members.append((columns[field.name], annotation, *(() if field in key else (None,))))
     for name, target in expanded:
-        # of what is embedded even the key may be missing
+        # An embedded object may lack even its key.
         embedded = _contract(target, None, (), keyed=False)
         is_personal = any(field.personal for field in fields(embedded))
         about = doc(_comment(labels[name], "", name, columns[name]), privacy="mixed" if is_personal else "")
         members.append((columns[name], Annotated[embedded | None, about], None))
     contract = msgspec.defstruct(
-        # A name of underscores alone, with which Python leaves attributes like __v their names.
+        # Python would rename attributes like __v in a class whose name has letters.
         "_",
         members,
         bases=(Contract,),
@@ -112,7 +112,7 @@ def _arrow_type(field: FieldDefinition, kind: Any, withheld: bool) -> pa.DataTyp
 def _comment(
     label: str | None, description: str | None, name: str, column: str, values: Sequence[str | int] = ()
 ) -> str:
-    """The column's comment, with the field's own name where the column has another."""
+    """The column's comment, with the name of the field where the column's name differs."""
     parts = [label, description if description != label else None]
     if values:
         parts.append(f"One of {', '.join(str(value) for value in values)}")

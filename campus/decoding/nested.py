@@ -1,6 +1,6 @@
-"""Answers that hold rows of several resources, taken apart: each part is decoded against its own contract.
+"""Splits answers that hold rows of several resources, and decodes each part against its own contract.
 
-What is embedded of another resource that has rows of its own (a semester inside a transcript) is left out.
+An embedded object that is a row of another resource (a semester inside a transcript) is left out.
 """
 
 import codecs
@@ -22,17 +22,16 @@ Members = dict[str, Raw]
 
 
 def as_rows(body: bytes, *, single: bool) -> bytes:
-    """The JSON list of rows in an answer of the v1 generation. `single`: the answer is one object.
+    """The JSON list of rows in an answer of the v1 interface. `single`: the answer is one object.
 
-    A list may come as an object, too: of lists (the fields of students, those of teachers), or of rows under
-    their names."""
+    Some lists come as an object: of lists (the fields of students, and of teachers), or of rows by name."""
     if not body.startswith(b"{"):
         return body
-    return b"[%b]" % body if single else _listed(body)
+    return b"[%b]" % body if single else _rows_of_object(body)
 
 
-def _listed(body: bytes) -> bytes:
-    """The rows of an object of lists, or of rows that may have their names as keys alone; else the body."""
+def _rows_of_object(body: bytes) -> bytes:
+    """The rows of an object of lists, or of rows by name; the body of any other object."""
     members = _object(body)
     firsts = {bytes(value)[:1] for value in members.values()}
     if firsts == {b"["}:
@@ -44,18 +43,18 @@ def _listed(body: bytes) -> bytes:
 
 
 def page_of(spec: ResourceSpec, body: bytes, *, keep_id_numbers: bool = False) -> Page[Any]:
-    """The page of rows in an answer to a question for a resource; keep_id_numbers as of decode_page.
+    """Decode the answer to a request for a resource; keep_id_numbers as of decode_page.
 
-    Raises TornBody where the body is no JSON, UnexpectedAnswer where it holds no rows."""
+    Raises TornBody where the body is not JSON, UnexpectedAnswer where it holds no rows."""
     rows = as_rows(body, single=spec.is_one_object) if spec.is_v1 else body
     return decode_page(rows, spec.contract, keep_id_numbers=keep_id_numbers)
 
 
 def taken_apart(body: bytes, name: str, *, keep_id_numbers: bool = False) -> dict[str, Page[Any]]:
-    """The page of each resource in an answer to the question for resource `name`, one of SPLITTERS;
+    """Decode the rows of each resource in the answer to a request for `name`, a key of SPLITTERS;
     keep_id_numbers as of decode_page.
 
-    Raises TornBody where the body is no JSON, UnexpectedAnswer where it has another shape."""
+    Raises TornBody where the body is not JSON, UnexpectedAnswer where it has another shape."""
     parts = SPLITTERS[name](body)
     specs = [RESOURCES[part] for part in family(name)]
     rows = {spec: b"[%b]" % b",".join(parts.get(spec.name, [])) for spec in specs}
@@ -65,18 +64,18 @@ def taken_apart(body: bytes, name: str, *, keep_id_numbers: bool = False) -> dic
 
 
 def family(name: str) -> tuple[str, ...]:
-    """A resource and those whose rows come inside its answer."""
+    """A resource, and the resources whose rows its answers contain."""
     return (name, *(spec.name for spec in RESOURCES.values() if spec.embedded_in == name))
 
 
 def together_with(spec: ResourceSpec, selected: Iterable[ResourceSpec]) -> tuple[ResourceSpec, ...]:
-    """Those of the selected resources that come in one answer with this one, which is one of them."""
+    """The selected resources that come in one answer with `spec`, itself included."""
     names = family(spec.embedded_in or spec.name)
-    return tuple(one for one in selected if one.name in names)
+    return tuple(resource for resource in selected if resource.name in names)
 
 
 def _assessment(body: bytes) -> Parts:
-    """The assessment of a class and the items inside it; an empty answer has none."""
+    """The assessment of a class, and its items; an empty answer has none."""
     answer = body.removeprefix(codecs.BOM_UTF8).strip() or b"null"
     parts: Parts = defaultdict(list)
     for row in raw_rows(b"[%b]" % answer if answer.startswith(b"{") else answer):
@@ -90,8 +89,8 @@ def _assessment(body: bytes) -> Parts:
 
 
 def _flat(items: Iterable[bytes | Raw], parent: Raw | None = None) -> list[bytes | Raw]:
-    """Items one after the other, with those that a platform sends inside their parents as `children`. They
-    name their parent, or get it from where they stand."""
+    """Items, each followed by its `children`, which some platforms send inside their parent. A child without
+    a parent's id gets it."""
     rows: list[bytes | Raw] = []
     for item in items:
         if not bytes(item).lstrip().startswith(b"{"):
@@ -115,7 +114,7 @@ def _timetable(body: bytes) -> Parts:
 
 
 def _transcript(body: bytes) -> Parts:
-    """A student's transcript, its semesters and their courses; an empty answer has none."""
+    """A student's transcript, with its semesters and their courses; an empty answer has none."""
     answer = body.strip()
     parts: Parts = defaultdict(list)
     if answer in (b"", b"null", b"[]", b"{}"):
@@ -139,7 +138,7 @@ SPLITTERS: Mapping[str, Callable[[bytes], Parts]] = {
 
 
 def _answer(body: bytes) -> Members:
-    """The one object that an answer is."""
+    """The object of an answer."""
     return next((_object(row) for row in raw_rows(b"[%b]" % body)), {})
 
 
@@ -150,11 +149,11 @@ def _object(value: bytes | Raw) -> Members:
         raise UnexpectedAnswer(f"expected an object: {error}.") from error
 
 
-def _list(value: Raw | None, what: str) -> list[Raw] | None:
+def _list(value: Raw | None, name: str) -> list[Raw] | None:
     try:
         return None if value is None else _LIST.decode(value)
     except msgspec.DecodeError as error:
-        raise UnexpectedAnswer(f"expected {what} as a list: {error}.") from error
+        raise UnexpectedAnswer(f"expected {name} as a list: {error}.") from error
 
 
 _MEMBERS = msgspec.json.Decoder(Members)

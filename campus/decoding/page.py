@@ -1,9 +1,8 @@
-"""From the bytes of a page to typed rows, and from these to Arrow: exact, never silently changed.
+"""Decodes the bytes of a page to typed rows, and builds Arrow columns of rows; no value changes silently.
 
-A page is decoded as a whole against its contract. Where that fails, it goes row by row: what can be made to
-fit without loss is (see `coercion`), and a value that no column holds is null there and reported as drift.
-Only a row without a readable key is bad: it is kept with its reason and its JSON. Whatever no column holds
-travels in the row's `_extra`.
+A page is decoded as a whole against its contract. Where that fails, it is decoded row by row: a value that
+fits without loss is coerced (see `coercion`). Any other value goes to `_extra`, its column is null, and it is
+reported as drift. Only a row without a readable key is bad, and goes to quarantine.
 """
 
 import codecs
@@ -16,8 +15,9 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import pyarrow as pa
 from msgspec import Raw
+from msgspec.structs import astuple
 
-from campus.contracts.fields import Contract, Field, fields
+from campus.contracts.fields import Contract, Field, column_names, fields
 from campus.decoding.coercion.row import DriftNotes, coerce_row, row_decoder
 from campus.decoding.coercion.scalars import FINER_THAN_MICROSECONDS
 from campus.decoding.columns import column, misfits, misfitting
@@ -34,43 +34,48 @@ from campus.identity_numbers import without_identity_numbers
 
 T = TypeVar("T", bound=Contract)
 Key = tuple[Any, ...]
+MOMENT = pa.timestamp("us")
 
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row that cannot be loaded. `key` is None where the key itself cannot be read; `raw`: its JSON."""
+    """A row that cannot be loaded."""
 
+    # None: the key cannot be read.
     key: Key | None
     reason: str
+    # The row's JSON.
     raw: str
 
 
 @dataclass(frozen=True)
 class Drift:
-    """One way in which the platform differs from the contract without harm to the data. `sample` is a value
-    that is not personal, or empty."""
+    """A difference between the platform and the contract that does no harm to the data."""
 
     kind: str
     field: str
+    # A value, unless it is personal.
     sample: str = ""
 
 
 @dataclass
 class Page(Generic[T]):
-    """One decoded page. `extras` runs beside `rows`: JSON text of what no column holds, or None."""
+    """One decoded page."""
 
     rows: list[T]
+    # The `_extra` of each row: the JSON of values that no column holds, or None.
     extras: list[str | None]
     bad: list[BadRow] = field(default_factory=list)
+    # The field names of the first row.
     sent: frozenset[str] = frozenset()
     drift: Counter[Drift] = field(default_factory=Counter)
 
 
 def decode_page(body: bytes, contract: type[T], *, keep_id_numbers: bool = False) -> Page[T]:
-    """Decode a JSON array of objects; null is an empty one. `sent`: the field names of its first row.
+    """Decode a JSON array of objects; null is an empty array.
 
     keep_id_numbers: national identity numbers stay, see `withholding`.
-    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
+    Raises TornBody where the body is not JSON, UnexpectedAnswer where it is not an array."""
     body = body.removeprefix(codecs.BOM_UTF8)
     if keep_id_numbers:
         return _decode(body, contract, None)
@@ -84,12 +89,12 @@ def decode_page(body: bytes, contract: type[T], *, keep_id_numbers: bool = False
 
 
 def withheld_drift(withheld: Mapping[str, int]) -> Counter[Drift]:
-    """The drift of what was withheld of fields, each in so many rows."""
+    """The drift of withheld values: fields, with the number of rows."""
     return Counter({Drift(WITHHELD_NUMBER, name): rows for name, rows in withheld.items()})
 
 
 def _decode(body: bytes, contract: type[T], walked: frozenset[int] | None) -> Page[T]:
-    """walked: the places of the rows that have no identity number any more; None: the numbers stay."""
+    """walked: the indexes of the rows without identity numbers; None: the numbers stay."""
     if FINER_THAN_MICROSECONDS.search(body):
         return _decode_rows(body, contract, walked)
     try:
@@ -110,22 +115,24 @@ def to_batch(
 ) -> tuple[pa.RecordBatch, Counter[Drift]]:
     """Arrow columns of decoded rows, with `_extra`, `_trashed` and `_trashed_at` (the row's own
     deleted_at)."""
-    columns = [column(rows, f.name, f.arrow_type) for f in fields(contract)]
-    moments = [f.name for f in fields(contract) if pa.types.is_timestamp(f.arrow_type)]
-    deleted_at = [getattr(row, name) for name in moments if name == "deleted_at" for row in rows]
-    columns += [
-        pa.array(extras, pa.string()),
-        pa.array(trashed, pa.bool_()),
-        pa.array(deleted_at or [None] * len(rows), pa.timestamp("us")),
-    ]
-    batch = pa.RecordBatch.from_arrays(columns, schema=batch_schema(contract))
-    return batch, _unknown_values(contract, rows)
+    of_field = fields(contract)
+    values = list(zip(*map(astuple, rows), strict=True)) or [()] * len(of_field)
+    columns = [column(sent, f.arrow_type) for f, sent in zip(of_field, values, strict=True)]
+    arrays = dict(zip(column_names(contract), columns, strict=True))
+    trashed_at = arrays.get("deleted_at")
+    if trashed_at is None or not pa.types.is_timestamp(trashed_at.type):
+        trashed_at = pa.nulls(len(rows), MOMENT)
+    ours = [pa.array(extras, pa.string()), pa.array(trashed, pa.bool_()), trashed_at]
+    drift: Counter[Drift] = Counter()
+    for f, sent in zip(of_field, values, strict=True):
+        _count_unknown(f, sent, drift)
+    return pa.RecordBatch.from_arrays([*columns, *ours], schema=batch_schema(contract)), drift
 
 
 def batch_schema(contract: type[Contract]) -> pa.Schema:
     """The schema of `to_batch`'s batches."""
     columns: dict[str, Any] = {f.name: f.arrow_type for f in fields(contract)}
-    ours = {"_extra": pa.string(), "_trashed": pa.bool_(), "_trashed_at": pa.timestamp("us")}
+    ours = {"_extra": pa.string(), "_trashed": pa.bool_(), "_trashed_at": MOMENT}
     return pa.schema(columns | ours)
 
 
@@ -134,36 +141,37 @@ def row_key(row: Contract, key: tuple[str, ...]) -> Key:
     return tuple(getattr(row, name) for name in key)
 
 
+def row_keys(rows: Sequence[Contract], key: tuple[str, ...]) -> list[Key]:
+    """The `row_key` of each row."""
+    return list(zip(*([getattr(row, name) for row in rows] for name in key), strict=True))
+
+
 def row_text(row: Contract, extra: str | None) -> str:
-    """A decoded row as the quarantine keeps it: the JSON of its fields that are not null, and what `_extra`
-    has of it verbatim."""
+    """A decoded row as JSON for the quarantine: its fields that are not null, and its `_extra`."""
     sent = {f.wire: value for f in fields(type(row)) if (value := getattr(row, f.name)) is not None}
     verbatim = msgspec.json.decode(extra, type=dict[str, Raw]) if extra else {}
     return _as_text(msgspec.json.encode(sent | verbatim))
 
 
 def absent_fields(contract: type[Contract], sent: frozenset[str], rows: int) -> Counter[Drift]:
-    """Fields that every platform sends and this one does not, each for so many rows."""
+    """The drift of expected fields that the platform does not send, for a number of rows."""
     absent = [f.wire for f in fields(contract) if f.expected and f.wire not in sent]
     return Counter({Drift("absent_field", name): rows for name in absent})
 
 
 def unknown_value(field: Field, value: str | int) -> Drift:
-    """A value of an enum that the specification or the metadata does not list."""
+    """The drift of an enum's value that neither the specification nor the metadata list."""
     return Drift("unknown_value", field.wire, "" if field.personal else str(value)[:50])
 
 
-def _unknown_values(contract: type[Contract], rows: Sequence[Contract]) -> Counter[Drift]:
-    found: Counter[Drift] = Counter()
-    for f in fields(contract):
-        if f.known_values:
-            for value, rows_with in Counter(getattr(row, f.name) for row in rows).items():
-                if value is not None and str(value) not in f.known_values:
-                    found[unknown_value(f, value)] += rows_with
-    return found
+def _count_unknown(field: Field, sent: Sequence[Any], drift: Counter[Drift]) -> None:
+    """Count the values of an enum that nobody lists."""
+    for value, rows in Counter(sent if field.known_values else ()).items():
+        if value is not None and str(value) not in field.known_values:
+            drift[unknown_value(field, value)] += rows
 
 
-# Row by row: only a page with something unusual in it comes here.
+# Decoding row by row, for a page with an unusual value.
 
 # A row, its `_extra`, and drift as (kind, field).
 _Decoded = tuple[T, str | None, DriftNotes]
@@ -173,18 +181,20 @@ def _decode_rows(body: bytes, contract: type[T], walked: frozenset[int] | None) 
     page: Page[T] = Page([], [])
     texts: list[bytes] = []
     decoded: list[_Decoded[T]] = []
-    for place, raw in enumerate(raw_rows(body)):
+    for index, raw in enumerate(raw_rows(body)):
         text = bytes(raw)
         page.sent = page.sent or _names(text)
-        if walked is not None and place not in walked:
+        fitting = _plain(text, contract)
+        # A row that fits has no member that its contract lacks, so nothing is left to withhold.
+        if fitting is None and walked is not None and index not in walked:
             text, withheld = withhold_in_row(text, contract)
             page.drift.update(withheld_drift(Counter(withheld)))
         try:
-            decoded.append(_as_sent(text, contract) or _coerced(text, contract))
+            decoded.append(fitting or _coerced(text, contract))
             texts.append(text)
         except UNFIT as error:
             page.bad.append(_bad(text, error))
-    # From the last one on, so that the others keep their places.
+    # Backwards, so that a deletion moves no index that is still to come.
     for index, names in sorted(misfits(contract, [row for row, *_ in decoded]).items(), reverse=True):
         try:
             decoded[index] = _coerced(texts[index], contract, names)
@@ -200,8 +210,8 @@ def _decode_rows(body: bytes, contract: type[T], walked: frozenset[int] | None) 
     return page
 
 
-def _as_sent(text: bytes, contract: type[T]) -> "_Decoded[T] | None":
-    """A row that fits as it was sent; None for any other."""
+def _plain(text: bytes, contract: type[T]) -> "_Decoded[T] | None":
+    """Decode a row that fits as it was sent; None for any other row."""
     if FINER_THAN_MICROSECONDS.search(text):
         return None
     try:
@@ -211,18 +221,18 @@ def _as_sent(text: bytes, contract: type[T]) -> "_Decoded[T] | None":
 
 
 def _coerced(text: bytes, contract: type[T], misfits: Sequence[str] = ()) -> "_Decoded[T]":
-    """A row that is made to fit. `misfits`: fields whose values no column holds, though a decoder takes them.
+    """Coerce and decode a row. `misfits`: fields that the decoder accepts and no column holds.
 
     Raises one of UNFIT for a row without a readable key."""
     members = sent_members(text)
-    kept, notes = coerce_row(members, contract, misfits)
+    verbatim, notes = coerce_row(members, contract, misfits)
     row = row_decoder(contract).decode(msgspec.json.encode(members))
-    extra = {name: Raw(as_json(value)) for name, value in kept.items()}
+    extra = {name: Raw(as_json(value)) for name, value in verbatim.items()}
     return row, msgspec.json.encode(extra).decode() if extra else None, notes
 
 
 def _names(row: bytes) -> frozenset[str]:
-    """The names of a row's fields; none where it is no object."""
+    """The names of a row's fields; none where it is not an object."""
     try:
         return frozenset(sent_members(row))
     except UNFIT:
@@ -234,7 +244,7 @@ def _bad(row: bytes, error: Exception) -> BadRow:
 
 
 def _as_text(raw: bytes | Raw) -> str:
-    """A row as the quarantine keeps it; bytes that are not UTF-8 are escaped."""
+    """A row as text for the quarantine; bytes that are not UTF-8 are escaped."""
     return redacted(raw).decode(errors="backslashreplace")
 
 

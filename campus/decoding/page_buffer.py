@@ -1,4 +1,4 @@
-"""Decoded pages of one reading, on disk until it is proven which of them count."""
+"""Stores the decoded pages of a reading on disk, until the reading is proven to be complete."""
 
 import tempfile
 from collections import Counter
@@ -16,17 +16,18 @@ from campus.decoding.page import BadRow, Drift
 
 @dataclass(frozen=True)
 class Page:
-    """A page that waits on disk as batch `number`. `keys`: one for each of its rows, hashed, since those of
-    the whole reading are in memory at a time."""
+    """A page on disk."""
 
+    # Of its batch in the file.
     number: int
+    # A hash a row, since the keys of the whole reading are in memory.
     keys: list[int]
     bad: list[BadRow]
     drift: Counter[Drift]
 
 
 class Pages:
-    """The pages of one reading, all of the same columns, in a file that lives as long as the `with` block."""
+    """The pages of one reading, with the same columns, in a file that lives as long as the `with` block."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,7 +36,7 @@ class Pages:
         self._written = 0
 
     def put(self, records: Records, key: tuple[str, ...]) -> Page:
-        """Take a decoded page."""
+        """Store a decoded page."""
         if self._writer is None:
             self._writer = pa.ipc.new_file(self._file.name, records.batch.schema)
         self._writer.write_batch(records.batch)
@@ -43,7 +44,7 @@ class Pages:
         return Page(self._written - 1, _keys(records, key), records.bad, records.drift)
 
     def get(self, pages: Sequence[Page]) -> Iterator[Records]:
-        """These pages again; none can be put in any more."""
+        """Read pages back. No page can be stored afterwards."""
         self._close()
         if not pages:
             return
@@ -67,8 +68,8 @@ class Pages:
 
 
 def _keys(records: Records, key: tuple[str, ...]) -> list[int]:
-    """A hash for each row: of its key, or of all its values where there is none."""
+    """A hash for each row: of its key, or without a key of all its values."""
     batch = records.batch.select(key) if key else records.batch
     columns = [column.to_pylist() for column in batch.columns]
     sent = [*zip(*columns, strict=True), *((bad.raw,) for bad in records.bad)]
-    return [hash(repr(one)) for one in sent]
+    return [hash(repr(values)) for values in sent]

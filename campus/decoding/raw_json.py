@@ -1,4 +1,4 @@
-"""The parts of a JSON text as they were sent, also of a text that the fast decoder refuses."""
+"""Splits a JSON text into its parts as they were sent, even where the fast decoder refuses the text."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,14 +9,14 @@ from msgspec import Raw
 from campus.http.errors import TornBody, UnexpectedAnswer
 from campus.identity_numbers import without_identity_numbers
 
-# All that a decoder raises for a value that does not fit, text that is no UTF-8 or half a surrogate pair.
+# The errors of a decoder: for a value that does not fit, invalid UTF-8, and half a surrogate pair.
 UNFIT = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def raw_rows(body: bytes) -> Sequence[bytes | Raw]:
     """The rows of a JSON array as they were sent; null has none.
 
-    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no array."""
+    Raises TornBody where the body is not JSON, UnexpectedAnswer where it is not an array."""
     try:
         return _RAW_ROWS.decode(body) or ()
     except (msgspec.ValidationError, RecursionError) as error:
@@ -31,9 +31,9 @@ def raw_rows(body: bytes) -> Sequence[bytes | Raw]:
 
 
 def raw_members(body: bytes) -> Mapping[str, bytes | Raw]:
-    """The members of a JSON object as they were sent; null, and a list with nothing in it, have none.
+    """The members of a JSON object as they were sent; null and an empty list have none.
 
-    Raises TornBody where the body is no JSON, UnexpectedAnswer where it is no object."""
+    Raises TornBody where the body is not JSON, UnexpectedAnswer where it is not an object."""
     body = body.strip()
     try:
         return {} if body in (b"null", b"[]") else _MEMBERS.decode(body)
@@ -47,7 +47,7 @@ def raw_members(body: bytes) -> Mapping[str, bytes | Raw]:
 
 
 def sent_members(row: bytes) -> dict[str, Raw]:
-    """The members of a row; those that are no JSON by themselves, such as NaN, as they came."""
+    """The members of a row as they were sent, also members that are not JSON, such as NaN."""
     try:
         return _MEMBERS.decode(row)
     except msgspec.ValidationError:
@@ -60,7 +60,7 @@ def sent_members(row: bytes) -> dict[str, Raw]:
 
 
 def sent_names(row: bytes | Raw) -> frozenset[str]:
-    """The names of the fields that a row was sent with. Raises one of UNFIT where it is no plain JSON."""
+    """The names of the fields that a row was sent with. Raises one of UNFIT where it is not plain JSON."""
     return frozenset(_MEMBERS.decode(row))
 
 
@@ -81,7 +81,7 @@ def list_items(value: bytes) -> list[bytes] | None:
 
 
 def as_json(value: bytes | Raw) -> bytes:
-    """A value as it came where it is JSON; else a JSON text of it."""
+    """A value as it was sent where it is JSON; any other value as a JSON text."""
     text = bytes(value)
     try:
         text.decode()
@@ -92,7 +92,7 @@ def as_json(value: bytes | Raw) -> bytes:
 
 
 def _is_json(body: bytes) -> bool:
-    """Whether a body is JSON to its end, whatever its texts hold."""
+    """Whether a body is complete JSON, even with texts that the fast decoder refuses."""
     try:
         json.loads(body)
     except ValueError:
@@ -101,7 +101,7 @@ def _is_json(body: bytes) -> bool:
 
 
 def _kind_of(body: bytes) -> str:
-    """An answer in words that give away nothing of its content but names."""
+    """The kind of an answer for a message, which shows no values."""
     try:
         names = ", ".join(list(_MEMBERS.decode(body))[:5])
         return f"an object with {without_identity_numbers(names) or 'nothing in it'}"
@@ -110,11 +110,10 @@ def _kind_of(body: bytes) -> str:
 
 
 def _parts_of_odd_text(body: bytes, shape: type) -> list[bytes] | None:
-    """The rows of an array, or the names and values of an object in turn, with half a surrogate pair or a NaN
-    in it, for which the fast decoder refuses the whole body; None where it is indeed no JSON of this
-    shape."""
+    """The rows of an array, or the names and values of an object in turn; None where the text is not JSON of
+    this shape. The fast decoder refuses a body with half a surrogate pair or a NaN in it."""
     try:
-        # Bytes that are no UTF-8 stay what they are.
+        # Invalid UTF-8 stays as it is.
         text = body.decode(errors="surrogateescape")
         if not isinstance(json.loads(text), shape):
             return None

@@ -1,10 +1,10 @@
-"""The words that platforms use for the type of a field, and what each of them means here."""
+"""Translates the platforms' words for the type of a field."""
 
 import re
 import unicodedata
 from dataclasses import dataclass
 
-# What a column can be of, each by the words for it: in lower case, without blanks, lengths and modifiers.
+# The words for each type, in lower case, without blanks, lengths and modifiers.
 _WORDS = {
     "integer": """
         int integer bigint smallint tinyint mediumint hugeint bigbigint int2 int4 int8 int16 int32 int64 uint
@@ -32,19 +32,19 @@ _WORDS = {
         datetimeoffset localdatetime offsetdatetime zoneddatetime instant
     """,
     "boolean": "boolean bool flag logical yesno truefalse",
-    # Of any shape, or of several: their JSON is the value. A file is a link, an object, or a list of either.
+    # Values of any shape, stored as JSON. A file is a link, an object, or a list of links or objects.
     "json": """
         json jsonb object array list map dict dictionary hashmap struct record tuple set multiset
         collection hstore variant super any mixed multiselect attachment attachments file files image images
     """,
 }
 _MEANINGS = {word: kind for kind, words in _WORDS.items() for word in words.split()}
-# What may stand around a type, as in Nullable(Int64) or Optional[int].
+# The words around a type, as in Nullable(Int64) or Optional[int].
 _WRAPPED = re.compile(r"(?:nullable|optional|option|maybe|lowcardinality)\s*[(<\[](.*)[)>\]]")
 _PARTS = re.compile(r"([^(<\[]*)(?:[(<\[]([^)>\]]*)[)>\]])?(.*)", re.DOTALL)
 _ARRAY = re.compile(r"\[\s*\]|\b(?:array|list|set)\s*[(<\[]|\barray$")
 _IN_ZONE = re.compile(r"\bwith(?:out)?(?: local)? time ?zone\b")
-# What a database says of a column besides its type.
+# The clauses of a database's column after its type.
 _AFTERWARDS = re.compile(
     r"\b(?:collate|character set|charset|default|comment|references|check)\b.*", re.DOTALL
 )
@@ -60,26 +60,27 @@ _DIGITS = 18
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a word means. `kind`: a key of `definition.TYPES`; None: the word does not say.
-    `precision`, `scale`: where the word itself gives them."""
+    """The meaning of a word."""
 
+    # A key of `definition.TYPES`; None: the word does not show it.
     kind: str | None
+    # Where the word itself gives them.
     precision: int | None = None
     scale: int | None = None
 
 
 def meaning_of(word: str | None, precision: int | None = None, scale: int | None = None) -> Meaning:
-    """What a platform's word for a type means, in any case, with or without lengths: `BIGINT(20) UNSIGNED`,
-    `varchar(255)`, `java.lang.Long`, `integer|null`. precision, scale: what the metadata say beside it.
+    """Translate a platform's word for a type, in any case, with or without lengths: `BIGINT(20) UNSIGNED`,
+    `varchar(255)`, `java.lang.Long`, `integer|null`. precision, scale: of the metadata, beside the word.
 
-    Of some words only the values show the meaning: `tinyint(1)` may be a number or a flag."""
+    Only the values show the meaning of some words: `tinyint(1)` may be a number or a flag."""
     plain = unicodedata.normalize("NFKC", word or "").casefold()
-    found = _meaning(re.sub(r"[\s_]+", " ", plain).strip())
-    if found.kind not in ("decimal", "number"):
-        return found
+    meaning = _meaning(re.sub(r"[\s_]+", " ", plain).strip())
+    if meaning.kind not in ("decimal", "number"):
+        return meaning
     if precision is None and scale is None:
-        precision, scale = found.precision, found.scale
-    if found.kind == "number" and scale == 0 and (precision or 0) <= _DIGITS:
+        precision, scale = meaning.precision, meaning.scale
+    if meaning.kind == "number" and scale == 0 and (precision or 0) <= _DIGITS:
         return Meaning("integer")
     return Meaning("decimal", precision, scale)
 

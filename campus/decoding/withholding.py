@@ -27,15 +27,15 @@ from campus.identity_numbers import (
     without_identity_numbers,
 )
 
-#: Fields that are stored nowhere but in a column of the contract: a setting keeps identity numbers, and never
-#: those that the platform sends elsewhere by the interface's own name. A password is never read back.
+#: Fields that are stored only in a column of the contract. The setting that keeps identity numbers does not
+#: keep the numbers that the platform sends elsewhere under this name. A password is never stored.
 WITHHELD = frozenset({"idcard", "password"})
-#: The kind of drift that counts, for each field, the rows of which something was withheld.
+#: The kind of drift for a field of which a value was withheld, with the number of rows.
 WITHHELD_NUMBER = "withheld_identity_number"
 UNSTORABLE = b'"not stored: it may hold a withheld field and cannot be taken apart"'
-# A withheld name, or an escaped letter in which one may hide.
+# A name in WITHHELD, or an escaped letter that may be a part of such a name.
 _MAY_WITHHOLD = re.compile(b"|".join([rb"\\u00[4-7]", *(name.encode() for name in sorted(WITHHELD))]))
-# Values in which nothing can be withheld.
+# Values without content, which are not counted as withheld.
 _NOTHING = (b"null", b'""')
 _INTEGER = re.compile(rb"([0-9]{18})(\.0*)?")
 _NAME = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
@@ -74,15 +74,15 @@ class WithheldPage:
     """A page without the values that are identity numbers."""
 
     body: bytes
-    #: For each field, the number of rows of which something was withheld.
+    #: The number of rows of which a value was withheld, by field.
     counts: Counter[str]
-    #: The places of the rows that the walk went through: nothing is left in them.
+    #: The indexes of the rows that the walk went through: no number is left in them.
     walked: frozenset[int] = frozenset()
 
 
 def withhold_in_page(body: bytes, contract: type[Contract]) -> WithheldPage:
-    """A JSON list of rows without the values that are identity numbers. Leaves a body that is no such list as
-    it is: the decoder says why.
+    """A JSON list of rows without the values that are identity numbers. Leaves any other body as it is, for
+    the decoder to report.
 
     A text that is a part of the key stays, unless half of the rows have an identity number there: then the
     text becomes null, and the row has no readable key."""
@@ -94,10 +94,10 @@ def withhold_in_page(body: bytes, contract: type[Contract]) -> WithheldPage:
     except (TornBody, UnexpectedAnswer):
         return untouched
     counts: Counter[str] = Counter()
-    suspects = [place for place, row in enumerate(rows) if may_hold_identity_number(row)]
-    spared = _spared(contract) - _keys_of_numbers(contract, [rows[place] for place in suspects], len(rows))
-    for place in suspects:
-        rows[place], names = withhold_in_row(rows[place], contract, spared)
+    suspects = [index for index, row in enumerate(rows) if may_hold_identity_number(row)]
+    spared = _spared(contract) - _keys_of_numbers(contract, [rows[index] for index in suspects], len(rows))
+    for index in suspects:
+        rows[index], names = withhold_in_row(rows[index], contract, spared)
         counts.update(names)
     return WithheldPage(b"[%b]" % b",".join(rows), counts, frozenset(suspects))
 
@@ -109,7 +109,7 @@ def withhold_in_row(
     *,
     named: bool = False,
 ) -> tuple[bytes, set[str]]:
-    """A row, or any JSON text, without identity numbers and passwords; and the fields of which a number was
+    """A row, or any JSON text, without identity numbers and passwords; and the fields whose numbers were
     withheld.
 
     spared: fields whose values stay; None: the keys and ids of the contract. named: fields that are left out
@@ -136,7 +136,7 @@ def withhold_in_members(
 
 
 def blank_identity_fields(rows: Sequence[Contract], contract: type[Contract]) -> Counter[str]:
-    """Empty the columns of identity numbers in place; gives how many rows had one, by field."""
+    """Empty the columns of identity numbers in place; returns the number of rows with a number, by field."""
     withheld: Counter[str] = Counter()
     for field in fields(contract):
         if field.identity_number:
@@ -168,33 +168,33 @@ def _members(
     walk: _Walk,
     spared: frozenset[str] = frozenset(),
 ) -> dict[str, Raw]:
-    """The members of an object without what the walk takes out. withheld: takes the fields of which an
-    identity number was withheld."""
+    """The members of an object without the fields and numbers that the walk takes out. withheld: takes the
+    fields whose numbers were withheld."""
     walk.members += len(members)
     declared = _declared(contract)
-    kept: dict[str, Raw] = {}
+    remaining: dict[str, Raw] = {}
     for name, value in members.items():
         field = declared.get(name)
         if walk.numbers and _is_of_numbers(name, field):
             withheld |= {name} if bytes(value) not in _NOTHING else set()
-            kept |= {name: Raw(msgspec.json.encode(MARK))} if walk.named else {}
+            remaining |= {name: Raw(msgspec.json.encode(MARK))} if walk.named else {}
         elif name in WITHHELD and contract is None:
-            kept |= {name: Raw(msgspec.json.encode(MARK))} if walk.named else {}
+            remaining |= {name: Raw(msgspec.json.encode(MARK))} if walk.named else {}
         else:
             plain_name = name
             if walk.numbers and field is None and len(name) >= LENGTH:
                 plain_name = without_identity_numbers(name)
                 withheld |= {plain_name} if plain_name != name else set()
-                while plain_name in kept:
+                while plain_name in remaining:
                     plain_name += "'"
-            # The decoder leaves out what the contract itself withholds, and reports names that it lacks.
+            # The decoder drops the fields that the contract withholds, and reports unknown fields.
             if name in spared or name in WITHHELD or (field and field.withheld):
-                kept[plain_name] = value
+                remaining[plain_name] = value
                 continue
             sent = bytes(value)
             plain = _value(sent, field.nested if field else None, withheld, plain_name, walk)
-            kept[plain_name] = value if plain is sent else Raw(plain)
-    return kept
+            remaining[plain_name] = value if plain is sent else Raw(plain)
+    return remaining
 
 
 def _is_of_numbers(name: str, field: Field | None) -> bool:
@@ -207,14 +207,14 @@ def _is_of_numbers(name: str, field: Field | None) -> bool:
 def _text_of(
     members: Mapping[str, Raw], sent: Mapping[str, Raw], text: bytes, seen: int, walk: _Walk
 ) -> bytes:
-    """The text of an object after the walk; the same object where nothing was taken out. seen: the members
-    that the walk had seen before this object."""
+    """The text of an object after the walk; `text` itself where nothing was taken out. seen: the members that
+    the walk had seen before this object."""
     if len(members) != len(sent):
         return _encoded(members)
     for name, value in sent.items():
         if members.get(name) is not value:
             return _encoded(members)
-    # The walk sees the last of several members with one name, and none of the others. Each has a colon.
+    # Of several members with one name the walk sees only the last. Each member has a colon.
     if text.count(b":") == walk.members - seen:
         return text
     may_withhold = _MAY_WITHHOLD.search(text) or (walk.numbers and _is_suspect(text))
@@ -224,8 +224,8 @@ def _text_of(
 def _value(
     value: bytes, contract: type[Contract] | None, withheld: set[str], path: str, walk: _Walk
 ) -> bytes:
-    """A value without what the walk takes out; the same object where that is nothing. withheld: takes the
-    path of the value, or of the field in it that is named for an identity number."""
+    """A value after the walk; `value` itself where nothing was taken out. withheld: takes the path of the
+    value, or of the field in it that is named for an identity number."""
     match value[:1]:
         case b"{":
             inside, seen = set[str](), walk.members
@@ -234,7 +234,7 @@ def _value(
                 members = _members(sent, contract, inside, walk)
             except UNFIT:
                 return _unless_suspect(value, withheld, path, walk)
-            # Without the names between, which may be data: of a person, say.
+            # Without the names in between, which may be data, such as the name of a person.
             ends = {name.rpartition(".")[2] for name in inside}
             withheld |= {f"{path}.{end}" if is_identity_field(end) else path for end in ends}
             return _text_of(members, sent, value, seen, walk)
@@ -270,9 +270,9 @@ def _text_without_numbers(value: bytes) -> bytes:
 
 
 def _unless_suspect(value: bytes, withheld: set[str], path: str, walk: _Walk) -> bytes:
-    """A value that cannot be taken apart, or what replaces it where it may hold what is withheld."""
+    """A value that cannot be taken apart, or its replacement where it may hold a withheld field or number."""
     if _MAY_WITHHOLD.search(value):
-        # Of a row the value is left to `redacted`: its column may be able to hold it.
+        # In a row `redacted` decides later: the column may be able to hold the value.
         return value if walk.numbers else UNSTORABLE
     if not walk.numbers or not _is_suspect(value):
         return value

@@ -1,4 +1,4 @@
-"""Timestamps that a platform sends with their zone, a column at a time; `coercion` does one value."""
+"""Converts columns of timestamps that a platform sends with their zone; `coercion` converts one value."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# The forms that are sure to be taken alike: to microseconds at most, and the offset in hours and minutes.
+# The forms that both ways of decoding read alike: to microseconds at most, the offset in hours and minutes.
 FORM = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$"
 # The platform's zone, Asia/Shanghai, has not changed its clocks since 1991.
 _OFFSET = pa.scalar(timedelta(hours=8), pa.duration("us"))
@@ -17,7 +17,7 @@ _UNTIL = pa.scalar(datetime(9999, 1, 1), pa.timestamp("us", "UTC"))
 
 
 def is_zoned(texts: Any) -> bool:
-    """Whether a column holds such moments and nulls, and nothing else."""
+    """Whether a column holds only nulls and timestamps of this form."""
     first = texts.drop_null()[:1]
     if not len(first) or not pc.match_substring_regex(first, FORM)[0].as_py():
         return False
@@ -36,7 +36,7 @@ def wall_clock(texts: Any) -> Any:
 
 
 def verbatim(sent: Mapping[str, Any]) -> Any:
-    """`_extra` of rows in which these fields are kept as they were sent."""
+    """The column `_extra` of rows, with the values of these fields as they were sent."""
     members = []
     for name, texts in sent.items():
         start = f',{msgspec.json.encode(name).decode()}:"'

@@ -3,13 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from campus.fetch.answer import Answer, fetch
 from campus.http.client import Client
 from campus.http.errors import CampusError, NotFound, Refused, Transient
 from campus.http.events import Tally
 from campus.paging import (
+    SMALLER_SIZES,
+    SMALLEST_SIZES,
     V3_NAMES,
     Outcome,
     PageAnswer,
@@ -26,24 +28,31 @@ P = TypeVar("P")
 
 
 @dataclass(frozen=True)
-class Collection:
-    """A list of the platform, and how to ask for it."""
+class Collection(Generic[P]):
+    """A list of the platform, and how to request and decode its pages."""
 
     path: str
     params: Mapping[str, str]
     school_id: int | None
     # Alternatives, any of which suffices, least first.
     scopes: tuple[str, ...]
-    # Ask without a token.
+    # Decodes the body of a page, as `fetch` takes it.
+    decode: Callable[[bytes], P]
+    # The keys of the rows of a page, in their order. A row that cannot be decoded has a key too.
+    keys: Callable[[P], Sequence[Hashable]]
+    # Requested without a token.
     anonymous: bool = False
 
 
-async def drive(paging: Paging, fetch: Callable[[PageRequest], Coroutine[Any, Any, PageSeen]]) -> Outcome:
+async def drive(
+    paging: Paging, fetch_page: Callable[[PageRequest], Coroutine[Any, Any, PageSeen]]
+) -> Outcome:
     """Drive a paging to its end: start its requests side by side, and send it each answer as it comes.
 
-    fetch: sends one request; the paging decides what follows from a NotFound, Refused or Transient of it.
-    Requests in flight are cancelled when the paging returns or a request fails.
-    Raises the error of a request after which the paging has no other way to ask, or any other of `fetch`."""
+    fetch_page: sends one request; after a NotFound, Refused or Transient the paging decides what follows.
+    Cancels the requests in flight when the paging returns or a request fails.
+    Raises the error of a request after which the paging has no other way to ask, and any other error of
+    `fetch_page`."""
     in_flight: dict[asyncio.Task[PageSeen], PageRequest] = {}
     finished: asyncio.Queue[asyncio.Task[PageSeen]] = asyncio.Queue()
     try:
@@ -52,10 +61,10 @@ async def drive(paging: Paging, fetch: Callable[[PageRequest], Coroutine[Any, An
             if len(requests) == 1 and (requests[0].alone or not in_flight):
                 await _cancel(in_flight)
                 # A single request needs no task of its own.
-                answer = PageAnswer(requests[0], await _page_or_error(fetch(requests[0])))
+                answer = PageAnswer(requests[0], await _page_or_error(fetch_page(requests[0])))
             else:
                 for request in requests:
-                    task = asyncio.create_task(fetch(request))
+                    task = asyncio.create_task(fetch_page(request))
                     task.add_done_callback(finished.put_nowait)
                     in_flight[task] = request
                 assert in_flight, "the paging waits for no request"
@@ -89,29 +98,22 @@ async def _cancel(in_flight: dict[asyncio.Task[PageSeen], PageRequest]) -> None:
 
 
 async def read_collection(
-    client: Client,
-    collection: Collection,
-    paging: Paging,
-    *,
-    parse: Callable[[bytes], P],
-    keys: Callable[[P], Sequence[Hashable]],
-    tally: Tally,
+    client: Client, collection: Collection[P], paging: Paging, *, tally: Tally
 ) -> tuple[list[P], Outcome]:
     """Read a collection with a paging, whose requests run side by side.
 
-    parse: as `Client.get` takes it. keys: of the rows of a parsed page, in their order; a row that could not
-    be decoded has a key too. tally: counts the requests and pages.
-    Returns the parsed pages whose rows count, in the order of asking, and how the reading ended.
+    tally: counts the requests and pages.
+    Returns the decoded pages whose rows count, in the order of their requests, and how the reading ended.
     Raises CampusError where the platform rejects every way to ask."""
     pages: dict[PageRequest, P] = {}
 
-    async def fetch(request: PageRequest) -> PageSeen:
-        answer = await _get(client, collection, dict(request.params), parse, tally)
+    async def fetch_page(request: PageRequest) -> PageSeen:
+        answer = await _get(client, collection, dict(request.params), tally)
         tally.pages += 1
         pages[request] = answer.value
-        return PageSeen(keys(answer.value), answer.pagination)
+        return PageSeen(collection.keys(answer.value), answer.pagination)
 
-    outcome = await drive(paging, fetch)
+    outcome = await drive(paging, fetch_page)
     if outcome.page_size is not None:
         # The next lists need not find the greatest page size again.
         client.limit_page_size(outcome.page_size)
@@ -120,59 +122,61 @@ async def read_collection(
 
 async def read_list(
     client: Client,
-    collection: Collection,
+    collection: Collection[P],
     kind: str,
     names: PageNames = V3_NAMES,
     *,
     keep_duplicates: bool = False,
     empty_is_unusual: bool = True,
-    parse: Callable[[bytes], P],
-    keys: Callable[[P], Sequence[Hashable]],
     tally: Tally,
 ) -> tuple[list[P], Outcome]:
     """Read a list by pages, or in one answer where the platform rejects the parameters of pages: a platform
     may accept only the parameters that the interface lists for a path.
 
-    kind: the path as the registry has it; what the platform rejects for one list, it rejects for all lists of
-    this kind. names, keep_duplicates, empty_is_unusual: as of `page_by_number`. The rest, the result and the
-    errors are those of `read_collection`."""
-    pages_of_kind = (kind, names.page)
-    if not client.capabilities.rejects(*pages_of_kind):
+    kind: the path as the registry has it. A platform rejects the same parameters for all lists of a kind.
+    names, keep_duplicates, empty_is_unusual: as of `page_by_number`. The rest, the result and the errors are
+    those of `read_collection`."""
+
+    async def read_pages(per_page: int, smaller_sizes: Sequence[int]) -> tuple[list[P], Outcome]:
         paging = page_by_number(
-            client.page_size,
+            per_page,
             client.config.unpaged_limit,
             names=names,
             keep_duplicates=keep_duplicates,
-            confirmation=client.capabilities.doubt,
+            confirmation=client.capabilities.confirmation,
             empty_is_unusual=empty_is_unusual,
+            smaller_sizes=smaller_sizes,
         )
+        return await read_collection(client, collection, paging, tally=tally)
+
+    async def accepts(**params: str) -> bool:
         try:
-            return await read_collection(client, collection, paging, parse=parse, keys=keys, tally=tally)
+            await _get(client, collection, params, tally)
+        except CampusError:
+            return False
+        return True
+
+    pages_of_kind = (kind, names.page)
+    if not client.capabilities.rejects(*pages_of_kind):
+        try:
+            return await read_pages(client.page_size, SMALLER_SIZES)
         except Refused:
-            if not await _rejects_only_pages(client, collection, names, parse, tally):
+            if await accepts(**{names.page: "1"}):
+                # The platform rejects the sizes, not the page.
+                return await read_pages(SMALLEST_SIZES[0], SMALLEST_SIZES)
+            if not await accepts():
                 raise
             client.capabilities.reject(*pages_of_kind)
-    return await read_unpaged(
-        client,
-        collection,
-        kind,
-        names,
-        empty_is_unusual=empty_is_unusual,
-        parse=parse,
-        keys=keys,
-        tally=tally,
-    )
+    return await read_unpaged(client, collection, kind, names, empty_is_unusual=empty_is_unusual, tally=tally)
 
 
 async def read_unpaged(
     client: Client,
-    collection: Collection,
+    collection: Collection[P],
     kind: str,
     names: PageNames,
     *,
     empty_is_unusual: bool,
-    parse: Callable[[bytes], P],
-    keys: Callable[[P], Sequence[Hashable]],
     tally: Tally,
 ) -> tuple[list[P], Outcome]:
     """Read a list that comes in one answer, and remember where the platform rejects the parameters of pages.
@@ -181,46 +185,27 @@ async def read_unpaged(
     pages_of_kind = (kind, names.page)
     paging = page_once(
         names,
-        confirmation=client.capabilities.doubt,
+        confirmation=client.capabilities.confirmation,
         empty_is_unusual=empty_is_unusual,
         takes_pages=not client.capabilities.rejects(*pages_of_kind),
     )
-    pages, outcome = await read_collection(client, collection, paging, parse=parse, keys=keys, tally=tally)
+    pages, outcome = await read_collection(client, collection, paging, tally=tally)
     if not outcome.takes_pages:
         client.capabilities.reject(*pages_of_kind)
     return pages, outcome
 
 
-async def _rejects_only_pages(
-    client: Client, collection: Collection, names: PageNames, parse: Callable[[bytes], P], tally: Tally
-) -> bool:
-    """Whether the platform refuses to be asked for page 1, of any size, and answers without the parameter."""
-
-    async def takes(**params: str) -> bool:
-        try:
-            await _get(client, collection, params, parse, tally)
-        except CampusError:
-            return False
-        return True
-
-    return not await takes(**{names.page: "1"}) and await takes()
-
-
 async def _get(
-    client: Client,
-    collection: Collection,
-    params: Mapping[str, str | int],
-    parse: Callable[[bytes], P],
-    tally: Tally,
+    client: Client, collection: Collection[P], params: Mapping[str, str | int], tally: Tally
 ) -> Answer[P]:
-    """One answer of a collection, asked for with these parameters besides its own."""
+    """One answer of a collection, requested with these parameters besides its own."""
     return await fetch(
         client,
         collection.path,
         {**collection.params, **params},
         school_id=collection.school_id,
         scope=collection.scopes,
-        decode=parse,
+        decode=collection.decode,
         tally=tally,
         anonymous=collection.anonymous,
     )

@@ -1,4 +1,4 @@
-"""Where datasets and reports are: their paths are written with /v3, while the token's is under /api/v3."""
+"""The prefix of datasets and reports: the interface writes /v3 for them, and /api/v3 for tokens."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -8,7 +8,6 @@ from campus.http.errors import CampusError, NotFound
 
 T = TypeVar("T")
 
-# The interface does not show which of them it is.
 PREFIXES = ("/v3", "/api/v3")
 
 
@@ -17,8 +16,8 @@ async def first_answer(
 ) -> tuple[str, T] | None:
     """The prefix under which the platform answers `ask`, and the answer; None where both answer 404.
 
-    The other prefix may answer anything, such as a web page or an empty list: an empty answer counts only
-    where no prefix has a fuller one. Where there is none at all, the first error that is no 404 is raised."""
+    The wrong prefix may be answered too, with a web page or an empty list: an empty answer counts only where
+    no prefix has rows. Without any answer, raises the first error that is no NotFound."""
     errors: list[CampusError] = []
     empty: list[tuple[str, T]] = []
     for prefix in sorted(PREFIXES, key=lambda prefix: prefix != capabilities.prefix):

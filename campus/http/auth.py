@@ -1,6 +1,6 @@
-"""Access tokens: one grant a school, refreshed by one request at a time, with the least scope that does.
+"""Access tokens: one grant a school, refreshed by one request at a time, with the least scope that suffices.
 
-Where the platform keeps one token a client, there is one grant for all schools; a school then is a scope."""
+Where the platform keeps one token a client, all schools share one grant, and each school is a scope."""
 
 import asyncio
 import hashlib
@@ -13,25 +13,32 @@ from datetime import UTC, datetime
 import msgspec
 
 from campus.http.config import ClientConfig
-from campus.http.errors import CampusError, Forbidden, Halt, TornBody, Unauthorized, UnexpectedAnswer
+from campus.http.errors import (
+    CampusError,
+    Forbidden,
+    PlatformUnavailable,
+    TornBody,
+    Unauthorized,
+    UnexpectedAnswer,
+)
 from campus.http.events import Event, Tally
-from campus.http.exchange import Declined, Exchange
+from campus.http.exchange import Declined, Exchange, decoded_response
 from campus.http.messages import answered, permission_advice, refusal, speaks_of_permission
 from campus.http.request import Request, Response
 from campus.http.retry import http_date
 from campus.http.sender import Sender
-from campus.http.shared import HeldToken, OwnProcess, Shared
+from campus.http.shared import OwnProcess, Shared, SharedToken
 
 PATH = "/api/v3/oauth/tokens"
 # The interface names this buffer: the smaller of 300 seconds and 5% of the lifetime.
 BUFFER_SECONDS = 300.0
 BUFFER_SHARE = 0.05
-# Tokens in a row that were refused at their first use, after which the credentials count as refused. Where a
-# token was accepted before, one may also have been revoked before its first use.
+# Most tokens in a row that may be refused at their first use. Then the credentials count as refused. Where a
+# token was accepted before, a token may also have been revoked before its first use.
 REFUSALS_AT_FIRST = 2
 REFUSALS_LATER = 3
 WRONG_CREDENTIALS = re.compile(rb"invalid_client|unauthorized_client")
-# What the scopes that open a school begin with.
+# The prefix of the scopes that open a school.
 SCHOOL = "school."
 WRONG_ADDRESS = frozenset({*range(300, 400), 404, 405})
 
@@ -43,7 +50,7 @@ class _TokenBody(msgspec.Struct):
 
 @dataclass(slots=True, eq=False)
 class Token:
-    """One token, its scopes, and how it has fared."""
+    """One token, its scopes, and whether the platform accepted it."""
 
     text: str = field(repr=False)
     scopes: frozenset[str]
@@ -54,7 +61,7 @@ class Token:
 
 
 class Grant:
-    """What the platform grants for one school (None: for no school), and the current token for it.
+    """The scopes that the platform grants for one school (None: for no school), and the current token.
 
     scopes: for each resource its scopes of which any one suffices, least first. clock: monotonic seconds.
     """
@@ -71,7 +78,7 @@ class Grant:
         self.token: Token | None = None
         self._config = config
         self._sender = sender
-        schools = [(school_scope(known),) for known in config.school_ids if config.one_token]
+        schools = [(school_scope(id_),) for id_ in config.school_ids if config.one_token]
         self._alternatives = list(dict.fromkeys(filter(None, [*schools, *scopes])))
         self._school_id = school_id
         self._shared = shared or OwnProcess(config.base_url)
@@ -82,40 +89,40 @@ class Grant:
         self._refused: dict[str, str] = {}
         self._lock = asyncio.Lock()
         self._rounds = 0
-        self._failure: Halt | None = None
+        self._failure: PlatformUnavailable | None = None
         self._ever_accepted = False
         self._refusals = 0
         # Scopes that were refused with 403 although a token was accepted elsewhere; see _replace_expired.
         self._forbidden: set[tuple[str, ...]] = set()
 
     async def current(self, school_id: int | None = None) -> Token:
-        """A token to use now; asks for one where there is none, or it is about to expire.
+        """A token to use now; requests a token where there is none, or it is about to expire.
 
-        Raises Halt where the platform grants none, or none for this school."""
+        Raises PlatformUnavailable where the platform grants none, or none for this school."""
         token, school = self.token, school_scope(school_id)
-        if self._is_one and school_id is not None and school not in self._refused:
+        if self._config.one_token and school_id is not None and school not in self._refused:
             if (school,) not in self._alternatives:
                 self._alternatives.append((school,))
             while token is not None and school not in token.scopes | self._refused.keys():
-                token = await self._replaced(token)
+                token = await self._replace(token)
         if token is None or self._clock() >= token.fresh_until:
-            token = await self._renewed(token)
-        if self._is_one and school in self._refused:
+            token = await self._renew(token)
+        if self._config.one_token and school in self._refused:
             said = f"{self._request}: {self._refused[school]}. {permission_advice(school_id, school)}"
-            raise Halt(said, school_id=school_id)
+            raise PlatformUnavailable(said, school_id=school_id)
         return token
 
     def accept(self, token: Token, scope: tuple[str, ...] = ()) -> None:
-        """Note that the platform took this token, for what needs one of these scopes."""
+        """Note that the platform accepted this token, for a resource that needs one of these scopes."""
         self._forbidden.discard(scope)
         if not token.accepted or self._refusals:
             token.accepted = self._ever_accepted = True
             self._refusals = 0
 
     async def has_better(self, token: Token, response: Response, scope: tuple[str, ...]) -> bool:
-        """After a refusal of this token: whether there is now another one to replay the request with.
+        """After a refusal: whether there is now another token to replay the request with.
 
-        The interface does not show how a missing scope and an expired token are answered: 401 and 403 may
+        The interface does not show the answers to a missing scope and to an expired token: 401 and 403 may
         mean either, and any refusal may name a scope in its words."""
         if response.status == 401:
             return await self._replace_refused(token) or await self._widen(token, scope)
@@ -133,13 +140,14 @@ class Grant:
             self._refusals += not token.accepted
         if self._refusals >= (REFUSALS_LATER if self._ever_accepted else REFUSALS_AT_FIRST):
             return False
-        await self._replaced(token)
+        await self._replace(token)
         return True
 
     async def _replace_expired(self, token: Token, scope: tuple[str, ...]) -> bool:
-        """After a 403 that no further scope changes, which some platforms send for an expired token: whether
-        there is another token to replay the request with. There is none where this token was never accepted,
-        or where a new token was refused with the same scope before."""
+        """After a 403 that further scopes do not change: whether there is another token to replay with.
+
+        Some platforms answer an expired token with 403. There is no other token where this one was never
+        accepted, or where a new token was refused with the same scope before."""
         if token is not self.token:
             return True
         if not token.refused:
@@ -148,7 +156,7 @@ class Grant:
                 return False
             token.refused = True
             self._forbidden.add(scope)
-        await self._replaced(token)
+        await self._replace(token)
         return True
 
     async def _widen(self, token: Token, scope: tuple[str, ...]) -> bool:
@@ -159,7 +167,7 @@ class Grant:
                 return False
             if (untried[0],) not in self._alternatives:
                 self._alternatives.append((untried[0],))
-            await self._replaced(self.token)
+            await self._replace(self.token)
         return True
 
     def in_words(self, scope: tuple[str, ...]) -> str:
@@ -170,54 +178,48 @@ class Grant:
 
     @property
     def scopes(self) -> tuple[list[str], list[str]]:
-        """The permission scopes that the present token was asked for, and those that the platform refused."""
-        held = self.token.scopes if self.token else ()
-        granted, refused = (
-            [name for name in sorted(names) if not name.startswith(SCHOOL)] for names in (held, self._refused)
-        )
+        """The permission scopes that the present token was requested for, and the refused ones."""
+        both = (self.token.scopes if self.token else (), self._refused)
+        granted, refused = ([name for name in sorted(part) if not name.startswith(SCHOOL)] for part in both)
         return granted, refused
 
-    @property
-    def _is_one(self) -> bool:
-        return self._config.one_token
-
-    async def _replaced(self, token: Token | None) -> Token:
+    async def _replace(self, token: Token | None) -> Token:
         if token is not None:
-            # Who asks meanwhile waits for the new one.
+            # Requests that need a token meanwhile wait for the new one.
             token.fresh_until = float("-inf")
-        return await self._renewed(token)
+        return await self._renew(token)
 
-    async def _renewed(self, worn: Token | None) -> Token:
-        """A new token in place of the worn one: one request at a time, whose outcome all who wait share."""
-        asked = self._rounds
+    async def _renew(self, old: Token | None) -> Token:
+        """A new token in place of the old one. One request at a time: all that wait share its outcome."""
+        round_ = self._rounds
         async with self._lock:
-            waited = self._rounds != asked
+            waited = self._rounds != round_
             if self._failure is not None:
                 raise self._failure.with_traceback(None)
-            if self.token is not None and (waited or self.token is not worn):
+            if self.token is not None and (waited or self.token is not old):
                 return self.token
             try:
-                token = await self._obtained(worn)
+                token = await self._obtain(old)
             except CampusError as error:
-                self._failure, self._rounds = self._halt(error), self._rounds + 1
+                self._failure, self._rounds = self._unavailable(error), self._rounds + 1
                 raise self._failure from None
             self.token, self._rounds = token, self._rounds + 1
             return token
 
-    async def _obtained(self, worn: Token | None) -> Token:
-        """The token that another process has been given since, or else a new one for all of them."""
+    async def _obtain(self, old: Token | None) -> Token:
+        """The token that another process has been given meanwhile, or else a new token for all processes."""
         async with self._shared.turn(self._name()) as turn:
-            held = turn.held
-            if held is not None:
-                if self._is_one:
-                    # What others read must go on with our token.
-                    others = [(name,) for name in sorted(held.scopes)]
+            shared = turn.token
+            if shared is not None:
+                if self._config.one_token:
+                    # A new token ends the shared one, so it needs the scopes of the other processes too.
+                    others = [(name,) for name in sorted(shared.scopes)]
                     self._alternatives = list(dict.fromkeys([*self._alternatives, *others]))
-                if self._serves(held, worn):
-                    return self._adopted(held)
+                if self._suffices(shared, old):
+                    return self._adopt(shared)
             token = await self._issue()
             await turn.keep(
-                HeldToken(
+                SharedToken(
                     token.text,
                     token.scopes,
                     dict(self._refused),
@@ -228,33 +230,32 @@ class Grant:
             return token
 
     def _name(self) -> str:
-        """By what the token is known to those who may use it: they ask for the same."""
-        asked = "" if self._is_one else f"{self._school_id} {' '.join(sorted(self._wanted()))}"
-        text = f"{self._config.base_url} {self._config.client_id} {asked}"
+        """The name of the token among the processes that may share it: those that request the same scopes."""
+        wanted = "" if self._config.one_token else f"{self._school_id} {' '.join(sorted(self._wanted()))}"
+        text = f"{self._config.base_url} {self._config.client_id} {wanted}"
         return f"token {hashlib.sha256(text.encode()).hexdigest()}"
 
-    def _serves(self, held: HeldToken, worn: Token | None) -> bool:
-        """Whether a token of others does for us, other than the one that we have worn out."""
+    def _suffices(self, shared: SharedToken, old: Token | None) -> bool:
+        """Whether a shared token is fresh, has the scopes, and is not the old token."""
         return (
-            (worn is None or held.text != worn.text)
-            and time.time() < held.fresh_until
-            and held.scopes.union(held.refused).issuperset(self._wanted())
+            (old is None or shared.text != old.text)
+            and time.time() < shared.fresh_until
+            and shared.scopes.union(shared.refused).issuperset(self._wanted())
         )
 
-    def _adopted(self, held: HeldToken) -> Token:
-        self._refused |= held.refused
-        fresh_until = self._clock() + held.fresh_until - time.time()
-        # Whoever was given it has used it: a refusal says nothing about the credentials.
+    def _adopt(self, shared: SharedToken) -> Token:
+        self._refused |= shared.refused
+        fresh_until = self._clock() + shared.fresh_until - time.time()
+        # Another process has used it: a refusal says nothing about the credentials.
         self._ever_accepted = True
-        self._sender.keep_secret(held.text)
-        return Token(held.text, held.scopes, fresh_until, held.clock_skew, accepted=True)
+        self._sender.keep_secret(shared.text)
+        return Token(shared.text, shared.scopes, fresh_until, shared.clock_skew, accepted=True)
 
-    def _halt(self, error: CampusError) -> Halt:
-        """Why no token means that nothing more can be read: of this school, where the credentials are right,
-        else of the platform."""
+    def _unavailable(self, error: CampusError) -> PlatformUnavailable:
+        """The error without a token: of this school where the credentials are right, else of the platform."""
         if isinstance(error, Forbidden) and self._school_id is not None:
-            return Halt(str(error), school_id=self._school_id)
-        return self._sender.halt(str(error), outage=False)
+            return PlatformUnavailable(str(error), school_id=self._school_id)
+        return self._sender.give_up(str(error), outage=False)
 
     async def _issue(self) -> Token:
         wanted = self._wanted()
@@ -264,16 +265,16 @@ class Grant:
             response = declined.response
         if response.status in WRONG_ADDRESS:
             raise refusal(self._request, response.status, self._sender.quote(response))
-        if WRONG_CREDENTIALS.search(response.body) or (response.status == 401 and not await self._known()):
+        if WRONG_CREDENTIALS.search(response.body) or (response.status == 401 and not await self._is_known()):
             raise self._unauthorized(response)
-        await self._sort_out()
+        await self._find_refused()
         granted = self._wanted()
         if granted and granted != wanted:
             try:
                 return await self._token_for(granted)
             except Declined as declined:
                 response = declined.response
-        if await self._known():
+        if await self._is_known():
             said = answered(response.status, self._sender.quote(response))
             advice = permission_advice(self._school_id, " and ".join(wanted))
             raise Forbidden(f"{self._request}: {said}", f"The credentials are right. {advice}")
@@ -287,11 +288,11 @@ class Grant:
         )
         return list(dict.fromkeys(filter(None, names)))
 
-    async def _sort_out(self) -> None:
-        """Find out which scopes are refused by asking for each alone: no answer names them."""
+    async def _find_refused(self) -> None:
+        """Find the refused scopes by requesting each alone: no answer names them."""
         granted: set[str] = set()
-        while unknown := [name for name in self._wanted() if name not in granted]:
-            for name in unknown:
+        while untried := [name for name in self._wanted() if name not in granted]:
+            for name in untried:
                 try:
                     await self._token_for([name])
                     granted.add(name)
@@ -300,8 +301,8 @@ class Grant:
                         declined.response.status, self._sender.quote(declined.response)
                     )
 
-    async def _known(self) -> bool:
-        """Whether the platform knows these credentials at all: asked for without school and scope."""
+    async def _is_known(self) -> bool:
+        """Whether the platform grants these credentials a token without school and scope."""
         try:
             await self._token_for([], school=False)
         except Declined:
@@ -309,22 +310,23 @@ class Grant:
         return True
 
     async def _token_for(self, scopes: list[str], school: bool = True) -> Token:
-        asked = [school_scope(self._school_id), *scopes] if school and self._school_id is not None else scopes
+        schools = [school_scope(self._school_id)] if school and self._school_id is not None else []
+        scope = " ".join([*schools, *scopes])
         body = {
             "grant_type": "client_credentials",
             "client_id": self._config.client_id,
             "client_secret": self._config.client_secret,
-            **({"scope": " ".join(asked)} if asked else {}),
+            **({"scope": scope} if scope else {}),
         }
-        begun = self._clock()
+        began = self._clock()
         request = replace(self._request, content=msgspec.json.encode(body))
         exchange = Exchange(self._sender, request, Tally())
-        response, answer = await _token_in(exchange)
+        response, answer = await decoded_response(exchange, _parse_token)
         self._sender.keep_secret(answer.access_token)
         self._sender.notify(
             Event(
                 kind="token",
-                message=f"A token for {' '.join(asked) or 'no scope'}, valid {answer.expires_in:.0f} s.",
+                message=f"A token for {scope or 'no scope'}, valid {answer.expires_in:.0f} s.",
             )
         )
         lifetime = answer.expires_in - min(BUFFER_SECONDS, BUFFER_SHARE * answer.expires_in)
@@ -332,7 +334,7 @@ class Grant:
         return Token(
             text=answer.access_token,
             scopes=frozenset(scopes),
-            fresh_until=begun + lifetime,
+            fresh_until=began + lifetime,
             clock_skew=None if date is None else (date - datetime.now(UTC)).total_seconds(),
         )
 
@@ -347,7 +349,7 @@ class TokenAuth:
     """The tokens of one request, from one grant; see `campus.http.exchange.Auth`.
 
     scope: the scopes of which any one suffices, least first. attempts: tokens to try, besides one for each of
-    these scopes. school_id: what the request is for."""
+    these scopes. school_id: the school of the request."""
 
     def __init__(self, grant: Grant, scope: tuple[str, ...], attempts: int, school_id: int | None) -> None:
         self._grant = grant
@@ -362,7 +364,7 @@ class TokenAuth:
         return {"authorization": f"Bearer {self._token.text}", **school_header(self._school_id)}
 
     def accept(self) -> None:
-        """Note that the platform took the token of the last attempt."""
+        """Note that the platform accepted the token of the last attempt."""
         if self._token is not None:
             self._grant.accept(self._token, self._scope)
 
@@ -382,18 +384,6 @@ def school_scope(school_id: int | None) -> str:
 def school_header(school_id: int | None) -> dict[str, str]:
     """The header that names the school of a business request."""
     return {} if school_id is None else {"x-school-id": str(school_id)}
-
-
-async def _token_in(exchange: Exchange) -> tuple[Response, _TokenBody]:
-    """The first response with a token. Raises what `Exchange.response` does."""
-    while True:
-        response = await exchange.response()
-        try:
-            return response, _parse_token(response.body)
-        except TornBody as torn:
-            await exchange.retry(f"a torn or invalid body ({torn})")
-        except UnexpectedAnswer as error:
-            raise UnexpectedAnswer(f"{exchange.request}: {error.message}", error.advice) from None
 
 
 def _parse_token(body: bytes) -> _TokenBody:

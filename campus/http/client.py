@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from campus.capabilities import CAUGHT, Capabilities
+from campus.capabilities import WHEN_CONTRADICTED, Capabilities
 from campus.http.auth import Grant, TokenAuth, school_header
 from campus.http.config import ClientConfig
 from campus.http.errors import CampusError
@@ -25,8 +25,8 @@ from campus.http.transport import Transport
 class Client:
     """Requests to one platform, all of its schools; an async context manager, for one event loop.
 
-    scopes: what the selected resources need: for each its scopes of which any one suffices, least first.
-    capabilities: what earlier runs found of the platform; this one adds to it.
+    scopes: for each selected resource its scopes, of which any one suffices, least first.
+    capabilities: the findings of earlier runs, to which this run adds.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Client:
         self.config = config
         self.capabilities = capabilities or Capabilities()
         self._shared = config.shared or OwnProcess(config.base_url)
-        self._false_empties = self.capabilities.doubt.lies
+        self._contradicted_before = self.capabilities.confirmation.contradicted
         self._scopes = (*scopes, *((name,) for name in config.extra_scopes))
         self._sender = Sender(config, Transport(config), self._shared.pace, listener)
         self._grants: dict[int | None, Grant] = {}
@@ -51,11 +51,11 @@ class Client:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if lies := self.capabilities.doubt.lies - self._false_empties:
+        if contradicted := self.capabilities.confirmation.contradicted - self._contradicted_before:
             message = (
-                f"{lies} answers of the platform said that there is nothing where there is something. Each "
-                f"was asked for again; from the first one on, nothing is believed only where {CAUGHT} more "
-                f"answers agree. Tell the platform's operator."
+                f"{contradicted} empty answers of the platform were wrong: a repeat had rows. After "
+                f"the first of them, an empty answer counts once {WHEN_CONTRADICTED} further ones agree. "
+                f"Tell the platform's operator."
             )
             self._sender.notify(Event("note", message))
         await self._sender.close()
@@ -70,12 +70,12 @@ class Client:
         tally: Tally | None = None,
         anonymous: bool = False,
     ) -> Exchange:
-        """A GET of `path` below the base address, which is sent once its response is awaited.
+        """A GET of `path` below the base address, sent once its response is awaited.
 
         path: percent-encoded where a segment comes from data (see `segment`); params are encoded here.
         scope: the scopes of which any one suffices, least first. tally: counts the attempts, retries and
         bytes. anonymous: without a token. The response raises Transient, Unauthorized, Forbidden, NotFound,
-        Refused or UnexpectedAnswer, and Halt where nothing more can be read (see errors).
+        Refused, UnexpectedAnswer or PlatformUnavailable (see errors).
         """
         request = Request("GET", path, school_id, _query(params), school_header(school_id))
         return self._exchange(request, tally, None if anonymous else self._grant(school_id), scope)
@@ -92,11 +92,11 @@ class Client:
         repeatable: bool,
         tally: Tally | None = None,
     ) -> Exchange:
-        """A request that changes something on the platform; see `get` for what they share.
+        """A request that changes something on the platform; see `get` for the shared arguments.
 
-        repeatable: carrying it out twice is the same as once, so that it is sent again after a fault. Else
-        it is sent again only where the platform cannot have carried it out, and the response raises
-        Unconfirmed where it may have. A status of success says that it has happened, whatever the body."""
+        repeatable: the request is idempotent, so a fault is retried. Any other request is retried only where
+        the platform cannot have carried it out, and the response raises Unconfirmed where it may have. A
+        status of success means that it was carried out, whatever the body."""
         request = Request(
             method,
             path,
@@ -126,25 +126,25 @@ class Client:
         return refusal(request, response.status, said, "" if grant is None else grant.in_words(scopes))
 
     def with_id_numbers(self) -> Self:
-        """The same client, whose answers are decoded with national identity numbers: for what is compared in
-        memory, and not stored."""
+        """The same client, which decodes national identity numbers too: for rows that are compared in memory
+        and not stored."""
         client = copy(self)
         client.config = replace(self.config, keep_id_numbers=True)
         return client
 
     @property
     def page_size(self) -> int:
-        """The greatest page to ask for: that of the settings, or what the platform is known to take."""
+        """The rows to request a page: those of the settings, or fewer where the platform accepts no more."""
         return min(self.config.per_page, self.capabilities.page_size or self.config.per_page)
 
     def limit_page_size(self, size: int) -> None:
-        """Note the size of a page that the platform took, where it rejected greater ones."""
+        """Note a page size that the platform accepted after it rejected a larger one."""
         if size < self.page_size:
             self.capabilities.page_size = size
 
     @property
     def health(self) -> Health:
-        """Whether the platform answers, as far as the requests of this client have shown."""
+        """Whether the platform answers, by the requests of this client."""
         return self._sender.health
 
     @property
@@ -158,24 +158,21 @@ class Client:
         return self._grant(school_id).scopes
 
     def _grant(self, school_id: int | None) -> Grant:
-        whose = None if self.config.one_token else school_id
-        grant = self._grants.get(whose)
-        if grant is None:
-            grant = Grant(self.config, self._sender, self._scopes, whose, self._shared)
-            self._grants[whose] = grant
-        return grant
+        key = None if self.config.one_token else school_id
+        if key not in self._grants:
+            self._grants[key] = Grant(self.config, self._sender, self._scopes, key, self._shared)
+        return self._grants[key]
 
 
 def _query(params: Mapping[str, str | int]) -> str:
     # Commas separate the ids of a list, and v1 names its paging parameters with a dollar sign: both are legal
     # in a query as they are (RFC 3986), and shorter.
     pairs = (f"{quote(name, safe='$')}={quote(str(value), safe=',')}" for name, value in params.items())
-    query = "&".join(pairs)
-    return f"?{query}" if query else ""
+    return f"?{'&'.join(pairs)}" if params else ""
 
 
 def segment(value: str | int) -> str:
-    """One path segment made of data (a name in any script, an id), percent-encoded."""
+    """A percent-encoded path segment from data: a name in any script, or an id."""
     text = str(value)
     # Bare dots would lead up, out of the path.
     return text.replace(".", "%2E") if text in (".", "..") else quote(text, safe="")

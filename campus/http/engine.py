@@ -9,11 +9,11 @@ import aiohttp
 import httpx
 import yarl
 
-# Pages of datasets have megabytes, and to take them 64 kB at a time costs a quarter of fetching them.
+# Pages of datasets have megabytes: reading them 64 kB at a time costs a quarter of fetching them.
 READ_BYTES = 256 * 1024
 # Bytes of the longest header; some gateways send policies of more than aiohttp's 8 kB.
 HEADER_BYTES = 64 * 1024
-# Seconds that an idle connection is kept: less than servers do, so that none is used which they are closing.
+# Seconds that an idle connection is kept: less than servers keep it, so that no request meets a closing one.
 KEEP_ALIVE = 4.0
 
 #: httpx's error for each of aiohttp's. The first class that fits counts.

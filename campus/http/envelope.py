@@ -1,4 +1,4 @@
-"""What some platforms put around an answer, and how they report a refusal inside it.
+"""Envelopes: objects that some platforms put around an answer, and in which they may report a refusal.
 
 The specification shows no shape for the answers of base data, nor for errors. A platform may send its rows
 bare, or as the member of an object: {data: [...]}, {list: [...], total: 9}, {code: 0, data: [...]}.
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-# Members that may hold the answer itself, in the order of preference.
+# Members that may contain the answer itself, in the order of preference.
 CONTENT = ("data", "list", "items", "records", "results", "result")
 # Members that describe the answer. An object with any other member beside its content is the answer itself.
 ABOUT = frozenset(
@@ -47,9 +47,9 @@ ABOUT = frozenset(
     }
 )
 CODES = ("code", "errcode", "errno", "error_code", "status")
-# Any 2xx, and how else a code says that all is well.
+# Codes of success, besides any 2xx.
 SUCCESS = frozenset({"0", "00000", "ok", "success", "succeeded", "true", "成功", "操作成功"})
-# The status of a refusal whose own code is no HTTP status: the request is not taken as it is.
+# The status of a refusal whose own code is no HTTP status.
 UNKNOWN_REFUSAL = 422
 
 
@@ -78,7 +78,7 @@ def _content(members: Mapping[str, Raw]) -> Raw | None:
     name = next((name for name in CONTENT if name in members), None)
     if name is None or _beyond_envelope(members) - {name}:
         return None
-    # Only `data` may be an object, or null: a platform's word for a list is a list's.
+    # Only `data` may be an object or null. The other names stand for lists.
     return members[name] if name == "data" or bytes(members[name])[:1] == b"[" else None
 
 
@@ -90,7 +90,7 @@ def _beyond_envelope(members: Mapping[str, Raw]) -> set[str]:
 def _refusal(members: Mapping[str, Raw]) -> int | None:
     """The status that a refusal inside an envelope stands for; None where it is none. An object with members
     that are not about an answer, or with content, is no refusal."""
-    if _beyond_envelope(members).difference(CONTENT) or any(_holds(members, name) for name in CONTENT):
+    if _beyond_envelope(members).difference(CONTENT) or any(_has_content(members, name) for name in CONTENT):
         return None
     verdicts = {_text(members.get(name)) for name in ("success", "ok", "message", "msg")}
     failed = [code for name in CODES if (code := _text(members.get(name))) and not _is_success(code)]
@@ -99,7 +99,7 @@ def _refusal(members: Mapping[str, Raw]) -> int | None:
     return next((status for code in failed if (status := _http_status(code))), UNKNOWN_REFUSAL)
 
 
-def _holds(members: Mapping[str, Raw], name: str) -> bool:
+def _has_content(members: Mapping[str, Raw], name: str) -> bool:
     return bytes(members.get(name, b"null")) not in (b"null", b"[]", b"{}", b'""', b"false")
 
 

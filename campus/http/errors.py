@@ -1,10 +1,10 @@
-"""What can go wrong between us and the platform, worded for the person who can put it right."""
+"""Errors of requests to the platform, worded for the person who can solve them."""
 
 
 class CampusError(Exception):
     """A request that failed for good: what happened (`message`) and what to do about it (`advice`).
 
-    status: of a refusal, and what the platform `said` in it; 0 and empty where there was no answer."""
+    status, said: of a refusal, and the platform's own words in it; 0 and empty where no answer came."""
 
     def __init__(self, message: str, advice: str = "", *, status: int = 0, said: str = "") -> None:
         super().__init__(message, advice)
@@ -18,7 +18,7 @@ class CampusError(Exception):
 
 
 class Transient(CampusError):
-    """The platform was out of reach or overloaded for longer than we wait; a later run may succeed."""
+    """The platform was out of reach or overloaded for longer than a run waits; a later run may succeed."""
 
 
 class Unauthorized(CampusError):
@@ -38,17 +38,18 @@ class Refused(CampusError):
 
 
 class Unconfirmed(CampusError):
-    """No answer to a write that must not be repeated blindly came: it may have been carried out, or not."""
+    """A write that must not be repeated got no answer: the platform may have carried it out or not."""
 
 
 class UnexpectedAnswer(CampusError):
-    """A valid answer of a shape that the interface does not describe; asking again would not help."""
+    """A valid answer of a shape that the interface does not describe; a retry would not help."""
 
 
-class Halt(Exception):
-    """Nothing more can be read of the platform, or of one school (`school_id`): it is out of reach, or takes
-    no credentials of ours. No CampusError, so that no slice and no class takes it for a failure of its own:
-    it ends the run, or the school's part of it. `outage`: it may end by itself."""
+class PlatformUnavailable(Exception):
+    """The platform is out of reach or accepts no credentials of ours, as a whole or for one school.
+
+    Not a CampusError, so no slice or class takes it for a failure of its own: it ends the run, or the part of
+    one school. school_id: the school; None: the whole platform. outage: it may end by itself."""
 
     def __init__(self, message: str, *, school_id: int | None = None, outage: bool = False) -> None:
         super().__init__(message)
@@ -56,9 +57,9 @@ class Halt(Exception):
         self.outage = outage
 
     def concerns(self, school_id: int) -> bool:
-        """Whether nothing more can be read of this school."""
+        """Whether this school cannot be read any more."""
         return self.school_id in (None, school_id)
 
 
 class TornBody(Exception):
-    """Raised by a parser for a body that is cut off or no JSON; the client asks again."""
+    """A decoder raises it for a body that is cut off or no JSON; the client retries."""

@@ -1,17 +1,17 @@
-"""Progress as plain values, so that a terminal, Dagster's log and a test can all listen."""
+"""Progress as plain values, for a terminal, Dagster's log and tests alike."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-# The client reports retry, throttled and token; who reads with it reports note, drift, plan and progress.
+# The client reports retry, throttled and token; its users report note, drift, plan and progress.
 # A sync reports school and step: `done` is the number of the school, or 1 once the step has ended.
 EventKind = Literal["drift", "note", "plan", "progress", "retry", "school", "step", "throttled", "token"]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened; what does not apply stays empty or 0."""
+    """One event. Fields that do not apply stay empty or 0."""
 
     kind: EventKind
     message: str = ""
@@ -27,7 +27,7 @@ Listener = Callable[[Event], None]
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one reading: the client adds requests, retries and bytes of bodies, its caller pages."""
+    """Counts of one reading. The client adds requests, retries and bytes of bodies; its caller adds pages."""
 
     requests: int = 0
     retries: int = 0

@@ -1,24 +1,28 @@
 """One request with all of its attempts, until a usable response has come."""
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from campus.http.envelope import opened
-from campus.http.errors import Transient, Unconfirmed, UnexpectedAnswer
+from campus.http.errors import TornBody, Transient, Unconfirmed, UnexpectedAnswer
 from campus.http.events import Event, Tally
 from campus.http.request import Request, Response
-from campus.http.retry import THROTTLED, TOO_MANY, backoff, fault_of, pause_asked
+from campus.http.retry import THROTTLED, TOO_MANY, backoff, fault_of, requested_pause
 from campus.http.sender import Sender
 from campus.http.transport import Fault, NoConnection, TooLarge, UnknownHost, Unusable
+
+T = TypeVar("T")
 
 CHECK_ADDRESS = "Check CAMPUS_BASE_URL."
 ASK_FOR_LESS = (
     "If the platform may send so much, raise platform.max_answer_mb of campus.yaml; else lower "
     "platform.per_page or platform.unpaged_limit."
 )
-MAY_BE_DONE = "The platform may have carried it out: look before it is sent again."
+MAY_BE_DONE = "The platform may have carried it out: check before sending it again."
 
 
 class Auth(Protocol):
@@ -35,7 +39,7 @@ class Auth(Protocol):
 
 
 class Declined(Exception):
-    """A final response that is no success: a redirect or a 4xx that a retry does not change."""
+    """A final response that is not a success: a redirect, or a 4xx that a retry does not change."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.status)
@@ -46,20 +50,20 @@ class Problem(NamedTuple):
     """Why a request has to be sent again."""
 
     words: str
-    #: Seconds that the platform wants us to wait first; 0: it does not say.
+    #: Seconds that the platform asks us to wait first; 0: it names none.
     pause: float = 0.0
     throttled: bool = False
-    #: It concerns this request alone, as far as we know.
-    alone: bool = True
+    #: The problem may concern this request alone.
+    is_alone: bool = True
     #: The platform has certainly not carried the request out.
-    undone: bool = False
+    is_undone: bool = False
 
 
 class Exchange:
     """One request and its attempts.
 
-    tally: counts the attempts, retries and bytes. auth: replays a refused request while it finds another
-    token; None: the request needs no token. explain: makes the error for a final refusal.
+    tally: counts the attempts, retries and bytes. auth: provides tokens, and replays a refused request while
+    it finds another token; None: the request needs no token. explain: makes the error for a final refusal.
     """
 
     def __init__(
@@ -81,9 +85,9 @@ class Exchange:
     async def response(self) -> Response:
         """The next response with status 2xx, without an envelope around its body.
 
-        Raises what `explain` makes of a refusal that stays, Transient for faults that last, Unconfirmed for a
-        fault of a request that must not be repeated, UnexpectedAnswer for a body that is too large, Halt
-        where nothing of the platform answers, and the errors of the token request.
+        Raises what `explain` makes of a final refusal, and the errors of the token request. Raises Transient
+        for faults that last, Unconfirmed for a fault of a request that must not be repeated, UnexpectedAnswer
+        for a body that is too large, and PlatformUnavailable where nothing of the platform answers.
         """
         while True:
             self._sender.health.check()
@@ -104,7 +108,7 @@ class Exchange:
                 if isinstance(fault, UnknownHost) and not self._sender.health.has_answered:
                     raise self._unusable(fault) from None
                 unconnected = isinstance(fault, NoConnection)
-                await self._back_off(Problem(str(fault), alone=not unconnected, undone=unconnected))
+                await self._back_off(Problem(str(fault), is_alone=not unconnected, is_undone=unconnected))
                 continue
             self._tally.bytes += len(response.body)
             response = _without_envelope(response)
@@ -125,11 +129,11 @@ class Exchange:
             self._tally.retries += 1
 
     async def retry(self, reason: str) -> None:
-        """Reject the last response, whose body is of no use, and wait before the next attempt."""
+        """Reject the last response for its body, and wait before the next attempt."""
         await self._back_off(Problem(reason))
 
     def _unusable(self, error: Exception) -> Exception:
-        return self._sender.halt(f"{self.request}: {error}. {CHECK_ADDRESS}", outage=False)
+        return self._sender.give_up(f"{self.request}: {error}. {CHECK_ADDRESS}", outage=False)
 
     def _problem(self, response: Response) -> Problem | None:
         """Why the request has to be sent again; None: the response is final."""
@@ -139,17 +143,17 @@ class Exchange:
         said = self._sender.quote(response, self.request.secrets)
         return Problem(
             f"{words} ({said})" if said else words,
-            pause_asked(response.headers),
+            requested_pause(response.headers),
             throttled=response.status in THROTTLED,
-            undone=response.status == TOO_MANY,
+            is_undone=response.status == TOO_MANY,
         )
 
     async def _back_off(self, problem: Problem) -> None:
         """Wait before the next attempt.
 
-        Raises Unconfirmed, Transient or Halt if there must be none."""
+        Raises Unconfirmed, Transient or PlatformUnavailable where no attempt may follow."""
         self._sender.health.failed(self._sent)
-        if not (self.request.repeatable or problem.undone):
+        if not (self.request.repeatable or problem.is_undone):
             raise Unconfirmed(f"{self.request}: {problem.words}.", MAY_BE_DONE)
         config, health, now = self._sender.config, self._sender.health, time.monotonic()
         if problem.pause > config.retry_after_cap:
@@ -158,12 +162,12 @@ class Exchange:
                 f"and we wait {config.retry_after_cap:.0f} s at most."
             )
             if self.request.for_token or health.gave_up(self.request.path):
-                raise self._sender.halt(words, outage=True)
+                raise self._sender.give_up(words, outage=True)
             raise Transient(words, "Run again later.")
         if health.is_spent(self._attempt, config.max_attempts, now):
-            is_down = health.gave_up(self.request.path) or self.request.for_token or not problem.alone
+            is_down = health.gave_up(self.request.path) or self.request.for_token or not problem.is_alone
             if is_down and health.silence(now):
-                raise self._sender.halt(
+                raise self._sender.give_up(
                     f"{config.base_url} has not responded for {health.silence(now):.0f} s: "
                     f"{self.request}: {problem.words}.",
                     outage=True,
@@ -190,6 +194,25 @@ class Exchange:
         )
         await self._sender.rest(pause)
         self._tally.retries += 1
+
+
+async def decoded_response(
+    exchange: Exchange, decode: Callable[[bytes], T], executor: Executor | None = None
+) -> tuple[Response, T]:
+    """The first response whose body is not torn, and its decoded body.
+
+    decode: raises TornBody for a body that a retry may mend. executor: decodes; None: the event loop does.
+    Raises what `decode` and `Exchange.response` raise."""
+    while True:
+        response = await exchange.response()
+        try:
+            if executor is None:
+                return response, decode(response.body)
+            return response, await asyncio.get_running_loop().run_in_executor(executor, decode, response.body)
+        except TornBody as torn:
+            await exchange.retry(f"a torn or invalid body ({torn})")
+        except UnexpectedAnswer as error:
+            raise UnexpectedAnswer(f"{exchange.request}: {error.message}", error.advice) from None
 
 
 def _without_envelope(response: Response) -> Response:

@@ -1,4 +1,4 @@
-"""Refusals in words: what was asked, what the platform said, what to do."""
+"""Messages of refusals: the request, the platform's own words, and what to do."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def quoted(body: bytes, secrets: Iterable[str]) -> str:
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """The text without these secrets, however they are escaped, and without what looks like a token."""
+    """The text without these secrets, however escaped, and without anything that looks like a token."""
     for secret in filter(None, secrets):
         for form in (secret, json.dumps(secret)[1:-1], quote(secret, safe="")):
             text = text.replace(form, "***")
@@ -53,7 +53,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _once(texts: Iterable[str]) -> list[str]:
-    """The texts without those that another one repeats."""
+    """The texts without those that another text contains."""
     unique = list(dict.fromkeys(texts))
     return [text for text in unique if not any(text in other for other in unique if other is not text)]
 
@@ -64,8 +64,9 @@ def _title(page: str) -> str:
 
 
 def refusal(request: Request, status: int, said: str, scope: str = "") -> CampusError:
-    """The error for a final answer that is no success. scope: in words, the scope that the resource needs; of
-    a write, those that it was sent with besides the ones for reading."""
+    """The error for a final answer that is not a success.
+
+    scope: in words, the scope that the resource needs; of a write, the further scopes of its token."""
     kind, advice = _kind_of_refusal(request, status, said, scope)
     return kind(f"{request}: {answered(status, said)}", advice, status=status, said=said)
 
@@ -85,22 +86,21 @@ def _kind_of_refusal(request: Request, status: int, said: str, scope: str) -> tu
         return Refused, "Redirects are not followed: set CAMPUS_BASE_URL to the final address."
     if status == 405:
         return Refused, "Another service seems to answer here: check CAMPUS_BASE_URL."
-    return Refused, "The platform does not take it as it stands: asking again will not help."
+    return Refused, "The platform rejects the request as it stands: a retry will not help."
 
 
 def permission_advice(school_id: int | None, scope: str) -> str:
-    """What to ask of the platform's operator when credentials are right but do not suffice."""
+    """The advice where credentials are right but do not suffice."""
     needs = [f"grants it {scope}"] if scope else []
     needs += [f"opens school {school_id} to it (see CAMPUS_SCHOOL_IDS)"] if school_id is not None else []
-    asked = (
-        f"Ask who issued CAMPUS_CLIENT_ID whether the platform {' and '.join(needs) or 'lets it read this'}"
+    return (
+        f"Ask who issued CAMPUS_CLIENT_ID whether the platform {' and '.join(needs) or 'lets it read this'}; "
+        f"a scope by another name belongs in platform.extra_scopes of campus.yaml."
     )
-    return f"{asked}; a scope by another name belongs in platform.extra_scopes of campus.yaml."
 
 
 def writing_advice(school_id: int | None, said: str, scope: str) -> str:
-    """What to do where the credentials may not write. The interface names no scope for it; the platform's
-    own words may."""
+    """The advice where credentials may not write. The interface names no scope; the platform's words may."""
     named = ", ".join(dict.fromkeys(_WRITING_SCOPE.findall(said)))
     if named:
         advice = f"Writing needs the scope {named}: name it in writes.scopes of campus.yaml"

@@ -8,7 +8,7 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Pagination:
-    """The X-Pagination-* headers of one answer, each as far as it was sent and makes sense."""
+    """The X-Pagination-* headers of one answer; None: absent or invalid."""
 
     current_page: int | None = None
     page_count: int | None = None

@@ -1,4 +1,4 @@
-"""A request to the platform, as it is sent and as messages name it, and its response."""
+"""A request to the platform and its response."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a write. kind: its content type. secrets: what of it no message may quote."""
+    """The body of a write. kind: its content type. secrets: its parts that no message may quote."""
 
     kind: str
     content: bytes = field(repr=False)
@@ -19,8 +19,8 @@ class Request:
     """One request below the base address.
 
     path: percent-encoded. query: encoded, with its `?`, or empty. headers: all but those of a token.
-    content: the body. for_token: it asks for a token. repeatable: to carry it out twice is as once. secrets:
-    what of the content no message may quote. str() is the request in words, without query and content."""
+    content: the body. for_token: the request is for a token. repeatable: the request is idempotent. secrets:
+    parts of the content that no message may quote. str() names the request, without query and content."""
 
     method: str
     path: str
@@ -34,7 +34,7 @@ class Request:
 
     @property
     def writes(self) -> bool:
-        """Whether it changes something on the platform."""
+        """Whether the request changes something on the platform."""
         return self.method != "GET" and not self.for_token
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole response. Names of headers match in any case."""
+    """A whole response. The names of headers match in any case."""
 
     status: int
     headers: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""What is asked again, and when: one table and pure functions."""
+"""Which answers are retried, and when: one table and pure functions."""
 
 import math
 import random
@@ -12,7 +12,7 @@ RETRIED = frozenset({408, 429, *range(500, 600)})
 
 
 def fault_of(status: int, headers: Mapping[str, str], body: bytes) -> str | None:
-    """Why the request is to be sent again, in words; None: the answer is final."""
+    """Why the request has to be retried, in words; None: the answer is final."""
     if status in RETRIED:
         return f"status {status}"
     if 200 <= status < 300 and _is_html(headers, body):
@@ -22,12 +22,12 @@ def fault_of(status: int, headers: Mapping[str, str], body: bytes) -> str | None
 
 def _is_html(headers: Mapping[str, str], body: bytes) -> bool:
     first = body[:64].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    # A script that sets no content type sends JSON as text/html: what begins like an answer is read as one.
+    # Scripts that set no content type send JSON as text/html, so the first byte decides.
     return first == b"<" or ("html" in headers.get("content-type", "") and first not in b"[{n")
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """Seconds to wait by a Retry-After header (RFC 9110: seconds or a date); None: it says nothing useful."""
+    """The seconds of a Retry-After header (RFC 9110: seconds or a date); None: absent or invalid."""
     if value is None:
         return None
     moment = http_date(value)
@@ -40,15 +40,15 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     return max(seconds, 0.0) if math.isfinite(seconds) else None
 
 
-def pause_asked(headers: Mapping[str, str]) -> float:
-    """The seconds that a response asks us to wait; 0: it names none."""
-    # Measured by the platform's own clock where it sends it, since ours may be wrong.
+def requested_pause(headers: Mapping[str, str]) -> float:
+    """The pause that a response asks for, in seconds; 0: it names none."""
+    # A date is measured by the platform's own clock, where the response shows it: ours may be wrong.
     now = http_date(headers.get("date", "")) or datetime.now(UTC)
     return retry_after(headers.get("retry-after"), now) or 0.0
 
 
 def http_date(text: str) -> datetime | None:
-    """The moment that an HTTP date names; None if it is none."""
+    """The moment of an HTTP date; None: the text is no date."""
     try:
         moment = parsedate_to_datetime(text)
     except ValueError:
@@ -57,5 +57,5 @@ def http_date(text: str) -> datetime | None:
 
 
 def backoff(attempt: int, base: float, cap: float) -> float:
-    """Seconds before the next attempt after `attempt` (from 1) failed: exponential with full jitter."""
+    """Seconds to wait after the failed attempt number `attempt` (from 1): exponential with full jitter."""
     return random.uniform(0.0, min(cap, base * 2.0 ** (attempt - 1)))

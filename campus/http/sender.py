@@ -6,22 +6,22 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import nullcontext
 
 from campus.http.config import ClientConfig
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event, Listener
 from campus.http.health import Health
 from campus.http.messages import quoted
 from campus.http.request import Request, Response
-from campus.http.retry import THROTTLED, pause_asked
+from campus.http.retry import THROTTLED, requested_pause
 from campus.http.shared import Pace
 from campus.http.transport import Transport
 
-# Seconds between two looks, while a request waits, at whether another one has found the platform down.
-LOOK = 0.5
+# Seconds after which a waiting request checks again whether another request has found the platform down.
+CHECK_SECONDS = 0.5
 
 
 class Sender:
-    """Sends the requests of one client: they share its connections, its slots, the platform's pace,
-    what they have found of its health, and the secrets that no message may quote."""
+    """Sends the requests of one client. They share connections, slots, pace, health, and the secrets that no
+    message may quote."""
 
     def __init__(
         self, config: ClientConfig, transport: Transport, pace: Pace, listener: Listener | None
@@ -33,7 +33,7 @@ class Sender:
         self._listener = listener
         self._slots = asyncio.Semaphore(config.concurrency)
         self._queue = asyncio.Lock()
-        self._in_line = 0
+        self._waiting = 0
         self._secrets = {config.client_secret}
 
     def keep_secret(self, text: str) -> None:
@@ -41,7 +41,7 @@ class Sender:
         self._secrets.add(text)
 
     def quote(self, response: Response, secrets: Iterable[str] = ()) -> str:
-        """The platform's own words in a refusal, short and without secrets, ours and those of the request."""
+        """The platform's own words in a refusal, short, and without these secrets and those of the client."""
         return quoted(response.body, (*self._secrets, *secrets))
 
     def notify(self, event: Event) -> None:
@@ -56,46 +56,46 @@ class Sender:
     async def send(
         self, request: Request, headers: Callable[[], Awaitable[Mapping[str, str]]] | None
     ) -> Response:
-        """Send once, when a slot is free and the pace grants it; the pace learns from the response.
+        """Send once, when a slot is free and the pace grants the request. The pace learns from the response.
 
-        headers: those with a token, made at the last moment; None: the request's own. Raises what
-        `Transport.send` does."""
+        headers: makes the headers with a token at the last moment; None: the request has its own. Raises what
+        `Transport.send` raises."""
         # A token request takes no slot: the request that waits for the token holds one.
         async with nullcontext() if request.for_token else self._slots:
-            granted = await self._granted()
+            granted = await self._wait_for_pace()
             response = await self._transport.send(
                 request, request.headers if headers is None else {**request.headers, **await headers()}
             )
         throttled = response.status in THROTTLED
-        pause = pause_asked(response.headers) if throttled else 0.0
+        pause = requested_pause(response.headers) if throttled else 0.0
         if pause > self.config.retry_after_cap:
-            # This request fails; the others find out for themselves rather than wait that long.
+            # This request fails. Others do not wait that long: each is sent and fails by itself.
             pause = 0.0
         self._pace.answered(granted, time.monotonic(), throttled, pause)
         return response
 
-    async def _granted(self) -> float:
-        """Wait for the pace; the moment of its grant, by the monotonic clock in seconds."""
+    async def _wait_for_pace(self) -> float:
+        """Wait until the pace grants a request; the moment of the grant, in monotonic seconds."""
         now = time.monotonic()
         if not self._queue.locked() and not self._pace.acquire(now):
             return now
-        self._in_line += 1
+        self._waiting += 1
         try:
-            # In line, so that whoever asked first is served first.
+            # The queue serves requests in their order.
             async with self._queue:
                 while wait := self._pace.acquire(now := time.monotonic()):
-                    await self._pace.rest(wait, self._in_line)
+                    await self._pace.rest(wait, self._waiting)
                 return now
         finally:
-            self._in_line -= 1
+            self._waiting -= 1
 
     async def rest(self, seconds: float) -> None:
-        """Sleep, or as long as no request finds the platform down."""
+        """Sleep, but no longer than until a request finds the platform down."""
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0 and self.health.down is None:
-            await asyncio.sleep(min(left, LOOK))
+            await asyncio.sleep(min(left, CHECK_SECONDS))
 
-    def halt(self, message: str, *, outage: bool) -> Halt:
-        """Note why nothing more can be asked: all requests in flight and all later ones end with it."""
-        self.health.down = self.health.down or Halt(message, outage=outage)
+    def give_up(self, message: str, *, outage: bool) -> PlatformUnavailable:
+        """Count the platform as down: all requests in flight and all later ones end with this error."""
+        self.health.down = self.health.down or PlatformUnavailable(message, outage=outage)
         return self.health.down

@@ -1,6 +1,6 @@
-"""What the clients of one platform share: the pace of their requests, and tokens.
+"""The pace of requests and the tokens that all clients of one platform share.
 
-Campus knows no database: this is what one has to offer. Where there is none, a process has its own."""
+A database of workers implements these protocols. Without one, each process has its own pace and tokens."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -13,53 +13,54 @@ from campus.http.rate_limit import budget_for
 
 
 @dataclass(frozen=True, slots=True)
-class HeldToken:
-    """A token that some client was given. `fresh_until`: by the wall clock, in seconds since the epoch.
-    `refused`: the scopes that the platform refused meanwhile, and in which words."""
+class SharedToken:
+    """A token that some client was given."""
 
     text: str = field(repr=False)
     scopes: frozenset[str]
+    #: The scopes that the platform refused meanwhile, and its words.
     refused: Mapping[str, str]
+    #: By the wall clock, in seconds since the epoch.
     fresh_until: float
     clock_skew: float | None
 
 
 class Pace(Protocol):
-    """When requests may be sent. `now`, `granted`: monotonic seconds."""
+    """The pace of requests. `now`, `granted`: monotonic seconds."""
 
     def acquire(self, now: float) -> float:
-        """0 grants one request; more are the seconds to wait before asking again."""
+        """Grant one request (0), or return the seconds to wait before the next try."""
 
     async def rest(self, seconds: float, waiting: int) -> None:
-        """Wait so long, or until there may be more to acquire. waiting: the requests in line."""
+        """Wait for so many seconds, or until a request may be granted. waiting: the requests in the queue."""
 
     def answered(self, granted: float, now: float, refused: bool, pause: float = 0.0) -> None:
         """Learn from an answer to the request granted at `granted`; pause: its Retry-After in seconds."""
 
 
 class Turn(Protocol):
-    """The one turn at a token: nobody else asks for it meanwhile."""
+    """The lock of a shared token: no other client requests the token meanwhile."""
 
     @property
-    def held(self) -> HeldToken | None:
-        """What was kept last."""
+    def token(self) -> SharedToken | None:
+        """The token that was kept last."""
 
-    async def keep(self, token: HeldToken) -> None:
-        """Keep it for the others."""
+    async def keep(self, token: SharedToken) -> None:
+        """Keep a token for the other clients."""
 
 
 class Shared(Protocol):
-    """What all clients of one platform with the same credentials hold together."""
+    """The pace and the tokens of all clients of one platform with the same credentials."""
 
     @property
     def pace(self) -> Pace:
-        """When requests may be sent."""
+        """The pace of requests."""
 
-    async def join(self, tell: Callable[[Event], None]) -> None:
-        """Begin for one client; whoever holds it up is told of with `tell`."""
+    async def join(self, notify: Callable[[Event], None]) -> None:
+        """Begin for one client. notify: takes an event for whatever delays the client."""
 
     def turn(self, name: str) -> AbstractAsyncContextManager[Turn]:
-        """Wait for the turn at the token of this name."""
+        """Wait for the lock of the token of this name."""
 
 
 class OwnPace:
@@ -70,29 +71,29 @@ class OwnPace:
         self.acquire, self.answered = self._budget.acquire, self._budget.answered
 
     async def rest(self, seconds: float, waiting: int) -> None:
-        """Wait: nobody else acquires."""
+        """Wait: no other process acquires."""
         await asyncio.sleep(seconds)
 
 
 class NoTurn:
-    """A turn where there are no others: nothing is held, and nothing kept."""
+    """A turn without other clients: no token is shared."""
 
-    held = None
+    token = None
 
-    async def keep(self, token: HeldToken) -> None:
-        """Nobody is there to keep it for."""
+    async def keep(self, token: SharedToken) -> None:
+        """Do nothing: no other client needs the token."""
 
 
 class OwnProcess:
-    """Nothing is shared but the pace, with the other clients of this process."""
+    """Shares the pace with the other clients of this process, and no tokens."""
 
     def __init__(self, base_url: str) -> None:
         self.pace: Pace = OwnPace(base_url)
 
-    async def join(self, tell: Callable[[Event], None]) -> None:
-        """There is nothing to begin."""
+    async def join(self, notify: Callable[[Event], None]) -> None:
+        """Do nothing."""
 
     @asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[Turn]:
-        """Always at once."""
+        """Take a turn at once."""
         yield NoTurn()

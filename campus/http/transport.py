@@ -1,4 +1,4 @@
-"""HTTP, and the only file that knows which library does it."""
+"""Sending requests over HTTP. No other module but the engine knows the library."""
 
 import socket
 import ssl
@@ -15,41 +15,41 @@ from campus.http.request import Request, Response
 
 USER_AGENT = "campus-warehouse"
 MEGABYTE = 1 << 20
-# Content encodings that are asked for, and bytes that are unpacked at a time.
+# Accepted content encodings, and the bytes to unpack at a time.
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 _ZLIB_OR_GZIP = zlib.MAX_WBITS | 32
 _STEP = MEGABYTE
-#: Seconds to wait for a token, which is made in no time. Nothing is read without one:
-#: so a platform that takes connections and answers nothing ends a run in a minute, not in two.
+#: Seconds to wait for a token, which a platform makes at once. Nothing is read without a token, so a platform
+#: that accepts connections and never answers ends a run in one minute, not in two.
 TOKEN_TIMEOUT = 30.0
 
 
 class Fault(Exception):
-    """No whole answer came; asking again may help."""
+    """No whole answer came; a retry may help."""
 
 
 class NoConnection(Fault):
-    """There was not even a connection: nothing else can be asked either."""
+    """There was no connection, so other requests cannot be sent either."""
 
 
 class UnknownHost(NoConnection):
-    """There is no host of this name."""
+    """No host has this name."""
 
 
 class TooLarge(Exception):
-    """An answer is larger than the settings allow, unpacked."""
+    """An unpacked answer is larger than the settings allow."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"the answer has more than {most / MEGABYTE:,.0f} MB, unpacked")
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"the answer has more than {max_bytes / MEGABYTE:,.0f} MB, unpacked")
 
 
 class Unusable(Exception):
-    """No request can be made with this address, or its certificate does not hold."""
+    """The address is invalid, or the certificate of its host."""
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Made once a process, since to read the certificates takes as long as ten requests."""
+    """Cached, since reading the certificates takes as long as ten requests."""
     context = httpx.create_ssl_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
@@ -60,11 +60,11 @@ class Transport:
 
     def __init__(self, config: ClientConfig) -> None:
         self._base = config.base_url.rstrip("/")
-        self._most = config.max_answer_bytes
+        self._max_bytes = config.max_answer_bytes
         timeout = httpx.Timeout(config.read_timeout, connect=config.connect_timeout).as_dict()
         self._extensions = {"timeout": timeout}
-        self._of_token = {"timeout": {**timeout, "read": min(config.read_timeout, TOKEN_TIMEOUT)}}
-        # Without a client of httpx: redirects and cookies are not wanted, and cost as much as all else.
+        self._token_extensions = {"timeout": {**timeout, "read": min(config.read_timeout, TOKEN_TIMEOUT)}}
+        # No client of httpx: its redirects and cookies are not needed, and cost as much as everything else.
         self._engine: httpx.AsyncBaseTransport | None = None
         self._headers = {
             "accept": "application/json",
@@ -79,23 +79,22 @@ class Transport:
             await self._engine.aclose()
 
     async def send(self, sent: Request, headers: Mapping[str, str]) -> Response:
-        """Send one request once. headers: all of them, in place of its own.
+        """Send one request once. headers: all headers, in place of its own.
 
-        Raises Fault where no whole answer comes, TooLarge where it has no end, Unusable where the address is
-        none."""
+        Raises Fault, TooLarge or Unusable."""
         try:
             request = httpx.Request(
                 sent.method,
                 self._base + sent.path + sent.query,
                 headers={**self._headers, **headers},
                 content=sent.content,
-                extensions=self._of_token if sent.for_token else self._extensions,
+                extensions=self._token_extensions if sent.for_token else self._extensions,
             )
             if self._engine is None:
                 self._engine = _open_engine(request.url)
             answer = await self._engine.handle_async_request(request)
             try:
-                body = await _read(answer, self._most)
+                body = await _read(answer, self._max_bytes)
             finally:
                 await answer.aclose()
         # The causes are cut off: the library's errors carry the request with its token.
@@ -106,7 +105,7 @@ class Transport:
         except httpx.TransportError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise Unusable(str(error)) from None
-            raise _kind(error)(_words(error)) from None
+            raise _fault_type(error)(_words(error)) from None
         return Response(answer.status_code, answer.headers, body)
 
 
@@ -123,25 +122,25 @@ def _proxy(url: httpx.URL) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-async def _read(answer: httpx.Response, most: int) -> bytes:
-    """The body of an answer, unpacked a megabyte at a time: it may become a thousand times as large.
+async def _read(answer: httpx.Response, max_bytes: int) -> bytes:
+    """The body of an answer, unpacked a megabyte at a time, since it may become a thousand times as large.
 
-    Raises TooLarge beyond `most` bytes, and zlib.error."""
+    Raises TooLarge beyond `max_bytes`, and zlib.error."""
     packed = answer.headers.get("content-encoding", "").strip().lower() in _PACKED
     inflate = zlib.decompressobj(_ZLIB_OR_GZIP)
     parts: list[bytes] = []
     size = 0
     async for chunk in answer.aiter_raw():
         if packed and not parts and chunk[:1] and not _has_header(chunk):
-            # "deflate" without its header, as some servers send it.
+            # Some servers send "deflate" without its header.
             inflate = zlib.decompressobj(-zlib.MAX_WBITS)
         while chunk:
             part = inflate.decompress(chunk, _STEP) if packed else chunk
             chunk = inflate.unconsumed_tail if packed else b""
             parts.append(part)
             size += len(part)
-            if size > most:
-                raise TooLarge(most)
+            if size > max_bytes:
+                raise TooLarge(max_bytes)
     return b"".join(parts)
 
 
@@ -152,7 +151,7 @@ def _has_header(chunk: bytes) -> bool:
     )
 
 
-def _kind(error: httpx.HTTPError) -> type[Fault]:
+def _fault_type(error: httpx.HTTPError) -> type[Fault]:
     """Whether there was a connection, or not even a host."""
     if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
         return Fault

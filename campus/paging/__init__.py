@@ -1,7 +1,7 @@
 """Paging without I/O: one generator per style."""
 
 from campus.paging.id_cursor import page_by_id
-from campus.paging.page_numbers import page_by_number
+from campus.paging.page_numbers import SMALLER_SIZES, SMALLEST_SIZES, page_by_number
 from campus.paging.protocol import (
     V1_NAMES,
     V3_NAMES,
@@ -16,6 +16,8 @@ from campus.paging.protocol import (
 from campus.paging.unpaged import page_once
 
 __all__ = [
+    "SMALLER_SIZES",
+    "SMALLEST_SIZES",
     "V1_NAMES",
     "V3_NAMES",
     "Outcome",

@@ -1,9 +1,9 @@
-"""The ID-segment full sync of the specification: ascending ids, one request after another."""
+"""Reading by ascending ids, one request after another: the ID-segment full sync of the specification."""
 
 from collections.abc import Callable
 from itertools import count
 
-from campus.capabilities import Doubt
+from campus.capabilities import Confirmation
 from campus.http.errors import Refused
 from campus.paging.protocol import Outcome, PageRequest, PageSeen, Paging
 
@@ -18,7 +18,7 @@ def page_by_id(
     *,
     key: str = "id",
     max_requests: int = 100_000,
-    confirmation: Doubt | None = None,
+    confirmation: Confirmation | None = None,
     empty_is_unusual: bool = True,
     has_enough: Callable[[], bool] = lambda: False,
 ) -> Paging:
@@ -31,8 +31,8 @@ def page_by_id(
 
     key: the field of the ids, which is the dataset's primary key. max_requests: a guard against a platform
     that makes up rows for any id. confirmation: of empty answers. empty_is_unusual: no row at all needs more
-    confirmation than no row behind others. has_enough: whether the caller has all rows that it wants."""
-    confirmation = confirmation or Doubt()
+    confirmation than no row behind others. has_enough: whether the caller needs no further rows."""
+    confirmation = confirmation or Confirmation()
     upper_bound = () if stop is None else ((f"{key}_elt", stop),)
     next_id = start
     total: int | None = None
@@ -63,7 +63,7 @@ def page_by_id(
         total = page.total if total is None else total
         if not page.keys:
             empty_answers += 1
-            if empty_answers > confirmation.needed(grave=empty_is_unusual and next_id == start):
+            if empty_answers > confirmation.needed(is_unusual=empty_is_unusual and next_id == start):
                 note = "read until no row was left"
                 break
             continue

@@ -7,8 +7,8 @@ already read, another inserted), so one pass over several pages proves nothing. 
 - two readings with the same keys S, the second with |S| as its total on every page. All of S was there when
   the second began (a key that vanishes does not come back meanwhile), and |S| rows were: so just these.
 
-Answers without any row prove nothing, whatever they count (see `believed`). An empty list is confirmed by
-more first pages, each of another size; a page that is empty before the count is reached is requested again.
+An empty answer proves nothing, whatever it counts (see campus.fetch.emptiness). An empty list is confirmed by
+further first pages, each of another size. An empty page before the end by the count is requested again.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TypeVar
 
-from campus.capabilities import CAUGHT, GRAVE, MOST_DOUBTS, Doubt
+from campus.capabilities import MOST_REPEATS, WHEN_CONTRADICTED, WHEN_UNUSUAL, Confirmation
 from campus.http.errors import NotFound, Refused, Transient
 from campus.paging.passes import Pass
 from campus.paging.proof import Proof, RowSet, Verdict
@@ -35,6 +35,8 @@ from campus.paging.protocol import (
 
 # Page sizes to try where the platform rejects a size.
 SMALLER_SIZES = (1000, 500, 200, 100, 50, 20)
+# Unusual sizes: tried where the platform rejects all others, and accepts a page without a size.
+SMALLEST_SIZES = (10, 5, 2, 1)
 
 T = TypeVar("T")
 # A part of a paging, which ends with a T.
@@ -48,37 +50,40 @@ def page_by_number(
     names: PageNames = V3_NAMES,
     *,
     keep_duplicates: bool = False,
-    confirmation: Doubt | None = None,
+    confirmation: Confirmation | None = None,
     empty_is_unusual: bool = True,
+    smaller_sizes: Sequence[int] = SMALLER_SIZES,
 ) -> Paging:
     """Read a paged list: page 1, then all rows in one answer if they are not too many, else passes until
     proven.
 
-    per_page: rows to ask for; smaller sizes follow where the platform rejects it. unpaged_limit: most rows to
-    ask for in one answer. max_passes: passes over the pages before it gives up on a proof. keep_duplicates:
-    the rows have no key, so identical rows are different rows. confirmation: of empty answers.
+    per_page: rows to ask for. smaller_sizes: sizes to try after it where the platform rejects it, greatest
+    first. unpaged_limit: most rows to ask for in one answer. max_passes: passes over the pages before it
+    gives up on a proof. keep_duplicates: the rows have no key, so identical rows are different rows.
+    confirmation: of empty answers.
     empty_is_unusual: an empty list is unusual here, so more answers must confirm it."""
     proof = Proof(keep_duplicates=keep_duplicates, max_passes=max_passes)
-    confirmation = confirmation or Doubt()
+    confirmation = confirmation or Confirmation()
     return _NumberedList(
-        per_page, unpaged_limit, names, keep_duplicates, confirmation, empty_is_unusual, proof
+        per_page, unpaged_limit, names, keep_duplicates, confirmation, empty_is_unusual, smaller_sizes, proof
     ).read()
 
 
 @dataclass(slots=True)
 class _NumberedList:
-    """A list that is read by page number: the parts of its paging, and what they share."""
+    """A list that is read by page number: the parts of its paging, and their common state."""
 
     page_size: int
     unpaged_limit: int
     names: PageNames
     keep_duplicates: bool
-    confirmation: Doubt
+    confirmation: Confirmation
     empty_is_unusual: bool
+    smaller_sizes: Sequence[int]
     proof: Proof
     ordinals: Iterator[int] = field(default_factory=count)
     total: int | None = None
-    asked_unpaged: bool = False
+    has_asked_unpaged: bool = False
     # First pages, and unpaged answers, without a row since the last one with rows.
     empty_answers: int = 0
     # Repeated requests since one of them had rows.
@@ -110,13 +115,13 @@ class _NumberedList:
             nothing = RowSet(frozenset(), frozenset({request}))
             return pass_, Verdict(nothing, True, "no rows in any answer")
         pass_.add_page(request, page)
-        verdict = self.proof.judge_first_page(request, page, pass_, number)
+        verdict = self.proof.check_first_page(request, page, pass_, number)
         if verdict is None and self.total is not None and self._may_ask_unpaged(pass_):
             verdict = yield from self._ask_unpaged()
         if verdict is None:
             yield from self._read_further_pages(pass_)
             may_ask_unpaged = self._may_ask_unpaged(pass_)
-            verdict = self.proof.judge_pass(pass_, number, may_ask_unpaged=may_ask_unpaged)
+            verdict = self.proof.check_pass(pass_, number, may_ask_unpaged=may_ask_unpaged)
         return pass_, verdict
 
     def _ask_first_page(self, number: int, size: int) -> Part[tuple[int, PageRequest, PageSeen]]:
@@ -128,7 +133,7 @@ class _NumberedList:
             if not isinstance(page, Refused):
                 raise page
             if size == self.page_size:
-                smaller = next((smaller for smaller in SMALLER_SIZES if smaller < size), None)
+                smaller = next((smaller for smaller in self.smaller_sizes if smaller < size), None)
                 if smaller is None or number > 1:
                     raise page
                 self.page_size = smaller
@@ -150,7 +155,7 @@ class _NumberedList:
                 self._note_total(page)
                 if page.keys and repeats[number]:
                     self._contradict()
-                if self._asks_again(page, pass_, number, repeats[number]):
+                if self._repeats_empty(page, pass_, number, repeats[number]):
                     repeats[number] += 1
                     pages = (number,)
                     continue
@@ -162,15 +167,15 @@ class _NumberedList:
                 pass_.add_refusal()
             pages = pass_.take_pages()
 
-    def _asks_again(self, page: PageSeen, pass_: Pass, number: int, repeats: int) -> bool:
+    def _repeats_empty(self, page: PageSeen, pass_: Pass, number: int, repeats: int) -> bool:
         """Whether an empty page after the first is requested again: it lies before the end by the count, or
         the platform has sent wrong empty answers before."""
         if page.keys:
             return False
         if (self.total or 0) > (number - 1) * (pass_.longest or pass_.size):
-            needed = self.confirmation.needed(grave=True)
+            needed = self.confirmation.needed(is_unusual=True)
         else:
-            needed = GRAVE if self.confirmation.lies else 0
+            needed = WHEN_UNUSUAL if self.confirmation.contradicted else 0
         return self._may_repeat(repeats, needed)
 
     def _ask_unpaged_after(self, pass_: Pass, number: int) -> Part[Verdict | None]:
@@ -188,17 +193,17 @@ class _NumberedList:
 
     def _may_ask_unpaged(self, pass_: Pass) -> bool:
         rows = len(pass_.keys) if self.total is None else self.total
-        return not self.asked_unpaged and bool(self.names.unpaged) and rows <= self.unpaged_limit
+        return not self.has_asked_unpaged and bool(self.names.unpaged) and rows <= self.unpaged_limit
 
     def _ask_unpaged(self) -> Part[Verdict | None]:
         """Ask for all rows in one answer; None where that is rejected, or proves nothing."""
-        self.asked_unpaged = True
+        self.has_asked_unpaged = True
         request, page = yield from self._ask_alone(self.names.unpaged)
         if isinstance(page, NotFound):
             raise page
         if not isinstance(page, PageSeen):
             return None
-        verdict = self.proof.judge_unpaged(request, page, self.total)
+        verdict = self.proof.check_unpaged(request, page, self.total)
         if verdict is not None and page.total is not None:
             self.total = page.total
         return verdict
@@ -220,12 +225,12 @@ class _NumberedList:
                 self.empty_answers = 0
             if page.keys or not self.total:
                 break
-            if not self._may_repeat(repeats, self.confirmation.needed(grave=True)):
+            if not self._may_repeat(repeats, self.confirmation.needed(is_unusual=True)):
                 break
         return request, page
 
     def _may_repeat(self, repeats: int, needed: int) -> bool:
-        if repeats >= needed or self.futile_repeats >= MOST_DOUBTS:
+        if repeats >= needed or self.futile_repeats >= MOST_REPEATS:
             return False
         self.futile_repeats += 1
         return True
@@ -245,7 +250,7 @@ class _NumberedList:
             return False
         # A list that had rows a moment ago takes as many answers as a platform that was wrong before.
         had_rows = self.proof.had_rows
-        needed = CAUGHT if had_rows else self.confirmation.needed(grave=self.empty_is_unusual)
+        needed = WHEN_CONTRADICTED if had_rows else self.confirmation.needed(is_unusual=self.empty_is_unusual)
         return self.empty_answers <= needed
 
     def _outcome(self, verdict: Verdict) -> Outcome:

@@ -24,7 +24,7 @@ MOST_PAGES = 100_000
 class Pass:
     """Pages 1, 2, ... of one size: which to request next, which rows they had, and whether they agree.
 
-    Page 1 is requested by whoever begins the pass."""
+    The caller requests page 1."""
 
     size: int
     # Identical rows are different rows: the rows have no key.

@@ -1,4 +1,4 @@
-"""What several readings of one list prove together (see page_numbers for why)."""
+"""Proof that several readings of one list together have all rows (see page_numbers for the reasons)."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence, Set
@@ -42,7 +42,7 @@ class Verdict:
 
 
 class Proof:
-    """The readings of one list so far, and what they prove.
+    """The readings of one list so far, and the check whether they prove it.
 
     keep_duplicates: as of `Pass`. max_passes: passes over the pages before it gives up."""
 
@@ -56,10 +56,10 @@ class Proof:
         """Some reading so far had rows."""
         return any(reading.keys for reading in self._readings)
 
-    def judge_first_page(
+    def check_first_page(
         self, request: PageRequest, page: PageSeen, pass_: Pass, number: int
     ) -> Verdict | None:
-        """What page 1 alone proves. pass_: the pass that begins with it; number: of this pass, from 1."""
+        """The verdict after page 1; None: it proves nothing. number: of the pass that it begins, from 1."""
         rows = RowSet(self._distinct(page.keys), frozenset({request}))
         if is_everything(page, len(rows.keys)):
             return Verdict(rows, True, "all rows in one answer")
@@ -67,8 +67,8 @@ class Proof:
             return Verdict(rows, True, "the list is not paged: a smaller page shows the same rows")
         return None
 
-    def judge_unpaged(self, request: PageRequest, page: PageSeen, total: int | None) -> Verdict | None:
-        """What an answer to the request for all rows proves. total: as the numbered pages have it."""
+    def check_unpaged(self, request: PageRequest, page: PageSeen, total: int | None) -> Verdict | None:
+        """The verdict after an unpaged answer; None: it proves nothing. total: by the numbered pages."""
         rows = RowSet(self._distinct(page.keys), frozenset({request}))
         if total is None:
             proven = any(earlier.is_conclusive and earlier.keys == rows.keys for earlier in self._readings)
@@ -79,10 +79,10 @@ class Proof:
         self._readings.append(rows)
         return None
 
-    def judge_pass(self, pass_: Pass, number: int, *, may_ask_unpaged: bool) -> Verdict | None:
-        """What a pass that is over proves; None: it takes another pass. number: of this pass, from 1."""
+    def check_pass(self, pass_: Pass, number: int, *, may_ask_unpaged: bool) -> Verdict | None:
+        """The verdict after a whole pass; None: another pass is needed. number: of this pass, from 1."""
         if pass_.is_endless:
-            # Its rows came any number of times each: none of them counts.
+            # Each row may have come any number of times, so no row counts.
             return Verdict(NO_ROWS, False, "the pages go on without an end: their order seems to change")
         repeated = pass_.longest if pass_.ends_in_repeats else None
         rows = RowSet(pass_.keys, frozenset(pass_.requests), pass_.is_conclusive, repeated)
@@ -93,7 +93,7 @@ class Proof:
         if is_confirmed and pass_.total is not None:
             return self._unproven(f"the platform counts {pass_.total} rows but shows {len(rows.keys)}")
         if pass_.ignores_page and number > 1 and not may_ask_unpaged and not self._pages_differ():
-            # One pass alone may have had a single page, and its like for each page past the end.
+            # One pass alone may have had a single page, repeated for each page past the end.
             return self._unproven(
                 "every page shows the same rows: the platform seems to ignore the page number"
             )

@@ -1,6 +1,6 @@
 """The protocol of all paging styles: a generator yields requests, is sent answers and returns an outcome.
 
-Nothing in this module does I/O. `fetch.drive` is the loop that sends the requests.
+Nothing in this module does I/O. `campus.fetch.collection.drive` is the loop that sends the requests.
 """
 
 from collections.abc import Generator, Hashable, Sequence

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from campus.capabilities import MOST_DOUBTS, Doubt
+from campus.capabilities import MOST_REPEATS, Confirmation
 from campus.http.errors import Refused
 from campus.paging.page_numbers import page_by_number
 from campus.paging.proof import is_everything
@@ -12,7 +12,7 @@ from campus.paging.protocol import V3_NAMES, Outcome, PageNames, PageRequest, Pa
 def page_once(
     names: PageNames = V3_NAMES,
     *,
-    confirmation: Doubt | None = None,
+    confirmation: Confirmation | None = None,
     empty_is_unusual: bool = True,
     takes_pages: bool = True,
 ) -> Paging:
@@ -23,7 +23,7 @@ def page_once(
 
     confirmation, empty_is_unusual: as of `page_by_number`. takes_pages: False where the platform rejects the
     parameters of pages."""
-    confirmation = confirmation or Doubt()
+    confirmation = confirmation or Confirmation()
     empty_answers = 0
     params: Params = ()
     ordinals = count()
@@ -49,9 +49,9 @@ def page_once(
                 return Outcome(True, page.total, (request,), "an unpaged list", takes_pages=takes_pages)
         else:
             empty_answers += 1
-            if empty_answers > confirmation.needed(grave=empty_is_unusual):
+            if empty_answers > confirmation.needed(is_unusual=empty_is_unusual):
                 return Outcome(True, page.total, (request,), "no rows in any answer", takes_pages=takes_pages)
-            if request.ordinal >= MOST_DOUBTS:
+            if request.ordinal >= MOST_REPEATS:
                 note = "the list is empty in some answers only"
                 return Outcome(False, None, (), note, takes_pages=takes_pages)
             if takes_pages and not request.params:

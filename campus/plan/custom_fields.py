@@ -18,10 +18,11 @@ ID_NUMBER = "idcard"
 
 @dataclass(frozen=True)
 class CustomField:
-    """A custom field of users. `options`: its values, if it is one of a choice."""
+    """A custom field of users."""
 
     name: str
     label: str | None
+    #: Its values, if it is a choice.
     options: list[str] | None
 
 
@@ -30,15 +31,15 @@ def with_custom_fields(
 ) -> ResourceSpec:
     """The resource `users` with a text column for each custom field.
 
-    A field that students and teachers both have is one column. What is never stored has none, nor has what
-    has one already. `keep_id_numbers`: the column idcard is filled."""
+    Fields of students and teachers with the same name share a column. Fields that are never stored, or that
+    the contract has, get no column. keep_id_numbers: add the column idcard."""
     standard = {field.wire for field in fields(users.contract)}
     by_name: dict[str, list[CustomField]] = {}
-    for each in custom:
-        if each.name not in standard | WITHHELD:
-            by_name.setdefault(each.name, []).append(each)
+    for custom_field in custom:
+        if custom_field.name not in standard | WITHHELD:
+            by_name.setdefault(custom_field.name, []).append(custom_field)
     names = dict(zip(by_name, safe_names(by_name, RESERVED | standard), strict=True))
-    members: list[Any] = [(names[name], _annotation(each), None) for name, each in by_name.items()]
+    members: list[Any] = [(names[name], _annotation(same_name), None) for name, same_name in by_name.items()]
     if keep_id_numbers:
         about = doc("National id number", privacy="number", expected=False, any_json=True)
         members.append((ID_NUMBER, Annotated[Text | None, about], None))
@@ -56,13 +57,13 @@ def with_custom_fields(
 
 
 def _annotation(same_name: list[CustomField]) -> Any:
-    choices = [each.options for each in same_name if each.options]
+    choices = [custom_field.options for custom_field in same_name if custom_field.options]
     values = tuple(dict.fromkeys(option for options in choices for option in options))
-    labels = dict.fromkeys(each.label or each.name for each in same_name)
+    labels = dict.fromkeys(custom_field.label or custom_field.name for custom_field in same_name)
     names = {same_name[0].name, *labels}
     about = doc(
         f"Custom field: {', '.join(labels)}" + (f". One of {', '.join(values)}" if values else ""),
-        # Only where every role that has the field has to choose.
+        # Only where the field is a choice for every role that has it.
         values=("", *values) if len(choices) == len(same_name) else (),
         enum=True,
         privacy="mixed",

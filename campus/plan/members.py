@@ -1,45 +1,47 @@
-"""How the members of classes are asked for: a whole semester at once, or class by class."""
+"""Requests for the members of classes: a whole semester at once, or class by class."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from campus.contracts.fields import Contract
-from campus.decoding.page import Page, decode_page
+from campus.decoding.nested import page_of
+from campus.decoding.page import Page
 from campus.fetch.answer import fetch
-from campus.fetch.emptiness import believed
+from campus.fetch.emptiness import confirmed
+from campus.fetch.rejection import unless_rejected
 from campus.http.client import Client
-from campus.http.errors import Forbidden, NotFound, Refused, UnexpectedAnswer
+from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.http.events import Tally
 from campus.plan.units import SliceQuery, Unit
 from campus.registry import ResourceSpec
 
-# An id that no platform gives a class, to see whether a filter by class is heeded.
+# An id that no platform gives a class: it shows whether the platform applies the filter by class.
 NO_CLASS = 2**31 - 1
 # Requests deleted rows too.
-WITH_TRASHED = "with_trashed"
-TRASHED_TOO = {WITH_TRASHED: "1"}
+TRASHED_TOO = {"with_trashed": "1"}
 
 
-async def by_class_where_unnamed(
+async def by_class_if_needed(
     client: Client, spec: ResourceSpec, query: SliceQuery, units: list[Unit], tally: Tally
 ) -> list[Unit]:
-    """The whole semester (the only one of `units`) where members carry their class id, else class by class.
+    """The whole semester (the only unit of `units`) where members carry their class id, else a unit a class.
 
-    Whether they do is not specified, so one row is looked at first. Class by class is of no use where the
-    platform ignores the filter: each class would have the members of all."""
+    The interface does not show whether they do, so one row is requested first. Raises UnexpectedAnswer where
+    they do not and the platform ignores the filter by class: each class would have the members of all."""
     [whole] = units
     first = await _first_row(client, spec, query, whole.params, tally)
-    if not (first.rows or first.bad) or _has(first, "class_id"):
+    if not (first.rows or first.bad) or _names_classes(first):
         return units
     try:
         of_none = {**whole.params, "class_id_in": str(NO_CLASS)}
-        nobody = await _first_row(client, spec, query, of_none, tally, grave=False)
+        members_of_none = await _first_row(client, spec, query, of_none, tally, empty_is_unusual=False)
     except (NotFound, Refused):
-        nobody = None
-    if nobody and (nobody.rows or nobody.bad):
+        members_of_none = None
+    if members_of_none and (members_of_none.rows or members_of_none.bad):
         raise UnexpectedAnswer(
-            f"{spec.path}: members come without class_id, and class_id_in is ignored: whose are they?",
+            f"{spec.path}: members have no class_id, and class_id_in is ignored, so their class is unknown.",
             "Ask the platform's operator for one of the two.",
         )
     return [
@@ -47,9 +49,9 @@ async def by_class_where_unnamed(
             whole,
             params={**whole.params, "class_id_in": str(class_id)},
             ids=(class_id,),
-            known={"class_id": class_id},
+            defaults={"class_id": class_id},
             may_be_absent=True,
-            grave=class_id in query.filled,
+            empty_is_unusual=class_id in query.ids_with_rows,
         )
         for class_id in query.parents
     ]
@@ -62,39 +64,33 @@ async def _first_row(
     params: Mapping[str, str],
     tally: Tally,
     *,
-    grave: bool = True,
+    empty_is_unusual: bool = True,
 ) -> Page[Contract]:
-    """A page with a row or a few; none where the list is empty."""
+    """A page with at least one row, unless the list is empty."""
 
-    async def ask(before: int) -> Page[Contract]:
-        if client.capabilities.rejects(spec.path, WITH_TRASHED):
-            return await get(before, {})
-        try:
-            return await get(before, TRASHED_TOO)
-        except (Refused, Forbidden):
-            page = await get(before, {})
-            client.capabilities.reject(spec.path, WITH_TRASHED)
-            return page
+    async def ask(repeats: int) -> Page[Contract]:
+        return await unless_rejected(client.capabilities, spec.path, TRASHED_TOO, partial(get, repeats))
 
-    async def get(before: int, more: Mapping[str, str]) -> Page[Contract]:
+    async def get(repeats: int, trashed_too: Mapping[str, str]) -> Page[Contract]:
         answer = await fetch(
             client,
             spec.path,
-            {**params, **more, "page": "1", "per_page": str(1 + before)},
+            {**params, **trashed_too, "page": "1", "per_page": str(1 + repeats)},
             school_id=query.school_id,
             scope=spec.scopes,
-            decode=partial(
-                decode_page, contract=spec.contract, keep_id_numbers=client.config.keep_id_numbers
-            ),
+            decode=partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
             tally=tally,
         )
         return answer.value
 
-    return await believed(
-        client.capabilities, ask, lambda page: not (page.rows or page.bad), grave=lambda _: grave
+    return await confirmed(
+        client.capabilities,
+        ask,
+        lambda page: not (page.rows or page.bad),
+        is_unusual=lambda _: empty_is_unusual,
     )
 
 
-def _has(page: Page[Contract], name: str) -> bool:
-    """Whether rows were sent with this field, and not only with null in it."""
-    return name in page.sent and all(getattr(row, name) is not None for row in page.rows)
+def _names_classes(page: Page[Any]) -> bool:
+    """Whether all rows carry the id of their class."""
+    return "class_id" in page.sent and all(row.class_id is not None for row in page.rows)

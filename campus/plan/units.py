@@ -1,4 +1,4 @@
-"""What slices of resources are asked for with, and a request for one collection of such a slice."""
+"""The query for one slice of a resource, and the units of requests that it is made of."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,41 +12,46 @@ MAX_IDS_LENGTH = 1_500
 
 @dataclass(frozen=True)
 class SliceQuery:
-    """What one slice is asked for with. `parents`: ids of the classes, items or students that the questions
-    name; `filled`: those of them that had rows before; `devices` and `cards`: those that the settings name;
-    `client_id`: what the platform knows us by, where no token tells. `known`: ids of the slice's rows that
-    are held, tombstones among them; `statuses`: values that the school's rows carry. `since`: only what was
-    updated then or later is asked for (the platform's wall clock)."""
+    """What the requests for one slice are made from."""
 
     school_id: int | None
     semester_id: int | None = None
+    #: Ids of the classes, items or students that the requests name.
     parents: tuple[int, ...] = ()
-    filled: frozenset[int] = frozenset()
+    #: Those of them that had rows before.
+    ids_with_rows: frozenset[int] = frozenset()
     term_types: tuple[str, ...] = ()
+    #: Ids of devices and cards from the settings.
     devices: tuple[str, ...] = ()
     cards: tuple[str, ...] = ()
+    #: The client's id, for requests without a token.
     client_id: str = ""
-    known: frozenset[int] = frozenset()
+    #: Ids of the slice's rows in the lake, tombstones among them.
+    stored_ids: frozenset[int] = frozenset()
+    #: Values of `status` in the school's rows.
     statuses: tuple[str, ...] = ()
+    #: Only rows that were updated then or later are requested (the platform's wall clock).
     since: datetime | None = None
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One collection to ask for. `ids`: what is missing if it fails. `known`: what a row has in fields that
-    it leaves out. `belongs`: fields that rows have in common unless the platform ignores a parameter.
-    `may_be_absent`: an unknown id (404) is a normal answer that means no rows, or the row `if_absent`.
-    `grave`: that there are no rows is no everyday matter (see campus.fetch.emptiness). `since`: only what was
-    updated then or later is asked for."""
+    """One collection to request."""
 
     path: str
     params: Mapping[str, str] = field(default_factory=dict)
+    #: The ids that are missing if the unit fails.
     ids: tuple[int | str, ...] = ()
-    known: Mapping[str, int | str | date] = field(default_factory=dict)
-    belongs: Mapping[str, int | date] = field(default_factory=dict)
+    #: The values of fields that a row may leave out, since the request fixes them.
+    defaults: Mapping[str, int | str | date] = field(default_factory=dict)
+    #: The values that all rows have, unless the platform ignores a parameter.
+    expected: Mapping[str, int | date] = field(default_factory=dict)
+    #: An unknown id (404) is a normal answer, which means no rows, or the row `if_absent`.
     may_be_absent: bool = False
     if_absent: Mapping[str, str] | None = None
-    grave: bool = True
+    #: An empty answer needs more confirmation (see campus.fetch.emptiness).
+    empty_is_unusual: bool = True
+    #: Only rows that were updated then or later are requested.
     since: datetime | None = None
 
 
@@ -55,24 +60,24 @@ def id_batches(ids: Iterable[int], max_length: int = MAX_IDS_LENGTH) -> list[tup
     batches: list[tuple[int, ...]] = []
     batch: list[int] = []
     length = 0
-    for one in ids:
-        cost = len(str(one)) + len("%2C")
+    for id_ in ids:
+        cost = len(str(id_)) + len("%2C")
         if batch and length + cost > max_length:
             batches.append(tuple(batch))
             batch, length = [], 0
-        batch.append(one)
+        batch.append(id_)
         length += cost
     return [*batches, tuple(batch)] if batch else batches
 
 
 def class_batch(spec: ResourceSpec, class_ids: tuple[int | str, ...]) -> Unit:
-    """One question for several classes."""
-    ids = ",".join(str(one) for one in class_ids)
+    """One request for several classes."""
+    ids = ",".join(map(str, class_ids))
     return Unit(spec.path, {**spec.params, "class_ids": ids}, class_ids, may_be_absent=len(class_ids) == 1)
 
 
 def changed_only(spec: ResourceSpec, unit: Unit, since: datetime | None) -> Unit:
-    """The same collection, of which only what was updated since then is asked for; None: all of it."""
+    """The same unit, limited to rows that were updated since then; None: all rows."""
     if since is None or spec.updated_since is None:
         return unit
     return replace(

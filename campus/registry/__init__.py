@@ -1,5 +1,7 @@
-"""The registry: every resource that the platform offers, as data. Assets, lake tables, scopes, the dictionary
-and tests derive from it; a new resource is one more entry here and its contract."""
+"""The registry: every resource of the platform, as data.
+
+Assets, lake tables, scopes, the dictionary and tests derive from the registry. A new resource needs an entry
+in the registry and a contract."""
 
 from campus.registry.spec import ResourceSpec
 from campus.registry.v1 import ATTENDANCE, V1_DATA, V1_SEMESTERS

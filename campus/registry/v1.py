@@ -1,16 +1,16 @@
-"""The v1 generation's part of the registry."""
+"""The registry of the v1 interface."""
 
 from campus.contracts import v1 as contracts_v1
 from campus.contracts import v1_attendance as contracts_v1_attendance
 from campus.contracts import v1_people as contracts_v1_people
-from campus.registry.spec import DetailRows, HiddenRows, ResourceSpec
+from campus.registry.spec import DetailRows, HiddenRows, ResourceSpec, embedded
 
-# Which scope a path of v1 needs is not shown: these are of the sample tokens, and of what v3 has of the same.
+# The specification names no scopes for v1. Its sample tokens have these, or v3 needs them for the same rows.
 OF_USERS = ("user.read", "reflection.read_basic", "reflection.read_all")
 OF_CLASSES = ("class.read", "klass.read", "user.read")
 OF_STUDENTS = (*OF_CLASSES, "student.read_basic", "student.read_all")
 
-# What nights leave unseen that do not ask for all.
+# Changes that a night misses unless it reads everything.
 SELDOM = "transcripts that changed while the row of no student did"
 LATE = (
     "marks that were set, changed or deleted later after their lesson than attendance.window_days, but for "
@@ -29,7 +29,33 @@ V1_SEMESTERS = ResourceSpec(
     lists_semesters=True,
 )
 
-# In an order in which each comes after what it is asked with.
+TRANSCRIPTS = ResourceSpec(
+    "transcripts",
+    "/api/v1/students/{id}/transcripts",
+    contracts_v1_people.Transcript,
+    OF_STUDENTS,
+    mode="by_student",
+    primary_key=("student_id",),
+    shape="object",
+    child_of="v1_users",
+    unit_column="student_id",
+    counts="total_credit",
+    seldom_changes=True,
+    unseen=SELDOM,
+)
+
+TIMETABLE_DAYS = ResourceSpec(
+    "timetable_days",
+    "/api/v1/timetable/structure",
+    contracts_v1.TimetableDay,
+    OF_CLASSES,
+    mode="by_semester",
+    sliced_by="semester",
+    primary_key=("semester_id", "day"),
+    shape="object",
+)
+
+# A resource comes after the resources whose ids its requests name.
 V1_DATA: tuple[ResourceSpec, ...] = (
     V1_SEMESTERS,
     ResourceSpec(
@@ -55,7 +81,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "/api/v1/reflections",
         contracts_v1_people.User,
         OF_USERS,
-        asked="by_role",
+        mode="by_role",
         # Archived, and disabled.
         sources=(HiddenRows((("status", "2"), ("status", "4"))),),
         fields_from="user_fields",
@@ -73,7 +99,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "/api/v1/classroompad/devices/{id}",
         contracts_v1.Device,
         OF_CLASSES,
-        asked="by_device",
+        mode="by_device",
         primary_key=("device_id",),
         shape="object",
         unit_column="device_id",
@@ -83,7 +109,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "/api/v1/studentcard/cards/{id}",
         contracts_v1_people.Card,
         OF_USERS,
-        asked="by_card",
+        mode="by_card",
         primary_key=("card_id",),
         shape="object",
         unit_column="card_id",
@@ -96,61 +122,31 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         (),
         primary_key=("latest_version",),
         shape="object",
-        anonymous=True,
     ),
-    ResourceSpec(
-        "transcripts",
-        "/api/v1/students/{id}/transcripts",
-        contracts_v1_people.Transcript,
-        OF_STUDENTS,
-        asked="by_student",
-        primary_key=("student_id",),
-        shape="object",
-        child_of="v1_users",
-        unit_column="student_id",
-        counts="total_credit",
-        seldom_changes=True,
-        unseen=SELDOM,
-    ),
-    ResourceSpec(
+    TRANSCRIPTS,
+    embedded(
+        TRANSCRIPTS,
         "transcript_semesters",
-        "/api/v1/students/{id}/transcripts",
         contracts_v1_people.TranscriptSemester,
-        OF_STUDENTS,
-        asked="by_student",
-        primary_key=("student_id", "semester_id"),
-        shape="list",
-        child_of="v1_users",
-        unit_column="student_id",
-        embedded_in="transcripts",
+        ("student_id", "semester_id"),
         counts="total_credit",
-        seldom_changes=True,
-        unseen=SELDOM,
     ),
-    ResourceSpec(
+    embedded(
+        TRANSCRIPTS,
         "transcript_courses",
-        "/api/v1/students/{id}/transcripts",
         contracts_v1_people.TranscriptCourse,
-        OF_STUDENTS,
-        asked="by_student",
         # Courses without an assessment share the source 0, and some have no code.
-        primary_key=("student_id", "semester_id", "source_id", "csin", "entry"),
+        ("student_id", "semester_id", "source_id", "csin", "entry"),
         nullable_key=("source_id", "csin"),
         numbered="entry",
         ordered_by=("class_id", "name"),
-        shape="list",
-        child_of="v1_users",
-        unit_column="student_id",
-        embedded_in="transcripts",
-        seldom_changes=True,
-        unseen=SELDOM,
     ),
     ResourceSpec(
         "v1_classes",
         "/api/v1/classes",
         contracts_v1.TeachingClass,
         OF_CLASSES,
-        asked="by_semester",
+        mode="by_semester",
         sliced_by="semester",
     ),
     ResourceSpec(
@@ -158,7 +154,7 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         "/api/v1/classes/{id}/students",
         contracts_v1_people.ClassStudent,
         OF_STUDENTS,
-        asked="by_class",
+        mode="by_class",
         sliced_by="semester",
         primary_key=("class_id", "student_id"),
         shape="list",
@@ -166,56 +162,28 @@ V1_DATA: tuple[ResourceSpec, ...] = (
         unit_column="class_id",
         resolved=STUDENT_ID,
     ),
-    ResourceSpec(
-        "timetable_days",
-        "/api/v1/timetable/structure",
-        contracts_v1.TimetableDay,
-        OF_CLASSES,
-        asked="by_semester",
-        sliced_by="semester",
-        primary_key=("semester_id", "day"),
-        shape="object",
-    ),
-    ResourceSpec(
-        "timetable_lessons",
-        "/api/v1/timetable/structure",
-        contracts_v1.TimetableLesson,
-        OF_CLASSES,
-        asked="by_semester",
-        sliced_by="semester",
-        primary_key=("semester_id", "lesson"),
-        shape="list",
-        embedded_in="timetable_days",
-    ),
+    TIMETABLE_DAYS,
+    embedded(TIMETABLE_DAYS, "timetable_lessons", contracts_v1.TimetableLesson, ("semester_id", "lesson")),
+)
+
+ATTENDANCE_SESSIONS = ResourceSpec(
+    "attendance_sessions",
+    "/api/v1/classes/{id}/attendances",
+    contracts_v1_attendance.AttendanceSession,
+    OF_CLASSES,
+    mode="by_session",
+    sliced_by="week",
+    primary_key=("class_id", "date", "lesson"),
+    shape="list",
+    child_of="v1_class_students",
+    unit_column="class_id",
+    unseen=LATE,
 )
 
 # Read by students or by sessions, whichever costs less (campus/attendance).
 ATTENDANCE: tuple[ResourceSpec, ...] = (
-    ResourceSpec(
-        "attendance_sessions",
-        "/api/v1/classes/{id}/attendances",
-        contracts_v1_attendance.AttendanceSession,
-        OF_CLASSES,
-        asked="by_session",
-        sliced_by="week",
-        primary_key=("class_id", "date", "lesson"),
-        shape="list",
-        child_of="v1_class_students",
-        unit_column="class_id",
-        unseen=LATE,
-    ),
-    ResourceSpec(
-        "attendance_records",
-        "/api/v1/classes/{id}/attendances",
-        contracts_v1_attendance.AttendanceRecord,
-        OF_CLASSES,
-        asked="by_session",
-        sliced_by="week",
-        shape="list",
-        child_of="v1_class_students",
-        unit_column="class_id",
-        embedded_in="attendance_sessions",
-        keeps_past=True,
-        unseen=LATE,
+    ATTENDANCE_SESSIONS,
+    embedded(
+        ATTENDANCE_SESSIONS, "attendance_records", contracts_v1_attendance.AttendanceRecord, keeps_past=True
     ),
 )

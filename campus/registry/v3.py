@@ -1,14 +1,14 @@
-"""The v3 generation's part of the registry: schools, base data, and the metadata of datasets and reports."""
+"""The registry of the v3 interface: schools, base data, and the metadata of datasets and reports."""
 
 from campus.contracts import base_data as contracts
 from campus.contracts import datasets as contracts_datasets
 from campus.contracts import reports as contracts_reports
-from campus.registry.spec import UNDATED, DeletedRows, Expansions, HiddenRows, ResourceSpec
+from campus.registry.spec import UNDATED, DeletedRows, Expansions, HiddenRows, ResourceSpec, embedded
 
-# Named for all that belongs to a class; sample tokens have the other one too.
+# The specification names the first scope for all rows of a class; its sample tokens have the second, too.
 CLASSES = ("class.read", "klass.read")
 
-# Named for each resource that can be asked for what changed.
+# The parameter of every resource that can be read by its changes.
 UPDATED_SINCE = "updated_at_egt"
 
 SCHOOLS = ResourceSpec("schools", "/api/v1/schools", contracts.School, ("user.read",), shape="list")
@@ -22,6 +22,20 @@ SEMESTERS = ResourceSpec(
     lists_semesters=True,
 )
 
+ASSESSMENTS = ResourceSpec(
+    "assessments",
+    "/api/v3/class-assessment/classes/{id}/assessment",
+    contracts.Assessment,
+    CLASSES,
+    mode="by_class",
+    sliced_by="semester",
+    params={"expand": "items"},
+    shape="object_or_list",
+    child_of="classes",
+    unit_column="class_id",
+    counts="item_num",
+)
+
 # In the order that the interface recommends.
 BASE_DATA: tuple[ResourceSpec, ...] = (
     SEMESTERS,
@@ -30,7 +44,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         "/api/v3/term/{type}/terms",
         contracts.Term,
         ("term.read",),
-        asked="by_term_type",
+        mode="by_term_type",
         unit_column="type",
         sources=(HiddenRows((("archived_at_is_empty", "0"),)),),
     ),
@@ -74,7 +88,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         ("admin_class.read",),
         sources=(
             Expansions(("students", "teachers"), lists=("students", "teachers")),
-            # The values of its status are not shown: words of structures, numbers of users.
+            # The specification does not list the values of its status: structures have words, users numbers.
             HiddenRows(tuple(("status", value) for value in ("archived", "disabled", "2", "4"))),
         ),
         id_filter="id_in",
@@ -84,7 +98,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         "/api/v3/klass/classes",
         contracts.CourseClass,
         CLASSES,
-        asked="by_semester",
+        mode="by_semester",
         sliced_by="semester",
         sources=(
             DeletedRows(),
@@ -103,9 +117,9 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         "/api/v3/klass/class-selections",
         contracts.ClassMember,
         CLASSES,
-        asked="members",
+        mode="members",
         sliced_by="semester",
-        # Who leaves a class and joins it again has two memberships.
+        # A person who leaves a class and joins it again has two memberships.
         primary_key=("class_id", "type", "reflection_id", "membership"),
         numbered="membership",
         ordered_by=("created_at", "deleted_at", "updated_at"),
@@ -116,32 +130,13 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         keeps_past=True,
         unseen=UNDATED,
     ),
-    ResourceSpec(
-        "assessments",
-        "/api/v3/class-assessment/classes/{id}/assessment",
-        contracts.Assessment,
-        CLASSES,
-        asked="by_class",
-        sliced_by="semester",
-        params={"expand": "items"},
-        shape="object_or_list",
-        child_of="classes",
-        unit_column="class_id",
-        counts="item_num",
-    ),
-    ResourceSpec(
+    ASSESSMENTS,
+    embedded(
+        ASSESSMENTS,
         "assessment_items",
-        "/api/v3/class-assessment/classes/{id}/assessment",
         contracts.AssessmentItem,
-        CLASSES,
-        asked="by_class",
-        sliced_by="semester",
-        params={"expand": "items"},
-        shape="list",
-        child_of="classes",
         unit_column="assessment_id",
         unit_via="assessments",
-        embedded_in="assessments",
         embedded_as="items",
     ),
     ResourceSpec(
@@ -149,7 +144,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         "/api/v3/class-assessment/items/{id}/scores",
         contracts.Score,
         CLASSES,
-        asked="by_item",
+        mode="by_item",
         sliced_by="semester",
         child_of="assessment_items",
         unit_column="item_id",
@@ -164,7 +159,7 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
         "/api/v3/class-assessment/class/grades",
         contracts.Grade,
         CLASSES,
-        asked="by_class_batch",
+        mode="by_class_batch",
         sliced_by="semester",
         child_of="assessments",
         unit_column="source_id",
@@ -176,35 +171,28 @@ BASE_DATA: tuple[ResourceSpec, ...] = (
     ),
 )
 
-# The prefix of datasets and reports is found by asking (campus/http/prefix.py).
+# The prefix of datasets and reports is discovered (campus/fetch/prefix.py).
 DATASETS = ResourceSpec(
     "datasets", "/uds/datasets", contracts_datasets.Dataset, ("dataset.read_all",), unit="dataset"
 )
-DATASET_FIELDS = ResourceSpec(
-    "dataset_fields",
-    DATASETS.path,
-    contracts_datasets.DatasetField,
-    DATASETS.scopes,
-    primary_key=("dataset_id", "name"),
-    child_of="datasets",
-    unit_column="dataset_id",
-    unit=DATASETS.unit,
-    embedded_in="datasets",
-)
-DATASET_RELATIONS = ResourceSpec(
-    "dataset_relations",
-    DATASETS.path,
-    contracts_datasets.DatasetRelation,
-    DATASETS.scopes,
-    primary_key=("dataset_id", "name"),
-    child_of="datasets",
-    unit_column="dataset_id",
-    unit=DATASETS.unit,
-    embedded_in="datasets",
+DATASET_FIELDS, DATASET_RELATIONS = (
+    embedded(
+        DATASETS,
+        name,
+        contract,
+        ("dataset_id", "name"),
+        shape="pages",
+        child_of="datasets",
+        unit_column="dataset_id",
+    )
+    for name, contract in (
+        ("dataset_fields", contracts_datasets.DatasetField),
+        ("dataset_relations", contracts_datasets.DatasetRelation),
+    )
 )
 DATASET_METADATA = (DATASETS, DATASET_FIELDS, DATASET_RELATIONS)
 
-# Which reports there are, no endpoint tells: settings name them.
+# No endpoint lists the reports: settings name them.
 REPORT_QUERIES = ResourceSpec(
     "report_queries",
     "/reporting/reports/{report}/queries",
@@ -232,7 +220,7 @@ REPORT_FIELDS = ResourceSpec(
 )
 REPORT_METADATA = (REPORT_QUERIES, REPORT_PARAMETERS, REPORT_FIELDS)
 
-# The vocabularies that the specification names; a setting adds more.
+# The vocabularies of the specification; a setting adds others.
 TERM_TYPES: tuple[str, ...] = (
     "system.graduates_in",
     "system.academic_year",

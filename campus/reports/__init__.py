@@ -1,1 +1,1 @@
-"""Reports: queries that the platform runs with parameters, whose fields it describes by itself."""
+"""Reports: queries that the platform runs with parameters, and whose fields it describes by itself."""

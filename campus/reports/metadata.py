@@ -1,4 +1,4 @@
-"""What a report of a school takes and offers: its parameters and queries, read into two tables."""
+"""Reads the parameters and queries of a school's report into two tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,27 +23,29 @@ from campus.sources.row_rules import apply_row_rules, gathered_of
 
 
 class UnknownReport(CampusError):
-    """A report that settings name and the school does not have."""
+    """A report of the settings that the school does not have."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """A value that a parameter may have. `key`: what is sent, as the platform spells it."""
+    """A value that a parameter may have."""
 
+    # The value that is sent, as the platform spells it.
     key: Scalar
     label: str | None = None
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a report; what was not sent, or makes no sense, is None. `default`: any JSON value.
-    `options`: empty where the platform lists none."""
+    """A parameter of a report. A member that is missing or unreadable is None."""
 
     name: str
     type: str | None = None
     label: str | None = None
     required: bool = False
+    # Empty where the platform lists none.
     options: tuple[Option, ...] = ()
+    # Any JSON value.
     default: Any = None
 
 
@@ -57,8 +59,9 @@ class Query:
 
 @dataclass(frozen=True)
 class OfferedReport:
-    """What a report takes and offers, and under which prefix it is."""
+    """The parameters and queries of a report."""
 
+    # Of its paths.
     prefix: str
     parameters: tuple[Parameter, ...]
     queries: tuple[Query, ...]
@@ -67,35 +70,36 @@ class OfferedReport:
 async def read_report(
     client: Client, school_id: int, report: str, parameters: Collector, queries: Collector
 ) -> OfferedReport:
-    """Read what a report of a school takes and offers, and add its rows to the two collectors.
+    """Read the parameters and queries of a report, and add their rows to the two collectors.
 
-    report: its name or id. Raises UnknownReport where the school has none of this name, else CampusError;
-    then nothing was added."""
+    report: its name or id. Raises UnknownReport where the school does not have it, else CampusError; then no
+    row was added."""
     tally = queries.account.tally
     try:
-        found = await first_answer(
+        listing = await first_answer(
             client.capabilities,
             lambda prefix: _list(client, f"{prefix}{_path(REPORT_QUERIES, report)}", school_id, tally),
             lambda listed: not listed[0],
         )
     except Refused as error:
-        # Nothing in this request may be unwelcome but the report.
+        # The platform can refuse nothing else in this request.
         raise _unknown(school_id, report, f": {error.message}") from None
-    if found is None:
+    if listing is None:
         raise _unknown(school_id, report, ".")
-    prefix, listed = found
+    prefix, listed_queries = listing
     try:
-        taken = await _list(client, f"{prefix}{_path(REPORT_PARAMETERS, report)}", school_id, tally)
+        path = f"{prefix}{_path(REPORT_PARAMETERS, report)}"
+        listed_parameters = await _list(client, path, school_id, tally)
     except NotFound:
-        # The report is there: it takes no parameters.
-        taken = [], Outcome(True, 0, (), "")
-    for collector, (rows, outcome) in ((queries, listed), (parameters, taken)):
+        # The report exists, so it takes no parameters.
+        listed_parameters = [], Outcome(True, 0, (), "")
+    for collector, (rows, outcome) in ((queries, listed_queries), (parameters, listed_parameters)):
         collector.add(_gathered(collector.spec, rows, outcome, report))
         collector.flush()
     return OfferedReport(
         prefix,
-        tuple(filter(None, map(_parameter, taken[0]))),
-        tuple(filter(None, map(_query, listed[0]))),
+        tuple(filter(None, map(_parameter, listed_parameters[0]))),
+        tuple(filter(None, map(_query, listed_queries[0]))),
     )
 
 
@@ -111,20 +115,17 @@ def _path(spec: ResourceSpec, report: str) -> str:
 
 
 async def _list(client: Client, path: str, school_id: int, tally: Tally) -> tuple[list[bytes | Raw], Outcome]:
-    pages, outcome = await read_collection(
-        client,
-        Collection(path, {}, school_id, REPORT_QUERIES.scopes),
-        page_once(confirmation=client.capabilities.doubt),
-        parse=raw_rows,
-        keys=lambda rows: [bytes(row) for row in rows],
-        tally=tally,
+    collection = Collection(
+        path, {}, school_id, REPORT_QUERIES.scopes, raw_rows, lambda rows: [bytes(row) for row in rows]
     )
+    paging = page_once(confirmation=client.capabilities.confirmation)
+    pages, outcome = await read_collection(client, collection, paging, tally=tally)
     return [row for page in pages for row in page], outcome
 
 
 def _gathered(spec: ResourceSpec, rows: Sequence[bytes | Raw], outcome: Outcome, report: str) -> Gathered:
     page: Page[Any] = decode_page(b"[%b]" % b",".join(bytes(row) for row in rows), spec.contract)
-    gathered = apply_row_rules(gathered_of(page), spec, Unit(spec.path, known={"report": report}))
+    gathered = apply_row_rules(gathered_of(page), spec, Unit(spec.path, defaults={"report": report}))
     gathered.total, gathered.complete, gathered.note = outcome.total, outcome.complete, outcome.note
     return gathered
 
@@ -140,9 +141,9 @@ def _parameter(row: bytes | Raw) -> Parameter | None:
         _text(sent, "label"),
         sent.get("required") == 1,
         tuple(
-            Option(one["key"], _text(one, "label"))
-            for one in (options if isinstance(options, list) else [])
-            if isinstance(one, dict) and isinstance(one.get("key"), Scalar)
+            Option(option["key"], _text(option, "label"))
+            for option in (options if isinstance(options, list) else [])
+            if isinstance(option, dict) and isinstance(option.get("key"), Scalar)
         ),
         sent.get("default_value"),
     )

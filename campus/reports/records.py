@@ -1,4 +1,4 @@
-"""Reading the records of a report's query: by pages, until they are proven to be all."""
+"""Reads the records of a report query by pages, until the reading is proven to be complete."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from campus.contracts.fields import Contract
-from campus.datasets.paged import hand_on
+from campus.datasets.paged import write_pages
 from campus.datasets.records import RecordsRead, Write
 from campus.decoding.columnar import Records, decode_records
 from campus.decoding.definition import Definition
@@ -29,7 +29,7 @@ from campus.reports.selection import combination_text
 from campus.sources.gathered import Collector
 from campus.sources.row_rules import apply_row_rules, gathered_of
 
-# Of a query whose fields change while it is read.
+# Where the fields of a query change while it is read.
 _MOST_READINGS = 3
 _NO_ROWS = Page(-1, [], [], Counter())
 
@@ -44,27 +44,29 @@ async def read_records(
     open_records: Callable[[type[Contract]], Write],
     scratch: Path,
 ) -> RecordsRead:
-    """Read what a request of a report comes to.
+    """Read the records of a request, and the fields that come with them.
 
-    prefix: as `campus.reports.metadata.OfferedReport` has it. report: its name or id. fields: takes the
-    fields that come with the records. open_records: called once, when all is read, with the contract of the
-    records; what it gives takes batches of the contract's columns and `_extra`, in the platform's order.
-    scratch: where pages wait. Raises CampusError; then nothing was written."""
+    prefix: as of `campus.reports.metadata.OfferedReport`. report: its name or id. fields: takes the fields.
+    open_records: called with the contract of the records, once all are read. It returns a function that takes
+    batches of the contract's columns and `_extra`, in the platform's order. scratch: the folder in which the
+    pages wait. Raises CampusError; then nothing was written."""
     read = RecordsRead(distinct=False)
     path = prefix + REPORT_FIELDS.path.format(report=segment(report), query=request.query.id)
     params = {"params": msgspec.json.encode(request.params).decode()} if request.params else {}
-    collection = Collection(path, params, school_id, REPORT_FIELDS.scopes)
     for _ in range(_MOST_READINGS):
         with Pages(scratch) as stored:
             answers = _Answers(report, request, stored, keep_id_numbers=client.config.keep_id_numbers)
+            collection = Collection(
+                path, params, school_id, REPORT_FIELDS.scopes, answers.take, lambda page: page.keys
+            )
             try:
-                pages, outcome = await _read_pages(client, collection, answers, read)
+                pages, outcome = await _read_pages(client, collection, read)
             except _OtherFields:
                 continue
             _add_fields(fields, answers.fields, report, request)
             read.account.drift.update(answers.definition.drift)
             write = open_records(contract_of(answers.definition))
-            hand_on(read, stored.get(pages), outcome, write, keyless=False)
+            write_pages(read, stored.get(pages), outcome, write, keyless=False)
             return read
     raise UnexpectedAnswer(
         f"{path} for school {school_id}: its fields changed while it was read, {_MOST_READINGS} times.",
@@ -73,37 +75,31 @@ async def read_records(
 
 
 async def _read_pages(
-    client: Client, collection: Collection, answers: "_Answers", read: RecordsRead
+    client: Client, collection: Collection[Page], read: RecordsRead
 ) -> tuple[list[Page], Outcome]:
-    """The pages that have rows and count, and how the reading ended."""
+    """The pages with rows, and the outcome of the reading."""
     paging = page_by_number(
         client.page_size,
         client.config.unpaged_limit,
         keep_duplicates=True,
-        confirmation=client.capabilities.doubt,
+        confirmation=client.capabilities.confirmation,
     )
     try:
-        pages, outcome = await read_collection(
-            client,
-            collection,
-            paging,
-            parse=answers.take,
-            keys=lambda page: page.keys,
-            tally=read.account.tally,
-        )
+        pages, outcome = await read_collection(client, collection, paging, tally=read.account.tally)
     except Refused as error:
-        asked = collection.params.get("params", "none")
-        raise Refused(f"{error.message} The params were: {asked}.", error.advice) from None
+        params = collection.params.get("params", "none")
+        raise Refused(f"{error.message} The params were: {params}.", error.advice) from None
     return [page for page in pages if page is not _NO_ROWS], outcome
 
 
 class _OtherFields(Exception):
-    """A page has other fields than the pages before it: they are no parts of one result."""
+    """A page has other fields than the pages before it, so they are not parts of one result."""
 
 
 class _Answers:
-    """The answers of one reading, whose rows wait in `stored`. `fields`: as JSON, of the first answer that
-    has rows; where none has, of the last."""
+    """The answers of one reading. Their rows wait in `stored`.
+
+    `fields` is the JSON of the first answer with rows, or of the last answer where none has rows."""
 
     def __init__(self, report: str, request: ReportRequest, stored: Pages, *, keep_id_numbers: bool) -> None:
         self._title = f"{report}__{request.query.id}"
@@ -115,9 +111,9 @@ class _Answers:
         self.definition = Definition(self._title, label=self._label)
 
     def take(self, body: bytes) -> Page:
-        """Take an answer; pages after the first may leave the fields out.
+        """Decode an answer and store its rows. Pages after the first may leave the fields out.
 
-        Raises _OtherFields; TornBody for what is no JSON; UnexpectedAnswer."""
+        Raises _OtherFields; TornBody where the body is not JSON; UnexpectedAnswer."""
         members = raw_members(body)
         fields, rows = (bytes(members.get(name, b"null")) for name in ("fields", "rows"))
         described, has_rows = raw_rows(fields), len(raw_rows(rows)) > 0
@@ -136,15 +132,17 @@ class _Answers:
     def _decoded(self, rows: bytes) -> Records:
         contract = contract_of(self.definition)
         records = decode_records(rows, contract, (), keep_id_numbers=self._keep_id_numbers)
-        # Which fields there are, the answer itself says: what a row leaves out is null.
-        records.drift = Counter({one: n for one, n in records.drift.items() if one.kind != "absent_field"})
+        # The answer itself lists the fields. A row that leaves a field out has null in it.
+        records.drift = Counter(
+            {drift: rows for drift, rows in records.drift.items() if drift.kind != "absent_field"}
+        )
         return records
 
 
-def _add_fields(fields: Collector, sent: bytes, report: str, request: ReportRequest) -> None:
+def _add_fields(fields: Collector, body: bytes, report: str, request: ReportRequest) -> None:
     spec = fields.spec
-    page: Decoded[Any] = decode_page(sent, spec.contract)
+    page: Decoded[Any] = decode_page(body, spec.contract)
     combination = combination_text(request.matrix)
-    unit = Unit(spec.path, known={"report": report, "query_id": request.query.id, "params": combination})
+    unit = Unit(spec.path, defaults={"report": report, "query_id": request.query.id, "params": combination})
     fields.add(apply_row_rules(gathered_of(page), spec, unit))
     fields.flush()

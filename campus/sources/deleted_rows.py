@@ -1,85 +1,83 @@
-"""Deleted rows: read with the others, and told apart from them."""
+"""Deleted rows: requested with the living ones, and told apart from them."""
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from campus.decoding.page import row_key
-from campus.http.errors import Forbidden, Refused
-from campus.plan.members import TRASHED_TOO, WITH_TRASHED
+from campus.fetch.rejection import unless_rejected
+from campus.plan.members import TRASHED_TOO
 from campus.plan.units import Unit
 from campus.registry.spec import DeletedRows, ResourceSpec
 from campus.sources.gathered import Gathered
 from campus.sources.pages import sent_rows
 from campus.sources.source import ReadUnit, SourceContext
 
-# What stands for "not deleted", beside null; 0 is false, too.
-NEVER = (None, "", "-", "0", 0, "0000-00-00", "0000-00-00 00:00:00")
+# Values of deleted_at that mean "not deleted"; 0 is false, too.
+NOT_DELETED = (None, "", "-", "0", 0, "0000-00-00", "0000-00-00 00:00:00")
 
 
 def with_deleted_rows(_: DeletedRows, context: SourceContext, read: ReadUnit) -> ReadUnit:
-    """Read the rows of a unit with the deleted ones among them.
+    """Read the rows of a unit, the deleted ones included.
 
-    Whether such rows show deleted_at is not specified. Where they do not, a second read without with_trashed
-    tells which are alive. A platform that rejects with_trashed shows the living alone."""
+    Whether deleted rows show deleted_at is not specified. Where they do not, a second read without
+    with_trashed tells which rows are alive. A platform that rejects with_trashed shows living rows alone."""
     spec, capabilities = context.spec, context.client.capabilities
 
     async def read_with_deleted(unit: Unit) -> Gathered:
-        if capabilities.rejects(spec.path, WITH_TRASHED):
-            return await read(unit)
-        try:
-            everything = await read(replace(unit, params={**unit.params, **TRASHED_TOO}))
-        except (Refused, Forbidden):
-            # Where the list is refused as well, it is not the parameter.
-            alive = await read(unit)
-            capabilities.reject(spec.path, WITH_TRASHED)
-            return alive
-        if not everything.rows or "deleted_at" in everything.sent:
-            everything.trashed = [
-                _is_deleted(row, extra) for row, extra in zip(everything.rows, everything.extras, strict=True)
+        async def read_with(trashed_too: Mapping[str, str]) -> tuple[bool, Gathered]:
+            return bool(trashed_too), await read(replace(unit, params={**unit.params, **trashed_too}))
+
+        has_deleted, all_rows = await unless_rejected(capabilities, spec.path, TRASHED_TOO, read_with)
+        if not has_deleted:
+            return all_rows
+        if not all_rows.rows or "deleted_at" in all_rows.sent:
+            all_rows.trashed = [
+                _is_deleted(row, extra) for row, extra in zip(all_rows.rows, all_rows.extras, strict=True)
             ]
-            return everything
-        return _joined(spec, everything, await read(unit))
+            return all_rows
+        return _joined(spec, all_rows, await read(unit))
 
     return read_with_deleted
 
 
-def _joined(spec: ResourceSpec, everything: Gathered, alive: Gathered) -> Gathered:
-    """The rows that are alive, and those that are only to be seen among all."""
-    gone = _without_the_living(spec, everything, alive)
+def _joined(spec: ResourceSpec, all_rows: Gathered, alive: Gathered) -> Gathered:
+    """The living rows, and the deleted ones: those that only the list with deleted rows shows."""
+    deleted = _deleted_indexes(spec, all_rows, alive)
     return replace(
         alive,
-        rows=[*alive.rows, *(everything.rows[index] for index in gone)],
-        extras=[*alive.extras, *(everything.extras[index] for index in gone)],
-        trashed=[False] * len(alive.rows) + [True] * len(gone),
-        bad=list({bad.raw: bad for bad in (*alive.bad, *everything.bad)}.values()),
-        total=None if alive.total is None else alive.total + len(gone),
-        complete=alive.complete and everything.complete,
-        note="; ".join(filter(None, (everything.note, alive.note))),
+        rows=[*alive.rows, *(all_rows.rows[index] for index in deleted)],
+        extras=[*alive.extras, *(all_rows.extras[index] for index in deleted)],
+        trashed=[False] * len(alive.rows) + [True] * len(deleted),
+        bad=list({bad.raw: bad for bad in (*alive.bad, *all_rows.bad)}.values()),
+        total=None if alive.total is None else alive.total + len(deleted),
+        complete=alive.complete and all_rows.complete,
+        note="; ".join(filter(None, (all_rows.note, alive.note))),
     )
 
 
-def _without_the_living(spec: ResourceSpec, everything: Gathered, alive: Gathered) -> list[int]:
-    """The places of the rows that are only to be seen among all. Of several rows of one key so many live as
-    are shown alive: those that look like these, else the last ones."""
-    keys = Counter(row_key(row, spec.primary_key) for row in alive.rows)
+def _deleted_indexes(spec: ResourceSpec, all_rows: Gathered, alive: Gathered) -> list[int]:
+    """The indexes of the rows that the list of living rows lacks. Where several rows share a key, as many of
+    them live as that list has: those that equal its rows, else the last ones."""
+    living = Counter(row_key(row, spec.primary_key) for row in alive.rows)
     if spec.numbered is None:
-        return [i for i, row in enumerate(everything.rows) if not keys[row_key(row, spec.primary_key)]]
-    shown, sent = set(sent_rows(alive)), sent_rows(everything)
-    gone = []
-    for index in sorted(range(len(sent)), key=lambda i: (sent[i] in shown, i), reverse=True):
-        key = row_key(everything.rows[index], spec.primary_key)
-        if keys[key]:
-            keys[key] -= 1
+        return [i for i, row in enumerate(all_rows.rows) if not living[row_key(row, spec.primary_key)]]
+    living_rows, sent = set(sent_rows(alive)), sent_rows(all_rows)
+    deleted = []
+    for index in sorted(range(len(sent)), key=lambda i: (sent[i] in living_rows, i), reverse=True):
+        key = row_key(all_rows.rows[index], spec.primary_key)
+        if living[key]:
+            living[key] -= 1
         else:
-            gone.append(index)
-    return sorted(gone)
+            deleted.append(index)
+    return sorted(deleted)
 
 
 def _is_deleted(row: Any, extra: str | None) -> bool:
-    """Whether a row shows when it was deleted, also where nobody can read when that was."""
+    """Whether deleted_at says that a row was deleted, even by a date that cannot be decoded."""
     if row.deleted_at is not None or extra is None or '"deleted_at"' not in extra:
         return row.deleted_at is not None
     sent = json.loads(extra).get("deleted_at")
-    return sent not in NEVER and not (isinstance(sent, str) and sent.strip() in NEVER)
+    return sent not in NOT_DELETED and not (isinstance(sent, str) and sent.strip() in NOT_DELETED)

@@ -1,4 +1,4 @@
-"""Optional expansions: those that the platform rejects are left out."""
+"""Optional expansions: requests leave out those that the platform rejects."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,9 +14,10 @@ EXPAND = "expand"
 
 
 def with_expansions(source: Expansions, context: SourceContext, read: ReadUnit) -> ReadUnit:
-    """Read the rows of a unit with as many expansions as the platform takes.
+    """Read the rows of a unit with all expansions that the platform accepts.
 
-    It may reject a relation that it does not know: then each is tried alone, once; the others stay."""
+    A platform may reject a relation that it does not know. Then each relation is tried once, and the accepted
+    ones stay."""
     path, capabilities = context.spec.path, context.client.capabilities
 
     async def read_expanded(unit: Unit) -> Gathered:
@@ -52,7 +53,7 @@ def _expanding(unit: Unit, names: Sequence[str]) -> Unit:
 
 
 def _clear_unexpanded(gathered: Gathered, lists: Sequence[str], expanded: Sequence[str]) -> None:
-    """Make empty lists null that were not expanded: a platform may send them so beside any number of rows."""
+    """Make empty lists null that were not expanded: a platform may send them empty, whatever they hold."""
     for name in lists:
         if name not in expanded:
             for row in gathered.rows:

@@ -1,4 +1,4 @@
-"""What one read of one slice gathers: rows on their way to the lake, and the account of them."""
+"""The rows of one slice on their way to the lake, and the account of them."""
 
 import time
 from collections import Counter
@@ -18,53 +18,62 @@ BATCH_ROWS = 10_000
 
 @dataclass
 class Gathered:
-    """The rows of one collection. `complete`: provably all of them. `total`: the server's count, if any."""
+    """The rows of one collection."""
 
     rows: list[Any] = field(default_factory=list)
     extras: list[str | None] = field(default_factory=list)
     trashed: list[bool] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
     drift: Counter[Drift] = field(default_factory=Counter)
+    #: The platform's count of rows; None: it sends none.
     total: int | None = 0
+    #: The rows are provably all.
     complete: bool = True
+    #: The proof, or the reason why there is none.
     note: str = ""
     #: The names of the fields that the rows were sent with.
     sent: frozenset[str] = frozenset()
-    #: Rows that could not be read, by id, each with why.
+    #: The reasons why rows could not be read, by the id of the row.
     failed: dict[int | str, str] = field(default_factory=dict)
 
     def extend(self, part: "Gathered") -> None:
-        """Add the rows of a part, and what is noted of them; its count and proof are its own."""
+        """Add the rows, bad rows and drift of a part, but not its total and proof."""
         self.rows += part.rows
         self.extras += part.extras
         self.trashed += part.trashed
         self.bad += part.bad
         self.drift.update(part.drift)
 
+    @property
+    def has_no_living_rows(self) -> bool:
+        """No row is alive, and none failed to decode."""
+        return all(self.trashed) and not self.bad
+
 
 @dataclass
 class Account:
-    """What was read of one slice. `failed`: ids of the units (classes, items, term types) whose read failed,
-    each with why; their last good rows stay. `server_total` is None where the server counted nothing.
-    `older`: rows that are older than what was asked for, or have no date. `began`: by the monotonic clock,
-    seconds."""
+    """The account of one slice."""
 
     received: int = 0
     bad: list[BadRow] = field(default_factory=list)
     drift: Counter[Drift] = field(default_factory=Counter)
+    #: The reasons why units (classes, items, term types) failed, by their id. Their last good rows stay.
     failed: dict[int | str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    #: The platform's count of rows; None: it sends none.
     server_total: int | None = 0
     complete: bool = True
+    #: Rows without a date, or with an earlier one than was requested.
     older: int = 0
     tally: Tally = field(default_factory=Tally)
+    #: By the monotonic clock, seconds.
     began: float = field(default_factory=time.monotonic)
 
 
 class Collector:
-    """Hands rows on as Arrow batches of bounded size and keeps the account; one for each slice read.
+    """Writes the rows of one slice as Arrow batches of bounded size, and keeps the account of the slice.
 
-    label: the slice in words. write: takes the batches; without it only the account is kept."""
+    label: the slice in words. write: takes the batches; None: only the account is kept."""
 
     def __init__(
         self,
@@ -85,7 +94,7 @@ class Collector:
         self._trashed: list[bool] = []
 
     def add(self, gathered: Gathered) -> None:
-        """Take over the rows of one collection."""
+        """Add the rows of one collection, and its account."""
         account = self.account
         account.received += len(gathered.rows) + len(gathered.bad)
         account.bad += gathered.bad
@@ -94,8 +103,8 @@ class Collector:
         account.complete = account.complete and gathered.complete
         if gathered.note:
             account.notes.append(gathered.note)
-        known = account.server_total is not None and gathered.total is not None
-        account.server_total = (account.server_total or 0) + (gathered.total or 0) if known else None
+        if account.server_total is not None:
+            account.server_total = None if gathered.total is None else account.server_total + gathered.total
         self._rows += gathered.rows
         self._extras += gathered.extras
         self._trashed += gathered.trashed
@@ -107,7 +116,7 @@ class Collector:
         self.account.failed.update(dict.fromkeys(ids, reason))
 
     def flush(self) -> None:
-        """Write what is gathered so far. Call once more at the end."""
+        """Write the rows gathered so far. Call once more at the end."""
         if not self._rows:
             return
         batch, drift = to_batch(self.spec.contract, self._rows, self._extras, self._trashed)
@@ -117,7 +126,7 @@ class Collector:
             self._write(batch)
 
     def progress(self, done: int, total: int) -> None:
-        """Tell the listener how many of the slice's collections are read."""
+        """Report to the listener how many of the slice's collections are read."""
         if self._listener:
             self._listener(
                 Event(

@@ -1,8 +1,8 @@
-"""Rows that a list hides unless they are asked for: archived ones, which a platform may leave out by default.
+"""Rows that a list leaves out by default, such as archived ones.
 
-Whether it does is not shown, nor, for some resources, which value of the filter asks for them. So the values
-that are likely are tried with one small question each, and what is held and not listed is asked for by its
-id. An archived row is no deletion: it loads as it is sent, and is alive.
+The interface does not show whether a platform leaves rows out, nor always which value of a filter shows them.
+So each likely value is tried with one small request, and stored rows that the list lacks are requested by id.
+An archived row is not deleted: it loads as it is sent, and is alive.
 """
 
 from collections.abc import Iterable
@@ -12,9 +12,9 @@ from typing import Any
 
 from campus.contracts.fields import fields
 from campus.decoding.nested import page_of
-from campus.decoding.page import Drift, Key, Page, row_key
+from campus.decoding.page import Drift, Key, Page, row_key, row_keys
 from campus.fetch.answer import Answer, fetch
-from campus.fetch.emptiness import believed
+from campus.fetch.emptiness import confirmed
 from campus.http.errors import Forbidden, NotFound, Refused, Transient, UnexpectedAnswer
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.plan.units import Unit, id_batches
@@ -28,9 +28,9 @@ REJECTIONS = (Refused, Forbidden, NotFound, UnexpectedAnswer)
 
 
 def with_hidden_rows(source: HiddenRows, context: SourceContext, read: ReadUnit) -> ReadUnit:
-    """Read the rows of a unit, with those that its list leaves out by default.
+    """Read the rows of a unit, the rows included that its list leaves out by default.
 
-    Raises CampusError where such rows are there and cannot be read: without them the list is not whole."""
+    Raises CampusError where hidden rows exist and cannot be read: without them the list is incomplete."""
 
     async def read_with_hidden(unit: Unit) -> Gathered:
         gathered = await read(unit)
@@ -44,65 +44,63 @@ def with_hidden_rows(source: HiddenRows, context: SourceContext, read: ReadUnit)
 async def _add_filtered(
     source: HiddenRows, context: SourceContext, read: ReadUnit, unit: Unit, gathered: Gathered
 ) -> None:
-    """Add what each filter shows."""
+    """Add the rows that each filter shows."""
     spec, capabilities = context.spec, context.client.capabilities
     for name, value in _filters(source, context):
         filtered = replace(unit, params={**unit.params, name: value})
         try:
-            more = await _shows_more(context, filtered, gathered, value)
+            has_hidden = await _shows_hidden(context, filtered, gathered, value)
         except (*REJECTIONS, Transient) as error:
-            # A platform may break on a value that only we thought of.
+            # A platform may break on a value that the specification does not name.
             if isinstance(error, Transient) and not has_open_status(spec):
                 raise
             capabilities.reject(spec.path, name, value)
             continue
-        if more:
-            _take(gathered, await read(filtered), spec, Drift(HIDDEN, name, value))
+        if has_hidden:
+            _add_new(gathered, await read(filtered), spec, Drift(HIDDEN, name, value))
 
 
 async def _add_missing(context: SourceContext, read: ReadUnit, unit: Unit, gathered: Gathered) -> None:
-    """Add the rows that the lake holds and the list lacks, requested by their ids."""
+    """Add the rows that the lake has and the list lacks, requested by their ids."""
     spec = context.spec
     if spec.id_filter is None:
         return
-    missing = context.query.known - {key[0] for key in _keys(gathered, spec) if key}
+    missing = context.query.stored_ids - {key[0] for key in _keys(gathered, spec) if key}
     for batch in id_batches(sorted(missing)):
         named = {spec.id_filter: ",".join(map(str, batch))}
         try:
             shown = await read(replace(unit, params={**unit.params, **named}))
         except REJECTIONS:
             return
-        _take(gathered, shown, spec, Drift(HIDDEN, spec.id_filter), only=set(batch))
+        _add_new(gathered, shown, spec, Drift(HIDDEN, spec.id_filter), only=set(batch))
 
 
 def has_open_status(spec: ResourceSpec) -> bool:
-    """Whether the values of a resource's status are not shown."""
+    """Whether the specification leaves the values of a resource's status open."""
     return any(f.name == STATUS and f.enum and not f.known_values for f in fields(spec.contract))
 
 
 def _filters(source: HiddenRows, context: SourceContext) -> list[tuple[str, str]]:
-    """The parameters that may show more: those of the specification, or likely ones, those that rows of the
-    same enum carry and those that the settings name."""
+    """The filters that may show hidden rows: those of the resource and, where its status is open, one for
+    each status of the school's rows and of the settings."""
     client, spec = context.client, context.spec
     filters = list(source.filters)
     if has_open_status(spec):
         statuses = (*context.query.statuses, *client.config.archived_statuses)
         filters += [(STATUS, value) for value in statuses]
-    return [each for each in dict.fromkeys(filters) if not client.capabilities.rejects(spec.path, *each)]
+    return [pair for pair in dict.fromkeys(filters) if not client.capabilities.rejects(spec.path, *pair)]
 
 
-async def _shows_more(context: SourceContext, filtered: Unit, gathered: Gathered, value: str) -> bool:
-    """Whether a filter shows rows that the list without it lacks, as far as one row and the platform's count
-    tell; where they do not, the list has to be read.
-
-    Raises Transient where a value of the specification gets no answer."""
+async def _shows_hidden(context: SourceContext, filtered: Unit, gathered: Gathered, value: str) -> bool:
+    """Whether a filter may show rows that the list lacks, by one row and the platform's count. Where these do
+    not tell, it may."""
     client, spec = context.client, context.spec
     names, size = V1_NAMES if spec.is_v1 else V3_NAMES, 1
     has_pages = not client.capabilities.rejects(spec.path, names.page)
 
-    async def ask(before: int) -> Answer[Page[Any]]:
+    async def ask(repeats: int) -> Answer[Page[Any]]:
         nonlocal size
-        size = 1 + before
+        size = 1 + repeats
         return await fetch(
             client,
             filtered.path,
@@ -113,18 +111,18 @@ async def _shows_more(context: SourceContext, filtered: Unit, gathered: Gathered
             tally=context.tally,
         )
 
-    answer = await believed(
+    answer = await confirmed(
         client.capabilities,
         ask,
         lambda answer: not answer.value.rows and not answer.value.bad,
-        grave=lambda _: False,
+        is_unusual=lambda _: False,
     )
     page, pagination = answer.value, answer.pagination
-    shown, listed = [row_key(row, spec.primary_key) for row in page.rows], _keys(gathered, spec)
+    shown, listed = row_keys(page.rows, spec.primary_key), _keys(gathered, spec)
     if not listed.issuperset(shown) or page.bad:
         return True
     if not shown or len(shown) > size:
-        # Nothing, or all at once.
+        # No row, or all rows at once.
         return False
     if pagination and pagination.total_count is not None:
         return pagination.total_count > len(listed)
@@ -132,25 +130,25 @@ async def _shows_more(context: SourceContext, filtered: Unit, gathered: Gathered
 
 
 def _keys(gathered: Gathered, spec: ResourceSpec) -> set[Key | None]:
-    return {row_key(row, spec.primary_key) for row in gathered.rows}
+    return {*row_keys(gathered.rows, spec.primary_key)}
 
 
-def _take(
-    gathered: Gathered, found: Gathered, spec: ResourceSpec, drift: Drift, only: Iterable[int] | None = None
+def _add_new(
+    gathered: Gathered, shown: Gathered, spec: ResourceSpec, drift: Drift, only: Iterable[int] | None = None
 ) -> None:
-    """Take over the rows that are new, or those of them with these ids."""
-    known = _keys(gathered, spec)
+    """Add the rows that the list lacks. only: the ids to add; None: all."""
+    listed = _keys(gathered, spec)
 
     def is_new(key: Key | None) -> bool:
-        return key not in known and (only is None or (key is not None and key[0] in only))
+        return key not in listed and (only is None or (key is not None and key[0] in only))
 
-    new = [i for i, row in enumerate(found.rows) if is_new(row_key(row, spec.primary_key))]
-    bad = [one for one in found.bad if is_new(one.key)]
-    gathered.rows += [found.rows[i] for i in new]
-    gathered.extras += [found.extras[i] for i in new]
+    new = [i for i, row in enumerate(shown.rows) if is_new(row_key(row, spec.primary_key))]
+    bad = [bad_row for bad_row in shown.bad if is_new(bad_row.key)]
+    gathered.rows += [shown.rows[i] for i in new]
+    gathered.extras += [shown.extras[i] for i in new]
     gathered.trashed += [False] * len(new)
     gathered.bad += bad
-    gathered.complete = gathered.complete and found.complete
+    gathered.complete = gathered.complete and shown.complete
     if gathered.total is not None:
         gathered.total += len(new) + len(bad)
     if new or bad:

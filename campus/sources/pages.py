@@ -1,4 +1,4 @@
-"""Reading one collection: all its pages, as rows that each count once."""
+"""Reading all pages of one collection, so that each row counts once."""
 
 from collections import Counter
 from collections.abc import Hashable
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from campus.decoding.nested import page_of
-from campus.decoding.page import Page, row_key
+from campus.decoding.page import Page, row_keys
 from campus.fetch.collection import Collection, read_list, read_unpaged
 from campus.paging import V1_NAMES, V3_NAMES
 from campus.paging.passes import numbered
@@ -19,73 +19,59 @@ from campus.sources.source import SourceContext
 
 
 async def read_pages(context: SourceContext, unit: Unit) -> Gathered:
-    """All pages of one collection.
+    """Read all pages of one collection.
 
-    Rows that may share their key are told apart by all that they were sent with, and those of one answer that
-    are alike are as many rows. Where that proves nothing, alike ones may be on several pages: then each
-    counts. So does one that a platform lists and counts several times, if only it is the same each time."""
+    Where rows may share their key, all of their fields tell them apart, and identical rows of one answer are
+    different rows. Where such a reading proves nothing, identical rows may be on several pages:
+    then a second reading keeps all of them. It also proves a list that counts each of its repeated rows."""
     spec = context.spec
-    gathered = await _read_as(context, unit, keyless=False)
+    gathered = await _read_as(context, unit, keep_duplicates=False)
     if gathered.complete or spec.shape != "pages":
         return gathered
-    if spec.numbered is None and not _repeats_itself(gathered, spec):
+    if spec.numbered is None and not _has_repeats(gathered, spec):
         return gathered
-    again = await _read_as(context, unit, keyless=True)
-    is_whole = again.complete and (spec.numbered is not None or _repeats_itself(again, spec))
-    return again if is_whole else gathered
+    repeated = await _read_as(context, unit, keep_duplicates=True)
+    is_proven = repeated.complete and (spec.numbered is not None or _has_repeats(repeated, spec))
+    return repeated if is_proven else gathered
 
 
-def _repeats_itself(gathered: Gathered, spec: ResourceSpec) -> bool:
-    """Whether rows share their key, all of which are alike."""
-    keys = {row_key(row, spec.primary_key) for row in gathered.rows}
+def _has_repeats(gathered: Gathered, spec: ResourceSpec) -> bool:
+    """Whether some rows share their key, and all rows of a key are identical."""
+    keys = {*row_keys(gathered.rows, spec.primary_key)}
     return len(keys) < len(gathered.rows) and len({*sent_rows(gathered)}) == len(keys)
 
 
 def sent_rows(rows: Gathered | Page[Any]) -> list[Hashable]:
-    """All that rows were sent with."""
+    """All fields that each row was sent with."""
     return [(msgspec.json.encode(row), extra) for row, extra in zip(rows.rows, rows.extras, strict=True)]
 
 
-async def _read_as(context: SourceContext, unit: Unit, *, keyless: bool) -> Gathered:
+async def _read_as(context: SourceContext, unit: Unit, *, keep_duplicates: bool) -> Gathered:
     client, spec, tally = context.client, context.spec, context.tally
-    collection = Collection(
-        unit.path, unit.params, context.query.school_id, spec.scopes, anonymous=spec.anonymous
-    )
     names = V1_NAMES if spec.is_v1 else V3_NAMES
-    parse = partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers)
 
     def keys_of(page: Page[Any]) -> list[Hashable]:
-        return [*_keys(spec, page, keyless=keyless), *((bad.raw,) for bad in page.bad)]
+        return [*_keys(spec, page, keep_duplicates=keep_duplicates), *((bad.raw,) for bad in page.bad)]
 
-    if spec.shape == "pages":
-        pages, outcome = await read_list(
-            client,
-            collection,
-            spec.path,
-            names,
-            keep_duplicates=keyless,
-            empty_is_unusual=unit.grave,
-            parse=parse,
-            keys=keys_of,
-            tally=tally,
-        )
-    else:
-        pages, outcome = await read_unpaged(
-            client,
-            collection,
-            spec.path,
-            names,
-            empty_is_unusual=unit.grave,
-            parse=parse,
-            keys=keys_of,
-            tally=tally,
-        )
+    collection = Collection(
+        unit.path,
+        unit.params,
+        context.query.school_id,
+        spec.scopes,
+        partial(page_of, spec, keep_id_numbers=client.config.keep_id_numbers),
+        keys_of,
+        anonymous=spec.anonymous,
+    )
+    read = partial(read_list, keep_duplicates=keep_duplicates) if spec.shape == "pages" else read_unpaged
+    pages, outcome = await read(
+        client, collection, spec.path, names, empty_is_unusual=unit.empty_is_unusual, tally=tally
+    )
     gathered = Gathered(total=outcome.total, complete=outcome.complete, note=outcome.note)
     seen: set[Hashable] = set()
     for page in pages:
-        keys = _keys(spec, page, keyless=keyless)
-        # A row that is on two pages has moved. Where two rows may share a key, nobody else would notice.
-        new = [i for i, key in enumerate(keys) if spec.numbered is None or keyless or key not in seen]
+        keys = _keys(spec, page, keep_duplicates=keep_duplicates)
+        # A row that is on two pages has moved. Where rows may share a key, no later step would notice.
+        new = [i for i, key in enumerate(keys) if spec.numbered is None or keep_duplicates or key not in seen]
         seen.update(keys)
         gathered.rows += [page.rows[i] for i in new]
         gathered.extras += [page.extras[i] for i in new]
@@ -96,8 +82,8 @@ async def _read_as(context: SourceContext, unit: Unit, *, keyless: bool) -> Gath
     return gathered
 
 
-def _keys(spec: ResourceSpec, page: Page[Any], *, keyless: bool) -> list[Hashable]:
-    """What tells the rows of a page apart."""
+def _keys(spec: ResourceSpec, page: Page[Any], *, keep_duplicates: bool) -> list[Hashable]:
+    """The keys that tell the rows of a page apart."""
     if spec.numbered is None:
-        return [row_key(row, spec.primary_key) for row in page.rows]
-    return [*sent_rows(page)] if keyless else [*numbered(sent_rows(page), Counter())]
+        return [*row_keys(page.rows, spec.primary_key)]
+    return [*sent_rows(page)] if keep_duplicates else [*numbered(sent_rows(page), Counter())]

@@ -1,5 +1,5 @@
-"""Rows as the lake can take them: with what their question knows of them, and without those that cannot be
-told apart or were not asked for."""
+"""Rules that prepare rows for the lake: fill in the columns that the request fixes, drop rows that were not
+requested, quarantine rows without a key, and number rows that share a key."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -7,31 +7,31 @@ from datetime import date
 from typing import Any
 
 from campus.contracts.fields import column_names
-from campus.decoding.page import BadRow, Drift, Key, Page, row_key, row_text
+from campus.decoding.page import BadRow, Drift, Key, Page, row_key, row_keys, row_text
 from campus.plan.units import Unit
 from campus.registry import ResourceSpec
 from campus.sources.gathered import Gathered
 
 
 def gathered_of(page: Page[Any]) -> Gathered:
-    """The rows of a page that is a collection of its own; nobody has counted them."""
+    """The rows of a page that is a collection of its own, without a count."""
     alive = [False] * len(page.rows)
     return Gathered(page.rows, page.extras, alive, page.bad, page.drift, total=None)
 
 
 def apply_row_rules(gathered: Gathered, spec: ResourceSpec, unit: Unit) -> Gathered:
-    """Complete the rows of a question, in place, by what the question knows."""
-    _leave_out_strangers(gathered, unit.belongs)
+    """Apply all rules to the rows of one unit, in place."""
+    _keep_expected(gathered, unit.expected)
     columns = frozenset(column_names(spec.contract))
-    known = {name: value for name, value in unit.known.items() if name in columns}
+    defaults = {name: value for name, value in unit.defaults.items() if name in columns}
     for row in gathered.rows:
-        for name, value in known.items():
+        for name, value in defaults.items():
             if getattr(row, name) is None:
                 setattr(row, name, value)
         for name, sources in spec.resolved.items():
             sent = (getattr(row, source) for source in sources)
             setattr(row, name, next((value for value in sent if value is not None), None))
-    _set_keyless_aside(gathered, spec)
+    _quarantine_keyless(gathered, spec)
     if spec.numbered is not None:
         _number(gathered, spec, spec.numbered)
     return gathered
@@ -44,26 +44,25 @@ def keep_only(gathered: Gathered, indexes: list[int]) -> None:
     gathered.trashed = [gathered.trashed[index] for index in indexes]
 
 
-def leave_out(gathered: Gathered, own: list[int], parameter: str) -> None:
-    """Drop all rows but one's own: those that a platform sends because it ignores a parameter."""
-    if strangers := len(gathered.rows) - len(own):
-        keep_only(gathered, own)
+def keep_requested(gathered: Gathered, requested: list[int], parameter: str) -> None:
+    """Drop all rows but these, and note how many the platform sent because it ignores a parameter."""
+    if excess := len(gathered.rows) - len(requested):
+        keep_only(gathered, requested)
         gathered.total = None
-        gathered.drift[Drift("ignored_parameter", parameter)] += strangers
+        gathered.drift[Drift("ignored_parameter", parameter)] += excess
 
 
-def _leave_out_strangers(gathered: Gathered, belongs: Mapping[str, int | date]) -> None:
-    """Drop the rows that a platform sends because it ignores a parameter."""
-    own = [
+def _keep_expected(gathered: Gathered, expected: Mapping[str, int | date]) -> None:
+    requested = [
         index
         for index, row in enumerate(gathered.rows)
-        if all(getattr(row, name) in (None, value) for name, value in belongs.items())
+        if all(getattr(row, name) in (None, value) for name, value in expected.items())
     ]
-    leave_out(gathered, own, ", ".join(belongs))
+    keep_requested(gathered, requested, ", ".join(expected))
 
 
 def _number(gathered: Gathered, spec: ResourceSpec, column: str) -> None:
-    """Number the rows that share the rest of their key: the newest first, and of equal ones what is alive."""
+    """Number the rows that share the rest of their key: newest first, and of equally new rows the living."""
 
     def age(index: int) -> tuple[Any, ...]:
         values = [getattr(gathered.rows[index], name) for name in spec.ordered_by]
@@ -79,10 +78,10 @@ def _number(gathered: Gathered, spec: ResourceSpec, column: str) -> None:
         setattr(row, column, seen[key])
 
 
-def _set_keyless_aside(gathered: Gathered, spec: ResourceSpec) -> None:
-    """Quarantine the rows with null in a part of the key that the contract lets the question supply."""
+def _quarantine_keyless(gathered: Gathered, spec: ResourceSpec) -> None:
+    """Quarantine the rows with null in the key: the contract allows null in a part that the request fills."""
     needed = tuple(name for name in spec.primary_key if name not in (*spec.nullable_key, spec.numbered))
-    keyless = {index for index, row in enumerate(gathered.rows) if None in row_key(row, needed)}
+    keyless = {index for index, key in enumerate(row_keys(gathered.rows, needed)) if None in key}
     if keyless:
         gathered.bad += [
             BadRow(None, "a part of the key is null", row_text(gathered.rows[index], gathered.extras[index]))

@@ -1,8 +1,7 @@
 """Reading the units of a slice side by side.
 
-One that fails is noted and its last good rows stay, so that one broken class stops nobody. Units that say
-that there is nothing wait until all are read: where the platform was caught meanwhile saying so wrongly, they
-are read again.
+A unit that fails is noted and its last good rows stay, so that one broken class stops no other. Empty units
+wait until all units are read: where an empty answer was contradicted meanwhile, they are read again.
 """
 
 from collections import deque
@@ -22,11 +21,12 @@ GIVE_UP_AFTER = 20
 
 @dataclass(frozen=True)
 class UnitResult:
-    """What the requests of a unit came to. `take`: hands it on. `nothing`: that there is nothing, of the
-    whole or of a part."""
+    """The answers of one unit."""
 
-    take: Callable[[], None]
-    nothing: bool = False
+    #: Adds the rows to the collectors.
+    add: Callable[[], None]
+    #: The whole or a part of the unit is empty.
+    is_empty: bool = False
 
 
 async def read_all(
@@ -41,7 +41,7 @@ async def read_all(
     whole slice: its error is raised."""
     waiting = deque(units)
     total, done, failed_in_a_row = len(waiting), 0, 0
-    silent: list[tuple[Unit, UnitResult]] = []
+    empty: list[tuple[Unit, UnitResult]] = []
 
     def give_up(unit: Unit, error: CampusError) -> None:
         for collector in collectors:
@@ -52,7 +52,7 @@ async def read_all(
         if isinstance(error, NotFound) and unit.may_be_absent:
             failed_in_a_row = 0
             return
-        # A batch that is refused tells of one of its ids, or of its length, and not of the platform.
+        # A refused batch says something about one of its ids, or its length, and nothing about the platform.
         failed_in_a_row += len(unit.ids) == 1 or isinstance(error, Transient)
         if len(unit.ids) > 1 and failed_in_a_row < GIVE_UP_AFTER:
             total += 2
@@ -70,10 +70,10 @@ async def read_all(
             try:
                 result = await read_unit(unit)
                 failed_in_a_row = 0
-                if result.nothing and not client.capabilities.doubt.lies:
-                    silent.append((unit, result))
+                if result.is_empty and not client.capabilities.confirmation.contradicted:
+                    empty.append((unit, result))
                 else:
-                    result.take()
+                    result.add()
             except CampusError as error:
                 if not unit.ids and not (isinstance(error, NotFound) and unit.may_be_absent):
                     raise
@@ -83,11 +83,11 @@ async def read_all(
                 collector.progress(done, total)
 
     await together(work() for _ in range(min(client.config.concurrency, total)))
-    if silent and client.capabilities.doubt.lies:
-        await read_all(client, [unit for unit, _ in silent], read_unit, collectors)
+    if empty and client.capabilities.confirmation.contradicted:
+        await read_all(client, [unit for unit, _ in empty], read_unit, collectors)
     else:
-        for _, result in silent:
-            result.take()
+        for _, result in empty:
+            result.add()
     for collector in collectors:
         collector.flush()
 

@@ -1,7 +1,7 @@
-"""Reading one slice of one resource: which units it is made of, and what their answers make together.
+"""Reading one slice of one resource, unit by unit.
 
-Requests that belong together form a unit (an item's scores, a class's assessment); see side_by_side for how
-units are read, and unit for what is asked of each.
+Requests that belong together form a unit (an item's scores, a class's assessment). See side_by_side for the
+order of the units, and unit for the requests of each.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from campus.decoding.definition import UPDATED_AT
 from campus.decoding.nested import page_of, taken_apart
 from campus.decoding.page import Page
 from campus.fetch.answer import fetch
-from campus.fetch.emptiness import asked_anew, believed
+from campus.fetch.emptiness import confirmed, repeated_params
 from campus.http.client import Client
 from campus.http.errors import NotFound, Refused, UnexpectedAnswer
 from campus.http.events import Tally
@@ -31,10 +31,10 @@ from campus.sources.unit import read_unit
 async def read(client: Client, spec: ResourceSpec, query: SliceQuery, collector: Collector) -> None:
     """Read one slice of a resource into the collector.
 
-    Raises CampusError where nothing of the slice can be read; what fails in part is in the account."""
+    Raises CampusError where nothing of the slice can be read. The account has the units that fail."""
     units = await units_of(client, spec, query, collector.account.tally)
 
-    async def read_one(unit: Unit) -> UnitResult:
+    async def read_rows(unit: Unit) -> UnitResult:
         try:
             gathered = await read_unit(client, spec, query, unit, collector.account.tally)
         except NotFound:
@@ -42,28 +42,27 @@ async def read(client: Client, spec: ResourceSpec, query: SliceQuery, collector:
                 raise
             gathered = Gathered([spec.contract(**unit.if_absent)], [None], [False], total=None)
         if unit.since is not None:
-            collector.account.older += _older(gathered, unit.since)
-        return UnitResult(partial(collector.add, gathered), all(gathered.trashed) and not gathered.bad)
+            collector.account.older += _count_older(gathered, unit.since)
+        return UnitResult(partial(collector.add, gathered), gathered.has_no_living_rows)
 
-    await read_all(client, units, read_one, [collector])
+    await read_all(client, units, read_rows, [collector])
 
 
 async def read_together(client: Client, query: SliceQuery, main: Collector, *others: Collector) -> None:
-    """Read resources whose rows come in one answer (see decoding.nested), which is asked for as `main` is.
+    """Read resources whose rows share one answer (see decoding.nested), by the requests of `main`.
 
-    A class without an assessment, a student without a transcript (404, null, or an empty answer) is normal
+    A class without an assessment or a student without a transcript (404, null, or an empty answer) is normal,
     and gives no row."""
     spec, tally = main.spec, main.account.tally
     collectors = [main, *others]
-
     page_name = (V1_NAMES if spec.is_v1 else V3_NAMES).page
 
-    async def read_one(unit: Unit) -> UnitResult:
-        async def ask(before: int) -> dict[str, Page[Any]]:
+    async def read_answer(unit: Unit) -> UnitResult:
+        async def ask(repeats: int) -> dict[str, Page[Any]]:
             answer = await fetch(
                 client,
                 unit.path,
-                asked_anew(unit.params, page_name, before),
+                repeated_params(unit.params, page_name, repeats),
                 school_id=query.school_id,
                 scope=spec.scopes,
                 decode=partial(taken_apart, name=spec.name, keep_id_numbers=client.config.keep_id_numbers),
@@ -71,47 +70,49 @@ async def read_together(client: Client, query: SliceQuery, main: Collector, *oth
             )
             return answer.value
 
-        pages = await believed(
+        pages = await confirmed(
             client.capabilities,
             ask,
             _lacks_rows,
-            grave=lambda pages: unit.grave or any(_counts_rows(one.spec, pages) for one in collectors),
+            is_unusual=lambda pages: (
+                unit.empty_is_unusual or any(_counts_rows(collector.spec, pages) for collector in collectors)
+            ),
             varies=(spec.path, page_name),
         )
 
-        def take() -> None:
+        def add() -> None:
             for collector in collectors:
                 page = pages[collector.spec.name]
                 collector.add(apply_row_rules(gathered_of(page), collector.spec, unit))
 
-        return UnitResult(take, _lacks_rows(pages))
+        return UnitResult(add, _lacks_rows(pages))
 
     units = await units_of(client, spec, query, tally)
-    await read_all(client, units, read_one, collectors)
+    await read_all(client, units, read_answer, collectors)
 
 
 def _lacks_rows(pages: Mapping[str, Page[Any]]) -> bool:
-    """Whether a resource has no row in an answer that holds several."""
+    """Whether some resource has no row in an answer that several resources share."""
     return any(not page.rows and not page.bad for page in pages.values())
 
 
 def _counts_rows(spec: ResourceSpec, pages: Mapping[str, Page[Any]]) -> bool:
-    """Whether a resource's rows say that others come inside their answer."""
+    """Whether a resource's rows count rows of another resource in the same answer."""
     return spec.counts is not None and any(getattr(row, spec.counts) for row in pages[spec.name].rows)
 
 
-def _older(gathered: Gathered, since: datetime) -> int:
-    """How many rows were updated before, or do not say when."""
+def _count_older(gathered: Gathered, since: datetime) -> int:
+    """Count the rows that were updated before `since`, or have no date."""
     updates = (getattr(row, UPDATED_AT, None) for row in gathered.rows)
     return sum(updated_at is None or updated_at < since for updated_at in updates)
 
 
 async def count(client: Client, spec: ResourceSpec, query: SliceQuery, tally: Tally) -> int | None:
-    """How many rows of a slice the platform has that are alive, by its own count; None: it does not say.
+    """The platform's own count of the living rows of a slice; None: it sends none, or refuses the request.
 
-    Raises CampusError, but for what is refused as it stands: that says nothing."""
+    Raises CampusError."""
     total = 0
-    for unit in MODES[spec.asked].requests(spec, replace(query, since=None)):
+    for unit in MODES[spec.mode].requests(spec, replace(query, since=None)):
         try:
             answer = await fetch(
                 client,

@@ -1,4 +1,4 @@
-"""What all row sources share: a source reads the rows of a unit, and may wrap another one."""
+"""The types that all row sources share. A source reads the rows of a unit, and may wrap another source."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ ReadUnit = Callable[[Unit], Awaitable[Gathered]]
 
 @dataclass(frozen=True)
 class SourceContext:
-    """What the sources of one slice read with."""
+    """The client, the resource, the slice and the counts that the sources of one slice share."""
 
     client: Client
     spec: ResourceSpec

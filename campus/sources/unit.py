@@ -29,7 +29,7 @@ WRAPPERS: Mapping[type[RowSource], Callable[[Any, SourceContext, ReadUnit], Read
 async def read_unit(
     client: Client, spec: ResourceSpec, query: SliceQuery, unit: Unit, tally: Tally
 ) -> Gathered:
-    """The rows of one unit, as the lake can take them. Raises CampusError."""
+    """The rows of one unit, prepared for the lake. Raises CampusError."""
     context = SourceContext(client, spec, query, tally)
     read: ReadUnit = partial(read_pages, context)
     for source in spec.sources:

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from campus.http.client import Client, segment
-from campus.http.errors import CampusError, Halt, NotFound, Refused, Transient, Unconfirmed
+from campus.http.errors import CampusError, NotFound, PlatformUnavailable, Refused, Transient, Unconfirmed
 from campus.http.events import Tally
 from campus.http.request import Body, Response
 from campus.http.retry import backoff
@@ -57,8 +57,8 @@ class Writer:
     async def write(self, write: Write, look: Look | None = None) -> Written:
         """Carry out one write. look: needed where it is not repeatable.
 
-        Raises Unconfirmed where nobody can tell whether it happened, and the errors of `Client.get`. By
-        Transient and Halt a write that is not repeatable did not happen; of others they say nothing."""
+        Raises Unconfirmed where nobody can tell whether it happened, and the errors of `Client.get`. After
+        Transient and PlatformUnavailable, a write that is not repeatable did not happen; others may have."""
         tally, lost = Tally(), None
         for attempt in range(1, self.client.config.max_attempts + 1):
             try:
@@ -70,7 +70,7 @@ class Writer:
                 raise
             except Unconfirmed as error:
                 lost = error
-            except (Transient, Halt) as error:
+            except (Transient, PlatformUnavailable) as error:
                 if lost is None:
                     raise
                 raise Unconfirmed(f"{lost.message} Then: {error}", lost.advice) from error
@@ -96,7 +96,7 @@ class Writer:
         """What a look shows. Raises Unconfirmed where it fails."""
         try:
             return await look()
-        except (CampusError, Halt) as error:
+        except (CampusError, PlatformUnavailable) as error:
             raise Unconfirmed(f"{lost.message} A look at it failed: {error}", lost.advice) from error
 
     def _pause(self, attempt: int) -> float:

@@ -1,4 +1,4 @@
-"""What the values of datasets tell where their metadata do not: types, and which field is the key."""
+"""Decides types and keys of a school's datasets by their values, where the metadata leave them open."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -6,7 +6,7 @@ from contextlib import suppress
 from msgspec import Raw
 
 from campus.datasets.metadata import OfferedDatasets
-from campus.datasets.selection import SelectionError, ask_for, targets
+from campus.datasets.selection import DatasetQuery, SelectionError, embedded_datasets, plan_query
 from campus.datasets.type_inference import decide, first_rows, needs_values, revise
 from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.decoding.type_words import meaning_of
@@ -24,9 +24,14 @@ from warehouse.load.watermark import extra_fields
 
 
 class Decisions:
-    """What is decided of a school's datasets, by name.
+    """The decisions on a school's datasets, by name.
 
-    `definitions`: as decided so far. `drift`: what this discovery decided. `undecided`: why it could not."""
+    Attributes:
+        decided: Of this discovery and of earlier ones.
+        definitions: With these decisions.
+        drift: Decisions of this discovery.
+        undecided: Errors that prevented a decision.
+    """
 
     def __init__(
         self,
@@ -38,35 +43,35 @@ class Decisions:
     ) -> None:
         self._client, self._runtime, self._school_id = client, runtime, school_id
         self._offered, self._before = offered, before
-        self.decided = _decided_before(before)
+        self.decided = _earlier_decisions(before)
         self.definitions = {
             name: parse_definition(sent, self.decided) for name, sent in offered.definitions.items()
         }
         self.drift: dict[str, list[Drift]] = {}
         self.undecided: dict[str, CampusError] = {}
 
-    async def decide(self, wanted: Sequence[str]) -> None:
-        """Decide of datasets, and of those that are expanded in them."""
-        await together(self._decide(name) for name in self._with_embedded(wanted))
+    async def decide(self, names: Sequence[str]) -> None:
+        """Decide on these datasets, and on the datasets that they embed."""
+        await together(self._decide(name) for name in self._with_embedded(names))
 
     def path(self, name: str) -> str:
-        """Where the records of a dataset are."""
+        """The path of a dataset's records."""
         return f"{self._offered.prefix}{DATASETS.path}/{segment(name)}/records"
 
-    def _with_embedded(self, wanted: Sequence[str]) -> list[str]:
-        """Datasets, and those that the relations lead to which are expanded in them."""
-        selection, found = self._runtime.datasets.selection, dict.fromkeys(wanted)
-        for name in wanted:
-            # Settings that do not fit are reported where the dataset itself is planned.
+    def _with_embedded(self, names: Sequence[str]) -> list[str]:
+        all_names = dict.fromkeys(names)
+        for name in names:
+            # A selection that does not fit is reported where the dataset itself is planned.
             with suppress(SelectionError):
-                definition = self.definitions[name]
-                query = ask_for(selection, definition, self.definitions, self._school_id)
-                embedded = targets(definition, query.expand, self.definitions)
-                found |= dict.fromkeys(one.name for one in embedded.values())
-        return list(found)
+                expand = self._query(self.definitions[name]).expand
+                embedded = embedded_datasets(self.definitions[name], expand, self.definitions)
+                all_names |= dict.fromkeys(definition.name for definition in embedded.values())
+        return list(all_names)
+
+    def _query(self, definition: Definition) -> DatasetQuery:
+        return plan_query(self._runtime.datasets.selection, definition, self.definitions, self._school_id)
 
     async def _decide(self, name: str) -> None:
-        """Let the values tell what the metadata of a dataset do not."""
         definition, before = self.definitions[name], self.decided.get(name, Decided())
         decided = revise(definition, before, self._misfits(definition))
         if needs_values(definition, decided):
@@ -79,17 +84,21 @@ class Decisions:
         self.decided[name] = decided
         self.definitions[name] = parse_definition(self._offered.definitions[name], self.decided)
         self.drift[name] = [
-            Drift("unknown_type" if meaning_of(f.word).kind is None else "type_decided", f.name, says, 0)
-            for f in self.definitions[name].fields
-            if f.guessed and decided.types[f.name] != before.types.get(f.name)
-            for says in [f"{f.word or 'no type'} -> {f.type}"]
+            Drift(
+                "unknown_type" if meaning_of(field.word).kind is None else "type_decided",
+                field.name,
+                f"{field.word or 'no type'} -> {field.type}",
+                0,
+            )
+            for field in self.definitions[name].fields
+            if field.guessed and decided.types[field.name] != before.types.get(field.name)
         ]
         if decided.key != before.key:
             self.drift[name].append(Drift("key_decided", decided.key or "", None, 0))
 
     def _misfits(self, definition: Definition) -> list[str]:
-        """Rows in quarantine, and values that their columns could not hold: they may tell that too much was
-        made of the values that came first."""
+        """Rows in quarantine, and values that their columns could not hold. They may show that a decision by
+        the first values was too narrow."""
         plan, guessed = self._before.get(definition.name), {f.name for f in definition.fields if f.guessed}
         if plan is None or not guessed:
             return []
@@ -100,21 +109,20 @@ class Decisions:
         return rows
 
     async def _first_rows(self, definition: Definition) -> Sequence[bytes | Raw]:
-        selection = self._runtime.datasets.selection
         params: dict[str, str] = {}
         with suppress(SelectionError):
-            params = ask_for(selection, definition, self.definitions, self._school_id).params
+            params = self._query(definition).params
         params.pop("expand", None)
         path = self.path(definition.name)
         return await first_rows(self._client, self._school_id, path, params, Tally())
 
 
-def _decided_before(plans: Mapping[str, Plan]) -> dict[str, Decided]:
-    """What was decided of a school's datasets, by name: as a dataset's own plan has it, else one that embeds
-    it."""
-    found: dict[str, Decided] = {}
+def _earlier_decisions(plans: Mapping[str, Plan]) -> dict[str, Decided]:
+    """The stored decisions on a school's datasets, by name. A dataset's own plan comes before the plans of
+    datasets that embed it."""
+    decided: dict[str, Decided] = {}
     for plan in plans.values():
-        for name, decided in decided_of(plan).items():
-            if name == plan.dataset or name not in found:
-                found[name] = decided
-    return found
+        for name, decision in decided_of(plan).items():
+            if name == plan.dataset or name not in decided:
+                decided[name] = decision
+    return decided

@@ -1,39 +1,38 @@
-"""How a dataset differs from what it was when it was planned last."""
+"""Compares a dataset with its last plan."""
 
 from campus.decoding.definition import Definition, key_fields
-from loading.datasets.tables import AskedDataset, definitions_of, planned_table
+from loading.datasets.tables import DatasetSpec, definitions_of, planned_table
 from warehouse.lake.tables import ROW_KEY, Table
 from warehouse.load.dataset_plans import Plan
 from warehouse.load.schema_evolution import changes, type_name
 from warehouse.load.slice_reading import Drift
 
 
-def drift_of(asked: AskedDataset, before: Plan | None) -> list[Drift]:
-    """Where a dataset's metadata depart from what is understood of them, and from those it was planned by."""
-    drift = [Drift(one.kind, one.field, one.sample or None, 0) for one in asked.definition.drift]
+def definition_drift(dataset: DatasetSpec, before: Plan | None) -> list[Drift]:
+    """Parts of the metadata that are not understood, and differences from the metadata of the last plan."""
+    drift = [Drift(part.kind, part.field, part.sample or None, 0) for part in dataset.definition.drift]
     if before is not None:
-        old, new = planned_table(before), asked.table
-        drift += [one for one in changes(old, new) if one.field != ROW_KEY.name]
+        old, new = planned_table(before), dataset.table
+        drift += [change for change in changes(old, new) if change.field != ROW_KEY.name]
         if key_text(old) != key_text(new):
             drift.append(Drift("key_changed", "", f"{key_text(old)} -> {key_text(new)}", 0))
-        drift += _grown_enums(definitions_of(before)[before.dataset], asked.definition)
+        drift += _grown_enums(definitions_of(before)[before.dataset], dataset.definition)
     return drift
 
 
-def is_read_otherwise(plan: Plan, asked: AskedDataset) -> bool:
-    """Whether a dataset becomes another table, or is asked for otherwise, though the platform says of its key
-    what it said before."""
+def is_our_change(plan: Plan, dataset: DatasetSpec) -> bool:
+    """Whether a dataset's query or table changed, while the platform's words about its key did not."""
     before = definitions_of(plan)[plan.dataset]
-    return plan.signature != asked.signature and _told_key(before) == _told_key(asked.definition)
+    return plan.signature != dataset.signature and _key_words(before) == _key_words(dataset.definition)
 
 
-def _told_key(definition: Definition) -> list[tuple[str, str | None]]:
-    """The fields that the metadata call primary, with their words for the types."""
+def _key_words(definition: Definition) -> list[tuple[str, str | None]]:
+    """The fields that the metadata call primary, with the platform's words for their types."""
     return [(f.name, f.word) for f in key_fields(definition)] if definition.tells_key else []
 
 
 def key_text(table: Table) -> str:
-    """The key of a dataset's rows in words."""
+    """The key of a dataset's rows, for messages."""
     if table.primary_key == (ROW_KEY.name,):
         return "none"
     types = {column.name: type_name(column.type) for column in table.columns}
@@ -41,11 +40,11 @@ def key_text(table: Table) -> str:
 
 
 def _grown_enums(before: Definition, after: Definition) -> list[Drift]:
-    known = {each.name: set(each.enum or ()) for each in before.fields if each.type == "enum"}
+    listed = {field.name: set(field.enum or ()) for field in before.fields if field.type == "enum"}
     return [
-        Drift("enum_grown", each.name, str(value), 0)
-        for each in after.fields
-        if each.name in known
-        for value in each.enum or ()
-        if value not in known[each.name]
+        Drift("enum_grown", field.name, str(value), 0)
+        for field in after.fields
+        if field.name in listed
+        for value in field.enum or ()
+        if value not in listed[field.name]
     ]

@@ -1,26 +1,25 @@
-"""Planning: which datasets a school offers, how each of them is asked for, and which segments it has."""
+"""Plans the datasets of a school: the query for each dataset, and its segments."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
+from campus.datasets.layout import Layout, has_integer_key, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
-from campus.datasets.plan import Layout, has_ids, lay_out
-from campus.datasets.selection import SelectionError, chosen, unmatched
+from campus.datasets.selection import SelectionError, selected_names, unmatched_patterns
 from campus.decoding.column_names import table_names
 from campus.decoding.columnar import RowNumbers
 from campus.fetch.collection import together
 from campus.http.client import Client
 from campus.http.errors import CampusError, UnexpectedAnswer
 from campus.http.events import Tally
-from campus.registry import DATASET_FIELDS, DATASET_METADATA, DATASET_RELATIONS, DATASETS
+from campus.registry import DATASET_METADATA
 from loading.commit import STORAGE_ERRORS, Planned
 from loading.datasets.decisions import Decisions
-from loading.datasets.plan_changes import drift_of, is_read_otherwise, key_text
+from loading.datasets.plan_changes import definition_drift, is_our_change, key_text
 from loading.datasets.retirement import retire
 from loading.datasets.tables import (
-    AskedDataset,
-    DatasetSettings,
-    ask_dataset,
+    DatasetSpec,
+    dataset_spec,
     planned_table,
     stored_definition,
 )
@@ -37,33 +36,27 @@ from warehouse.maintenance.rekey import rekey
 async def plan_datasets(
     loader: Loader, client: Client, runtime: Runtime, cause: Cause, school_id: int, names: Mapping[str, str]
 ) -> Planned:
-    """Load the metadata of a school's datasets and plan how their records are read.
+    """Load the metadata of a school's datasets, and plan how their records are read.
 
-    names: the tables of all datasets that any school has had so far, by the platform's name. A dataset that
-    cannot be planned keeps its last plan, and is a problem."""
+    names: of the tables that any school's datasets have so far, by the platform's name. A dataset that cannot
+    be planned keeps its last plan, and is reported as a problem."""
     offered = OfferedDatasets(None, {})
     before = {plan.dataset: plan for plan in read_plans(runtime.lake, school_id)}
-    read_so_far = sorted(plan.dataset for plan in before.values() if plan.retired_since is None)
+    active = sorted(plan.dataset for plan in before.values() if plan.retired_since is None)
 
     async def read(collectors: Collectors) -> None:
         nonlocal offered
-        offered = await read_datasets(
-            client,
-            school_id,
-            collectors[DATASETS],
-            collectors[DATASET_FIELDS],
-            collectors[DATASET_RELATIONS],
-        )
-        if read_so_far and not offered.definitions and not offered.unread and not runtime.guard.allowed:
-            # Said of all of them at once, and of none in particular.
+        offered = await read_datasets(client, school_id, *(collectors[spec] for spec in DATASET_METADATA))
+        if active and not offered.definitions and not offered.unread and not runtime.guard.allowed:
+            # One message for all of them.
             raise UnexpectedAnswer(
-                f"the platform lists no datasets, and there were {', '.join(read_so_far)}. They are read on.",
+                f"the platform lists no datasets, and there were {', '.join(active)}. They are read on.",
                 f"If they are gone, {runtime.guard.override} and sync again.",
             )
 
     slices = {spec: slice_of(spec, school_id) for spec in DATASET_METADATA}
     planned = Planned(await loader.load(slices, Strategy(read)))
-    if not offered.complete or any(one.outcome is None for one in planned.loaded):
+    if not offered.complete or any(loaded.outcome is None for loaded in planned.loaded):
         planned.partitions = [key for plan in before.values() for key in partitions_of(plan)]
         return planned
     school = _School(client, runtime, cause, school_id, offered, planned, before)
@@ -72,7 +65,7 @@ async def plan_datasets(
 
 
 class _School:
-    """The planning of one school's datasets, each on its own: one that fails stands in no other's way."""
+    """Plans each dataset of a school by itself, so that a failure concerns one dataset."""
 
     def __init__(
         self,
@@ -94,104 +87,109 @@ class _School:
         settings = self._runtime.datasets
         listed = [*self._definitions, *self._offered.unread]
         if listed:
-            self._planned.notes += unmatched(settings.selection, listed)
-        for name in chosen(settings.selection, self._offered.unread):
-            self._keep(name, f"{self._where(name)}{self._offered.unread[name]}")
-        wanted = chosen(settings.selection, self._definitions)
-        new = [name for name in wanted if name not in names]
+            self._planned.notes += unmatched_patterns(settings.selection, listed)
+        for name in selected_names(settings.selection, self._offered.unread):
+            self._keep(name, self._of(name) + self._offered.unread[name])
+        selected = selected_names(settings.selection, self._definitions)
+        new = [name for name in selected if name not in names]
         tables = {**names, **dict(zip(new, table_names(new, names.values()), strict=True))}
-        await self._decisions.decide(wanted)
-        await together(self._plan_or_keep(name, tables[name], settings) for name in wanted)
+        await self._decisions.decide(selected)
+        await together(self._plan_or_keep(name, tables[name]) for name in selected)
         self._retire_dropped()
         record_plans(self._runtime.lake, self._school_id, [self._plans[name] for name in sorted(self._plans)])
         self._planned.partitions = [key for plan in self._plans.values() for key in partitions_of(plan)]
 
-    async def _plan_or_keep(self, name: str, table: str, settings: DatasetSettings) -> None:
+    async def _plan_or_keep(self, name: str, table: str) -> None:
         try:
-            await self._plan_one(name, table, settings)
+            await self._plan_dataset(name, table)
         except SelectionError as error:
             self._keep(name, str(error))
         except (CampusError, *STORAGE_ERRORS) as error:
-            self._keep(name, f"{self._where(name)}{error}")
+            self._keep(name, f"{self._of(name)}{error}")
 
-    async def _plan_one(self, name: str, table: str, settings: DatasetSettings) -> None:
+    async def _plan_dataset(self, name: str, table: str) -> None:
+        runtime = self._runtime
         if name in self._decisions.undecided:
             raise self._decisions.undecided[name]
         before = self._before.get(name)
-        asked = ask_dataset(
-            settings.selection,
+        dataset = dataset_spec(
+            runtime.datasets.selection,
             self._school_id,
             table,
             self._decisions.path(name),
             self._definitions[name],
             self._definitions,
         )
-        mended = before is not None and is_read_otherwise(before, asked)
-        rekeyed = (
-            before is not None and not mended and key_text(planned_table(before)) != key_text(asked.table)
+        is_ours = before is not None and is_our_change(before, dataset)
+        has_other_key = (
+            before is not None and not is_ours and key_text(planned_table(before)) != key_text(dataset.table)
         )
-        layout = await self._lay_out(asked, None if rekeyed else before, settings, mended=mended)
-        drift = [*drift_of(asked, before), *self._decisions.drift.get(name, [])]
-        record_differences(self._runtime.lake, asked.table, self._school_id, drift, self._cause.started_at)
-        after = self._new_plan(asked, layout, before)
-        if before is not None and mended and (after.width or not before.width or not has_ids(asked.source)):
-            after = self._put_in_place(before, asked, after)
-        elif before is not None and before.segments and (rekeyed or before.width != after.width):
-            if not self._runtime.guard.allowed:
-                why = self._of_other_key(before, asked) if rekeyed else self._of_no_segments(before, layout)
-                self._keep(name, why)
+        layout = await self._layout(dataset, None if has_other_key else before, is_our_change=is_ours)
+        drift = [*definition_drift(dataset, before), *self._decisions.drift.get(name, [])]
+        record_differences(runtime.lake, dataset.table, self._school_id, drift, self._cause.started_at)
+        after = self._new_plan(dataset, layout, before)
+        can_move_rows = after.width or not before or not before.width or not has_integer_key(dataset.source)
+        if before is not None and is_ours and can_move_rows:
+            after = self._move_rows(before, dataset, after)
+        elif before is not None and before.segments and (has_other_key or before.width != after.width):
+            if not runtime.guard.allowed:
+                reason = (
+                    self._other_key(before, dataset) if has_other_key else self._no_segments(name, layout)
+                )
+                self._keep(name, reason)
                 return
-            # Its slices are cut differently from now on: what the old ones hold comes back in the new ones.
-            every_row = replace(self._runtime.guard, allowed=True)
-            self._planned.loaded += retire(self._runtime, self._cause, before, every_row)
-            # Now, since the retirement is a load of these slices too, and none to go on from.
+            # The rows of the old slices come back in the new slices, which are cut in another way.
+            every_row = replace(runtime.guard, allowed=True)
+            self._planned.loaded += retire(runtime, self._cause, before, every_row)
+            # The retirement is the last load of these slices, and the new plan must not go on from it.
             after = replace(after, valid_since=now())
         if after.width is None and (before is None or before.width is not None):
             self._planned.notes.append(f"dataset {name}: it is read by pages, as {layout.why}")
         self._plans[name] = after
 
-    def _put_in_place(self, before: Plan, asked: AskedDataset, after: Plan) -> Plan:
-        """Have the rows that are held under the key and in the segments that their dataset has from now on,
-        since it is not the platform that changed but our reading of it."""
+    def _move_rows(self, before: Plan, dataset: DatasetSpec, after: Plan) -> Plan:
+        """Move the stored rows to the new key and its segments: the dataset is the same at the platform."""
         runtime = self._runtime
-        held = rekey(runtime.lake, asked.table, self._school_id, after.width, RowNumbers, runtime.scratch)
+        stored = rekey(runtime.lake, dataset.table, self._school_id, after.width, RowNumbers, runtime.scratch)
         if after.width is not None:
-            after = replace(after, segments=tuple(sorted({*after.segments, *held})))
-        left = tuple(number for number in before.segments if number not in after.segments)
-        self._planned.loaded += retire(runtime, self._cause, replace(before, segments=left), runtime.guard)
-        how = "pages" if after.width is None else "segments of its ids"
+            after = replace(after, segments=tuple(sorted({*after.segments, *stored})))
+        dropped = tuple(number for number in before.segments if number not in after.segments)
+        old = replace(before, segments=dropped)
+        self._planned.loaded += retire(runtime, self._cause, old, runtime.guard)
+        parts = "pages" if after.width is None else "segments of its ids"
         self._planned.notes.append(
             f"dataset {before.dataset}: its columns are others than so far, so all of it is read again, by "
-            f"{how}; the rows that are held stay"
+            f"{parts}; the rows that are held stay"
         )
         return after
 
     def _keep(self, name: str, problem: str) -> None:
-        """Leave a dataset as it was planned last."""
+        """Keep the last plan of a dataset, and report the problem."""
         self._planned.problems.append(problem)
         if name in self._before:
             self._plans[name] = self._before[name]
 
-    def _where(self, name: str) -> str:
+    def _of(self, name: str) -> str:
+        """The beginning of a message about a dataset."""
         return f"school {self._school_id}, dataset {name!r}: "
 
-    def _of_other_key(self, before: Plan, asked: AskedDataset) -> str:
+    def _other_key(self, before: Plan, dataset: DatasetSpec) -> str:
         return (
-            f"{self._where(before.dataset)}its key is {key_text(asked.table)} now and was "
-            f"{key_text(planned_table(before))}, so its rows cannot be told from those that are held. It is "
-            f"read as before. If the platform means it so, {self._runtime.guard.override} and sync again: "
+            f"{self._of(before.dataset)}its key is {key_text(dataset.table)} now and was "
+            f"{key_text(planned_table(before))}, so its rows cannot be compared with those that are held. It "
+            f"is read as before. If the platform means it so, {self._runtime.guard.override} and sync again: "
             f"all rows load under the new key, and those that are held count as deleted."
         )
 
-    def _of_no_segments(self, before: Plan, layout: Layout) -> str:
+    def _no_segments(self, name: str, layout: Layout) -> str:
         return (
-            f"{self._where(before.dataset)}its segments cannot be asked for, as {layout.why.rstrip('.')}. "
+            f"{self._of(name)}its segments cannot be asked for, as {layout.why.rstrip('.')}. "
             f"That may pass, so it is planned as before. If it does not, {self._runtime.guard.override} and "
             f"sync again: it is read by pages from then on."
         )
 
     def _retire_dropped(self) -> None:
-        """Let the rows of datasets vanish that the platform no longer has, as far as the guard lets them."""
+        """Empty the datasets that the platform no longer lists, as far as the guard allows."""
         for name in sorted(self._before.keys() - self._definitions.keys() - self._offered.unread.keys()):
             plan = self._before[name]
             try:
@@ -200,43 +198,42 @@ class _School:
                     self._runtime.lake, planned_table(plan), self._school_id, [], self._cause.started_at
                 )
             except STORAGE_ERRORS as error:
-                self._planned.problems.append(f"{self._where(name)}{error}")
+                self._planned.problems.append(f"{self._of(name)}{error}")
 
-    async def _lay_out(
-        self, asked: AskedDataset, before: Plan | None, settings: DatasetSettings, *, mended: bool
-    ) -> Layout:
-        """The segments that hold rows by now, and those that once did: what is gone from them shows there.
+    async def _layout(self, dataset: DatasetSpec, before: Plan | None, *, is_our_change: bool) -> Layout:
+        """Find the segments of a dataset, and add those that held rows before, so that their deletion shows.
 
-        What is read by pages stays so until the operator wants it otherwise: its one slice has to go before
-        the segments come, and if the platform failed in between, no row would be left to publish. What is
-        `mended` has its rows put where they belong."""
+        A dataset that is read by pages stays so until the operator wants segments: its one slice must be
+        emptied before the segments load, and if the platform failed in between, no row would be left to
+        publish. After `is_our_change` the rows are moved instead."""
+        settings, guard = self._runtime.datasets, self._runtime.guard
         width = before.width if before is not None and before.segments else None
-        layout = await lay_out(
-            self._client, asked.source, width, settings.segment_rows, settings.max_segments, Tally()
+        layout = await plan_layout(
+            self._client, dataset.source, width, settings.segment_rows, settings.max_segments, Tally()
         )
-        if before is None or before.width != layout.width:
-            if before is None or before.width is not None or mended or self._runtime.guard.allowed:
-                return layout
-            self._planned.notes.append(
-                f"dataset {before.dataset}: it is read by pages as before, though its segments can be asked "
-                f"for by now; to have it so, {self._runtime.guard.override}"
-            )
-            return Layout(None)
-        return replace(layout, segments=tuple(sorted({*before.segments, *layout.segments})))
+        if before is not None and before.width == layout.width:
+            return replace(layout, segments=tuple(sorted({*before.segments, *layout.segments})))
+        if before is None or before.width is not None or is_our_change or guard.allowed:
+            return layout
+        self._planned.notes.append(
+            f"dataset {before.dataset}: it is read by pages as before, though its segments can be asked "
+            f"for by now; to have it so, {guard.override}"
+        )
+        return Layout(None)
 
-    def _new_plan(self, asked: AskedDataset, layout: Layout, before: Plan | None) -> Plan:
-        same = before is not None and before.signature == asked.signature and before.width == layout.width
+    def _new_plan(self, dataset: DatasetSpec, layout: Layout, before: Plan | None) -> Plan:
+        same = before is not None and before.signature == dataset.signature and before.width == layout.width
         return Plan(
             school_id=self._school_id,
-            dataset=asked.definition.name,
-            table=asked.table.name.removeprefix("datasets."),
-            path=asked.source.path,
+            dataset=dataset.definition.name,
+            table=dataset.table.name.removeprefix("datasets."),
+            path=dataset.source.path,
             mode="pages" if layout.width is None else "segments",
-            key=asked.source.key,
+            key=dataset.source.key,
             width=layout.width,
             segments=layout.segments if layout.width is not None else (0,),
-            definition=stored_definition(asked, self._offered.definitions, self._decisions.decided),
-            signature=asked.signature,
+            definition=stored_definition(dataset, self._offered.definitions, self._decisions.decided),
+            signature=dataset.signature,
             valid_since=before.valid_since if before is not None and same else self._cause.started_at,
         )
 

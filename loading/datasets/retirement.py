@@ -1,4 +1,4 @@
-"""Slices of datasets that are not read any more."""
+"""Empties the slices of datasets that are no longer read."""
 
 from campus.decoding.inferred_contract import contract_of
 from campus.registry import DATASETS, ResourceSpec
@@ -14,16 +14,15 @@ from warehouse.load.watermark import live_rows
 
 
 def retire(runtime: Runtime, cause: Cause, plan: Plan, guard: Guard) -> list[Loaded]:
-    """Empty those slices of a planned dataset that still have something, as far as the guard lets it."""
+    """Empty the slices of a plan that hold rows or quarantined rows, as far as the guard allows."""
     table = evolve(runtime.lake, planned_table(plan)).table
     contract = contract_of(definitions_of(plan)[plan.dataset])
-    spec = ResourceSpec(table.name, plan.path, contract, DATASETS.scopes, primary_key=table.primary_key)
+    resource = ResourceSpec(table.name, plan.path, contract, DATASETS.scopes, primary_key=table.primary_key)
     slices = [segment_slice(plan.school_id, number) for number in plan.segments]
     rows = live_rows(runtime.lake, table, slices, None)
-    known = slice_statuses(runtime.lake, plan.school_id).get(table.name, {})
-    retired = []
-    for slice in slices:
-        if not rows[slice].alive and not known.get(str(slice), SliceStatus()).quarantined:
-            continue
-        retired.append(empty_slice(SliceContext(runtime, cause, spec, slice, table), guard))
-    return retired
+    statuses = slice_statuses(runtime.lake, plan.school_id).get(table.name, {})
+    return [
+        empty_slice(SliceContext(runtime, cause, resource, slice, table), guard)
+        for slice in slices
+        if rows[slice].alive or statuses.get(str(slice), SliceStatus()).quarantined
+    ]

@@ -1,4 +1,4 @@
-"""What a dataset of a school becomes: the query for its records, and the table that keeps them."""
+"""Describes a dataset of a school: the query for its records, and the table that stores them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ import msgspec
 import pyarrow as pa
 from msgspec import Raw
 
-from campus.contracts.fields import fields
+from campus.contracts.fields import Contract, fields
 from campus.datasets.records import Source
-from campus.datasets.selection import DatasetQuery, Selection, ask_for, targets
+from campus.datasets.selection import DatasetQuery, Selection, embedded_datasets, plan_query
 from campus.decoding.definition import (
     UPDATED_AT,
     Decided,
@@ -28,82 +28,76 @@ from warehouse.lake.tables import ROW_KEY, Column, Slice, Table, dataset_table
 from warehouse.load.dataset_plans import Plan, read_plans
 from warehouse.load.watermark import Incremental
 
-# Beside the members of a dataset object in a plan; no platform has one of this name.
+# A member of the stored definition, beside those of the platform's dataset object.
 _DECIDED = "_decided_by_values"
 
 
 @dataclass(frozen=True)
 class DatasetSettings:
-    """How datasets are read. `segment_rows`: ids a segment at least; `max_segments`: segments of one dataset
-    at most, when it is first seen; `limit`: rows a request; `incremental`: how changes alone are read."""
+    """How datasets are read."""
 
     selection: Selection = field(default_factory=Selection)
+    # The least number of ids in a segment.
     segment_rows: int = 250_000
+    # Of one dataset, when it is new.
     max_segments: int = 500
     segments_at_a_time: int = 4
+    # Rows a request.
     limit: int = 10_000
     incremental: Incremental = field(default_factory=Incremental)
 
 
 @dataclass(frozen=True)
-class AskedDataset:
-    """A dataset of a school as it is asked for. `signature` changes with whatever makes another query or
-    another table of it."""
+class DatasetSpec:
+    """A dataset of a school under the operator's selection."""
 
-    spec: ResourceSpec
+    resource: ResourceSpec
     query: DatasetQuery
     source: Source
     table: Table
     definition: Definition
+    # Changes with the query and with the table.
     signature: str
 
 
-def ask_dataset(
+def dataset_spec(
     selection: Selection,
     school_id: int,
-    table: str,
+    table_name: str,
     path: str,
     definition: Definition,
     definitions: Mapping[str, Definition],
-) -> AskedDataset:
-    """What is asked of a dataset under the operator's selection. `definitions`: those of the school by name.
+) -> DatasetSpec:
+    """Describe a dataset under the operator's selection. `definitions`: of the school's datasets, by name.
 
     Raises campus.datasets.selection.SelectionError where the selection does not fit the metadata."""
-    query = ask_for(selection, definition, definitions, school_id)
-    contract = contract_of(definition, query.fields, targets(definition, query.expand, definitions))
-    key = primary_key(definition)
-    wanted = _wanted_table(table, definition, query.fields, query.expand, definitions)
+    query = plan_query(selection, definition, definitions, school_id)
+    contract = contract_of(definition, query.fields, embedded_datasets(definition, query.expand, definitions))
+    table = _table(table_name, definition, contract)
     source = Source(
         school_id=school_id,
         path=path,
         contract=contract,
-        key=key,
+        key=primary_key(definition),
         key_fields=tuple(field.name for field in key_fields(definition)),
         params=query.params,
-        updated_at=None if _hides_changes(query) else _updated_at(definition, wanted),
+        updated_at=None if _hides_changes(query) else _updated_at(definition, table),
     )
-    spec = ResourceSpec(
-        wanted.name, path, contract, DATASETS.scopes, primary_key=wanted.primary_key, child_of=DATASETS.name
+    resource = ResourceSpec(
+        table.name, path, contract, DATASETS.scopes, primary_key=table.primary_key, child_of=DATASETS.name
     )
-    return AskedDataset(spec, query, source, wanted, definition, _signature(source, wanted))
+    return DatasetSpec(resource, query, source, table, definition, _signature(source, table))
 
 
-def _wanted_table(
-    table: str,
-    definition: Definition,
-    selected: tuple[str, ...] | None,
-    expand: tuple[str, ...],
-    definitions: Mapping[str, Definition],
-) -> Table:
-    """The lake table of a dataset as its definition wants it."""
-    contract = contract_of(definition, selected, targets(definition, expand, definitions))
+def _table(name: str, definition: Definition, contract: type[Contract]) -> Table:
     columns = [
-        Column(each.name, each.arrow_type, each.description, each.personal) for each in fields(contract)
+        Column(column.name, column.arrow_type, column.description, column.personal)
+        for column in fields(contract)
     ]
     key = primary_key(definition)
-    named = "" if definition.name == table else f". Named “{definition.name}” by the platform"
+    named = "" if definition.name == name else f". Named “{definition.name}” by the platform"
     return dataset_table(
-        table,
+        name,
         columns if key else [ROW_KEY, *columns],
         key or (ROW_KEY.name,),
         " ".join(f"{contract.__doc__}{named}".split()),
@@ -111,19 +105,17 @@ def _wanted_table(
 
 
 def segment_slice(school_id: int, segment: int) -> Slice:
-    """The slice of a dataset's table that holds a segment; one that is read by pages is segment 0."""
+    """The slice of a segment. A dataset that is read by pages is segment 0."""
     return Slice.of(_school_id=school_id, _segment=segment)
 
 
-def stored_definition(asked: AskedDataset, sent: Mapping[str, bytes], decided: Mapping[str, Decided]) -> str:
-    """A dataset object as a plan keeps it: with what is selected of it, with the datasets that its relations
-    lead to, and with what was decided of all of them by their values. `sent`: the objects of the school's
-    datasets by name; `decided`: by name too."""
-    query, definition = asked.query, asked.definition
+def stored_definition(dataset: DatasetSpec, sent: Mapping[str, bytes], decided: Mapping[str, Decided]) -> str:
+    """The definition that a plan stores: the dataset object, its selection, the objects of embedded datasets,
+    and the decisions of all of them. `sent`: the dataset objects of the school, by name."""
+    query, definition = dataset.query, dataset.definition
     members: dict[str, Any] = msgspec.json.decode(sent[definition.name], type=dict[str, Raw])
-    refs = {one.ref_name for one in definition.relations if one.name in query.expand and one.ref_name}
-    embedded = targets(definition, query.expand, {name: parse_definition(sent[name]) for name in refs})
-    names = [target.name for target in embedded.values()]
+    refs = {relation.name: relation.ref_name for relation in definition.relations}
+    names = [ref for name in query.expand if (ref := refs[name])]
     members["selected"] = query.fields
     members["expanded"] = query.expand
     members["targets"] = [Raw(sent[name]) for name in names]
@@ -132,28 +124,30 @@ def stored_definition(asked: AskedDataset, sent: Mapping[str, bytes], decided: M
 
 
 def decided_of(plan: Plan) -> dict[str, Decided]:
-    """What was decided by their values of a plan's dataset and of those that its relations lead to."""
+    """The decisions by values that a plan stores: of its dataset and of embedded datasets."""
     return msgspec.json.decode(plan.definition, type=_Decisions).decided
 
 
 def definitions_of(plan: Plan) -> dict[str, Definition]:
-    """The definition that a plan was made from, and those that its relations lead to, by name."""
+    """The definitions that a plan stores, by name: of its dataset and of embedded datasets."""
     stored = msgspec.json.decode(plan.definition, type=dict[str, Raw])
     embedded = msgspec.json.decode(stored["targets"], type=list[Raw])
     decided = decided_of(plan)
-    found = [parse_definition(one, decided) for one in (*embedded, plan.definition.encode())]
-    return {definition.name: definition for definition in found}
+    definitions = [parse_definition(sent, decided) for sent in (*embedded, plan.definition.encode())]
+    return {definition.name: definition for definition in definitions}
 
 
 def planned_table(plan: Plan) -> Table:
-    """The table of a plan as its definition wants it."""
+    """The table of a plan, by the definition that it stores."""
     definitions = definitions_of(plan)
+    definition = definitions[plan.dataset]
     stored = msgspec.json.decode(plan.definition, type=_Selected)
-    return _wanted_table(plan.table, definitions[plan.dataset], stored.selected, stored.expanded, definitions)
+    embedded = embedded_datasets(definition, stored.expanded, definitions)
+    return _table(plan.table, definition, contract_of(definition, stored.selected, embedded))
 
 
 def planned_tables(lake: Lake) -> list[Table]:
-    """The tables of all plans, for publication: the newest definition first."""
+    """The tables of all plans for publication, the newest definition first."""
     plans = sorted(read_plans(lake), key=lambda plan: plan.valid_since, reverse=True)
     return [planned_table(plan) for plan in plans]
 
@@ -169,20 +163,17 @@ class _Selected(msgspec.Struct):
 
 
 def _hides_changes(query: DatasetQuery) -> bool:
-    """A change of an embedded record moves no updated_at, and a filter by it is the operator's own."""
+    """A change of an embedded record does not move updated_at, and the operator may filter by updated_at."""
     return bool(query.expand) or any(name.startswith(f"{UPDATED_AT}_") for name in query.params)
 
 
-def _updated_at(definition: Definition, wanted: Table) -> str | None:
+def _updated_at(definition: Definition, table: Table) -> str | None:
     column = columns_of(definition).get(UPDATED_AT)
-    types = {each.name: each.type for each in wanted.columns}
+    types = {column.name: column.type for column in table.columns}
     return column if column is not None and pa.types.is_timestamp(types.get(column, pa.null())) else None
 
 
-def _signature(source: Source, wanted: Table) -> str:
-    asked = [
-        sorted(source.params.items()),
-        source.key,
-        [(column.name, str(column.type)) for column in wanted.columns],
-    ]
-    return hashlib.sha256(msgspec.json.encode(asked)).hexdigest()[:32]
+def _signature(source: Source, table: Table) -> str:
+    columns = [(column.name, str(column.type)) for column in table.columns]
+    signed = [sorted(source.params.items()), source.key, columns]
+    return hashlib.sha256(msgspec.json.encode(signed)).hexdigest()[:32]

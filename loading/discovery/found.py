@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from loading.commit import Loaded
 from loading.partition_keys import semesters_by_school
 
@@ -24,7 +24,7 @@ class Found:
     #: Messages about what the operator has to mend.
     problems: list[str] = field(default_factory=list)
     #: Why schools, or all schools, were not discovered further.
-    halts: list[Halt] = field(default_factory=list)
+    halts: list[PlatformUnavailable] = field(default_factory=list)
     #: Schools that were never loaded and that the platform does not list.
     ghosts: list[int] = field(default_factory=list)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from campus.decoding.page import batch_schema
 from campus.http.client import Client
-from campus.http.errors import CampusError, Forbidden, Halt, NotFound, Refused, Unauthorized
+from campus.http.errors import CampusError, Forbidden, NotFound, PlatformUnavailable, Refused, Unauthorized
 from campus.plan.units import SliceQuery
 from campus.registry import SCHOOLS, SEMESTERS, V1_SEMESTERS
 from campus.sources.gathered import Collector
@@ -30,7 +30,7 @@ class Listing:
     #: Why the list cannot be read; None: it can.
     problem: str | None = None
     #: Why nothing at all can be read of the platform.
-    halt: Halt | None = None
+    halt: PlatformUnavailable | None = None
     #: Why rows of the list cannot be read.
     bad: list[str] = field(default_factory=list)
 
@@ -52,7 +52,7 @@ async def list_schools(client: Client, runtime: Runtime) -> Listing:
         collector = Collector(SCHOOLS, "", batches.append)
         try:
             await read(client, SCHOOLS, SliceQuery(header), collector)
-        except Halt as halt:
+        except PlatformUnavailable as halt:
             if halt.school_id is None:
                 listing.halt = halt
                 return listing
@@ -71,7 +71,7 @@ async def unknown_schools(
     """The schools that the platform does not list, that were never loaded, and of which the platform answers
     nothing.
 
-    Raises Halt where nothing more can be read of the platform."""
+    Raises PlatformUnavailable where nothing more can be read of the platform."""
     known = {*listing.ids, *schools_loaded(runtime.lake)}
     return [each for each in school_ids if each not in known and not await _has_semesters(client, each)]
 
@@ -95,7 +95,7 @@ async def mistyped_schools(
         doubtful = [each for each in school_ids if listing.ids or each not in named]
         try:
             unknown = await unknown_schools(client, runtime, listing, doubtful)
-        except Halt:
+        except PlatformUnavailable:
             return None
     if not unknown:
         return None
@@ -130,7 +130,7 @@ async def _has_semesters(client: Client, school_id: int) -> bool:
         collector = Collector(spec)
         try:
             await read(client, spec, SliceQuery(school_id), collector)
-        except Halt as halt:
+        except PlatformUnavailable as halt:
             if halt.school_id is None:
                 raise
         except (Forbidden, NotFound, Refused, Unauthorized):

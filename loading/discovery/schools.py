@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from campus.http.client import Client
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.plan.units import SliceQuery
 from campus.registry import DATASETS, REPORT_QUERIES, SCHOOLS, SEMESTERS, V1_SEMESTERS
 from loading.commit import Loaded, in_words
@@ -45,7 +45,7 @@ async def discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
         try:
             # Without a list nobody can tell.
             unknown = await unknown_schools(client, runtime, listing, wanted) if listing.ids else []
-        except Halt as halt:
+        except PlatformUnavailable as halt:
             found.halts.append(halt)
             unknown = []
         found.problems += [not_listed(unknown, listing)] if unknown else []
@@ -54,7 +54,7 @@ async def discover(runtime: Runtime, cause: Cause, known: Known) -> Found:
                 break
             try:
                 await _discover_all(loader, client, cause, school_id, listing.rows, known, names, found)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 found.halts.append(halt)
     failed = [one for one in found.loaded if one.status == "failed" and not _is_left_to_its_load(one)]
     found.problems += [in_words(failed)] if failed else []
@@ -90,7 +90,7 @@ async def _discover_all(
     names: dict[str, str],
     found: Found,
 ) -> None:
-    """Find all that a school has. What was found before a Halt is taken; the rest stays as it is known."""
+    """Find all that a school has. A PlatformUnavailable keeps what was found before, and ends the search."""
     await _load_school(loader, school_id, listed, found)
     semesters = take_semesters(loader, school_id, known, found)
     see_weeks(loader, semesters, client.clock_skew, found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from campus.http.client import Client
-from campus.http.errors import CampusError, Halt
+from campus.http.errors import CampusError, PlatformUnavailable
 from campus.registry import BASE_DATA, ResourceSpec
 from loading.commit import STORAGE_ERRORS
 from loading.load_slice import Loader
@@ -77,7 +77,7 @@ async def _drain_batches(drain: Drain, events: Sequence[Event]) -> int:
         if time.monotonic() < drain.ends:
             try:
                 changed_rows += await _drain_batch(drain, batch)
-            except (CampusError, Halt, *STORAGE_ERRORS) as error:
+            except (CampusError, PlatformUnavailable, *STORAGE_ERRORS) as error:
                 drain.inbox.failed(batch, str(error))
             except Exception as error:
                 # A defect of the project: the run fails, and the events are not the first of the next run.

@@ -95,7 +95,7 @@ async def _read_ids(
     """Read rows by their ids."""
     assert query.school_id is not None
     alive = stored_ids(loader.runtime.lake, spec, query.school_id, alive=True) & ids
-    query = replace(query, known=query.known & ids, filled=frozenset(alive))
+    query = replace(query, stored_ids=query.stored_ids & ids, ids_with_rows=frozenset(alive))
     strategy = rows_with_ids(loader.client, spec, query, ids)
     return await loader.load({spec: slice_of_query(spec, query)}, strategy)
 
@@ -111,5 +111,5 @@ async def _read_below(
         member: RequestedRows(member.unit_column or "", unit_values(lake, member, slice, tuple(sorted(ids))))
         for member, slice in slices.items()
     }
-    read = rows_of_parents if MODES[spec.asked].decide is None else rows_of_classes
+    read = rows_of_parents if MODES[spec.mode].decide is None else rows_of_classes
     return await loader.load(slices, read(client, query, ids, requested))

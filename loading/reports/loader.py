@@ -1,4 +1,4 @@
-"""Results of reports into the lake: each as a whole, with the fields that it has this time."""
+"""Loads the results of reports into the lake, each as a whole, with the fields that came with it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from campus.datasets.records import Write
 from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.registry import REPORT_FIELDS
-from campus.reports.fields import lost
+from campus.reports.fields import changed_fields
 from campus.reports.parameters import ReportRequest
 from campus.reports.records import read_records
 from campus.sources.gathered import Account, Collector
@@ -31,15 +31,15 @@ NO_ROWS = "no rows: the platform has none for these parameters"
 
 
 class ReportLoader:
-    """Loads results for one run. `done`: what its cause has committed."""
+    """Loads results for one run. `done`: the slices that the run's cause has committed."""
 
     def __init__(
         self, runtime: Runtime, client: Client, cause: Cause, done: Mapping[tuple[str, str], datetime]
     ) -> None:
         self._runtime, self._client, self._cause, self._done = runtime, client, cause, done
-        # Of each table the column of each field; results that load side by side share it.
+        # The columns of fields by table. Results that load side by side share them.
         self._columns: dict[str, dict[str, str]] = {}
-        # One commit at a time bounds the memory; the other results go on reading meanwhile.
+        # Bounds the memory: one result at a time commits, while others go on reading.
         self._commits = asyncio.Lock()
 
     def is_done(self, result: Result) -> bool:
@@ -49,8 +49,8 @@ class ReportLoader:
 
     async def load(self, result: Result, prefix: str, request: ReportRequest) -> list[Loaded]:
         """Load the records of a result, and after them its fields; a failure is an outcome."""
-        runtime, described = self._runtime, list[pa.RecordBatch]()
-        collector = Collector(REPORT_FIELDS, str(result.slice), described.append)
+        runtime, field_batches = self._runtime, list[pa.RecordBatch]()
+        collector = Collector(REPORT_FIELDS, str(result.slice), field_batches.append)
         with ExitStack() as stack:
             records: _Records | None = None
 
@@ -77,13 +77,13 @@ class ReportLoader:
                 assert records is not None
                 async with self._commits:
                     return await in_thread(
-                        self._commit, result, records.stage, read.account, described, collector.account
+                        self._commit, result, records.stage, read.account, field_batches, collector.account
                     )
             except (CampusError, *STORAGE_ERRORS) as error:
                 return [self.fail(result, str(error))]
 
     def fail(self, result: Result, message: str) -> Loaded:
-        """Write down that a result could not be loaded; its rows stay."""
+        """Log that a result could not be loaded; its rows stay."""
         table = report_table(result.table_name, (), "")
         return fail_slice(self._context(result, table), message)
 
@@ -101,32 +101,33 @@ class ReportLoader:
         result: Result,
         records: Stage,
         account: Account,
-        described: list[pa.RecordBatch],
-        of_fields: Account,
+        field_batches: list[pa.RecordBatch],
+        fields_account: Account,
     ) -> list[Loaded]:
-        """Commit the records and what is `described`, the fields. Where that is nothing there are no rows
-        either, and the table keeps the columns that it has."""
-        if described:
-            before = self._runtime.lake.read(TABLES[REPORT_FIELDS.name], result.slice)
-            account.drift.update(lost(before.to_pylist(), pa.Table.from_batches(described).to_pylist()))
+        """Commit the records and the fields. Without fields there are no rows either, and the table keeps its
+        columns."""
+        if field_batches:
+            before = self._runtime.lake.read(TABLES[REPORT_FIELDS.name], result.slice).to_pylist()
+            after = pa.Table.from_batches(field_batches).to_pylist()
+            account.drift.update(changed_fields(before, after))
         reading = replace(
             reading_of(records.context, records.writer, account),
             failures=tuple(account.notes),
             notes=() if account.received else (NO_ROWS,),
         )
         loaded = commit_slice(records.context, reading, guard_of(records.context), account.began)
-        if loaded.outcome is None or not described:
+        if loaded.outcome is None or not field_batches:
             return [loaded]
         context = SliceContext.of(self._runtime, self._cause, REPORT_FIELDS, result.slice)
         with open_stage(context) as stage:
-            for batch in described:
-                stage.write(_placed(batch, result.table_name, self._columns_of(result)))
-            reading = reading_of(context, stage.writer, of_fields)
-            return [loaded, commit_slice(context, reading, guard_of(context), of_fields.began)]
+            for batch in field_batches:
+                stage.write(_with_columns(batch, result.table_name, self._columns_of(result)))
+            reading = reading_of(context, stage.writer, fields_account)
+            return [loaded, commit_slice(context, reading, guard_of(context), fields_account.began)]
 
 
 class _Records:
-    """The records of a result on their way: numbered, and under the names that their table has for them."""
+    """Stages the records of a result: numbered, in the columns of their table."""
 
     def __init__(
         self, stage: Stage, combination: str, contract: type[Contract], columns: Mapping[str, str]
@@ -136,7 +137,7 @@ class _Records:
         self._params = pa.scalar(combination)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take rows in the platform's order."""
+        """Stage rows in the platform's order."""
         first = self.stage.writer.rows + 1
         columns = {
             ROW_NUMBER.name: pa.array(range(first, first + batch.num_rows), ROW_NUMBER.type),
@@ -147,8 +148,8 @@ class _Records:
         self.stage.write(pa.RecordBatch.from_pydict(columns))
 
 
-def _placed(batch: pa.RecordBatch, table_name: str, columns: Mapping[str, str]) -> pa.RecordBatch:
-    """Fields with where they are."""
+def _with_columns(batch: pa.RecordBatch, table_name: str, columns: Mapping[str, str]) -> pa.RecordBatch:
+    """Add the table and the column that store each field."""
     rows = [
         {**row, "table_name": table_name, "column_name": columns.get(row["name"])}
         for row in batch.to_pylist()

@@ -1,4 +1,4 @@
-"""Planning: what a school's reports take and offer, and so which results there are to load."""
+"""Plans the results of a school's reports, by the parameters and queries that the platform offers."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from campus.http.client import Client
 from campus.http.errors import CampusError, Forbidden
 from campus.registry import REPORT_FIELDS, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import OfferedReport, read_report
-from campus.reports.parameters import ReportRequest, ask_for
+from campus.reports.parameters import ReportRequest, plan_requests
 from campus.reports.selection import ReportSelection, combination_text
 from loading.commit import Loaded, Planned, retire_slice
 from loading.load_slice import Loader
@@ -24,47 +24,47 @@ METADATA = (REPORT_QUERIES, REPORT_PARAMETERS)
 
 
 async def plan_reports(
-    loader: Loader, client: Client, cause: Cause, school_id: int, known: Sequence[str]
+    loader: Loader, client: Client, cause: Cause, school_id: int, partitions: Sequence[str]
 ) -> Planned:
-    """Load what the wanted reports of a school take and offer, and plan their results.
+    """Load the parameters and queries of a school's selected reports, and plan their results.
 
-    known: the partition keys that there are. A report that cannot be planned keeps its results, and is a
-    problem; results that are not wanted any more are retired."""
+    partitions: the present keys. A report that cannot be planned keeps its results, and is reported as a
+    problem. Results that are no longer selected are retired."""
     planned = Planned()
     errors: dict[str, CampusError] = {}
-    wanted = selections_of(loader.runtime.reports, school_id)
+    selections = selections_of(loader.runtime.reports, school_id)
     keys: dict[str, list[str]] = defaultdict(list)
-    for key in known:
+    for key in partitions:
         keys[Result.of(key).report].append(key)
 
     async def plan(selection: ReportSelection) -> None:
         try:
-            keys[selection.report] = await _plan_one(loader, client, school_id, selection, planned)
+            keys[selection.report] = await _plan_report(loader, client, school_id, selection, planned)
         except CampusError as error:
             errors[selection.report] = error
 
-    await together(plan(selection) for selection in wanted.values())
-    planned.problems = in_lines({report: errors[report] for report in wanted if report in errors})
-    planned.partitions = [key for report in wanted for key in keys[report]]
-    for key in known:
+    await together(plan(selection) for selection in selections.values())
+    planned.problems = error_lines({report: errors[report] for report in selections if report in errors})
+    planned.partitions = [key for report in selections for key in keys[report]]
+    for key in partitions:
         if key not in planned.partitions:
             retired = _retire(loader, cause, Result.of(key))
-            if any(one.status == "failed" for one in retired):
-                # What is held of it is still published, and the next discovery tries again.
+            if any(loaded.status == "failed" for loaded in retired):
+                # Its rows are still published, and the next discovery tries again.
                 planned.partitions.append(key)
             planned.loaded += retired
-    kept = {report_slice(school_id, report) for report in wanted}
-    # One that was only ever asked for in vain, such as a name that was misspelt, would be told for ever.
-    in_vain = last_in_vain(loader.runtime.lake, school_id)
+    selected = {report_slice(school_id, report) for report in selections}
+    # A misspelt report never loads. Without a retirement its failure would show for ever.
+    failed = last_in_vain(loader.runtime.lake, school_id)
     for spec in METADATA:
-        held = loader.runtime.lake.read(TABLES[spec.name], Slice.of(_school_id=school_id), ["report"])
-        gone = {report_slice(school_id, report) for report in values(held, "report")} | {
+        stored = loader.runtime.lake.read(TABLES[spec.name], Slice.of(_school_id=school_id), ["report"])
+        slices = {report_slice(school_id, report) for report in values(stored, "report")} | {
             Slice.of(_school_id=school_id, _partition=slice.partition(SEPARATOR)[2])
-            for resource, slice in in_vain
+            for resource, slice in failed
             if resource == spec.name
         }
         planned.loaded += [
-            retire_slice(loader.context(spec, slice)) for slice in sorted(gone - kept, key=str)
+            retire_slice(loader.context(spec, slice)) for slice in sorted(slices - selected, key=str)
         ]
     return planned
 
@@ -72,37 +72,36 @@ async def plan_reports(
 def requests_of(
     school_id: int, selection: ReportSelection, offered: OfferedReport
 ) -> dict[str, ReportRequest]:
-    """The question for each result of a report, by the key of its partition.
+    """The request for each result of a report, by its partition key.
 
     Raises ReportSelectionError."""
     return {
-        Result(school_id, selection.report, one.query.id, combination_text(one.matrix)).key: one
-        for one in ask_for(selection, offered, school_id)
+        Result(school_id, selection.report, request.query.id, combination_text(request.matrix)).key: request
+        for request in plan_requests(selection, offered, school_id)
     }
 
 
-def in_lines(errors: Mapping[str, CampusError]) -> list[str]:
-    """What is wrong with a school's reports, in words. What the credentials do not cover is reported of the
-    first, with the names of the others."""
+def error_lines(errors: Mapping[str, CampusError]) -> list[str]:
+    """A message for each failed report of a school. Reports that the credentials do not cover share one."""
     first, *others = [name for name, error in errors.items() if isinstance(error, Forbidden)] or [""]
-    alike = f" The same holds of {', '.join(others)}." if others else ""
+    names = f" The same holds of {', '.join(others)}." if others else ""
     return [
-        f"{error}{alike if name == first else ''}" for name, error in errors.items() if name not in others
+        f"{error}{names if name == first else ''}" for name, error in errors.items() if name not in others
     ]
 
 
-async def _plan_one(
+async def _plan_report(
     loader: Loader, client: Client, school_id: int, selection: ReportSelection, planned: Planned
 ) -> list[str]:
-    """The keys of a report's results. Raises CampusError."""
+    """Load a report's metadata; returns the keys of its results. Raises CampusError."""
     offered: OfferedReport | None = None
     failure: CampusError | None = None
 
     async def read(collectors: Collectors) -> None:
         nonlocal offered, failure
-        taken, listed = collectors[REPORT_PARAMETERS], collectors[REPORT_QUERIES]
+        parameters, queries = collectors[REPORT_PARAMETERS], collectors[REPORT_QUERIES]
         try:
-            offered = await read_report(client, school_id, selection.report, taken, listed)
+            offered = await read_report(client, school_id, selection.report, parameters, queries)
         except CampusError as error:
             failure = error
             raise
@@ -116,10 +115,9 @@ async def _plan_one(
 
 
 def _retire(loader: Loader, cause: Cause, result: Result) -> list[Loaded]:
-    """Empty what a result has in its tables."""
+    """Empty the slices of a result."""
     runtime, table = loader.runtime, report_table(result.table_name, (), "")
-    retired = []
+    contexts = [loader.context(REPORT_FIELDS, result.slice)]
     if runtime.lake.holds(table):
-        context = SliceContext(runtime, cause, records_spec(table), result.slice, table)
-        retired = [retire_slice(context)]
-    return [*retired, retire_slice(loader.context(REPORT_FIELDS, result.slice))]
+        contexts.insert(0, SliceContext(runtime, cause, records_spec(table), result.slice, table))
+    return [retire_slice(context) for context in contexts]

@@ -1,4 +1,4 @@
-"""What the names of a report's tables begin with."""
+"""Derives the names of a report's tables from the report's name or id."""
 
 import hashlib
 from collections import defaultdict
@@ -8,17 +8,17 @@ from campus.decoding.column_names import cut, safe_name
 from warehouse.identifiers import folded
 
 
-def sharing(reports: Iterable[str]) -> list[list[str]]:
-    """The reports whose tables would have one name, together."""
+def sharing_stem(reports: Iterable[str]) -> list[list[str]]:
+    """Groups of reports whose tables would have the same name."""
     by_stem: dict[str, list[str]] = defaultdict(list)
     for report in dict.fromkeys(reports):
-        by_stem[folded(stem_of(report))].append(report)
-    return [alike for alike in by_stem.values() if len(alike) > 1]
+        by_stem[folded(table_stem(report))].append(report)
+    return [group for group in by_stem.values() if len(group) > 1]
 
 
-def stem_of(report: str) -> str:
-    """What the names of a report's tables begin with. An id stays what it is; a name that no folder could
-    bear is cut, and told from others by its hash."""
+def table_stem(report: str) -> str:
+    """The beginning of the names of a report's tables. An id stays as it is. A name that is too long for a
+    folder is cut, and its hash makes it unique."""
     name = report if report.isdecimal() else safe_name(report)
     short = cut(name)
     return name if short == name else f"{short}_{hashlib.sha256(report.encode()).hexdigest()[:6]}"

@@ -1,4 +1,4 @@
-"""What a report of a school becomes: results, which are partitions, and the tables that keep their rows."""
+"""Describes the results of reports, which are partitions, and the tables that store their rows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,39 +13,42 @@ from campus.registry import REPORT_FIELDS, REPORT_QUERIES, ResourceSpec
 from campus.reports.fields import definition_of
 from campus.reports.selection import ReportSelection, escaped
 from loading.partition_keys import REPORT_RESULTS, parts_of, unseparated
-from loading.reports.stems import stem_of
+from loading.reports.stems import table_stem
 from loading.tables import TABLES
 from warehouse.lake.delta import Lake
 from warehouse.lake.tables import PARAMS, SEPARATOR, Column, Slice, Table, ascii_name, report_table
 from warehouse.load.load_log import resources_loaded
 
-# Of a partition's name, which is a part of file names together with its school.
-LONGEST = 200
+# Characters of a partition's name, which is a part of file names together with its school.
+MAX_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True)
 class WantedReport:
-    """A report that settings name. `schools`: those that it is read of; none: all."""
+    """A report of the settings."""
 
     selection: ReportSelection
+    # Empty: all schools.
     schools: tuple[int, ...] = ()
 
 
-def selections_of(wanted: Iterable[WantedReport], school_id: int) -> dict[str, ReportSelection]:
-    """What is read of a school, by the name or id of the report: the last that there is of each."""
+def selections_of(reports: Iterable[WantedReport], school_id: int) -> dict[str, ReportSelection]:
+    """The selections for a school by the report's name or id: of a report's selections the last one."""
     return {
-        one.selection.report: one.selection for one in wanted if not one.schools or school_id in one.schools
+        report.selection.report: report.selection
+        for report in reports
+        if not report.schools or school_id in report.schools
     }
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a query of a school's report gives with one combination of its matrix; `combination` is empty
-    where it has none."""
+    """The result of a query of a school's report with one combination of the matrix."""
 
     school_id: int
     report: str
     query_id: int
+    # Empty without a matrix.
     combination: str = ""
 
     @classmethod
@@ -56,40 +59,39 @@ class Result:
 
     @property
     def key(self) -> str:
-        """`101:student_summary:501:semester=20`: the key of its partition. The combination, which is its last
-        part, may have a `:` of its own."""
-        varied = [self.combination] if self.combination else []
-        report = unseparated(escaped(self.report))
-        return SEPARATOR.join([str(self.school_id), report, str(self.query_id), *varied])
+        """The partition key, such as `101:student_summary:501:semester=20`. The combination is the last part,
+        and may contain a `:`."""
+        parts = [str(self.school_id), unseparated(escaped(self.report)), str(self.query_id)]
+        return SEPARATOR.join([*parts, self.combination] if self.combination else parts)
 
     @property
     def slice(self) -> Slice:
-        """The part of its tables that is its own."""
+        """The slice of its tables."""
         name = ".".join(filter(None, [self.report, str(self.query_id), self.combination]))
         return _slice(self.school_id, name)
 
     @property
     def table_name(self) -> str:
         """The table in the schema `reports`."""
-        return f"{stem_of(self.report)}__{self.query_id}"
+        return f"{table_stem(self.report)}__{self.query_id}"
 
 
 def results_of(keys: Iterable[str]) -> list[Result]:
-    """The results that partition keys are of. Raises UnknownPartition."""
+    """The results of partition keys. Raises UnknownPartition."""
     return [Result.of(key) for key in keys]
 
 
 def report_slice(school_id: int, report: str) -> Slice:
-    """The slice of the tables of metadata that holds a report's."""
+    """The slice of a report in the tables of metadata."""
     return _slice(school_id, report)
 
 
 def _slice(school_id: int, name: str) -> Slice:
-    return Slice.of(_school_id=school_id, _partition=ascii_name(name, LONGEST))
+    return Slice.of(_school_id=school_id, _partition=ascii_name(name, MAX_NAME_LENGTH))
 
 
 def table_of(result: Result, contract: type[Contract], columns: Mapping[str, str]) -> Table:
-    """The lake table of a result. `columns`: the name of each field's column by the name of the field."""
+    """The lake table of a result. `columns`: the columns of fields, by the name of the field."""
     own = [
         Column(columns[field.wire], field.arrow_type, field.description, field.personal)
         for field in fields(contract)
@@ -99,7 +101,7 @@ def table_of(result: Result, contract: type[Contract], columns: Mapping[str, str
 
 
 def records_spec(table: Table) -> ResourceSpec:
-    """What is said of the records of a result; what their contract is, the platform says with them."""
+    """The spec of a result's records. The platform describes their contract with them."""
     return ResourceSpec(
         table.name,
         REPORT_FIELDS.path,
@@ -112,7 +114,7 @@ def records_spec(table: Table) -> ResourceSpec:
 
 
 def known_columns(lake: Lake, table_name: str) -> dict[str, str]:
-    """The column of each field that any result of a query has had last, by the name of the field."""
+    """The columns of all fields that the last results of a query have, by the name of the field."""
     rows = lake.read(TABLES[REPORT_FIELDS.name], columns=["table_name", "name", "column_name"]).to_pylist()
     return {
         row["name"]: row["column_name"]
@@ -121,15 +123,15 @@ def known_columns(lake: Lake, table_name: str) -> dict[str, str]:
     }
 
 
-def name_columns(contract: type[Contract], known: dict[str, str]) -> None:
-    """Add those fields of a result to the `known` columns of its query that are new. Results share a table,
-    so what one of them calls a column, no other may call something else."""
-    new = [field.wire for field in fields(contract) if field.wire not in known]
-    known.update(zip(new, safe_names(new, {*RESERVED, *known.values()}), strict=True))
+def name_columns(contract: type[Contract], columns: dict[str, str]) -> None:
+    """Add the new fields of a result to the columns of its query. The results of a query share a table, so a
+    field has one column in all of them."""
+    new = [field.wire for field in fields(contract) if field.wire not in columns]
+    columns.update(zip(new, safe_names(new, {*RESERVED, *columns.values()}), strict=True))
 
 
 def result_tables(lake: Lake) -> list[Table]:
-    """The tables of all results as their fields define them, the newest first, for publication."""
+    """The tables of all results by their stored fields, the newest first, for publication."""
     labels = {
         (row["_school_id"], row["report"], row["id"]): row["label"]
         for row in lake.read(TABLES[REPORT_QUERIES.name]).to_pylist()
@@ -137,21 +139,20 @@ def result_tables(lake: Lake) -> list[Table]:
     results: dict[Result, list[dict[str, Any]]] = defaultdict(list)
     for row in lake.read(TABLES[REPORT_FIELDS.name]).to_pylist():
         results[Result(row["_school_id"], row["report"], row["query_id"], row["params"])].append(row)
-    newest = sorted(results, key=lambda one: max(row["_synced_at"] for row in results[one]), reverse=True)
-    return [
-        _defined(one, labels.get((one.school_id, one.report, one.query_id)), results[one]) for one in newest
-    ]
+    tables = []
+    for result, rows in sorted(
+        results.items(), key=lambda item: max(row["_synced_at"] for row in item[1]), reverse=True
+    ):
+        label = labels.get((result.school_id, result.report, result.query_id))
+        contract = contract_of(definition_of(f"{result.report}__{result.query_id}", label, rows))
+        tables.append(table_of(result, contract, {row["name"]: row["column_name"] for row in rows}))
+    return tables
 
 
 def held_tables(lake: Lake) -> list[Table]:
-    """The tables of all reports that were ever loaded, without their fields: what is gone from one is in its
-    files until they are cleaned up."""
+    """The tables of all reports that were ever loaded, without their fields. The files of a table keep the
+    rows that are gone until they are cleaned up."""
     loaded = resources_loaded(lake)
     names = sorted(name.removeprefix("reports.") for name in loaded if name.startswith("reports."))
     tables = [report_table(name, (), "") for name in names]
     return [table for table in tables if lake.holds(table)]
-
-
-def _defined(result: Result, label: str | None, rows: list[dict[str, Any]]) -> Table:
-    contract = contract_of(definition_of(f"{result.report}__{result.query_id}", label, rows))
-    return table_of(result, contract, {row["name"]: row["column_name"] for row in rows})

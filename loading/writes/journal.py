@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from campus.decoding.withholding import withhold_in_row
-from campus.http.errors import CampusError, Halt, Transient, Unconfirmed
+from campus.http.errors import CampusError, PlatformUnavailable, Transient, Unconfirmed
 from campus.identity_numbers import without_identity_numbers
 from campus.writes.operations import Write
 from campus.writes.writer import Look, Writer, Written
@@ -186,7 +186,7 @@ async def recorded(
     number = journal.begin(write, errand, row)
     try:
         written = await writer.write(write, look)
-    except (Unconfirmed, Transient, Halt) as error:
+    except (Unconfirmed, Transient, PlatformUnavailable) as error:
         unsent = not write.operation.repeatable and not isinstance(error, Unconfirmed)
         journal.end(number, UNSENT if unsent else UNCONFIRMED, 0, str(error))
         raise

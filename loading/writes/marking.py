@@ -17,7 +17,7 @@ from typing import Any
 from campus.attendance.calendar import Session
 from campus.attendance.requests import ask_session, records_in
 from campus.http.client import Client
-from campus.http.errors import CampusError, Halt, NotFound, Refused, Transient, Unconfirmed
+from campus.http.errors import CampusError, NotFound, PlatformUnavailable, Refused, Transient, Unconfirmed
 from campus.http.events import Tally
 from campus.writes.operations import MARK_LESSON, Write
 from loading.writes.lessons import RESULTS, Known, Mark, Refusal, Send, in_lines, key_of
@@ -64,8 +64,8 @@ class Marking:
             except (NotFound, Refusal):
                 # The class is gone, and the lesson with it.
                 self._end(session, kept, {})
-            except (CampusError, Halt) as error:
-                if isinstance(error, Halt):
+            except (CampusError, PlatformUnavailable) as error:
+                if isinstance(error, PlatformUnavailable):
                     self.stopped = self.stopped or str(error)
                 key = f"class {session.class_id}, {session.day}, lesson {session.lesson}"
                 why = f"the marks that it had before an earlier run could not be compared: {words_of(error)}"
@@ -87,7 +87,7 @@ class Marking:
             return refused + await self._lesson(session, staying, dry=dry)
         except CampusError as error:
             return self._failed(session, marks, words_of(error), error)
-        except Halt as halt:
+        except PlatformUnavailable as halt:
             self.stopped = self.stopped or str(halt)
             return self._failed(session, marks, words_of(halt), halt)
         except asyncio.CancelledError:
@@ -95,9 +95,9 @@ class Marking:
             return self._failed(session, marks, "interrupted", Transient(""))
 
     def _failed(
-        self, session: Session, marks: Marks, words: str, error: CampusError | Halt
+        self, session: Session, marks: Marks, words: str, error: CampusError | PlatformUnavailable
     ) -> list[RowOutcome]:
-        outcome: Outcome = "waiting" if isinstance(error, Transient | Halt) else "refused"
+        outcome: Outcome = "waiting" if isinstance(error, Transient | PlatformUnavailable) else "refused"
         if session in self.sent:
             outcome, words = "unconfirmed", f"it was sent, and not seen since: {words}"
         return [one for item in marks.items() for one in _outcomes(session, *item, outcome, words)]
@@ -188,7 +188,7 @@ class Marking:
         write = Write(MARK_LESSON, self.known.school_id, session.class_id, params, content)
         try:
             await self.send(write, lines)
-        except (Transient, Unconfirmed, Halt, asyncio.CancelledError):
+        except (Transient, Unconfirmed, PlatformUnavailable, asyncio.CancelledError):
             self.sent.add(session)
             raise
         self.sent.add(session)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from campus.http.errors import CampusError, Halt, Transient, Unconfirmed
+from campus.http.errors import CampusError, PlatformUnavailable, Transient, Unconfirmed
 from campus.identity_numbers import without_identity_numbers
 from warehouse.csv_cells import safe_cell
 
@@ -40,10 +40,10 @@ def failed(line: int, key: str, error: CampusError, *, sent: bool) -> RowOutcome
     return RowOutcome(line, key, "unconfirmed" if unknown else "refused", words)
 
 
-def words_of(error: CampusError | Halt) -> str:
+def words_of(error: CampusError | PlatformUnavailable) -> str:
     """Why, for one row. What ended all of them is said once, for all."""
-    halt = error if isinstance(error, Halt) else error.__cause__
-    if isinstance(halt, Halt):
+    halt = error if isinstance(error, PlatformUnavailable) else error.__cause__
+    if isinstance(halt, PlatformUnavailable):
         return "the platform did not answer" if halt.outage else "the platform takes no request of ours"
     assert isinstance(error, CampusError)
     return error.said or str(error)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from campus.contracts.fields import fields
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.registry import RESOURCES
 from campus.selections import nearest
 from loading.outage import connected
@@ -101,7 +101,7 @@ async def _replay_all(
         for (resource, label), rows in slices.items():
             try:
                 end = await replay(runtime, client, cause, resource, label, rows)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 end = Replayed(resource, label, len(rows), len(rows), str(halt))
             ends.append(end)
             if end.problem:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from campus.http.events import Event
-from campus.http.shared import HeldToken, NoTurn, Pace, Turn
+from campus.http.shared import NoTurn, Pace, SharedToken, Turn
 from pipelines.instance import POSTGRES_URL
 from pipelines.shared.database import Database, held, keep
 from pipelines.shared.pace import SharedPace
@@ -40,9 +40,9 @@ class Workers:
         """When requests may be sent."""
         return self._pace
 
-    async def join(self, tell: Callable[[Event], None]) -> None:
+    async def join(self, notify: Callable[[Event], None]) -> None:
         """Learn what the others know."""
-        self._database.tell = tell
+        self._database.tell = notify
         await self._pace.exchange(0)
 
     @asynccontextmanager
@@ -72,10 +72,10 @@ class Workers:
         sealed = await _quietly(self._database, lambda: held(connection, name))
         return KeptTurn(self._database, connection, self._seal, name, self._opened(name, sealed))
 
-    def _opened(self, name: str, sealed: bytes | None) -> HeldToken | None:
+    def _opened(self, name: str, sealed: bytes | None) -> SharedToken | None:
         try:
             opened = None if sealed is None else self._seal.open(name, sealed)
-            return None if opened is None else msgspec.json.decode(opened, type=HeldToken)
+            return None if opened is None else msgspec.json.decode(opened, type=SharedToken)
         except (Unreadable, msgspec.DecodeError):
             # Of other credentials, or of another version.
             return None
@@ -85,12 +85,12 @@ class KeptTurn:
     """The turn at one token, as long as the connection has its lock."""
 
     def __init__(
-        self, database: Database, connection: Connection, seal: Seal, name: str, token: HeldToken | None
+        self, database: Database, connection: Connection, seal: Seal, name: str, token: SharedToken | None
     ) -> None:
-        self.held = token
+        self.token = token
         self._database, self._connection, self._seal, self._name = database, connection, seal, name
 
-    async def keep(self, token: HeldToken) -> None:
+    async def keep(self, token: SharedToken) -> None:
         """Keep it for the others, sealed."""
         sealed = self._seal.close(self._name, msgspec.json.encode(token))
         await _quietly(self._database, lambda: keep(self._connection, self._name, sealed))

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from campus.http.errors import CampusError, Halt
+from campus.http.errors import CampusError, PlatformUnavailable
 from loading.commit import Loaded
 from loading.runtime import Runtime
 from loading.writes.journal import Errand
@@ -80,7 +80,7 @@ async def read_again(runtime: Runtime, done: Done) -> Done:
     try:
         with batched(runtime.lake):
             return replace(done, loaded=await done.reread())
-    except (CampusError, Halt) as error:
+    except (CampusError, PlatformUnavailable) as error:
         return replace(done, problem=f"what was written could not be read again: {error}")
 
 

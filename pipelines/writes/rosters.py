@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 from msgspec import structs
 
-from campus.http.errors import CampusError, Halt
+from campus.http.errors import CampusError, PlatformUnavailable
 from loading.commit import Loaded
 from loading.load_slice import Loader
 from loading.runtime import Runtime
@@ -108,7 +108,7 @@ async def apply_roster(
     looked at the plan.
 
     Raises PlanError where the plan, or its roster, is not what it was, or a guard stops it, and CampusError
-    and Halt where nothing was begun."""
+    and PlatformUnavailable where nothing was begun."""
     path, plan = plan_path(settings.home, name), load_plan(settings.home, name)
     options = settings.options.writes
     _check(settings, plan, name)
@@ -146,7 +146,7 @@ async def apply_roster(
         loader = Loader(runtime, desk.client, cause_of_writing(desk.errand.run_id), {})
         try:
             loaded = await reread_users(loader, people, plan.school_id, applied.concerned)
-        except (CampusError, Halt) as error:
+        except (CampusError, PlatformUnavailable) as error:
             applied.stopped = applied.stopped or f"what was written could not be read again: {error}"
     if applied.is_complete and desk.journal is not None:
         desk.journal.note_end_of_plan(name)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import dagster as dg
 from pydantic import field_validator
 
-from campus.http.errors import CampusError, Halt
+from campus.http.errors import CampusError, PlatformUnavailable
 from loading.writes.roster.plan_file import PlanError, digest
 from loading.writes.table_file import FileContent, TableError
 from pipelines.launches import FINAL_TAG
@@ -98,7 +98,7 @@ def failures_told(context: dg.OpExecutionContext) -> Iterator[None]:
     except FolderAway as error:
         words = f"the folder of files (writes.inbox.folder): {error.strerror}; the file is read again later"
         raise dg.Failure(words, metadata={TOLD: words}, allow_retries=False) from None
-    except (SettingsError, Halt, PermissionError) as error:
+    except (SettingsError, PlatformUnavailable, PermissionError) as error:
         raise _failure(error, str(error)) from None
     except CampusError as error:
         # What the platform says in its own words may name a child.

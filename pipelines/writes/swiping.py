@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
-from campus.http.errors import CampusError, Halt
+from campus.http.errors import CampusError, PlatformUnavailable
 from loading.commit import Loaded
 from loading.writes import swipes as offline
 from loading.writes.outbox import Swipe, opened
@@ -52,8 +52,8 @@ async def send_swipes(bench: Bench, handover: Handover) -> Done:
     with opened(bench.settings.home) as outbox:
         try:
             await offline.send_waiting(outbox, school_id, bench.desk.write, found)
-        except (CampusError, Halt) as error:
-            found.trouble, away = str(error), isinstance(error, Halt)
+        except (CampusError, PlatformUnavailable) as error:
+            found.trouble, away = str(error), isinstance(error, PlatformUnavailable)
         except asyncio.CancelledError:
             found.trouble, away = "Interrupted.", True
         outcomes = offline.outcomes_of(outbox, school_id, found, handover.name)

@@ -36,7 +36,7 @@ class Page(NamedTuple):
 def page_of(readings: Readings, request: Request) -> Page | None:
     """The page of a paged list that is asked for; None for the whole of it."""
     number = request.integer("page", 1, least=1) or 1
-    size = request.integer("per_page", DEFAULT_PER_PAGE, least=1) or DEFAULT_PER_PAGE
+    size = request.integer("per_page", least=1) or _default_size(readings)
     paginated = request.flag("paginated", True)
     if not paginated and readings.unpaged == "refused":
         raise Problem(422, "paginated=0 is not offered here")
@@ -48,7 +48,7 @@ def page_of(readings: Readings, request: Request) -> Page | None:
 def v1_page_of(readings: Readings, request: Request) -> Page:
     """The same of a list of v1, whose parameters have other names, with the readings that `of_v1` makes."""
     number = request.integer("$page", 1, least=1) or 1
-    size = request.integer("$per-page", DEFAULT_PER_PAGE, least=1) or DEFAULT_PER_PAGE
+    size = request.integer("$per-page", least=1) or _default_size(readings)
     return _clamped(number, size, "$per-page", readings)
 
 
@@ -59,6 +59,11 @@ def of_v1(readings: Readings) -> Readings:
         pagination_headers=readings.v1_pagination_headers,
         max_per_page=readings.v1_max_per_page,
     )
+
+
+def _default_size(readings: Readings) -> int:
+    """A platform does not refuse a page whose size it chose itself."""
+    return min(DEFAULT_PER_PAGE, readings.max_per_page)
 
 
 def _clamped(number: int, size: int, name: str, readings: Readings) -> Page:

@@ -13,9 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scripted_platform import Platform, Request, answer
 
+from campus.datasets.layout import FEW, Layout, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.paged import read_pages
-from campus.datasets.plan import FEW, Layout, lay_out
 from campus.datasets.records import RecordsRead, Source
 from campus.decoding.definition import parse_definition
 from campus.decoding.inferred_contract import contract_of
@@ -59,7 +59,7 @@ def planned(ids: Sequence[int], *, sorts: bool = True) -> tuple[Layout, int]:
 
     async def ask() -> tuple[Layout, int]:
         async with Platform(records) as platform, Client(platform.config(), [DATASETS.scopes]) as client:
-            return await lay_out(client, SOURCE, None, 1000, 500, Tally()), len(platform.gets)
+            return await plan_layout(client, SOURCE, None, 1000, 500, Tally()), len(platform.gets)
 
     return asyncio.run(ask())
 

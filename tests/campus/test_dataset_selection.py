@@ -11,10 +11,10 @@ from campus.datasets.selection import (
     Selection,
     SelectionError,
     TableSelection,
-    ask_for,
-    chosen,
-    targets,
-    unmatched,
+    embedded_datasets,
+    plan_query,
+    selected_names,
+    unmatched_patterns,
 )
 from campus.decoding.definition import Definition
 
@@ -23,7 +23,7 @@ SCHOOL = {"scores": EVERYTHING, "students": STUDENTS}
 
 
 def ask(wishes: TableSelection, definition: Definition = EVERYTHING, **more: Any) -> DatasetQuery:
-    return ask_for(Selection(tables={definition.name: wishes}, **more), definition, SCHOOL, 101)
+    return plan_query(Selection(tables={definition.name: wishes}, **more), definition, SCHOOL, 101)
 
 
 def problems(wishes: TableSelection, definition: Definition = EVERYTHING) -> list[str]:
@@ -48,21 +48,21 @@ def filtered(filters: Mapping[str, Any], **more: Any) -> dict[str, str]:
     ],
 )
 def test_which_datasets_are_read(include: Any, exclude: Any, names: Sequence[str]) -> None:
-    assert chosen(Selection(include, exclude), NAMES) == list(names)
+    assert selected_names(Selection(include, exclude), NAMES) == list(names)
 
 
 def test_a_pattern_that_matches_nothing_is_told_with_what_may_be_meant() -> None:
     selection = Selection(("course_score", "stud*"), ("x",), {"家长 问卷 2025": TableSelection()})
-    assert unmatched(selection, NAMES) == [
+    assert unmatched_patterns(selection, NAMES) == [
         "campus.yaml, datasets.include: no dataset matches 'course_score'; did you mean course_scores?",
         "campus.yaml, datasets.exclude: no dataset matches 'x'",
         "campus.yaml, datasets.tables: no dataset matches '家长 问卷 2025'; did you mean 家长 问卷: 2025?",
     ]
-    assert unmatched(Selection(), []) == []
+    assert unmatched_patterns(Selection(), []) == []
 
 
 def test_without_wishes_everything_is_asked_for() -> None:
-    assert ask_for(Selection(), EVERYTHING, SCHOOL, 101) == DatasetQuery({}, None, ())
+    assert plan_query(Selection(), EVERYTHING, SCHOOL, 101) == DatasetQuery({}, None, ())
 
 
 def test_the_key_and_updated_at_are_always_asked_for() -> None:
@@ -74,7 +74,7 @@ def test_the_key_and_updated_at_are_always_asked_for() -> None:
 def test_relations_are_asked_for_and_lead_to_their_dataset() -> None:
     query = ask(TableSelection(expand=("student", "student")))
     assert query == DatasetQuery({"expand": "student"}, None, ("student",))
-    assert targets(EVERYTHING, query.expand, SCHOOL) == {"student": STUDENTS}
+    assert embedded_datasets(EVERYTHING, query.expand, SCHOOL) == {"student": STUDENTS}
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_what_the_interface_cannot_be_asked_for_is_told() -> None:
         line.partition("scores.")[2] for line in problems(TableSelection(("a,b",), ("n", "lost")), odd)
     ] == [
         "fields: 'a,b' has a comma in it, and the interface separates fields by commas",
-        "expand: 'n' is the name of a field too, and a row can hold but one of them",
+        "expand: 'n' is the name of a field too, and a row can hold only one of them",
         "expand: 'lost' leads to a dataset 'gone' that the platform does not list",
     ]
 
@@ -172,9 +172,13 @@ def test_a_setting_adds_operators() -> None:
 def test_the_own_name_comes_before_a_pattern_and_the_first_pattern_before_the_next() -> None:
     first, second, own = (TableSelection(fields=(name,)) for name in ("count", "points", "day"))
     patterns = {"s*": first, "*": second}
-    assert ask_for(Selection(tables=patterns), EVERYTHING, SCHOOL, 1).fields == ("id", "count", "updated_at")
+    assert plan_query(Selection(tables=patterns), EVERYTHING, SCHOOL, 1).fields == (
+        "id",
+        "count",
+        "updated_at",
+    )
     with_own = Selection(tables={**patterns, "scores": own})
-    assert ask_for(with_own, EVERYTHING, SCHOOL, 1).fields == ("id", "day", "updated_at")
+    assert plan_query(with_own, EVERYTHING, SCHOOL, 1).fields == ("id", "day", "updated_at")
 
 
 def test_a_key_of_several_fields_may_be_filtered_and_is_asked_for_whole() -> None:

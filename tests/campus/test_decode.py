@@ -23,7 +23,8 @@ from campus.contracts.base_data import (
     Student,
     Teacher,
 )
-from campus.contracts.fields import Contract, Field, fields
+from campus.contracts.fields import DECIMAL, Contract, Field, fields
+from campus.decoding.columns import column, misfitting
 from campus.decoding.page import Drift, Page, batch_schema, decode_page, to_batch
 from campus.decoding.withholding import UNSTORABLE
 from campus.http.errors import TornBody, UnexpectedAnswer
@@ -560,6 +561,22 @@ def test_decimals_of_a_page_that_do_not_fit_cost_themselves_alone() -> None:
     assert page.bad == []
     assert page.drift[Drift("word_for_number", "score")] == 1
     assert page.drift[Drift("word_for_number", "gained_score")] == 1
+
+
+@given(
+    st.builds(
+        lambda digits, exponent: Decimal(f"{digits}e{exponent}"),
+        st.integers(-(10**40), 10**40),
+        st.integers(-40, 40),
+    )
+    | st.sampled_from([Decimal("NaN"), Decimal("Infinity"), Decimal(0), Decimal("-0.0")])
+)
+def test_decimal_fits_where_arrow_stores_it(value: Decimal) -> None:
+    try:
+        stored = column([value], DECIMAL).to_pylist()[0] == value
+    except pa.ArrowInvalid:
+        stored = False
+    assert (misfitting(Score, [Score(id=1, score=value)]) == []) == stored
 
 
 def test_drift_is_counted_by_row() -> None:

@@ -1,4 +1,4 @@
-"""Answers that wrongly say that there is nothing: what is read is exact, or it is told that it is not."""
+"""Answers that are empty by mistake: what is read is exact, or is noted as incomplete."""
 
 import asyncio
 import datetime as dt
@@ -20,12 +20,19 @@ from test_cursor import Table
 from test_read import Platform as Stub
 from test_read import load, load_assessments
 
-from campus.capabilities import CAUGHT, COMMON, GRAVE, MOST_DOUBTS, Capabilities, Doubt
+from campus.capabilities import (
+    MOST_REPEATS,
+    WHEN_COMMON,
+    WHEN_CONTRADICTED,
+    WHEN_UNUSUAL,
+    Capabilities,
+    Confirmation,
+)
+from campus.datasets.layout import Layout, plan_layout
 from campus.datasets.paged import read_pages
-from campus.datasets.plan import Layout, lay_out
 from campus.datasets.records import RecordsRead, Source, Span, read_segment, read_whole_segment
 from campus.decoding.inferred_contract import contract_of
-from campus.fetch.emptiness import believed
+from campus.fetch.emptiness import confirmed
 from campus.http.client import Client
 from campus.http.errors import CampusError, Refused
 from campus.http.events import Event, Tally
@@ -40,33 +47,33 @@ SHARE = 0.2
 
 
 @dataclass
-class Lies:
-    """Which answers are empty: a share of them, but no more than `most` one after the other."""
+class FalseEmpties:
+    """Makes a share of the answers empty, but no more than `most` one after the other."""
 
     dice: random.Random
     most: int
     in_a_row: int = 0
 
     def next(self) -> bool:
-        lies = self.in_a_row < self.most and self.dice.random() < SHARE
-        self.in_a_row = self.in_a_row + 1 if lies else 0
-        return lies
+        is_empty = self.in_a_row < self.most and self.dice.random() < SHARE
+        self.in_a_row = self.in_a_row + 1 if is_empty else 0
+        return is_empty
 
 
 @dataclass
-class LyingListing(Listing):
+class UnreliableListing(Listing):
     """A list whose answers are empty now and then; `counts`: what their headers say."""
 
     counts: Counts = "zero"
-    most: int = GRAVE
-    lies: Lies = field(init=False)
+    most: int = WHEN_UNUSUAL
+    false_empties: FalseEmpties = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lies = Lies(self.dice, self.most)
+        self.false_empties = FalseEmpties(self.dice, self.most)
 
     def answer(self, request: PageRequest) -> PageSeen:
         seen = super().answer(request)
-        if not self.lies.next():
+        if not self.false_empties.next():
             return seen
         told = seen.pagination
         if told and self.counts == "zero":
@@ -93,10 +100,10 @@ habits = st.fixed_dictionaries(
 def test_a_list_whose_answers_are_empty_now_and_then_is_never_short(
     rows: int, seed: int, habits: dict[str, Any], per_page: int, limit: int
 ) -> None:
-    """From the first answer on, of a platform that nobody has caught. It lies as often in a row as it takes
-    to be believed; where nothing is counted, it may do so at the same row in two readings."""
-    platform = LyingListing(list(range(rows)), random.Random(seed), **habits)
-    paging = page_by_number(per_page, limit, confirmation=Doubt())
+    """The platform has not been contradicted before. Its empty answers come as often in a row as are needed;
+    where nothing is counted, they may come at the same row in two readings."""
+    platform = UnreliableListing(list(range(rows)), random.Random(seed), **habits)
+    paging = page_by_number(per_page, limit, confirmation=Confirmation())
     reading = read(paging, platform, most=5000)
     counted = habits["headers"] and habits["counts"] != "none"
     if reading.outcome.complete and (counted or not reading.rows):
@@ -105,17 +112,19 @@ def test_a_list_whose_answers_are_empty_now_and_then_is_never_short(
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 60), st.integers(0, 2**32), habits, st.integers(2, 12), st.booleans())
-def test_of_a_platform_that_was_caught_whatever_is_read_is_all(
-    rows: int, seed: int, habits: dict[str, Any], per_page: int, keyless: bool
+def test_list_of_a_contradicted_platform_is_never_short(
+    rows: int, seed: int, habits: dict[str, Any], per_page: int, keep_duplicates: bool
 ) -> None:
-    platform = LyingListing(list(range(rows)), random.Random(seed), most=CAUGHT, **habits)
+    platform = UnreliableListing(list(range(rows)), random.Random(seed), most=WHEN_CONTRADICTED, **habits)
     # Pages of a size of their own tell nothing of rows that have no key, unless all come at once too.
-    keyless = keyless and habits["knows_per_page"]
-    paging = page_by_number(per_page, confirmation=Doubt(lies=1), keep_duplicates=keyless)
+    keep_duplicates = keep_duplicates and habits["knows_per_page"]
+    paging = page_by_number(
+        per_page, confirmation=Confirmation(contradicted=1), keep_duplicates=keep_duplicates
+    )
     reading = read(paging, platform, most=5000)
     if reading.outcome.complete:
         assert set(reading.rows) == set(range(rows))
-        assert not keyless or len(reading.rows) == rows
+        assert not keep_duplicates or len(reading.rows) == rows
 
 
 @pytest.mark.parametrize("headers", [True, False])
@@ -124,10 +133,10 @@ def test_of_a_platform_that_was_caught_whatever_is_read_is_all(
 def test_most_lists_of_such_a_platform_are_read_to_the_last_row(
     rows: int, counts: Counts, headers: bool
 ) -> None:
-    doubt = Doubt()
+    confirmation = Confirmation()
     proven = 0
     for seed in range(60):
-        platform = LyingListing(
+        platform = UnreliableListing(
             list(range(rows)),
             random.Random(seed),
             headers=headers,
@@ -135,11 +144,11 @@ def test_most_lists_of_such_a_platform_are_read_to_the_last_row(
             counts=counts,
             refuses_whole=True,
         )
-        paging = page_by_number(100, confirmation=doubt)
+        paging = page_by_number(100, confirmation=confirmation)
         reading = read(paging, platform)
         proven += reading.outcome.complete
     assert proven >= 55
-    assert bool(doubt.lies) is (rows > 0)
+    assert bool(confirmation.contradicted) is (rows > 0)
 
 
 @pytest.mark.parametrize("paged", [True, False])
@@ -150,8 +159,10 @@ def test_a_list_in_one_answer_is_never_short_either(
     counts: Counts, paged: bool, rows: int, seed: int
 ) -> None:
     whole = {} if paged else {"knows_page": False, "knows_per_page": False, "default_size": 10**6}
-    platform = LyingListing(list(range(rows)), random.Random(seed), headers=paged, counts=counts, **whole)
-    paging = page_once(confirmation=Doubt())
+    platform = UnreliableListing(
+        list(range(rows)), random.Random(seed), headers=paged, counts=counts, **whole
+    )
+    paging = page_once(confirmation=Confirmation())
     reading = read(paging, platform)
     if reading.outcome.complete:
         assert sorted(reading.rows) == list(range(rows))
@@ -159,20 +170,20 @@ def test_a_list_in_one_answer_is_never_short_either(
 
 def test_that_a_list_is_empty_is_confirmed_by_other_questions() -> None:
     platform = Listing([])
-    paging = page_by_number(per_page=100, confirmation=Doubt())
+    paging = page_by_number(per_page=100, confirmation=Confirmation())
     reading = read(paging, platform)
     assert (reading.outcome.complete, reading.outcome.total) == (True, 0)
-    assert len({request.params for request in reading.pages}) == 1 + GRAVE
-    common = page_by_number(per_page=100, confirmation=Doubt(), empty_is_unusual=False)
+    assert len({request.params for request in reading.pages}) == 1 + WHEN_UNUSUAL
+    common = page_by_number(per_page=100, confirmation=Confirmation(), empty_is_unusual=False)
     reading = read(common, platform)
-    assert len({request.params for request in reading.pages}) == 1 + COMMON
-    unpaged = page_once(confirmation=Doubt(), empty_is_unusual=False)
+    assert len({request.params for request in reading.pages}) == 1 + WHEN_COMMON
+    unpaged = page_once(confirmation=Confirmation(), empty_is_unusual=False)
     reading = read(unpaged, Listing([], headers=False))
     assert {request.params for request in reading.pages} == {(), (("page", 1), ("per_page", 1))}
 
 
 def test_a_list_that_takes_no_paging_parameters_is_asked_for_once_more_as_it_was() -> None:
-    paging = page_once(confirmation=Doubt(), empty_is_unusual=False)
+    paging = page_once(confirmation=Confirmation(), empty_is_unusual=False)
     asked = []
 
     def answer(request: PageRequest) -> PageSeen | PageError:
@@ -187,23 +198,23 @@ def test_a_list_that_takes_no_paging_parameters_is_asked_for_once_more_as_it_was
 
 def test_rows_that_only_pages_show_end_somewhere_and_prove_nothing() -> None:
     """All at once they never come: what there is cannot be told."""
-    paging = page_once(confirmation=Doubt())
+    paging = page_once(confirmation=Confirmation())
     reading = drive(
-        paging, lambda request: PageSeen([1] if request.params else ()), most=MOST_DOUBTS + CAUGHT
+        paging, lambda request: PageSeen([1] if request.params else ()), most=MOST_REPEATS + WHEN_CONTRADICTED
     )
     assert not reading.outcome.complete
 
 
 @dataclass
-class LyingTable(Table):
+class UnreliableTable(Table):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        self.lies = Lies(random.Random(self.seed), COMMON)
+        self.false_empties = FalseEmpties(random.Random(self.seed), WHEN_COMMON)
 
     def answer(self, request: PageRequest) -> PageSeen | PageError:
         seen = super().answer(request)
-        return PageSeen(()) if self.lies.next() else seen
+        return PageSeen(()) if self.false_empties.next() else seen
 
 
 @settings(max_examples=150, deadline=None)
@@ -211,8 +222,8 @@ class LyingTable(Table):
 def test_ids_are_read_on_behind_an_answer_that_is_empty_by_mistake(
     ids: set[int], limit: int, seed: int
 ) -> None:
-    table = LyingTable(sorted(ids), seed=seed)
-    reading = drive(page_by_id(limit=limit, confirmation=Doubt()), table.answer)
+    table = UnreliableTable(sorted(ids), seed=seed)
+    reading = drive(page_by_id(limit=limit, confirmation=Confirmation()), table.answer)
     assert sorted(row for row in reading.rows if isinstance(row, int)) == sorted(ids)
     assert reading.outcome.complete
 
@@ -221,53 +232,61 @@ def test_ids_are_read_on_behind_an_answer_that_is_empty_by_mistake(
 
 
 @pytest.mark.parametrize(
-    ("lies", "grave", "asked"), [(0, False, COMMON), (0, True, GRAVE), (1, False, CAUGHT)]
+    ("contradicted", "is_unusual", "repeats"),
+    [(0, False, WHEN_COMMON), (0, True, WHEN_UNUSUAL), (1, False, WHEN_CONTRADICTED)],
 )
-def test_nothing_is_believed_once_enough_questions_agree(lies: int, grave: bool, asked: int) -> None:
+def test_empty_answer_counts_once_enough_answers_agree(
+    contradicted: int, is_unusual: bool, repeats: int
+) -> None:
     questions = []
 
-    async def ask(before: int) -> list[int]:
-        questions.append(before)
+    async def ask(repeats: int) -> list[int]:
+        questions.append(repeats)
         return []
 
-    capabilities = Capabilities(doubt=Doubt(lies))
-    assert asyncio.run(believed(capabilities, ask, lambda rows: not rows, grave=lambda _: grave)) == []
-    assert questions == list(range(1 + asked))
-    assert capabilities.doubt.lies == lies
+    capabilities = Capabilities(confirmation=Confirmation(contradicted))
+    assert (
+        asyncio.run(confirmed(capabilities, ask, lambda rows: not rows, is_unusual=lambda _: is_unusual))
+        == []
+    )
+    assert questions == list(range(1 + repeats))
+    assert capabilities.confirmation.contradicted == contradicted
 
 
 def test_one_answer_with_something_is_enough_and_is_remembered() -> None:
-    async def ask(before: int) -> list[int]:
-        if before == 1:
+    async def ask(repeats: int) -> list[int]:
+        if repeats == 1:
             raise Refused("status 422.")
-        return [1] if before == 2 else []
+        return [1] if repeats == 2 else []
 
     capabilities = Capabilities()
-    assert asyncio.run(believed(capabilities, ask, lambda rows: not rows)) == [1]
-    assert capabilities.doubt.lies == 1
+    assert asyncio.run(confirmed(capabilities, ask, lambda rows: not rows)) == [1]
+    assert capabilities.confirmation.contradicted == 1
 
 
 def test_a_cut_that_is_refused_is_not_tried_again() -> None:
     questions = []
 
-    async def ask(before: int) -> list[int]:
-        questions.append(before)
-        if before:
+    async def ask(repeats: int) -> list[int]:
+        questions.append(repeats)
+        if repeats:
             raise Refused("status 422.")
         return []
 
     capabilities, varies = Capabilities(), ("/api/v1/timetable/structure", "$page")
     for _ in range(2):
-        asyncio.run(believed(capabilities, ask, lambda rows: not rows, grave=lambda _: False, varies=varies))
+        asyncio.run(
+            confirmed(capabilities, ask, lambda rows: not rows, is_unusual=lambda _: False, varies=varies)
+        )
     assert questions == [0, 1, 0, 0, 0]
 
 
 # Units
 
 
-def test_what_was_believed_before_the_platform_was_caught_is_read_again() -> None:
-    """Item 1 is empty in as many answers as are believed; that was wrong shows with item 9."""
-    answers = {1: [[]] * (1 + COMMON), 9: [[]]}
+def test_empty_units_are_read_again_after_a_contradiction() -> None:
+    """Item 1 is empty in as many answers as are needed; only item 9 shows that such answers are wrong."""
+    answers = {1: [[]] * (1 + WHEN_COMMON), 9: [[]]}
 
     def scores(path: str, params: dict[str, str]) -> Any:
         item = int(path.split("/")[-2])
@@ -279,27 +298,28 @@ def test_what_was_believed_before_the_platform_was_caught_is_read_again() -> Non
     platform = Stub(scores)
     rows, account = load(platform, "scores", SliceQuery(101, 1, (1, 2, 9)))
     assert sorted(row["id"] for row in rows) == [10, 90]
-    assert (account.received, account.complete, platform.capabilities.doubt.lies) == (2, True, 1)
-    assert sum("/2/" in path for path, _ in platform.asked) > CAUGHT
+    assert (account.received, account.complete) == (2, True)
+    assert platform.capabilities.confirmation.contradicted == 1
+    assert sum("/2/" in path for path, _ in platform.asked) > WHEN_CONTRADICTED
 
 
 def test_an_item_that_had_rows_is_asked_for_oftener_than_one_that_had_none() -> None:
     platform = Stub(lambda path, params: [])
-    load(platform, "scores", SliceQuery(101, 1, (1, 2), filled=frozenset({2})))
+    load(platform, "scores", SliceQuery(101, 1, (1, 2), ids_with_rows=frozenset({2})))
     asked = [path.split("/")[-2] for path, _ in platform.asked]
-    assert (asked.count("1"), asked.count("2")) == (1 + COMMON, 1 + GRAVE)
+    assert (asked.count("1"), asked.count("2")) == (1 + WHEN_COMMON, 1 + WHEN_UNUSUAL)
 
 
-@pytest.mark.parametrize("lie", ["[]", "null", '{"id": 5, "item_num": 1, "items": []}'])
-def test_an_assessment_without_its_items_is_asked_for_again(lie: str) -> None:
+@pytest.mark.parametrize("false_answer", ["[]", "null", '{"id": 5, "item_num": 1, "items": []}'])
+def test_an_assessment_without_its_items_is_asked_for_again(false_answer: str) -> None:
     whole = {"id": 5, "item_num": 1, "items": [{"id": 6, "assessment_id": 5}]}
-    answers: list[Any] = [lie.encode()]
+    answers: list[Any] = [false_answer.encode()]
     assessments, items, *_ = load_assessments(lambda path, params: answers.pop() if answers else whole)
     assert ([row["id"] for row in assessments], [row["id"] for row in items]) == ([5], [6])
 
 
 def test_whether_a_filter_is_heeded_is_not_told_by_one_empty_answer() -> None:
-    """class_id_in is ignored here: believed, each class would have the members of all."""
+    """class_id_in is ignored here: if the empty answer counted, each class would have the members of all."""
     member = {"type": "student", "reflection_id": 1}
     answers = iter([[member], [], [member]])
     with pytest.raises(CampusError, match="class_id_in is ignored"):
@@ -315,8 +335,8 @@ BY_ID = Source(101, "/records", contract_of(DEFINITION), ("id",), ("id",), updat
 IDS = [*range(1, 60), *range(240, 300), *range(900, 915)]
 
 
-def lying_records(seed: int, counts: Counts, *, counting: bool = True) -> Callable[[Request], bytes]:
-    lies = Lies(random.Random(seed), GRAVE)
+def unreliable_records(seed: int, counts: Counts, *, counting: bool = True) -> Callable[[Request], bytes]:
+    false_empties = FalseEmpties(random.Random(seed), WHEN_UNUSUAL)
 
     def records(request: Request) -> bytes:
         query = request.query
@@ -324,15 +344,15 @@ def lying_records(seed: int, counts: Counts, *, counting: bool = True) -> Callab
         found = [{"id": one, "score": 1} for one in IDS if low <= one <= high]
         found = found[:: -1 if query.get("sort", "").startswith("-") else 1]
         total = len(found)
-        lied = lies.next()
+        is_empty = false_empties.next()
         if "per_page" not in query:
-            return answer([] if lied else found[: min(int(query["limit"]), 25)])
+            return answer([] if is_empty else found[: min(int(query["limit"]), 25)])
         size = int(query["per_page"])
         start = (int(query["page"]) - 1) * size
-        headers = {"x_pagination_total_count": str(0 if lied and counts == "zero" else total)}
-        if not counting or (lied and counts == "none"):
+        headers = {"x_pagination_total_count": str(0 if is_empty and counts == "zero" else total)}
+        if not counting or (is_empty and counts == "none"):
             headers = {}
-        return answer([] if lied else found[start : start + size], **headers)
+        return answer([] if is_empty else found[start : start + size], **headers)
 
     return records
 
@@ -344,10 +364,10 @@ def test_a_dataset_is_planned_with_all_its_segments_or_not_at_all(seed: int, cou
 
     async def plan() -> None:
         async with (
-            Platform(lying_records(seed, counts)) as platform,
+            Platform(unreliable_records(seed, counts)) as platform,
             Client(platform.config(), [DATASETS.scopes]) as client,
         ):
-            planned.append(await lay_out(client, BY_ID, 100, 100, 500, Tally()))
+            planned.append(await plan_layout(client, BY_ID, 100, 100, 500, Tally()))
 
     run(plan())
     assert planned == [Layout(100, (0, 2, 9))]
@@ -365,10 +385,10 @@ def test_a_segment_is_read_to_its_last_record(seed: int, counts: Counts, countin
 
     async def go() -> None:
         async with (
-            Platform(lying_records(seed, counts, counting=counting)) as platform,
+            Platform(unreliable_records(seed, counts, counting=counting)) as platform,
             Client(platform.config(), [DATASETS.scopes]) as client,
         ):
-            client.capabilities.doubt.contradict()
+            client.capabilities.confirmation.contradict()
             found.append(await read_whole_segment(client, BY_ID, Span(200, 299), 10_000, write, Tally()))
 
     run(go())
@@ -399,7 +419,7 @@ def test_a_dataset_that_is_read_by_pages_is_whole_or_not_proven(seed: int, tmp_p
 
     async def go() -> None:
         async with (
-            Platform(lying_records(seed, "zero")) as platform,
+            Platform(unreliable_records(seed, "zero")) as platform,
             Client(platform.config(per_page=20), [DATASETS.scopes]) as client,
         ):
             read = await read_pages(client, BY_ID, 10_000, batches.append, tmp_path)
@@ -409,7 +429,7 @@ def test_a_dataset_that_is_read_by_pages_is_whole_or_not_proven(seed: int, tmp_p
     assert sorted(row["id"] for batch in batches for row in batch.to_pylist()) == IDS
 
 
-def test_an_operator_is_told_of_a_platform_that_was_caught() -> None:
+def test_operator_is_told_of_contradicted_empty_answers() -> None:
     told: list[Event] = []
     answers = iter([[], [{"id": 1}]])
 
@@ -419,12 +439,12 @@ def test_an_operator_is_told_of_a_platform_that_was_caught() -> None:
             Client(platform.config(), [DATASETS.scopes], told.append) as client,
         ):
 
-            async def ask(before: int) -> list[Any]:
-                got = await client.get("/x", {"n": before}, school_id=101).response()
+            async def ask(repeats: int) -> list[Any]:
+                got = await client.get("/x", {"n": repeats}, school_id=101).response()
                 return [] if got.body == b"[]" else [got.body]
 
-            await believed(client.capabilities, ask, lambda rows: not rows)
+            await confirmed(client.capabilities, ask, lambda rows: not rows)
 
     run(go())
     [note] = [event.message for event in told if event.kind == "note"]
-    assert note.startswith("1 answers of the platform said that there is nothing where there is something")
+    assert note.startswith("1 empty answers of the platform were wrong")

@@ -12,7 +12,7 @@ from test_client import get
 from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.http.engine import AiohttpTransport
-from campus.http.errors import Forbidden, Halt, Transient
+from campus.http.errors import Forbidden, PlatformUnavailable, Transient
 from campus.http.health import Health
 
 PARTS = ("/api/v3/klass/classes", "/api/v3/user/students", "/api/v1/semesters")
@@ -27,10 +27,12 @@ def test_three_parts_given_up_in_a_row_are_an_outage_and_end_what_follows() -> N
                     await get(client, part)
             # One that was given up keeps the next from as many attempts.
             assert len(platform.gets) == 4 + 2
-            with pytest.raises(Halt, match=f"{platform.url} has not responded.*{PARTS[2]}.*502") as caught:
+            with pytest.raises(
+                PlatformUnavailable, match=f"{platform.url} has not responded.*{PARTS[2]}.*502"
+            ) as caught:
                 await get(client, PARTS[2])
             asked = len(platform.requests)
-            with pytest.raises(Halt) as again:
+            with pytest.raises(PlatformUnavailable) as again:
                 await get(client, school_id=102)
         assert caught.value.outage and str(again.value) == str(caught.value)
         assert len(platform.requests) == asked, "nothing is asked of a platform that is down"
@@ -76,7 +78,7 @@ def test_what_is_in_flight_ends_with_the_first_that_finds_the_platform_down() ->
         async with Client(config) as client:
             asked = (get(client, part, school_id=school) for part in PARTS for school in range(20))
             ends = await asyncio.gather(*asked, return_exceptions=True)
-        assert {type(end) for end in ends} == {Halt} and len({str(end) for end in ends}) == 1
+        assert {type(end) for end in ends} == {PlatformUnavailable} and len({str(end) for end in ends}) == 1
         assert loop.time() - began >= config.patience, "a restart that takes less is survived"
 
     run(test())
@@ -105,7 +107,7 @@ def test_a_host_that_does_not_exist_is_told_at_once() -> None:
         config = ClientConfig("http://no-such-host.invalid", "c", "s")
         began = asyncio.get_running_loop().time()
         async with Client(config) as client:
-            with pytest.raises(Halt, match=r"no-such-host|not known|resolution") as caught:
+            with pytest.raises(PlatformUnavailable, match=r"no-such-host|not known|resolution") as caught:
                 await get(client)
         if not caught.value.outage:  # what a machine without any name service says is no proof
             assert asyncio.get_running_loop().time() - began < config.patience / 2
@@ -120,7 +122,7 @@ def test_a_token_that_cannot_be_had_ends_the_run_and_one_for_a_school_the_school
             platform.on_token = lambda _: GONE if next(calls) else platform.issue()
             async with Client(platform.config(max_attempts=2)) as client:
                 assert await get(client) == []
-                with pytest.raises(Halt, match="102") as caught:
+                with pytest.raises(PlatformUnavailable, match="102") as caught:
                     await get(client, school_id=102)
         assert caught.value.school_id is None
 

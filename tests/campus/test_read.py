@@ -454,6 +454,21 @@ def test_a_list_that_takes_no_pages_is_read_in_one_answer_and_so_are_the_next_on
     assert all({*params} <= {"archived_at_is_empty"} for _, params in platform.asked[first:])
 
 
+@pytest.mark.parametrize("greatest", [19, 7, 1])
+def test_a_platform_that_refuses_usual_page_sizes_is_read(greatest: int) -> None:
+    rows = [{"id": one} for one in range(25)]
+
+    def answer(path: str, params: Params) -> Any:
+        size, page = int(params.get("per_page", greatest)), int(params.get("page", 1))
+        if size > greatest or "paginated" in params:
+            return Refused("status 422.")
+        return rows[(page - 1) * size : page * size]
+
+    found, account = load(Platform(answer, headers=False), "structures", SliceQuery(101))
+    assert [row["id"] for row in found] == list(range(25))
+    assert account.complete
+
+
 def test_a_refusal_that_is_not_about_pages_stays_one() -> None:
     platform = Platform(lambda path, params: [] if "per_page" not in params else Refused("status 422."))
     with pytest.raises(Refused):

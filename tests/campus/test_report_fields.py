@@ -12,7 +12,7 @@ from campus.decoding.column_names import RESERVED
 from campus.decoding.definition import columns_of
 from campus.decoding.inferred_contract import contract_of
 from campus.decoding.page import Drift
-from campus.reports.fields import definition_of, lost
+from campus.reports.fields import changed_fields, definition_of
 
 
 def columns(*described: Any) -> dict[str, str]:
@@ -96,8 +96,8 @@ def test_columns_have_names_of_their_own(some: list[Any]) -> None:
 def test_what_is_lost_of_the_fields_that_ought_to_stay() -> None:
     before = [field("a", "int"), field("b", "int"), field("c", "int"), field("p", "int", is_dynamic=True)]
     after = [field("a", "int", label="new", position=9), field("b", "decimal"), field("n", "int")]
-    assert lost(before, after) == [
+    assert changed_fields(before, after) == [
         Drift("field_retyped", "b", "int -> decimal"),
         Drift("field_removed", "c", "int"),
     ]
-    assert lost(after, after) == []
+    assert changed_fields(after, after) == []

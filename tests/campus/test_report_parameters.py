@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from campus.reports.metadata import OfferedReport, Option, Parameter, Query
-from campus.reports.parameters import ReportRequest, ReportSelectionError, ask_for
-from campus.reports.selection import DateRanges, ParameterValue, ReportSelection, combination_text, spelt
+from campus.reports.parameters import ReportRequest, ReportSelectionError, plan_requests
+from campus.reports.selection import DateRanges, ParameterValue, ReportSelection, as_text, combination_text
 
 GRADE = Parameter(
     "grade", "select", "年级", True, (Option(7, "初一"), Option("08", "初二"), Option(True, "全部"))
@@ -27,7 +27,7 @@ NONE_OFFERED = OfferedReport("/v3", (), ())
 
 def ask(offered: OfferedReport = OFFERED, **wishes: Any) -> tuple[ReportRequest, ...]:
     wishes = {"parameters": {"grade": 7}, **wishes}
-    return ask_for(ReportSelection("汇总表", **wishes), offered, 101)
+    return plan_requests(ReportSelection("汇总表", **wishes), offered, 101)
 
 
 def params(**values: ParameterValue) -> Any:
@@ -255,13 +255,13 @@ scalars = st.one_of(st.text(max_size=4), st.integers(), st.floats(allow_nan=Fals
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(scalars, min_size=1, max_size=5, unique_by=spelt), st.data())
+@given(st.lists(scalars, min_size=1, max_size=5, unique_by=as_text), st.data())
 def test_every_option_is_chosen_by_its_key_however_that_is_spelt(keys: list[Any], data: Any) -> None:
     offered = OfferedReport(
         "/v3", (Parameter("p", "multi-select", options=tuple(map(Option, keys))),), QUERIES
     )
     chosen = data.draw(st.lists(st.sampled_from(keys), min_size=1))
-    spelling = tuple(spelt(key) if data.draw(st.booleans()) else key for key in chosen)
+    spelling = tuple(as_text(key) if data.draw(st.booleans()) else key for key in chosen)
     [asked] = ask(offered, queries=(504,), parameters={"p": spelling})
     assert json.dumps(asked.params) == json.dumps({"p": chosen})
 
@@ -277,9 +277,9 @@ def test_each_combination_has_a_text_of_its_own_that_separates_nothing(
     text = combination_text(one)
     assert not set(text) & set("|,\"'/\\ \n")
     pairs = [tuple(map(unquote, pair.split("="))) for pair in text.split("&")] if one else []
-    assert pairs == sorted((name, spelt(value)) for name, value in one.items())
-    same = {name: spelt(value) for name, value in one.items()} == {
-        name: spelt(value) for name, value in other.items()
+    assert pairs == sorted((name, as_text(value)) for name, value in one.items())
+    same = {name: as_text(value) for name, value in one.items()} == {
+        name: as_text(value) for name, value in other.items()
     }
     assert (combination_text(other) == text) == same
     assert combination_text(dict(reversed(one.items()))) == text

@@ -16,7 +16,7 @@ from campus.registry import (
     TERM_TYPES,
     V1_DATA,
 )
-from campus.registry.spec import Asked, DeletedRows, Expansions
+from campus.registry.spec import DeletedRows, Expansions, RequestMode
 
 # Path and scopes as the specification lists them (of two scopes, the one that grants less first).
 SPECIFIED = {
@@ -121,7 +121,7 @@ def test_the_named_vocabularies_are_asked_for() -> None:
 
 
 def test_each_mode_of_asking_has_its_record() -> None:
-    assert set(MODES) == set(get_args(Asked))
+    assert set(MODES) == set(get_args(RequestMode))
 
 
 def test_a_row_that_names_its_unit_by_another_resource_finds_the_unit_there() -> None:

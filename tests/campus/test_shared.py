@@ -11,9 +11,9 @@ from scripted_platform import Platform, Request, answer, run
 from test_client import get
 
 from campus.http.client import Client
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.http.events import Event
-from campus.http.shared import HeldToken, OwnPace, Turn
+from campus.http.shared import OwnPace, SharedToken, Turn
 
 SCOPES = [("class.read",)]
 
@@ -26,10 +26,10 @@ class Kept:
     name: str
 
     @property
-    def held(self) -> HeldToken | None:
+    def token(self) -> SharedToken | None:
         return self.others.tokens.get(self.name)
 
-    async def keep(self, token: HeldToken) -> None:
+    async def keep(self, token: SharedToken) -> None:
         self.others.tokens[self.name] = token
 
 
@@ -38,10 +38,10 @@ class Others:
     """What processes share, held by the test."""
 
     pace: OwnPace = field(default_factory=lambda: OwnPace("http://shared"))
-    tokens: dict[str, HeldToken] = field(default_factory=dict)
+    tokens: dict[str, SharedToken] = field(default_factory=dict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def join(self, tell: Callable[[Event], None]) -> None:
+    async def join(self, notify: Callable[[Event], None]) -> None:
         pass
 
     @asynccontextmanager
@@ -134,7 +134,7 @@ def test_a_school_that_one_token_may_not_open_ends_that_school_only() -> None:
             platform.on_token = issue
             async with Client(platform.config(one_token=True, school_ids=(101, 102)), SCOPES) as client:
                 await get(client, school_id=101)
-                with pytest.raises(Halt, match=r"school\.102") as caught:
+                with pytest.raises(PlatformUnavailable, match=r"school\.102") as caught:
                     await get(client, school_id=102)
                 assert caught.value.school_id == 102
                 assert await get(client, school_id=101) == []

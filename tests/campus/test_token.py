@@ -12,7 +12,7 @@ from test_client import get
 
 from campus.http.auth import Grant
 from campus.http.client import Client
-from campus.http.errors import Forbidden, Halt, Refused, Unauthorized
+from campus.http.errors import Forbidden, PlatformUnavailable, Refused, Unauthorized
 
 STUDENT = ("student.read_basic", "student.read_all")
 SCOPES = [("semester.read",), STUDENT, ("class.read",), ("class.read",)]
@@ -128,7 +128,7 @@ def test_the_token_endpoint_is_asked_again_after_a_passing_fault_and_waiters_sha
             platform.on_token = lambda _: answer({}, 502)
             async with Client(platform.config(max_attempts=3)) as client:
                 failures = await asyncio.gather(*(get(client) for _ in range(16)), return_exceptions=True)
-        assert {type(failure) for failure in failures} == {Halt}
+        assert {type(failure) for failure in failures} == {PlatformUnavailable}
         assert len(platform.posts) == 3
 
     run(test())
@@ -330,7 +330,9 @@ def test_wrong_credentials_are_named_as_such(status: int, body: object) -> None:
             platform.on_token = lambda _: answer(body, status)
             async with Client(platform.config(), SCOPES) as client:
                 for _ in range(3):
-                    with pytest.raises(Halt, match="CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"):
+                    with pytest.raises(
+                        PlatformUnavailable, match="CAMPUS_CLIENT_ID and CAMPUS_CLIENT_SECRET"
+                    ):
                         await get(client)
         assert len(platform.posts) <= 7
         assert not platform.gets
@@ -343,7 +345,9 @@ def test_a_school_that_is_not_open_to_right_credentials_is_forbidden() -> None:
         async with Platform() as platform:
             platform.on_token = lambda r: answer({}, 403) if "school.101" in r.scopes else platform.issue()
             async with Client(platform.config(), SCOPES) as client:
-                with pytest.raises(Halt, match=r"credentials are right.*opens school 101") as caught:
+                with pytest.raises(
+                    PlatformUnavailable, match=r"credentials are right.*opens school 101"
+                ) as caught:
                     await get(client)
                 assert caught.value.school_id == 101
                 assert await get(client, school_id=102) == []
@@ -357,7 +361,7 @@ def test_no_token_endpoint_is_a_wrong_address(status: int) -> None:
         async with Platform() as platform:
             platform.on_token = lambda _: answer({}, status)
             async with Client(platform.config(), SCOPES) as client:
-                with pytest.raises(Halt, match=r"POST /api/v3/oauth/tokens.*CAMPUS_BASE_URL"):
+                with pytest.raises(PlatformUnavailable, match=r"POST /api/v3/oauth/tokens.*CAMPUS_BASE_URL"):
                     await get(client)
         assert len(platform.posts) == 1
 
@@ -379,7 +383,7 @@ def test_a_token_answer_of_another_shape_is_no_token(body: object) -> None:
         async with Platform() as platform:
             platform.on_token = lambda _: answer(body)
             async with Client(platform.config()) as client:
-                with pytest.raises(Halt, match="CAMPUS_BASE_URL"):
+                with pytest.raises(PlatformUnavailable, match="CAMPUS_BASE_URL"):
                     await get(client)
 
     run(test())

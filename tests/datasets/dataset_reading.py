@@ -16,9 +16,9 @@ import httpx
 import msgspec
 import pyarrow as pa
 
+from campus.datasets.layout import Layout, plan_layout
 from campus.datasets.metadata import OfferedDatasets, read_datasets
 from campus.datasets.paged import read_pages
-from campus.datasets.plan import Layout, lay_out
 from campus.datasets.records import RecordsRead, Source, Span, read_whole_segment
 from campus.datasets.type_inference import decide, first_rows, needs_values
 from campus.decoding.definition import Decided, Definition, columns_of, key_fields, parse_definition
@@ -160,7 +160,7 @@ async def _read(client: Client, offered: OfferedDatasets, definition: Definition
     source = source_of(definition, offered.prefix)
     told = []
     try:
-        layout = await lay_out(client, source, None, width, 500, Tally())
+        layout = await plan_layout(client, source, None, width, 500, Tally())
         found.segments = layout.segments if layout.width else None
         async for read in _readings(client, source, layout, batches):
             account = read.account

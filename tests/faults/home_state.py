@@ -40,6 +40,7 @@ OF_THE_SYNC = {
     "sync_id",
     "synced_at",
     "retired_since",
+    "unseen",
     "valid_since",
     "version",
     "whole_as_of",

@@ -75,14 +75,16 @@ def test_what_is_outdated_is_not_renewed(tmp_path: Path, monkeypatch: pytest.Mon
     assert read(tmp_path) == Capabilities()
 
 
-def test_doubt_of_empty_answers_ends_with_the_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_confirmation_is_needed_until_the_day_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     capabilities = Capabilities()
-    capabilities.doubt.contradict()
+    capabilities.confirmation.contradict()
     keep(tmp_path, capabilities)
-    assert read(tmp_path).doubt.lies == 1
+    assert read(tmp_path).confirmation.contradicted == 1
     later = now() + timedelta(days=1)
     monkeypatch.setattr(kept, "now", lambda: later)
-    assert read(tmp_path).doubt.lies == 0
+    assert read(tmp_path).confirmation.contradicted == 0
 
 
 def test_findings_are_outdated_after_a_week() -> None:

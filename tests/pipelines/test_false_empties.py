@@ -35,7 +35,7 @@ def well(make_world: Callable[..., World]) -> World:
 
 @contextmanager
 def another_home(world: World, folder: Path) -> Iterator[World]:
-    """A new home of the same platform, which nobody has caught yet."""
+    """A new home of the same platform, which no answer has contradicted yet."""
     settings = settings_for(folder, world.platform)
     give_ready_lake(settings)
     with instance_at(folder) as instance:

@@ -11,7 +11,7 @@ from campus.decoding.inferred_contract import contract_of
 from campus.reports.fields import definition_of
 from campus.reports.selection import combination_text
 from loading.partition_keys import UnknownPartition, renamed
-from loading.reports.stems import sharing
+from loading.reports.stems import sharing_stem
 from loading.reports.tables import Result, name_columns, table_of
 
 # As YAML can have them.
@@ -48,12 +48,12 @@ def test_a_key_of_an_earlier_version_is_that_of_the_same_result() -> None:
 
 def test_long_names_are_told_apart() -> None:
     names = ["2025-2026学年第一学期高一年级期末考试各班成绩分析汇总表" + end for end in ("甲", "乙")]
-    assert sharing([*names, "ranks", "51"]) == []
+    assert sharing_stem([*names, "ranks", "51"]) == []
     first, second = (Result(101, name, 501).table_name for name in names)
     assert (
         first != second and first.startswith("_2025_2026学年第一学期高一年级期末") and first.endswith("__501")
     )
-    assert sharing(["成绩 表", "成绩-表", "A", "b", "a"]) == [["成绩 表", "成绩-表"], ["A", "a"]]
+    assert sharing_stem(["成绩 表", "成绩-表", "A", "b", "a"]) == [["成绩 表", "成绩-表"], ["A", "a"]]
 
 
 NAMES = st.lists(st.text("aA.- +_1", min_size=1, max_size=3), unique=True, max_size=5)

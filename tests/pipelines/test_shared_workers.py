@@ -15,7 +15,7 @@ from campus.http.client import Client
 from campus.http.config import ClientConfig
 from campus.http.events import Event
 from campus.http.rate_limit import Budget
-from campus.http.shared import HeldToken
+from campus.http.shared import SharedToken
 from campus.registry.v3 import SEMESTERS
 from pipelines.shared import database
 from pipelines.shared.database import Database, keep
@@ -52,8 +52,8 @@ def of_process(url: str, address: str = ADDRESS) -> Workers:
     return Workers(url, address, "the-client", SECRET)
 
 
-def token(text: str) -> HeldToken:
-    return HeldToken(text, frozenset({"class.read"}), {"term.read": "no"}, time.time() + 100, None)
+def token(text: str) -> SharedToken:
+    return SharedToken(text, frozenset({"class.read"}), {"term.read": "no"}, time.time() + 100, None)
 
 
 def at_once(*jobs: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -67,13 +67,13 @@ def test_a_token_is_kept_for_the_others_and_nobody_else_can_read_it(fresh: str, 
     async def test() -> None:
         one, other = of_process(fresh), of_process(fresh)
         async with one.turn("a token") as turn:
-            assert turn.held is None
+            assert turn.token is None
             await turn.keep(token("clear-text-of-the-token"))
         async with other.turn("a token") as turn:
-            assert turn.held is not None and turn.held.text == "clear-text-of-the-token"
-            assert (turn.held.scopes, turn.held.refused) == (frozenset({"class.read"}), {"term.read": "no"})
+            assert turn.token is not None and turn.token.text == "clear-text-of-the-token"
+            assert (turn.token.scopes, turn.token.refused) == (frozenset({"class.read"}), {"term.read": "no"})
         async with Workers(fresh, ADDRESS, "the-client", "another secret").turn("a token") as turn:
-            assert turn.held is None
+            assert turn.token is None
 
     asyncio.run(test())
     with psycopg2.connect(plain(server)) as connection, connection.cursor() as cursor:
@@ -103,7 +103,7 @@ def test_a_turn_that_fails_is_over(fresh: str) -> None:
             async with of_process(fresh).turn("a token"):
                 raise ValueError
         async with asyncio.timeout(5), of_process(fresh).turn("a token") as turn:
-            assert turn.held is None
+            assert turn.token is None
 
     asyncio.run(test())
 

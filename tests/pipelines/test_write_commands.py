@@ -13,7 +13,7 @@ from world import EARLY, World, world
 
 from campus.attendance.requests import ask_session
 from campus.contracts.v1_people import UserField
-from campus.http.errors import Halt, Transient
+from campus.http.errors import PlatformUnavailable, Transient
 from loading.writes.bindings import Binder, Binding
 from loading.writes.journal import opened
 from loading.writes.live import Swiped
@@ -227,7 +227,9 @@ def failing(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) 
     monkeypatch.setattr("loading.writes.marking.ask_session", ask)
 
 
-@pytest.mark.parametrize("error", [Transient("away"), Halt("gone"), Killed()], ids=["away", "gone", "killed"])
+@pytest.mark.parametrize(
+    "error", [Transient("away"), PlatformUnavailable("gone"), Killed()], ids=["away", "gone", "killed"]
+)
 def test_marks_that_were_forgotten_when_the_reading_failed_are_sent_again_by_the_next_run(
     forgetful: World, tmp_path: Path, capsys: pytest.CaptureFixture[str], error: BaseException
 ) -> None:
@@ -279,7 +281,7 @@ def test_what_a_platform_that_goes_away_has_taken_is_in_the_results(
     days = [DAY, "2025-02-24"]
     lines = [f"{CLASS},{day},{LESSON},{one},{result}" for day in days]
     file = file_of(tmp_path, "class_id,date,lesson,rid,result", *lines)
-    failing(monkeypatch, 2, Halt("the platform is away", outage=True))
+    failing(monkeypatch, 2, PlatformUnavailable("the platform is away", outage=True))
     assert write_marks(school, file) == 1
     told = capsys.readouterr()
     assert "1 waiting, 1 written." in told.out
@@ -514,7 +516,7 @@ def test_a_platform_that_goes_away_costs_no_result_of_what_was_bound(
 
     async def once(self: Binder, binding: Binding) -> Any:
         if binding.id != "DD:01":
-            raise Halt("the platform is away", outage=True)
+            raise PlatformUnavailable("the platform is away", outage=True)
         return await bind(self, binding)
 
     monkeypatch.setattr(Binder, "bind", once)

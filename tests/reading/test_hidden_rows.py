@@ -75,7 +75,7 @@ def test_a_held_class_that_no_status_shows_is_found_by_its_id() -> None:
         gone = int(simulator.rows("admin_classes", SCHOOL)[1]["key"])
         simulator.destroy("admin_classes", gone)
         without, _ = read_classes(SliceQuery(SCHOOL))
-        found, _ = read_classes(SliceQuery(SCHOOL, known=frozenset({key, gone, *without})))
+        found, _ = read_classes(SliceQuery(SCHOOL, stored_ids=frozenset({key, gone, *without})))
     assert key not in without and found.keys() == {*without, key}
 
 

@@ -57,6 +57,7 @@ NASTY: list[tuple[Options, str]] = [
     ({"terms": "paged", "pagination_headers": "absent", "page_past_end": "last"}, ""),
     ({"terms": "paged", "pagination_headers": "absent", "page_past_end": "404", "max_per_page": 5}, ""),
     ({"unpaged": "refused", "per_page": "refused", "max_per_page": 20, "page_past_end": "last"}, ""),
+    ({"unpaged": "refused", "per_page": "refused", "max_per_page": 7}, ""),
     ({"unpaged": "ignored", "max_per_page": 3}, ""),
     ({"deleted_at": "none", "member_class_id": "present", "pagination_headers": "absent"}, ""),
     ({"deleted_at": "all", "unexpanded": "objects", "extra_fields": "some", "enums": "unknown"}, ""),

@@ -92,7 +92,7 @@ async def _read_all(
         for spec in (SCHOOLS, *BASE_DATA):
             if spec.name in found:
                 continue
-            parent, mode = parents_of(spec), MODES[spec.asked]
+            parent, mode = parents_of(spec), MODES[spec.mode]
             rows = found[parent.name].rows if parent else []
             ids = [row["id"] for row in rows if mode.deleted_parents or not row["_trashed"]]
             names = [spec.name, *(one.name for one in BASE_DATA if one.embedded_in == spec.name)]

@@ -22,7 +22,7 @@ from campus.http.client import segment
 from campus.http.errors import CampusError
 from campus.registry import REPORT_FIELDS, REPORT_METADATA, REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
-from campus.reports.parameters import ask_for
+from campus.reports.parameters import plan_requests
 from campus.reports.records import read_records
 from campus.reports.selection import ReportSelection, combination_text
 from campus.sources.gathered import Collector
@@ -63,7 +63,7 @@ async def _read_reports(
                 collectors = [Collector(spec) for spec in (REPORT_PARAMETERS, REPORT_QUERIES)]
                 offered = await read_report(session, SCHOOL, report, *collectors)
                 assert not any(each.account.bad for each in collectors)
-                questions = ask_for(selection, offered, SCHOOL)
+                questions = plan_requests(selection, offered, SCHOOL)
             except CampusError as error:
                 found[report] = str(error)
                 continue

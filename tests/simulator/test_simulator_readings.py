@@ -193,6 +193,9 @@ def test_per_page() -> None:
     refusing = Local(max_per_page=30, per_page="refused")
     assert refusing.get(f"{STUDENTS}?per_page=31").status_code == 422
     assert refusing.get(f"{STUDENTS}?per_page=30").status_code == 200
+    few = Local(max_per_page=7, per_page="refused")
+    assert few.get(f"{STUDENTS}?per_page=8").status_code == 422
+    assert len(few.get(STUDENTS).json()) == 7
 
 
 def test_page_past_end() -> None:

@@ -20,6 +20,7 @@ from campus.plan.custom_fields import CustomField, with_custom_fields
 from campus.plan.units import SliceQuery
 from campus.registry import RESOURCES, V1_DATA, ResourceSpec
 from campus.sources.gathered import Account, Collector
+from campus.sources.side_by_side import GIVE_UP_AFTER
 from campus.sources.slice import read, read_together
 from simulator.settings import Readings
 
@@ -199,6 +200,18 @@ def test_a_class_that_cannot_be_asked_alone_is_named_and_one_that_is_refused_loa
     assert "not_shown" in found.drift
 
 
+def test_details_of_a_platform_that_is_down_are_given_up() -> None:
+    with platform(**SMALL | {"students": 2400, "v1_admin_class_students": "alone"}) as (simulator, _):
+        classes = {row["key"] for row in simulator.rows(ADMIN_CLASSES, SCHOOL)}
+        simulator.set_faults({"kind": "status", "status": 503, "path": "*/admin-classes/*"})
+        simulator.clear_log()
+        collector, listed = asyncio.run(_admin_classes(concurrency=4))
+        requested = {entry["path"] for entry in simulator.log() if "/admin-classes/" in entry["path"]}
+    assert len(requested) < GIVE_UP_AFTER + 4 < len(classes)
+    assert collector.account.failed.keys() == classes
+    assert listed.rows == []
+
+
 def test_a_list_in_which_some_class_has_students_is_asked_for_once() -> None:
     with platform(**SMALL | {"students": 160}) as (simulator, _):
         empty = simulator.rows(ADMIN_CLASSES, SCHOOL)[0]["key"]
@@ -210,11 +223,11 @@ def test_a_list_in_which_some_class_has_students_is_asked_for_once() -> None:
     assert [row["students"] == [] for row in found.rows] == [True] + [False] * (len(found.rows) - 1)
 
 
-async def _admin_classes() -> tuple[Collector, Found]:
+async def _admin_classes(**settings: Any) -> tuple[Collector, Found]:
     spec = RESOURCES[ADMIN_CLASSES]
     batches: list[pa.RecordBatch] = []
     collector = Collector(spec, "", batches.append)
-    async with client([spec]) as session:
+    async with client([spec], **settings) as session:
         await read(session, spec, SliceQuery(SCHOOL), collector)
     rows = pa.Table.from_batches(batches, batch_schema(spec.contract)).to_pylist()
     return collector, Found(rows, "", {one.kind for one in collector.account.drift})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from campus.contracts.v1_people import UserField
-from campus.http.errors import Halt, Refused, Transient, Unconfirmed
+from campus.http.errors import PlatformUnavailable, Refused, Transient, Unconfirmed
 from campus.writes.operations import CHANGE_USER, CREATE_USER, Write
 from campus.writes.writer import Written
 from loading.writes.journal import Errand, Journal, file_leftover, opened, recorded
@@ -108,9 +108,9 @@ CHANGE = Write(CHANGE_USER, 101, 7, content={"name": "乙"})
         (creation(), Unconfirmed("lost"), "unconfirmed"),
         # Of what may not be repeated these come only where it has certainly not happened.
         (creation(), Transient("away"), "unsent"),
-        (creation(), Halt("away", outage=True), "unsent"),
+        (creation(), PlatformUnavailable("away", outage=True), "unsent"),
         (CHANGE, Transient("away"), "unconfirmed"),
-        (CHANGE, Halt("away", outage=True), "unconfirmed"),
+        (CHANGE, PlatformUnavailable("away", outage=True), "unconfirmed"),
     ],
 )
 def test_every_outcome_is_recorded(

@@ -8,14 +8,22 @@ from typing import Any
 import pytest
 from rosters import Town, pupil
 
-from campus.http.errors import CampusError, Forbidden, Halt, NotFound, Refused, Transient, Unconfirmed
+from campus.http.errors import (
+    CampusError,
+    Forbidden,
+    NotFound,
+    PlatformUnavailable,
+    Refused,
+    Transient,
+    Unconfirmed,
+)
 from campus.writes.operations import Write
 from campus.writes.writer import Look, Written
 from loading.writes.roster.apply import Applied, Applier
 from loading.writes.roster.plan import Plan, Step
 from simulator.process import RunningSimulator, running
 
-AWAY = Halt("the platform is away", outage=True)
+AWAY = PlatformUnavailable("the platform is away", outage=True)
 
 
 class OneUser:
@@ -85,8 +93,8 @@ def test_a_question_that_fails_before_the_write_leaves_the_row_waiting(step: Ste
     assert outcome(found) == ("waiting", f"nothing was sent: {why}")
     assert sent == 0
     assert found.concerned == []
-    assert bool(found.stopped) == isinstance(error, (Forbidden, Halt))
-    assert found.away == isinstance(error, Halt)
+    assert bool(found.stopped) == isinstance(error, (Forbidden, PlatformUnavailable))
+    assert found.away == isinstance(error, PlatformUnavailable)
 
 
 @pytest.mark.parametrize(

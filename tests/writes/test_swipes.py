@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from campus.http.errors import CampusError, Halt, NotFound, Refused, Transient
+from campus.http.errors import CampusError, NotFound, PlatformUnavailable, Refused, Transient
 from campus.writes.operations import Write
 from campus.writes.writer import Written
 from loading.writes.outbox import Outbox, Swipe
@@ -104,9 +104,9 @@ def test_a_platform_that_is_gone_ends_the_sending_and_all_waits(outbox: Outbox) 
     outbox.add([swipe(number, room) for room in (1, 2) for number in range(300)])
 
     async def away(write: Write, row: str) -> Written:
-        raise Halt("gone", outage=True)
+        raise PlatformUnavailable("gone", outage=True)
 
-    with pytest.raises(Halt):
+    with pytest.raises(PlatformUnavailable):
         asyncio.run(send_waiting(outbox, SCHOOL, away, Sent()))
     assert len(waiting(outbox, 1)) == len(waiting(outbox, 2)) == 300
 

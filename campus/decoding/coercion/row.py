@@ -1,7 +1,7 @@
-"""A row that does not fit its contract as it was sent, made to fit where nothing is lost by it.
+"""Coerces a row that does not fit its contract, where no information is lost.
 
-A value that is rewritten stays verbatim in the row's `_extra`, and the rewriting is noted as drift. So is a
-value that no column can hold, which is null there: only a row without a readable key is refused."""
+A rewritten value stays verbatim in the row's `_extra`, and the rewriting is reported as drift. So is a value
+that no column can hold: its column is null. Only a row without a readable key is refused."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, partial
@@ -45,7 +45,7 @@ from campus.decoding.coercion.scalars import (
 from campus.decoding.raw_json import UNFIT, list_items, object_members
 from campus.decoding.withholding import WITHHELD, redacted
 
-# Kinds of drift: a field inside an object that no contract names, and a word in a column of marks.
+# Kinds of drift: an unknown field inside an object, and a word in a column of marks.
 UNKNOWN_MEMBER = "unknown_nested_field"
 WORD = "word_for_number"
 
@@ -57,18 +57,25 @@ DriftNotes = list[tuple[str, str]]
 def coerce_row(
     members: dict[str, Raw], contract: type[Contract], misfits: Iterable[str] = ()
 ) -> tuple[dict[str, Raw], DriftNotes]:
-    """Make a row fit its contract, in place; gives what `_extra` keeps verbatim, and drift as (kind, field).
+    """Coerce a row to its contract, in place; returns the values for `_extra`, and drift as (kind, field).
 
-    `misfits`: fields whose values no column holds, though the decoder takes them. Taken out: withheld fields,
-    fields that no contract names, and both inside nested objects. Rewritten: "" anywhere but in a text, an
-    empty list where an object belongs and the other way round, a dash for a number or a mark, and a zero
-    date, become null; a number in text that number, and a number where text belongs its text; a percentage a
-    rate in the rate's unit; points, credits and stars of a mark their number; a timestamp with a zone the
-    platform's wall clock, one finer than a microsecond loses the rest; 0 and 1, also as text, become flags. A
-    bare date is its midnight and a midnight its date, a value of any type its JSON text. In lists of ids and
-    people, ids in text and in objects become numbers, and who stands inside a person's `reflection` takes
-    that person's place. All else that does not fit is null; a part of the key that the contract insists on is
-    taken out: the row has no readable key."""
+    `misfits`: fields whose values no column holds, though the decoder accepts them.
+
+    Removed are withheld fields and unknown fields, also inside nested objects. Rewritten are:
+
+    - "" (except in a text), a dash for a number or a mark, a zero date, and an empty list in place of an
+      object or the reverse: null
+    - a number in text: the number; a number in place of text: its text
+    - a percentage in a rate: a number in the rate's unit; a mark with points, credits or stars: its number
+    - a timestamp with a zone: the platform's wall clock; one finer than a microsecond: without the rest
+    - 0 and 1 for a flag, also as text: the flag
+    - a bare date for a timestamp: its midnight; a midnight for a date: its date
+    - a value of any type: its JSON text
+    - ids as text or inside objects, in lists of ids and people: numbers
+    - a person with another person inside `reflection`: the inner person
+
+    Any other value that does not fit becomes null. A required part of the key is removed instead: the row has
+    no readable key."""
     nested = take_from_inside(members, contract) if contract.of_person else {}
     extra, drift = take_unknown(members, contract)
     extra |= nested
@@ -93,12 +100,11 @@ def coerce_row(
 
 
 def take_unknown(members: dict[str, Raw], contract: type[Contract]) -> tuple[dict[str, Raw], DriftNotes]:
-    """Take the fields that no contract names out of a row; gives what `_extra` keeps of them, and their
-    drift."""
-    known = _known(contract)
+    """Remove unknown fields from a row; returns their values for `_extra`, and their drift."""
+    known_names = _names(contract)
     extra: dict[str, Raw] = {}
     drift: DriftNotes = []
-    for name in [name for name in members if name not in known]:
+    for name in [name for name in members if name not in known_names]:
         value = members.pop(name)
         drift.append(("unknown_field", name))
         if name not in WITHHELD:
@@ -107,7 +113,7 @@ def take_unknown(members: dict[str, Raw], contract: type[Contract]) -> tuple[dic
 
 
 def _drift_of(kind: str, name: str, contract: type[Contract], value: bytes) -> DriftNotes:
-    """The drift of a field that was rewritten: of the objects in it, each member that no contract names."""
+    """The drift of a rewritten field: the unknown members of the objects in it, or the field itself."""
     inner = _nested(contract).get(name)
     paths = dict.fromkeys(_unknown_members(inner, value)) if inner else ()
     members = [(UNKNOWN_MEMBER, f"{name}.{path}") for path in paths]
@@ -115,22 +121,22 @@ def _drift_of(kind: str, name: str, contract: type[Contract], value: bytes) -> D
 
 
 def _unknown_members(contract: type[Contract], value: bytes) -> Iterator[str]:
-    """The paths of what no contract names in an object or a list of them."""
+    """The paths of unknown members in an object or in a list of objects."""
     for item in list_items(value) or [value]:
         for name, member in (object_members(item) or {}).items():
             if name in _nested(contract):
                 inner = _unknown_members(_nested(contract)[name], bytes(member))
                 yield from (f"{name}.{path}" for path in inner)
-            # Who stands inside a person is understood.
-            elif name not in _known(contract) and not (contract is PersonRef and name in OF_PERSON):
+            # A person inside a person is understood.
+            elif name not in _names(contract) and not (contract is PersonRef and name in OF_PERSON):
                 yield name
 
 
 def _unfit(members: Mapping[str, Raw], contract: type[Contract]) -> list[str]:
     """The fields whose values the decoder refuses, or would round."""
     row = msgspec.json.encode(members)
-    fine = FINER_THAN_MICROSECONDS.search(row) is not None
-    if not fine and _fits(row_decoder(contract), row):
+    is_fine = FINER_THAN_MICROSECONDS.search(row) is not None
+    if not is_fine and _fits(row_decoder(contract), row):
         return []
     timed = _timed(contract)
     return [
@@ -139,14 +145,14 @@ def _unfit(members: Mapping[str, Raw], contract: type[Contract]) -> list[str]:
         if (value := members.get(name)) is not None
         and (
             not _fits(decoder, value)
-            or (fine and name in timed and FINER_THAN_MICROSECONDS.search(bytes(value)))
+            or (is_fine and name in timed and FINER_THAN_MICROSECONDS.search(bytes(value)))
         )
     ]
 
 
 @cache
 def row_decoder(contract: type[T]) -> "msgspec.json.Decoder[T]":
-    """What decodes one row of a contract."""
+    """The decoder of one row of a contract."""
     return msgspec.json.Decoder(contract)
 
 
@@ -188,7 +194,7 @@ def _coercion(field: Field, decoder: "msgspec.json.Decoder[Any]") -> Coerce:
 
 
 def _to_object(contract: type[Contract], value: bytes) -> Coerced | None:
-    """An object that is embedded in a row, coerced as a row is."""
+    """Coerce an object inside a row, as a row is coerced."""
     if value == b"[]":
         return EMPTY_LIST
     if not value.startswith(b"{"):
@@ -205,17 +211,17 @@ def _to_object(contract: type[Contract], value: bytes) -> Coerced | None:
 def _to_objects(
     decoder: "msgspec.json.Decoder[Any]", contract: type[Contract], value: bytes
 ) -> Coerced | None:
-    """A list of objects, and of bare ids among them; an item that names nobody is left out."""
+    """Coerce a list of objects and bare ids; an item without an id is left out."""
     items = list_items(value)
     if items is None:
         return EMPTY_OBJECT if value == b"{}" else to_null(value)
-    kinds, kept = [], []
+    kinds, fitting = [], []
     for item in items:
         kind, coerced = (_to_object(contract, item) if item.startswith(b"{") else to_id(item)) or ("", item)
         fits = _fits(decoder, b"[%b]" % coerced)
         kinds.append(kind if fits else UNREADABLE)
-        kept += [Raw(coerced)] if fits else []
-    return worst(kinds), msgspec.json.encode(kept)
+        fitting += [Raw(coerced)] if fits else []
+    return worst(kinds), msgspec.json.encode(fitting)
 
 
 @cache
@@ -236,18 +242,18 @@ def _marks(contract: type[Contract]) -> frozenset[str]:
 
 @cache
 def _timed(contract: type[Contract]) -> frozenset[str]:
-    """The fields that a moment may be in."""
+    """The fields that may contain a timestamp."""
     return frozenset(f.wire for f in fields(contract) if f.nested or pa.types.is_timestamp(f.arrow_type))
 
 
 @cache
-def _known(contract: type[Contract]) -> frozenset[str]:
+def _names(contract: type[Contract]) -> frozenset[str]:
     return frozenset(field.wire for field in fields(contract))
 
 
 @cache
 def _nested(contract: type[Contract]) -> Mapping[str, type[Contract]]:
-    """The contract of the objects in each field that has any."""
+    """The contracts of the objects in fields."""
     return {field.wire: field.nested for field in fields(contract) if field.nested}
 
 

@@ -1,6 +1,6 @@
-"""One value that does not fit its column, made to fit where nothing is lost: numbers, flags, dates, moments.
+"""Coerces one value that does not fit its column, without loss: numbers, flags, dates, timestamps.
 
-Each function takes the JSON of a value that the decoder refused; None: it cannot be made to fit."""
+Each function takes the JSON of a value that the decoder refused, and returns None where it does not fit."""
 
 import datetime as dt
 import re
@@ -14,7 +14,7 @@ from campus.contracts.fields import ANY_DASH, PLATFORM_ZONE
 from campus.decoding.raw_json import UNFIT
 from campus.decoding.withholding import redacted
 
-# A drift kind ("" for what is no drift) and the JSON of the new value.
+# A drift kind ("": no drift) and the JSON of the new value.
 Coerced = tuple[str, bytes]
 Coerce = Callable[[bytes], Coerced | None]
 
@@ -22,29 +22,29 @@ PLAIN_MOMENT = re.compile(rb'"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"')
 BARE_DATE = re.compile(rb'"\d{4}-\d\d-\d\d"')
 INTEGER = re.compile(rb"-?\d+")
 DASH = re.compile(ANY_DASH)
-# A number in text, as nearly every program writes one; and with groups of thousands, but not with a single
-# one, whose comma may be a decimal point as well.
+# A number in text, as nearly every program writes it; and with groups of thousands, but not with a single
+# comma, which may be a decimal point.
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3})+\.[0-9]+|(,[0-9]{3}){2,})")
-# The units of marks that stand behind their numbers: points, credits, stars.
+# A mark with its unit: points, credits, stars.
 MARK_IN_UNITS = re.compile(r"(.+?)\s*(学?分|颗?星|points?|pts|stars?)", re.IGNORECASE)
-# Digits that begin with a zero are a code sooner than an integer.
+# Digits that begin with a zero are more likely a code than an integer.
 CODE = re.compile(rb'"\s*[+-]?0\d')
 # The digits, signs and the space that Chinese input methods write.
 FULL_WIDTH = {0xFF01 + place: 0x21 + place for place in range(94)} | {0x3000: 0x20}
-# The sign that typesetting has for minus.
+# The minus sign of typesetting.
 FULL_WIDTH |= {0x2212: 0x2D}
 # Powers of ten beyond which no column holds an integer.
 MOST_DIGITS = 20
-# The decoder would round what is finer than a microsecond. Begins with a literal so that pages of many
-# megabytes are searched at the speed of memchr.
+# The decoder would round a time finer than a microsecond. The pattern begins with a literal, so that large
+# pages are searched at the speed of memchr.
 FINER_THAN_MICROSECONDS = re.compile(rb"\.(?<=:\d\d\.)(\d{6})\d+")
-# A moment whose zone stands apart, or lacks its colon or its minutes, as databases write it.
+# A timestamp as databases write it: a space before the zone, or a zone without its colon or its minutes.
 LOOSE_ZONE = re.compile(rb'("\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?) ?([+-]\d\d):?(\d\d)?"')
-# The midnight of a day, as platforms write a date that know moments only; behind it, its zone.
+# A date as some platforms write it: as its midnight, with or without a zone.
 MIDNIGHT = re.compile(rb'"(\d{4}-\d\d-\d\d)[ T]00:00:00(?:\.0+)?(Z|[+-]\d\d:?\d\d)?"')
 JSON_NUMBER = re.compile(rb"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
-# How databases that know no null write "never".
+# Databases without null write "never" so.
 ZERO_MOMENTS = frozenset({b'"0000-00-00 00:00:00"', b'"0000-00-00"'})
 FLAGS_IN_TEXT = {
     b"false": b"false False FALSE 0 f F".split(),
@@ -56,7 +56,7 @@ NUMBERED_FLAGS = {b"0": ("number_for_flag", b"false"), b"1": ("number_for_flag",
 TEXT_FLAGS = {b'""': EMPTY} | {
     b'"%b"' % text: ("text_for_flag", flag) for flag, texts in FLAGS_IN_TEXT.items() for text in texts
 }
-# Kept verbatim, but no drift: the specification has it so.
+# Stored verbatim, and no drift: the specification has dashes.
 DASH_FOR_NOTHING = "dash"
 
 
@@ -76,7 +76,7 @@ def coercion_to(kind: pa.DataType) -> Coerce:
 
 
 def to_null(value: bytes) -> Coerced | None:
-    """Text that stands for nothing: a dash, or spaces at most."""
+    """A text without content: a dash, spaces, or nothing."""
     text = _plain_text(value)
     if text == "":
         return EMPTY
@@ -84,7 +84,7 @@ def to_null(value: bytes) -> Coerced | None:
 
 
 def to_text(value: bytes) -> Coerced | None:
-    """A number where text belongs."""
+    """A number in place of a text."""
     return ("number_for_text", b'"%b"' % value) if _is_number(value) else None
 
 
@@ -93,7 +93,7 @@ def _is_number(value: bytes) -> bool:
 
 
 def to_json_text(value: bytes) -> Coerced | None:
-    """Any value as its JSON text, without what is withheld."""
+    """Any value as its JSON text, without withheld fields."""
     try:
         return "", msgspec.json.encode(redacted(value).decode())
     except UnicodeDecodeError:
@@ -101,12 +101,12 @@ def to_json_text(value: bytes) -> Coerced | None:
 
 
 def to_flag(value: bytes) -> Coerced | None:
-    """A flag that comes as 0 or 1, or as text."""
+    """A flag that is sent as 0 or 1, or as text."""
     return (NUMBERED_FLAGS | TEXT_FLAGS).get(value) or to_null(value)
 
 
 def to_number(value: bytes, *, rate: str, in_units: bool) -> Coerced | None:
-    """A number in text that the decoder does not take."""
+    """A number in text, in a form that the decoder refuses."""
     text = _plain_text(value)
     if text is None or to_null(value):
         return to_null(value)
@@ -114,8 +114,8 @@ def to_number(value: bytes, *, rate: str, in_units: bool) -> Coerced | None:
         percent = _decimal(text[:-1].rstrip())
         if percent is not None:
             return "percentage", _written(_hundredth(percent) if rate == "share" else percent)
-    if in_units and (found := MARK_IN_UNITS.fullmatch(text)):
-        points = _decimal(found[1])
+    if in_units and (match := MARK_IN_UNITS.fullmatch(text)):
+        points = _decimal(match[1])
         return None if points is None else ("number_with_unit", _written(points))
     number = _decimal(text)
     return None if number is None else ("text_for_number", _written(number))
@@ -141,8 +141,7 @@ def to_integer(value: bytes) -> Coerced | None:
 
 
 def _plain_text(value: bytes) -> str | None:
-    """Text without the spaces around it, its full-width characters as usual ones; None for what is no
-    text."""
+    """A text without surrounding spaces, in usual instead of full-width characters; None: not a text."""
     if not value.startswith(b'"'):
         return None
     try:
@@ -152,39 +151,39 @@ def _plain_text(value: bytes) -> str | None:
 
 
 def _decimal(text: str) -> Decimal | None:
-    """The number that a text is without any doubt."""
+    """The number that a text unmistakably is."""
     if GROUPED.fullmatch(text):
         text = text.replace(",", "")
     return Decimal(text) if NUMBER.fullmatch(text) else None
 
 
 def _hundredth(number: Decimal) -> Decimal:
-    """Exact, unlike what a context with so many digits computes."""
+    """Exact, unlike a division, which rounds to the context's precision."""
     sign, digits, exponent = number.as_tuple()
     return Decimal((sign, digits, int(exponent) - 2))
 
 
 def _written(number: Decimal) -> bytes:
-    """As JSON writes it."""
+    """A number as JSON."""
     return str(number).encode()
 
 
 def from_digits(value: bytes) -> Coerced | None:
-    """An integer that the specification has as text; that it is one is no drift."""
+    """An integer that the specification has as text, so the text is no drift."""
     return ("", value[1:-1]) if INTEGER.fullmatch(value[1:-1]) else to_integer(value)
 
 
 def to_assumed_integer(value: bytes) -> Coerced | None:
-    """An integer where the specification does not show that it is one; null for anything else."""
+    """An integer where the specification does not show the type; null for any other value."""
     return to_integer(value) or ("other_type", b"null")
 
 
 def to_date(value: bytes) -> Coerced | None:
-    """The day of its own midnight, or of the platform's: what was 16:00 UTC the day before."""
+    """The date of a midnight, by the value's own clock or by the platform's (16:00 UTC the day before)."""
     if value in ZERO_MOMENTS:
         return ZERO_DATE
-    if found := to_null(value):
-        return found
+    if null := to_null(value):
+        return null
     if midnight := MIDNIGHT.fullmatch(value):
         return "zoned_date" if midnight[2] else "", b'"%b"' % midnight[1]
     shifted = to_wall_clock(value)
@@ -194,11 +193,11 @@ def to_date(value: bytes) -> Coerced | None:
 
 
 def to_wall_clock(value: bytes) -> Coerced | None:
-    """The platform's wall clock at a moment, to microseconds; a bare date is its midnight."""
+    """The platform's wall clock at a timestamp, to microseconds; a bare date is its midnight."""
     if value in ZERO_MOMENTS:
         return "zero_timestamp", b"null"
-    if found := to_null(value):
-        return found
+    if null := to_null(value):
+        return null
     if PLAIN_MOMENT.fullmatch(value):
         return None
     if BARE_DATE.fullmatch(value):

@@ -8,7 +8,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from campus.http.errors import CampusError, Forbidden, Halt, Transient, Unauthorized, Unconfirmed
+from campus.http.errors import (
+    CampusError,
+    Forbidden,
+    PlatformUnavailable,
+    Transient,
+    Unauthorized,
+    Unconfirmed,
+)
 from campus.writes.operations import CHANGE_USER, CREATE_USER, DELETE_USER, Write
 from campus.writes.writer import Look, Written
 from loading.writes.outcomes import INTERRUPTED, Outcome, RowOutcome, words_of
@@ -101,7 +108,7 @@ class Applier:
                 outcome = await self._carry_out(step)
             except _Ended as ended:
                 outcome = _told(step, ended.outcome, ended.words)
-            except (CampusError, Halt) as error:
+            except (CampusError, PlatformUnavailable) as error:
                 # Of a question: nothing has been sent.
                 self._stop_at(error)
                 outcome = _told(step, "waiting", f"nothing was sent: {words_of(error)}")
@@ -121,8 +128,8 @@ class Applier:
 
     def _stop_at(self, error: Exception) -> None:
         """Stop where what met one row would meet all."""
-        halt = error if isinstance(error, Halt) else error.__cause__
-        if isinstance(halt, Halt):
+        halt = error if isinstance(error, PlatformUnavailable) else error.__cause__
+        if isinstance(halt, PlatformUnavailable):
             self._applied.away = True
             self._stop(str(halt))
         elif isinstance(error, (Forbidden, Unauthorized)):
@@ -241,14 +248,14 @@ class Applier:
         self._sent.add(step.outer_id)
         try:
             return await self.send(write, _row(step), look)
-        except (CampusError, Halt) as error:
+        except (CampusError, PlatformUnavailable) as error:
             self._stop_at(error)
             said = words_of(error)
             if isinstance(error, Unconfirmed) and look is not None:
                 self._doubtful[step.line] = step
-            if isinstance(error, (Transient, Halt)) and not write.operation.repeatable:
+            if isinstance(error, (Transient, PlatformUnavailable)) and not write.operation.repeatable:
                 raise _Ended("waiting", f"nothing was written: {said}") from None
-            if isinstance(error, (Unconfirmed, Transient, Halt)):
+            if isinstance(error, (Unconfirmed, Transient, PlatformUnavailable)):
                 raise _Ended("unconfirmed", said) from None
             raise _Ended("refused", said) from None
 
@@ -259,7 +266,7 @@ class Applier:
             return ""
         try:
             there = await self.people.find(str(sent.get("outer_id", step.outer_id)), step.role, fresh=True)
-        except (CampusError, Halt):
+        except (CampusError, PlatformUnavailable):
             there = []
         now = there[0] if len(there) == 1 else shown
         return ", ".join(name for name, value in sent.items() if name in now and not same(now[name], value))
@@ -279,7 +286,7 @@ class Applier:
             there = await self.people.find(
                 str(step.after.get("outer_id", step.outer_id)), step.role, fresh=True
             )
-        except (CampusError, Halt):
+        except (CampusError, PlatformUnavailable):
             there = []
         return empty(there[0] if len(there) == 1 else shown)
 
@@ -293,7 +300,7 @@ class Applier:
             async with places:
                 try:
                     there = await self.people.find(step.outer_id, step.role, fresh=True)
-                except (CampusError, Halt):
+                except (CampusError, PlatformUnavailable):
                     return
             if len(there) > 1:
                 words = f"{len(there)} users have this outer_id now: {_ids(there)}. Delete one there."

@@ -122,7 +122,7 @@ class People:
     async def _asked(self, filters: Mapping[str, str], role: int) -> Gathered:
         """What the platform answers to a filter, without those that it was not asked for."""
         params = {**filters, **({"role": str(GUARDIAN)} if role == GUARDIAN else {})}
-        unit = Unit(USERS.path, params, grave=False)
+        unit = Unit(USERS.path, params, empty_is_unusual=False)
         context = SourceContext(self._reads, self.spec, SliceQuery(self.school_id), Tally())
         gathered = await read_pages(context, unit)
         own = [

@@ -26,7 +26,7 @@ ROUND, ROWS_A_QUESTION = 10, 100
 
 
 async def reread_users(loader: Loader, people: People, school_id: int, steps: Sequence[Step]) -> list[Loaded]:
-    """Read the users of these steps again, and whatever else shows them. Raises Halt."""
+    """Read the users of these steps again, and whatever else shows them. Raises PlatformUnavailable."""
     query = SliceQuery(school_id)
     loaded = await loader.load({FIELDS: slice_of(FIELDS, school_id)}, changes_or_whole(loader.client, query))
     if people.ignores or len(steps) > ROUND + _held(loader, USERS, school_id) / ROWS_A_QUESTION:

@@ -19,7 +19,7 @@ def examine_capabilities(home: Path, base_url: str) -> Finding:
     for each in sorted(capabilities.lasting):
         value = f"={each.value}" if each.value else ""
         found.append(f"rejects {each.parameter}{value} for {each.path}")
-    if capabilities.doubt.lies:
+    if capabilities.confirmation.contradicted:
         found.append("sent an empty answer today that a later one contradicted")
     if not found:
         return Finding(True, "No difference between the platform and the interface's description is noted.")

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
+from campus.datasets.layout import why_by_pages
 from campus.datasets.metadata import OfferedDatasets, read_datasets
-from campus.datasets.plan import why_by_pages
-from campus.datasets.selection import Selection, SelectionError, chosen, unmatched
+from campus.datasets.selection import Selection, SelectionError, selected_names, unmatched_patterns
 from campus.datasets.type_inference import decide, first_rows, needs_values
 from campus.decoding.definition import Decided, Definition, parse_definition
 from campus.fetch.prefix import PREFIXES
@@ -14,7 +14,7 @@ from campus.http.errors import CampusError
 from campus.http.events import Tally
 from campus.registry import DATASET_METADATA, DATASETS
 from campus.sources.gathered import Collector
-from loading.datasets.tables import AskedDataset, ask_dataset
+from loading.datasets.tables import DatasetSpec, dataset_spec
 from pipelines.cli.doctor.findings import Finding
 
 
@@ -36,12 +36,12 @@ async def examine_datasets(client: Client, school_id: int, selection: Selection)
     for name, reason in offered.unread.items():
         yield Finding(False, f"{label}: {name}: {reason}")
     definitions = {name: parse_definition(sent) for name, sent in offered.definitions.items()}
-    wanted = chosen(selection, definitions)
+    wanted = selected_names(selection, definitions)
     look = _Look(client, school_id, offered, selection, definitions)
     yield Finding(
         True, f"{label}: {len(definitions)} under {offered.prefix}{DATASETS.path}, {len(wanted)} to be read."
     )
-    for mistake in unmatched(selection, [*definitions, *offered.unread]):
+    for mistake in unmatched_patterns(selection, [*definitions, *offered.unread]):
         yield Finding(None, f"{label}: {mistake}.")
     by_pages: dict[str, str] = {}
     for name in wanted:
@@ -73,10 +73,10 @@ class _Look:
         """Why a dataset is read by pages; empty: by segments of its ids.
 
         Raises SelectionError where the operator's wishes do not fit it, else CampusError."""
-        asked, tally = self._ask(name), Tally()
-        definition, params = asked.definition, asked.query.params
+        dataset, tally = self._spec(name), Tally()
+        definition, params = dataset.definition, dataset.query.params
         if needs_values(definition, Decided()):
-            rows = await first_rows(self.client, self.school_id, asked.source.path, params, tally)
+            rows = await first_rows(self.client, self.school_id, dataset.source.path, params, tally)
             decided = {name: decide(definition, Decided(), rows)}
             definition = self.definitions[name] = parse_definition(self.offered.definitions[name], decided)
             self.told += [
@@ -84,10 +84,10 @@ class _Look:
                 for each in definition.fields
                 if each.guessed or each.type is None
             ]
-            asked = self._ask(name)
-        return await why_by_pages(self.client, asked.source, tally)
+            dataset = self._spec(name)
+        return await why_by_pages(self.client, dataset.source, tally)
 
-    def _ask(self, name: str) -> AskedDataset:
+    def _spec(self, name: str) -> DatasetSpec:
         path = f"{self.offered.prefix}{DATASETS.path}/{segment(name)}/records"
         definition = self.definitions[name]
-        return ask_dataset(self.selection, self.school_id, name, path, definition, self.definitions)
+        return dataset_spec(self.selection, self.school_id, name, path, definition, self.definitions)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from dataclasses import replace
 
 from campus.http.client import Client
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from loading.capabilities import forget_capabilities
 from loading.discovery.listing import MOST_IDS
 from pipelines.cli.display import console
@@ -109,7 +109,7 @@ async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator
                 f"{', '.join(map(str, ids[:MOST_IDS]))}: mend it where the id is mistyped.",
             )
         schools = schools or tuple(ids)
-    except Halt as halt:
+    except PlatformUnavailable as halt:
         yield Finding(False, str(halt))
     found: list[tuple[int, Finding]] = []
     with console.status("") as busy:
@@ -119,7 +119,7 @@ async def _examine_platform(client: Client, settings: Settings) -> AsyncIterator
             busy.update(f"school {school_id}")
             try:
                 found += [(school_id, each) async for each in examine_school(client, school_id, settings)]
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 found.append((school_id, Finding(False, str(halt))))
     for finding in _together(found, schools):
         yield finding

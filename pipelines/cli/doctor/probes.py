@@ -36,7 +36,7 @@ def questions(spec: ResourceSpec, query: SliceQuery) -> list[tuple[str, dict[str
     if spec.embedded_in or (spec.sliced_by == "semester" and query.semester_id is None):
         return []
     first = FIRST_ROWS[V1_NAMES if spec.is_v1 else V3_NAMES] if spec.shape == "pages" else {}
-    mode = MODES[spec.asked]
+    mode = MODES[spec.mode]
     units = (mode.probe or mode.requests)(spec, query)
     return [(unit.path, {**unit.params, **first}) for unit in units[:1]]
 
@@ -78,7 +78,7 @@ async def ask(
             anonymous=spec.anonymous,
         )
     except NotFound as error:
-        if MODES[spec.asked].may_be_absent:
+        if MODES[spec.mode].may_be_absent:
             return Probed(Finding(True, f"{label}: answers, with nothing there."), [])
         return Probed(Finding(False, f"{label}: {error}"), [])
     except CampusError as error:

@@ -4,7 +4,7 @@ from campus.http.client import Client
 from campus.http.errors import CampusError
 from campus.registry import REPORT_PARAMETERS, REPORT_QUERIES
 from campus.reports.metadata import read_report
-from campus.reports.parameters import ask_for as ask_report
+from campus.reports.parameters import plan_requests
 from campus.reports.selection import ReportSelection
 from campus.sources.gathered import Collector
 from pipelines.cli.doctor.findings import Finding
@@ -15,7 +15,7 @@ async def examine_report(client: Client, school_id: int, wanted: ReportSelection
     nowhere = (Collector(spec) for spec in (REPORT_PARAMETERS, REPORT_QUERIES))
     try:
         offered = await read_report(client, school_id, wanted.report, *nowhere)
-        questions = ask_report(wanted, offered, school_id)
+        questions = plan_requests(wanted, offered, school_id)
     except CampusError as error:
         return Finding(False, str(error))
     return Finding(

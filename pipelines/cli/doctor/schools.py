@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from campus.http.client import Client
-from campus.http.errors import CampusError, Halt
+from campus.http.errors import CampusError, PlatformUnavailable
 from campus.http.messages import permission_advice
 from campus.plan.units import SliceQuery
 from campus.registry import (
@@ -47,7 +47,7 @@ async def list_schools(client: Client, school_ids: tuple[int, ...] | None) -> Pr
     for header in dict.fromkeys([*(school_ids or ())[:1], None]):
         try:
             asked = await ask(client, SCHOOLS, header, SCHOOLS.path)
-        except Halt as halt:
+        except PlatformUnavailable as halt:
             if halt.school_id is None:
                 raise
             asked = Probed(Finding(False, str(halt)), [])
@@ -99,7 +99,7 @@ async def examine_school(client: Client, school_id: int, settings: Settings) -> 
 async def _hidden(client: Client, school_id: int) -> AsyncIterator[Finding]:
     """Which lists hide rows unless they are asked for by their status."""
     for spec in BASE_DATA:
-        if not spec.hidden_filters or spec.asked != "once":
+        if not spec.hidden_filters or spec.mode != "once":
             continue
         collector = Collector(spec)
         try:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from campus.http.client import Client
 from campus.http.config import ClientConfig
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.registry import RESOURCES
 from campus.registry.v1 import OF_CLASSES, OF_USERS
 from pipelines.cli.doctor.findings import Finding
@@ -33,7 +33,7 @@ async def examine_writes(platform: ClientConfig, settings: Settings, school_id: 
     async with Client(config, (OF_USERS, OF_CLASSES)) as client:
         try:
             await ask(client, FIELDS, school_id, FIELDS.path)
-        except Halt as halt:
+        except PlatformUnavailable as halt:
             return Finding(False, f"Writes are allowed, and the token for them is refused: {halt}")
         _, refused = client.scopes_of(school_id)
     lacking = ", ".join(scope for scope in scopes if scope in refused)

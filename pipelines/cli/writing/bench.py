@@ -7,7 +7,7 @@ from pathlib import Path
 
 import uvloop
 
-from campus.http.errors import CampusError, Halt
+from campus.http.errors import CampusError, PlatformUnavailable
 from campus.registry import SCHOOLS
 from loading.tables import TABLES
 from loading.writes.journal import Errand
@@ -67,7 +67,7 @@ def run_writing(
                 done = uvloop.run(
                     carried_out(settings, runtime, errand, school_id, work, dry=dry, results=results)
                 )
-        except (TableError, PlanError, CampusError, Halt) as error:
+        except (TableError, PlanError, CampusError, PlatformUnavailable) as error:
             if begun:
                 forget(settings.home, begun)
             complain(error)

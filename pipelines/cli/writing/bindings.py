@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from campus.contracts.v1_people import UserField
-from campus.http.errors import Halt
+from campus.http.errors import PlatformUnavailable
 from campus.registry import RESOURCES
 from loading.bound_ids import bound_ids
 from loading.commit import Loaded
@@ -180,7 +180,7 @@ async def _carry_out(
         if not stopped:
             try:
                 return await one(binding)
-            except Halt as halt:
+            except PlatformUnavailable as halt:
                 stopped.append(str(halt))
             except asyncio.CancelledError:
                 stopped.append(INTERRUPTED)
