@@ -48,7 +48,7 @@ def read_as(description: str, partitions: dg.PartitionsDefinition) -> str:
 def asked_for(lake: Lake, keys: Iterable[str], read: Callable[[Iterable[str]], Asked]) -> Asked:
     """What the partition keys of a run ask for, as `read` reads them.
 
-    Raises dagster.Failure for a key that discovery has not written: an earlier version did, or a person."""
+    Raises dagster.Failure for a key that discovery has not written."""
     keys = list(keys)
     schools = schools_loaded(lake)
     unknown = [key for key in keys if school_of(key) not in schools]
@@ -65,3 +65,18 @@ def asked_for(lake: Lake, keys: Iterable[str], read: Callable[[Iterable[str]], A
             allow_retries=False,
         )
     return asked
+
+
+def remove_unknown(instance: dg.DagsterInstance) -> list[str]:
+    """Take out the partition keys that no discovery writes: people can add any in Dagster's UI. Returns what
+    that means in words."""
+    unknown = [
+        (partitions.name or "", key)
+        for partitions, pattern in PARTITIONS.items()
+        for key in instance.get_dynamic_partitions(partitions.name or "")
+        if not pattern.fullmatch(key)
+    ]
+    for name, key in unknown:
+        instance.delete_dynamic_partition(name, key)
+    keys = ", ".join(key for _, key in unknown)
+    return [f"partitions that the platform does not have are taken out again: {keys}"] if unknown else []

@@ -10,7 +10,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from assets.drift_checks import sources_of, tell_drift
 from assets.partition_names import partitions_in_words
-from assets.partition_renames import put_in_order
 from assets.partitions import (
     ATTENDANCE_WEEKS,
     DATASET_SEGMENTS,
@@ -18,6 +17,7 @@ from assets.partitions import (
     REPORT_RESULTS,
     SCHOOL_SEMESTERS,
     V1_SEMESTERS,
+    remove_unknown,
 )
 from assets.resource_assets import (
     asking_runtime,
@@ -72,7 +72,7 @@ def discovery(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResul
         forget_old_runs(context.instance, runtime.keep_runs, context.run.run_id)
     except SQLAlchemyError as error:
         context.log.warning(f"old runs could not be deleted: {error}")
-    for words in put_in_order(context.instance):
+    for words in remove_unknown(context.instance):
         if runtime.listener:
             runtime.listener(Event("note", words))
     known = Known(

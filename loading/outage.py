@@ -63,9 +63,9 @@ def is_refused(note: Path, address: str) -> bool:
 
 
 def _read(note: Path, address: str) -> dict[str, Any] | None:
-    """The note on this platform. One of an earlier version is on an outage."""
+    """The note on this platform."""
     try:
-        told: dict[str, Any] = {"outage": True, **json.loads(note.read_text(encoding="utf-8"))}
+        told: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     return told if told["address"] == address else None

@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from warehouse.lake.tables import OLD_SEPARATOR, SEPARATOR, Slice
+from warehouse.lake.tables import SEPARATOR, Slice
 
 SCHOOL_SEMESTERS, V1_SEMESTERS = "school_semesters", "v1_semesters"
 ATTENDANCE_WEEKS, DATASET_SEGMENTS, REPORT_RESULTS = "attendance_weeks", "dataset_segments", "report_results"
@@ -20,7 +20,7 @@ PATTERNS = {
 
 
 class UnknownPartition(ValueError):
-    """A partition key that discovery has not written: an earlier version did, or a person."""
+    """A partition key that discovery has not written."""
 
 
 # What stands for the school of a key that has none.
@@ -28,8 +28,8 @@ NO_SCHOOL = 0
 
 
 def school_of(key: str) -> int:
-    """The school of a partition key of any kind, also of one that an earlier version wrote; NO_SCHOOL where
-    somebody has added a partition that the platform does not have."""
+    """The school of a partition key of any kind, NO_SCHOOL where somebody has added a partition that the
+    platform does not have."""
     found = re.match(r"\d+", key)
     return int(found[0]) if found else NO_SCHOOL
 
@@ -41,17 +41,10 @@ def parts_of(key: str, kind: str) -> tuple[str, ...]:
     found = PATTERNS[kind].fullmatch(key)
     if found:
         return found.groups("")
-    old = f" has the key of an earlier version, {renamed(key)!r} now" if OLD_SEPARATOR in key else ""
     raise UnknownPartition(
-        f"the partition {key!r}{old or ' is none that the platform has'}. Run the job discovery (or `campus "
-        f"sync`), which puts the list of partitions in order, and choose from it again."
+        f"the platform has no partition {key!r}. Run the job discovery (or `campus sync`), which takes it "
+        f"out of the list, and choose from the list again."
     )
-
-
-def renamed(old: str) -> str:
-    """The key of a partition that an earlier version wrote as `101|20`."""
-    first, rest = old.split(OLD_SEPARATOR)[:3], old.split(OLD_SEPARATOR)[3:]
-    return SEPARATOR.join([*(unseparated(part) for part in first), *rest])
 
 
 def unseparated(part: str) -> str:

@@ -79,13 +79,9 @@ def make_ready(lake: Lake, settings: Settings) -> None:
     # Once a version: whoever opens a lake that is ready needs none of it.
     from loading.custom_fields import forget_id_numbers
     from warehouse.load import past_rows
-    from warehouse.load.drift import remember
-    from warehouse.maintenance.log_files import refile
 
     if lake.is_remote:
         _try_conditional_put(lake)
-    remember(lake)
-    refile(lake)
     past_rows.begin(lake, TABLES.values(), settings.home / "scratch")
     lake.ensure(TABLES.values())
     if not settings.keep_id_numbers:

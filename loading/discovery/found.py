@@ -50,6 +50,5 @@ class Known:
         return semesters_by_school(self.semesters.get(school_id, [])).get(school_id, [])
 
     def v1_semesters_of(self, school_id: int) -> list[int]:
-        """The semesters that requests to v1 named. An earlier version named those of v3."""
-        keys = self.v1_semesters.get(school_id) or self.semesters.get(school_id, [])
-        return semesters_by_school(keys).get(school_id, [])
+        """The semesters that requests to v1 named."""
+        return semesters_by_school(self.v1_semesters.get(school_id, [])).get(school_id, [])

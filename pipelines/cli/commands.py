@@ -8,8 +8,7 @@ from typing import Any
 import uvloop
 
 from assets.models import NOTHING_CHANGED, is_published, note_unchanged
-from assets.partition_renames import put_in_order
-from assets.partitions import SCHOOL_SEMESTERS
+from assets.partitions import SCHOOL_SEMESTERS, remove_unknown
 from assets.shards import NONE_CHANGED
 from campus.http.events import Event, Listener
 from loading.discovery.listing import mistyped_schools
@@ -193,7 +192,7 @@ def run_load(
 def order_partitions(settings: Settings) -> None:
     """Put the lists of partitions in order before the UI shows them, and say what that changed."""
     with session(settings, "campus ui", alone=False), open_instance(settings) as instance:
-        for words in put_in_order(instance):
+        for words in remove_unknown(instance):
             console.print(words, markup=False, soft_wrap=True)
 
 

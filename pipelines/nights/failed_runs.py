@@ -39,8 +39,8 @@ MENDED_BY = {
 LASTING, LOOKED_BACK = (EXPORTS, PUSHES, MORNING), timedelta(days=14)
 #: What makes two runs the same piece of work, beside the job.
 SAME_WORK = (SCHOOLS_TAG, SELECTED_TAG, "dagster/partition", RANGE_START, RANGE_END)
-#: Says that slices have failed, each of which the load log has. Runs of earlier versions say it otherwise.
-SLICES = re.compile(rf"^\d+ ({re.escape(SLICES_FAILED)}|failed; their last good rows stay\.)", re.MULTILINE)
+#: Says that slices have failed, each of which the load log has.
+SLICES = re.compile(rf"^\d+ {re.escape(SLICES_FAILED)}", re.MULTILINE)
 LONGEST_REASON = 200
 
 

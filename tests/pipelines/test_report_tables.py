@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from campus.decoding.inferred_contract import contract_of
 from campus.reports.fields import definition_of
 from campus.reports.selection import combination_text
-from loading.partition_keys import UnknownPartition, renamed
+from loading.partition_keys import UnknownPartition
 from loading.reports.stems import sharing_stem
 from loading.reports.tables import Result, name_columns, table_of
 
@@ -37,13 +37,9 @@ def test_a_key_is_one_that_dagster_takes_and_gives_its_result_back(
     assert len(f"resource=reports.{quote(result.table_name, safe='')}") <= 255
 
 
-def test_a_key_of_an_earlier_version_is_that_of_the_same_result() -> None:
-    result = Result(101, "a:b", 501, combination_text({"at": "10:30", "x": "|"}))
-    assert result.key == "101:a%3Ab:501:at=10:30&x=%7C"
-    assert renamed("101|a:b|501|at=10:30&x=%7C") == result.key
-    with pytest.raises(UnknownPartition, match="discovery") as failure:
+def test_a_key_that_no_discovery_writes_is_refused() -> None:
+    with pytest.raises(UnknownPartition, match="Run the job discovery"):
         Result.of("101|student_summary|501")
-    assert "'101:student_summary:501'" in str(failure.value)
 
 
 def test_long_names_are_told_apart() -> None:

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from lake_kit import MARKS, at, empty, lake_at, row, sync
+from lake_kit import MARKS, at, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import DIFFERENCES, DRIFT
 from warehouse.lake.tables import Slice
-from warehouse.load.drift import Difference, latest, record_drift, remember
+from warehouse.load.drift import Difference, latest, record_drift
 from warehouse.load.load_log import record_differences
 from warehouse.load.slice_reading import Drift, RetainedRows
 
@@ -93,25 +93,3 @@ def test_a_change_of_a_definition_is_news_each_time(lake: Lake) -> None:
         record_differences(lake, MARKS, 101, [], at(number + 1))
         assert told(lake, number + 1) == []
     assert [change for _, change, _ in logged(lake)] == ["began", "began"]
-
-
-def test_what_an_earlier_version_noted_is_known(lake: Lake) -> None:
-    nested = unknown("tags", kind="unknown_nested_field")
-    sync(lake, 0, [row(1)], drift=(*unknown("mood"), *nested))
-    forget(lake)
-    lake = lake_at(lake.root)
-    remember(lake)
-    lake.ensure([MARKS])
-    assert logged(lake) == [("mood", "began", at(0)), ("tags", "began", at(0))]
-    # It named the object only; the member is its own.
-    members = unknown("tags.color", kind="unknown_nested_field")
-    sync(lake, 1, [row(1)], drift=(*unknown("mood"), *members))
-    assert told(lake, 1) == []
-    remember(lake)
-    sync(lake, 2, [row(1)], drift=(*unknown("mood"), *members, *unknown("tags.size", kind=nested[0].kind)))
-    assert told(lake, 2) == ["unknown_nested_field tags.size"]
-
-
-def forget(lake: Lake) -> None:
-    """Delete the log that earlier versions had not."""
-    empty(lake, DRIFT.folder)

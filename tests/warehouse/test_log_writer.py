@@ -6,19 +6,16 @@ import signal
 from datetime import datetime
 
 import pytest
-from deltalake import DeltaTable, write_deltalake
-from lake_kit import MARKS, SLICE, at, empty, lake_at, parquet_of, row, sync
+from lake_kit import MARKS, SLICE, at, lake_at, parquet_of, row, sync
 
 from warehouse.lake.delta import Lake
 from warehouse.lake.log_tables import (
     DIFFERENCES,
     LOAD_LOG,
-    LOGS,
     MONTH,
     QUARANTINE,
     RECONCILIATION,
     STANDINGS,
-    Log,
 )
 from warehouse.lake.tables import Slice
 from warehouse.load import log_writer
@@ -37,9 +34,8 @@ from warehouse.load.load_log import (
     slice_statuses,
     unreadable_fields,
 )
-from warehouse.load.log_writer import batched, standings_by_log, write
+from warehouse.load.log_writer import batched, settled, write
 from warehouse.load.slice_reading import BadRow, Drift, Measure
-from warehouse.maintenance.log_files import refile
 
 SPAWN = multiprocessing.get_context("spawn")
 WRITTEN = (LOAD_LOG, STANDINGS, QUARANTINE, DIFFERENCES, RECONCILIATION)
@@ -218,77 +214,13 @@ def test_logs_stay_small_by_themselves(lake: Lake, monkeypatch: pytest.MonkeyPat
     assert len(lake.files(LOAD_LOG)) <= 6
 
 
-def file_as_before(lake: Lake, log: Log, partitions: list[str]) -> None:
-    """A log as earlier versions filed it."""
-    opened = lake.open(log)
-    rows, properties = lake.scan(log, opened, log.row_schema.names), {"delta.checkpointInterval": "10"}
-    empty(lake, log.folder)
-    DeltaTable.create(
-        lake.uri(log),
-        log.row_schema,
-        partition_by=partitions,
-        configuration=properties,
-        storage_options=lake.storage_options,
-    )
-    write_deltalake(lake.uri(log), rows, mode="append", storage_options=lake.storage_options)
-
-
-def as_before(lake: Lake) -> None:
-    for log in (QUARANTINE, DIFFERENCES, RECONCILIATION):
-        file_as_before(lake, log, ["resource", "slice"])
-    file_as_before(lake, LOAD_LOG, [])
-    empty(lake, STANDINGS.folder)
-
-
-def test_a_lake_of_an_earlier_version_goes_on(lake: Lake) -> None:
-    three_loads(lake)
-    sync(lake, 2, [], retires=True)
-    sync(lake, 3, [row(1)], slice=OTHER, complete=False)
-    known = answers(lake)
-    content = {log.name: sorted(map(repr, lake.read(log).to_pylist())) for log in LOGS}
-    as_before(lake)
-    assert not lake.holds(STANDINGS)
-    # Sensors and commands ask before anything has been loaded by this version.
-    assert answers(lake) == known
-    for _ in range(2):
-        refile(lake)
-        lake.ensure([MARKS])
-        assert answers(lake) == known
-        assert {log.name: sorted(map(repr, lake.read(log).to_pylist())) for log in LOGS} == content
-    assert lake.open(LOAD_LOG).metadata().partition_columns == [MONTH]
-    settings = lake.open(LOAD_LOG).metadata().configuration
-    assert settings["delta.logRetentionDuration"] == "interval 1 days"
-    sync(lake, 4, [row(1)], slice=OTHER)
-    assert set(committed(lake, "night-4")) == {("marks", "102:20")}
-
-
-def test_a_migration_that_died_is_done_again(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    three_loads(lake)
-    known = answers(lake)
-    as_before(lake)
-    done: list[str] = []
-    refile_one = refile.__globals__["_refile"]
-
-    def until_the_last(lake: Lake, log: Log) -> None:
-        if log == LOAD_LOG and not done:
-            done.append(log.name)
-            raise OSError(28, "No space left on device")
-        refile_one(lake, log)
-
-    monkeypatch.setattr("warehouse.maintenance.log_files._refile", until_the_last)
-    with pytest.raises(OSError, match="No space"):
-        refile(lake)
-    refile(lake)
-    lake.ensure([MARKS])
-    assert answers(lake) == known
-
-
 def test_the_standings_are_what_the_load_log_says(lake: Lake) -> None:
     three_loads(lake)
     sync(lake, 2, [], retires=True)
     # The log does not say which files a load left: the next one compares with what is held.
     told = [name for name in STANDINGS.lake_schema.names if name != "state"]
-    stand, by_log = lake.read(STANDINGS).to_pylist(), standings_by_log(lake)
+    stand = lake.read(STANDINGS).to_pylist()
+    by_log = settled([], lake.read(LOAD_LOG).sort_by("finished_at").to_pylist())
     assert [{name: row[name] for name in told} for row in by_log] == [
         {name: row[name] for name in told} for row in stand
     ]

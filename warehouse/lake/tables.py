@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 
 from warehouse import identifiers
 
-#: Between the parts of a slice's label and of a partition's key. The old one is in homes of earlier versions;
-#: Dagster's UI splits a key at it.
-SEPARATOR, OLD_SEPARATOR = ":", "|"
+#: Between the parts of a slice's label and of a partition's key; not `|`, at which Dagster's UI splits a key.
+SEPARATOR = ":"
 
 #: The zone of the platform's wall clock, as campus.contracts.fields has it: neither room knows the other.
 PLATFORM_ZONE = ZoneInfo("Asia/Shanghai")
@@ -267,9 +266,8 @@ class Slice:
 
     @property
     def counter(self) -> str:
-        """Name of the Delta transaction that counts the slice's commits. It keeps the old separator, since
-        under another name the count of every slice in the lake would begin again."""
-        return str(self).replace(SEPARATOR, OLD_SEPARATOR)
+        """Name of the Delta transaction that counts the slice's commits: `101|20`."""
+        return str(self).replace(SEPARATOR, "|")
 
     def __str__(self) -> str:
         return SEPARATOR.join(str(value) for _, value in self.values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import write_deltalake
 
-from warehouse.lake.delta import Lake, properties, until_committed
+from warehouse.lake.delta import Lake, until_committed
 from warehouse.lake.log_tables import BEGAN, DIFFERENCES, DRIFT, ENDED
 from warehouse.lake.tables import is_of
 from warehouse.load.load_log import last_load
@@ -96,24 +96,6 @@ def in_a_line(began: Collection[Difference]) -> str:
     )
 
 
-def remember(lake: Lake) -> None:
-    """Record the differences of an earlier version as known, so that they are not new. Before `ensure`."""
-    if lake.holds(DRIFT) or not lake.holds(DIFFERENCES):
-        return
-    held = _stretches(lake.read(DIFFERENCES).to_pylist())
-    rows = [_row(one, BEGAN, since, None, rows) for one, (since, rows) in held.items()]
-    # With its rows at once, so that a crash leaves no log without a memory.
-    write_deltalake(
-        lake.uri(DRIFT),
-        pa.Table.from_pylist(rows, schema=DRIFT.lake_schema),
-        mode="ignore",
-        name=DRIFT.name,
-        description=DRIFT.comment,
-        configuration=properties(DRIFT),
-        storage_options=lake.storage_options,
-    )
-
-
 def _record_drift(
     lake: Lake, sources: Collection[Source], sync_id: str, seen_at: datetime
 ) -> list[Difference]:
@@ -125,16 +107,14 @@ def _record_drift(
     last = {_difference(row): row for row in logged if (row["resource"], row["_school_id"]) in sources}
     stood = {one: row["seen_at"] for one, row in last.items() if row["change"] == BEGAN}
     began = [one for one, (since, _) in stand.items() if not _is_known(one, since, stood)]
-    # An earlier version recorded them under the name of the whole object.
-    renamed = {one: stood[whole] for one in began if (whole := _whole(one)) in stood}
     ended = [one for one in stood if one not in stand and one.kind not in MOMENTS]
     rows = [
-        *(_row(one, BEGAN, renamed.get(one, seen_at), sync_id, stand[one][1]) for one in began),
+        *(_row(one, BEGAN, seen_at, sync_id, stand[one][1]) for one in began),
         *(_row(one, ENDED, seen_at, sync_id, 0) for one in ended),
     ]
     if rows:
         write_deltalake(opened, pa.Table.from_pylist(rows, schema=DRIFT.lake_schema), mode="append")
-    return sorted((one for one in began if one not in renamed), key=_order)
+    return sorted(began, key=_order)
 
 
 def _order(one: Difference) -> tuple[str, int, str]:
@@ -143,11 +123,6 @@ def _order(one: Difference) -> tuple[str, int, str]:
 
 def _is_known(one: Difference, since: datetime, stood: Mapping[Difference, datetime]) -> bool:
     return one in stood and (one.kind not in MOMENTS or since <= stood[one])
-
-
-def _whole(one: Difference) -> Difference | None:
-    """The difference of the object that a field is nested in. None: it is not nested."""
-    return replace(one, field=one.field.partition(".")[0]) if one.kind == "unknown_nested_field" else None
 
 
 def _stretches(rows: Iterable[Mapping[str, Any]]) -> dict[Difference, tuple[datetime, int]]:

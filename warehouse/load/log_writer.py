@@ -104,10 +104,7 @@ def findings(lake: Lake, log: Log, schools: Collection[int], resources: Collecti
 
 def standing_rows(lake: Lake, schools: Collection[int] | None = None) -> list[Row]:
     """The standings of some schools, or of all, waiting loads included."""
-    if lake.holds(STANDINGS):
-        stored = _stored(lake, lake.open(STANDINGS), schools)
-    else:
-        stored = [row for row in standings_by_log(lake) if schools is None or row["_school_id"] in schools]
+    stored = _stored(lake, lake.open(STANDINGS), schools) if lake.holds(STANDINGS) else []
     if lake.batch is None:
         return stored
     with lake.batch.lock:
@@ -130,15 +127,6 @@ def known_states(lake: Lake, school_id: int) -> dict[tuple[str, str], str]:
         rows = standing_rows(lake, [school_id])
         known[school_id] = {(row["resource"], row["slice"]): row["state"] for row in rows if row.get("state")}
     return known[school_id]
-
-
-def standings_by_log(lake: Lake) -> list[Row]:
-    """The standings of all slices by the whole load log, for a lake from before the table of standings."""
-    if not lake.holds(LOAD_LOG):
-        return []
-    names = ["resource", "_school_id", "slice", "sync_id", "status", "started_at", "finished_at", "complete"]
-    names += ["whole", "requests"]
-    return settled([], lake.read(LOAD_LOG, columns=names).sort_by("finished_at").to_pylist())
 
 
 def settled(standings: Iterable[Row], loads: Iterable[Row]) -> list[Row]:
