@@ -40,7 +40,7 @@ from simulator.process import RunningSimulator, running
 
 #: When a row was read, and a session's statistics, which only one of the two ways of reading it shows.
 NOT_COMPARED = {"_synced_at", "attendance_rate", "normal", "late", "absent"}
-ARCHIVE = Path(__file__).parent / "homes" / "2824fe1.tar.xz"
+ARCHIVE = Path(__file__).parent / "homes" / "0.1.0.tar.xz"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Makes the home of an earlier version, which tests/pipelines/test_homes.py brings up to date:
 
-    .venv/bin/python tests/pipelines/homes/make_home.py 2824fe1 tests/pipelines/homes/2824fe1.tar.xz
+    .venv/bin/python tests/pipelines/homes/make_home.py HEAD tests/pipelines/homes/0.1.0.tar.xz
 
 That version's own code loads all that this version's simulator has, all of it made up. It is a home as it was
 left by the load; what is published is not in it, since any later version makes it anew."""
@@ -19,11 +19,11 @@ ROOT = Path(__file__).parents[3]
 SIZE = {"schools": 1, "students": 12, "semesters": 1, "dataset_rows": 40, "today": "2025-03-07"}
 LOAD = """
 import pipelines, sys
-from pipelines.commands import run_load
+from pipelines.cli.commands import run_load
 from pipelines.settings import claim_home, load_settings
 assert pipelines.__file__.startswith(sys.argv[1]), pipelines.__file__
 claim_home(load_settings())
-sys.exit(run_load(load_settings()))
+sys.exit(run_load(load_settings()).status)
 """
 
 
