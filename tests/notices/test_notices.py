@@ -102,7 +102,7 @@ def test_a_platform_that_was_silent_at_two_is_told_of_at_seven(tmp_path: Path) -
     address, five_hours = "https://school.example", 5 * 3600
     settings = settings_of(tmp_path).model_copy(update={"base_url": address})
     at = time.time() - five_hours
-    (tmp_path / NOTE).write_text(json.dumps({"address": address, "since": at, "seen_at": at}))
+    (tmp_path / NOTE).write_text(json.dumps({"outage": True, "address": address, "since": at, "seen_at": at}))
     assert "The platform answered nothing" in status_of(settings).to_do[0]
     (tmp_path / NOTE).unlink()
     assert status_of(settings).to_do == [NOTHING_LOADED]

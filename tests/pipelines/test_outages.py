@@ -95,10 +95,10 @@ def test_no_load_is_asked_for_after_the_discovery_of_a_command(tmp_path: Path) -
 def test_a_note_that_is_old_or_of_another_platform_says_nothing(alone: World) -> None:
     note, at = alone.home / "note.json", time.time()
     for told, known in (
-        ({"address": NOBODY, "since": at - 50, "seen_at": at - 20}, at - 50),
-        ({"address": NOBODY, "since": at - 50, "seen_at": at - KNOWN_FOR - 1}, None),
-        ({"address": "http://other", "since": at - 50, "seen_at": at - 20}, None),
-        ({"address": NOBODY, "since": at, "seen_at": at + 3600}, None),
+        ({"outage": True, "address": NOBODY, "since": at - 50, "seen_at": at - 20}, at - 50),
+        ({"outage": True, "address": NOBODY, "since": at - 50, "seen_at": at - KNOWN_FOR - 1}, None),
+        ({"outage": True, "address": "http://other", "since": at - 50, "seen_at": at - 20}, None),
+        ({"outage": True, "address": NOBODY, "since": at, "seen_at": at + 3600}, None),
     ):
         note.write_text(json.dumps(told))
         assert known_since(note, NOBODY) == known
