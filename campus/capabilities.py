@@ -56,8 +56,8 @@ class Findings(msgspec.Struct):
     prefix: str | None = None
     rejected: set[Rejection] = msgspec.field(default_factory=set)
     #: The last day on which an empty answer was contradicted: until that day ends, each empty answer needs
-    #: more confirmation.
-    contradicted_on: date | None = None
+    #: more confirmation. Homes have it by its first name.
+    contradicted_on: date | None = msgspec.field(default=None, name="doubted_on")
 
     def is_valid(self, base_url: str, today: date) -> bool:
         """Whether the findings are about this platform and not outdated."""

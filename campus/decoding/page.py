@@ -179,29 +179,31 @@ _Decoded = tuple[T, str | None, DriftNotes]
 
 def _decode_rows(body: bytes, contract: type[T], walked: frozenset[int] | None) -> Page[T]:
     page: Page[T] = Page([], [])
-    texts: list[bytes] = []
-    decoded: list[_Decoded[T]] = []
-    for index, raw in enumerate(raw_rows(body)):
-        text = bytes(raw)
-        page.sent = page.sent or _names(text)
-        fitting = _plain(text, contract)
-        # A row that fits has no member that its contract lacks, so nothing is left to withhold.
-        if fitting is None and walked is not None and index not in walked:
-            text, withheld = withhold_in_row(text, contract)
+    texts = [bytes(raw) for raw in raw_rows(body)]
+    # By the index of the row.
+    decoded: dict[int, _Decoded[T]] = {}
+
+    def coerce(index: int, misfits: Sequence[str] = ()) -> None:
+        # Only here values go to `_extra` or to quarantine; the columns of identity numbers are emptied later.
+        if walked is not None and index not in walked:
+            texts[index], withheld = withhold_in_row(texts[index], contract)
             page.drift.update(withheld_drift(Counter(withheld)))
         try:
-            decoded.append(fitting or _coerced(text, contract))
-            texts.append(text)
+            decoded[index] = _coerced(texts[index], contract, misfits)
         except UNFIT as error:
-            page.bad.append(_bad(text, error))
-    # Backwards, so that a deletion moves no index that is still to come.
-    for index, names in sorted(misfits(contract, [row for row, *_ in decoded]).items(), reverse=True):
-        try:
-            decoded[index] = _coerced(texts[index], contract, names)
-        except UNFIT as error:
+            decoded.pop(index, None)
             page.bad.append(_bad(texts[index], error))
-            del decoded[index]
-    for row, extra, notes in decoded:
+
+    for index, text in enumerate(texts):
+        page.sent = page.sent or _names(text)
+        if fitting := _plain(text, contract):
+            decoded[index] = fitting
+        else:
+            coerce(index)
+    indexes = list(decoded)
+    for place, names in misfits(contract, [row for row, *_ in decoded.values()]).items():
+        coerce(indexes[place], names)
+    for row, extra, notes in decoded.values():
         page.rows.append(row)
         page.extras.append(extra)
         page.drift.update(Drift(kind, name) for kind, name in notes)
@@ -225,7 +227,7 @@ def _coerced(text: bytes, contract: type[T], misfits: Sequence[str] = ()) -> "_D
 
     Raises one of UNFIT for a row without a readable key."""
     members = sent_members(text)
-    verbatim, notes = coerce_row(members, contract, misfits)
+    verbatim, notes = coerce_row(members, contract, [name for name in misfits if name in members])
     row = row_decoder(contract).decode(msgspec.json.encode(members))
     extra = {name: Raw(as_json(value)) for name, value in verbatim.items()}
     return row, msgspec.json.encode(extra).decode() if extra else None, notes

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from campus.fetch.answer import Answer, fetch
@@ -137,6 +137,13 @@ async def read_list(
     names, keep_duplicates, empty_is_unusual: as of `page_by_number`. The rest, the result and the errors are
     those of `read_collection`."""
 
+    has_pages = False
+
+    def keys_of(page: P) -> Sequence[Hashable]:
+        nonlocal has_pages
+        has_pages = True
+        return collection.keys(page)
+
     async def read_pages(per_page: int, smaller_sizes: Sequence[int]) -> tuple[list[P], Outcome]:
         paging = page_by_number(
             per_page,
@@ -147,7 +154,7 @@ async def read_list(
             empty_is_unusual=empty_is_unusual,
             smaller_sizes=smaller_sizes,
         )
-        return await read_collection(client, collection, paging, tally=tally)
+        return await read_collection(client, replace(collection, keys=keys_of), paging, tally=tally)
 
     async def accepts(**params: str) -> bool:
         try:
@@ -162,6 +169,8 @@ async def read_list(
             return await read_pages(client.page_size, SMALLER_SIZES)
         except Refused:
             if await accepts(**{names.page: "1"}):
+                if has_pages:
+                    raise
                 # The platform rejects the sizes, not the page.
                 return await read_pages(SMALLEST_SIZES[0], SMALLEST_SIZES)
             if not await accepts():

@@ -290,3 +290,23 @@ def test_row_is_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     page = decode_page(body.encode(), RESOURCES["students"].contract)
     assert page.extras == ['{"more":{"a":null}}', '{"more":1}']
     assert rows == [b'{"id":2,"more":1}']
+
+
+def decimals() -> Any:
+    fields = [{"name": "id", "type": "decimal", "precision": 4, "scale": 0, "primary": True}]
+    card = {"name": "id_card", "type": "decimal", "precision": 10, "scale": 0}
+    return contract_of(parse_definition({"name": "d", "fields": [*fields, card]}))
+
+
+def test_number_too_long_for_its_column_is_withheld() -> None:
+    """The decoder accepts a decimal of any length, so the row fits until its columns are looked at."""
+    for sent in (110101900307123, "110101900307123"):
+        decoded = decode_page(page({"id": 1, "id_card": sent}, {"id": 2, "id_card": 3}), decimals())
+        assert decoded.extras == [None, None]
+        assert decoded.drift == {Drift(KIND, "id_card"): 2}
+
+
+def test_row_with_too_long_key_is_quarantined_without_number() -> None:
+    decoded = decode_page(page({"id": 123456, "id_card": 110101900307123}, {"id": 2}), decimals())
+    assert [bad.raw for bad in decoded.bad] == ['{"id":123456}']
+    assert [row.id for row in decoded.rows] == [2]

@@ -469,6 +469,23 @@ def test_a_platform_that_refuses_usual_page_sizes_is_read(greatest: int) -> None
     assert account.complete
 
 
+def test_refusal_after_first_page_is_not_about_sizes() -> None:
+    """An accepted page size is stored for a week, so a passing refusal must not lead to pages of 10 rows."""
+    rows = [{"id": one} for one in range(25)]
+    has_begun = False
+
+    def answer(path: str, params: Params) -> Any:
+        nonlocal has_begun
+        size, page = int(params.get("per_page", 10)), int(params.get("page", 1))
+        if size > 20 or "paginated" in params or (has_begun and page == 1 and size > 10):
+            return Refused("status 422.")
+        has_begun |= page > 1
+        return rows[(page - 1) * size : page * size]
+
+    with pytest.raises(Refused):
+        load(Platform(answer, headers=False), "structures", SliceQuery(101))
+
+
 def test_a_refusal_that_is_not_about_pages_stays_one() -> None:
     platform = Platform(lambda path, params: [] if "per_page" not in params else Refused("status 422."))
     with pytest.raises(Refused):

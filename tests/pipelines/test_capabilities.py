@@ -1,5 +1,6 @@
 """What a first sync found of the platform is known to the next one, for a week, unless it is forgotten."""
 
+import json
 from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
@@ -38,6 +39,16 @@ def test_findings_are_kept_for_their_platform(tmp_path: Path) -> None:
     assert read(tmp_path, "http://other.example") == Capabilities()
     forget_capabilities(tmp_path)
     assert read(tmp_path) == Capabilities()
+
+
+def test_findings_of_earlier_versions_still_count(tmp_path: Path) -> None:
+    today = now().date()
+    stored = {"base_url": PLATFORM, "since": str(today), "page_size": 100, "doubted_on": str(today)}
+    (tmp_path / NAME).write_text(json.dumps(stored))
+    capabilities = read(tmp_path)
+    assert (capabilities.page_size, capabilities.confirmation.contradicted) == (100, 1)
+    keep_capabilities(tmp_path, capabilities, read_capabilities(tmp_path, PLATFORM)[1])
+    assert json.loads((tmp_path / NAME).read_text()) == stored
 
 
 def test_rejections_for_one_run_are_not_kept(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ DATASET_PLANS = Log(
         Column("mode", pa.string(), "segments (ranges of ids) or pages (the whole at once)"),
         Column("key", pa.list_(pa.string()), "Columns of the primary key; empty: the dataset has none"),
         Column("width", pa.int64(), "Ids a segment; null where it is read by pages"),
-        Column("segments", pa.list_(pa.int64()), "Segments that hold or stored rows"),
+        Column("segments", pa.list_(pa.int64()), "Segments that hold or held rows"),
         Column("definition", pa.string(), "JSON of the metadata that the table was made from"),
         Column("signature", pa.string(), "Hash of what is asked for: fields, types, filters, relations"),
         Column("valid_since", TIMESTAMP, "When this signature came up: what was read before is read again"),
