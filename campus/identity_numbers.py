@@ -48,8 +48,9 @@ _IN_TEXT = re.compile(r"(?<![0-9])[0-9]{17}[0-9Xx](?![0-9](?![0-9](?![0-9])))")
 _IN_BYTES = re.compile(_IN_TEXT.pattern.encode())
 # The digits that Chinese input methods write, and the X.
 _FULL_WIDTH = {0xFF10 + digit: 0x30 + digit for digit in range(10)} | {0xFF38: 0x58, 0xFF58: 0x78}
-# Digits in other spellings: full width, or escaped in JSON.
-_OTHER_DIGITS = re.compile(rb"\xef\xbc(?:[\x90-\x99]\xef\xbc){16}|\\u(?:003|[fF][fF]1)[0-9]")
+# Digits in other spellings: full width, or escaped in JSON. One pattern for both takes four times as long.
+_FULL_WIDTH_DIGITS = re.compile(rb"\xef\xbc(?:[\x90-\x99]\xef\xbc){16}")
+_ESCAPED_DIGIT = re.compile(rb"\\u(?:003|[fF][fF]1)[0-9]")
 
 # A letter that is escaped in JSON: its last digits are no part of a number behind it.
 _ESCAPED = re.compile(rb"\\u[0-9A-Fa-f]{4}")
@@ -106,7 +107,9 @@ def may_hold_identity_number(text: bytes) -> bool:
         plain = _ESCAPED.sub(b" ", part) if b"\\u" in part else part
         if any(_is_valid(found[0]) for found in _IN_BYTES.finditer(plain)):
             return True
-    return (b"\\" in text or b"\xef" in text) and _OTHER_DIGITS.search(text) is not None
+    return (b"\xef" in text and _FULL_WIDTH_DIGITS.search(text) is not None) or (
+        b"\\" in text and _ESCAPED_DIGIT.search(text) is not None
+    )
 
 
 def _digit_runs(text: bytes) -> Iterator[bytes]:
