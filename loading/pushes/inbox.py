@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from campus.decoding.withholding import withhold_in_row
 from campus.push.message import Push
-from loading.durable import durable
+from warehouse.durable import durable
 
 #: `unknown`: no resource of ours has the name; it waits for one. `given_up`: left to the nightly load.
 State = Literal["waiting", "done", "unknown", "given_up"]

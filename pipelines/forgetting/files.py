@@ -10,15 +10,15 @@ from pathlib import Path
 
 from exports.extracts.write import SUFFIX, is_extract
 from loading.outage import NOTE
-from loading.writes.roster.plan_file import PLANS
 from pipelines.notices.notice import TOLD
 from pipelines.ui.supervisor import FOLDER as UI
-from pipelines.writes.inbox_files import DONE, inbox_files_of
-from pipelines.writes.plans import NOTES
 from warehouse.files import UNFINISHED
 from warehouse.forgetting.search import Search, Searched
 from warehouse.published.audiences import Audience, audience_files
 from warehouse.published.problem import OF_AUDIENCES, PROBLEM
+from writeback.inbox.folder import DONE, inbox_files_of
+from writeback.notes import NOTES
+from writeback.roster.plan_file import PLANS
 
 #: Folders of a home whose content is made again or was left by what is over.
 SCRAPS = ("build", "scratch", "trials")

@@ -18,19 +18,10 @@ import msgspec
 import obstore
 
 from loading.custom_fields import users_table
-from loading.forgotten_stores import (
-    forget_in_inbox,
-    forget_in_journal,
-    forget_in_lessons,
-    forget_in_outbox,
-    forget_school_in,
-)
+from loading.forgotten_stores import forget_in_inbox
 from loading.pushes.inbox import inbox_path, left_behind
 from loading.reports.tables import held_tables
 from loading.tables import TABLES
-from loading.writes.journal_files import journal_path
-from loading.writes.outbox import outbox_path
-from loading.writes.unfinished import lessons_path
 from pipelines.cli.commands import run_build
 from pipelines.cli.exporting import run_export
 from pipelines.forgetting.account import RESTORED, SCHOOL, SEVERAL, UNPROVEN, Account, Store
@@ -57,6 +48,7 @@ from warehouse.forgetting.columns import V1
 from warehouse.forgetting.forgotten import Forgotten, Matcher, change, matcher, read, with_person
 from warehouse.forgetting.identity import GUARDIAN, People, Person, choices_of
 from warehouse.forgetting.search import Search
+from warehouse.forgetting.sqlite_rows import forget_school_in
 from warehouse.forgetting.surgery import (
     Changed,
     forget_in_logs,
@@ -76,6 +68,10 @@ from warehouse.published.manifest import Manifest
 from warehouse.published.shards import Shards
 from warehouse.published.shards import change as change_manifest
 from warehouse.published.shards import clean as clean_shards
+from writeback.store.forgetting import forget_in_journal, forget_in_lessons, forget_in_outbox
+from writeback.store.journal_files import journal_path
+from writeback.store.lessons import lessons_path
+from writeback.store.outbox import outbox_path
 
 BACKUPS = (
     "Backups stay as they are. campus restore takes out of them whoever is on the list. To be rid of the "

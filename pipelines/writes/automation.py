@@ -7,12 +7,14 @@ from pathlib import Path
 
 import dagster as dg
 
-from loading.writes.outbox import opened, outbox_path
 from pipelines.interrupted import UNFINISHED
 from pipelines.launches import FINAL_TAG
 from pipelines.settings import Settings
 from pipelines.writes.file_jobs import FILE_JOBS, SEND_SWIPES, file_job
-from pipelines.writes.inbox import (
+from pipelines.writes.roster_jobs import ASSETS, PLAN_ROSTER, applying_job, planning_job
+from pipelines.writes.runs import FILE_TAG
+from writeback.inbox.folder import DAY, Arrived, arrived, remove_old
+from writeback.inbox.requests import (
     AGAIN_AFTER,
     ROSTERS,
     Memory,
@@ -22,9 +24,7 @@ from pipelines.writes.inbox import (
     to_read,
     without_further_run,
 )
-from pipelines.writes.inbox_files import DAY, Arrived, arrived, remove_old
-from pipelines.writes.roster_jobs import ASSETS, PLAN_ROSTER, applying_job, planning_job
-from pipelines.writes.runs import FILE_TAG
+from writeback.store.outbox import opened, outbox_path
 
 #: By what a file is, the job that reads it.
 JOBS = {ROSTERS: PLAN_ROSTER} | {kind: one.job for kind, one in FILE_JOBS.items()}

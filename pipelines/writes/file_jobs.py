@@ -9,15 +9,10 @@ import dagster as dg
 import uvloop
 
 from assets.resource_assets import asking_runtime
-from loading.writes.outcomes import counted, in_words
-from loading.writes.table_file import FileContent
 from pipelines.notices.notice import THEIR_WORDS
 from pipelines.settings import Settings, needs_school
-from pipelines.writes.bench import Done, Work, carried_out, results_path, unread
-from pipelines.writes.desk import errand_of
-from pipelines.writes.inbox import ATTENDANCE, SWIPES
+from pipelines.writes.context import Done, Work, carried_out, results_path, unread
 from pipelines.writes.marks import write_marks
-from pipelines.writes.plans import Note, forget, leave_note, prune
 from pipelines.writes.runs import (
     ArrivedFile,
     failures_told,
@@ -26,7 +21,12 @@ from pipelines.writes.runs import (
     put_away,
     told_of,
 )
-from pipelines.writes.swiping import hand_over, send_swipes
+from pipelines.writes.session import provenance_of
+from pipelines.writes.swipes import queue_swipes, send_swipes
+from writeback.files.table_file import FileContent
+from writeback.inbox.requests import ATTENDANCE, SWIPES
+from writeback.notes import Note, forget, leave_note, prune
+from writeback.outcomes import counted, in_words
 
 SEND_SWIPES = "send_swipes"
 
@@ -49,7 +49,7 @@ def _marks(_settings: Settings, _school_id: int, file: FileContent | None) -> Wo
 
 
 def _swipes(settings: Settings, school_id: int, file: FileContent | None) -> Work:
-    return partial(send_swipes, handover=hand_over(settings.home, file, school_id, dry=False))
+    return partial(send_swipes, swipe_file=queue_swipes(settings.home, file, school_id, dry=False))
 
 
 def _asset(kind: str, description: str) -> dg.AssetSpec:
@@ -126,8 +126,8 @@ def _carried_out(
     if kind == SWIPES:
         # From now on they are in the outbox, and sent from there.
         final(context)
-    errand = errand_of(context, source)
-    return uvloop.run(carried_out(settings, runtime, errand, config.school_id, work, results=results))
+    provenance = provenance_of(context, source)
+    return uvloop.run(carried_out(settings, runtime, provenance, config.school_id, work, results=results))
 
 
 def _note(

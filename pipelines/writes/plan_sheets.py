@@ -10,8 +10,8 @@ from xlsxwriter.worksheet import Worksheet
 
 from exports.sheets import Language, Words
 from exports.styles import CELL, DEFAULTS, WIDEST, Styles, height_of, paper_for, set_page, text_width
-from loading.writes.roster.fields import STANDARD, in_chinese
-from loading.writes.roster.plan import Plan, Step
+from writeback.roster.fields import STANDARD, in_chinese
+from writeback.roster.plan import Plan, Step
 
 ROLES = {1: Words("student", "学生"), 2: Words("teacher", "教师"), 8: Words("guardian", "家长")}
 #: Columns that a created row shows first.

@@ -7,14 +7,14 @@ import dagster as dg
 from pydantic import field_validator
 
 from campus.http.errors import CampusError, Halt
-from loading.writes.roster.plan_file import PlanError, digest
-from loading.writes.table_file import FileContent, TableError
 from pipelines.launches import FINAL_TAG
 from pipelines.notices.notice import THEIR_WORDS
 from pipelines.settings import Settings, SettingsError
-from pipelines.writes.inbox_files import Arrived, is_name, move_to_done, read_arrived
-from pipelines.writes.plans import notes
-from pipelines.writes.time_limit import FolderAway
+from writeback.files.table_file import FileContent, TableError
+from writeback.inbox.folder import Arrived, is_name, move_to_done, read_arrived
+from writeback.inbox.time_limit import FolderAway
+from writeback.notes import notes
+from writeback.roster.plan_file import PlanError, digest
 
 #: On a run: what the runs for a file are known by; the file that it reads, and its content.
 FILE_TAG, PATH_TAG, CONTENT_TAG = "campus/file", "campus/path", "campus/content"

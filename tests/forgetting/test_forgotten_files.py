@@ -10,10 +10,7 @@ import pytest
 from command_line import campus
 
 from campus.attendance.calendar import Session
-from loading.forgotten_stores import forget_in_lessons, forget_school_in
 from loading.tables import TABLES
-from loading.writes.unfinished import lessons_path
-from loading.writes.unfinished import opened as unfinished_lessons
 from pipelines.backup import restore
 from pipelines.forgetting.account import unproven
 from pipelines.forgetting.files import (
@@ -30,7 +27,11 @@ from pipelines.settings import settings_apart
 from warehouse.forgetting.forgotten import Forgotten, matcher, read_file, with_person, write_file
 from warehouse.forgetting.identity import Person
 from warehouse.forgetting.search import Search
+from warehouse.forgetting.sqlite_rows import forget_school_in
 from warehouse.lake.delta import Lake
+from writeback.store.forgetting import forget_in_lessons
+from writeback.store.lessons import lessons_path
+from writeback.store.lessons import opened as unfinished_lessons
 
 SCHOOL, ID, OTHER = 101, 101000019, 101000020
 NAME = "王小明"

@@ -23,15 +23,15 @@ from leaks import leaks
 
 from campus.attendance.calendar import Session
 from campus.push.message import Push, PushedEvent
-from campus.writes.operations import CHANGE_USER, MARK_LESSON, Write
 from loading.pushes.inbox import opened as inbox_opened
-from loading.writes.journal import Errand, Journal
-from loading.writes.journal_files import journal_path
-from loading.writes.outbox import Swipe
-from loading.writes.outbox import opened as outbox_opened
-from loading.writes.unfinished import opened as unfinished_lessons
 from simulator.process import RunningSimulator, running
 from warehouse.lake.delta import Lake
+from writeback.operations import CHANGE_USER, MARK_LESSON, Write
+from writeback.store.journal import Journal, Provenance
+from writeback.store.journal_files import journal_path
+from writeback.store.lessons import opened as unfinished_lessons
+from writeback.store.outbox import Swipe
+from writeback.store.outbox import opened as outbox_opened
 
 pytestmark = pytest.mark.slow
 
@@ -171,7 +171,7 @@ def _leave_traces(home: Home, item_id: int) -> None:
         Write(CHANGE_USER, SCHOOL, id=home.student, content={"name": NAME, "phone": "17000055555"}),
         Write(MARK_LESSON, SCHOOL, id=7, content=[{"student_id": home.student, "status": "late"}]),
     ):
-        number = journal.begin(write, Errand("test", "roster.csv"), NAME)
+        number = journal.begin(write, Provenance("test", "roster.csv"), NAME)
         journal.end(number, "done", 200, json.dumps({"id": home.student, "name": NAME}))
         if write.operation is CHANGE_USER:
             # The other one waits in the journal.

@@ -13,11 +13,11 @@ import pytest
 from world import World
 
 from campus.push.message import Push, PushedEvent
-from campus.writes.operations import CHANGE_USER, Write
 from loading.pushes.inbox import opened
-from loading.writes.journal import Errand, Journal
-from loading.writes.journal_files import journal_path
 from pipelines.options import DatasetOptions
+from writeback.operations import CHANGE_USER, Write
+from writeback.store.journal import Journal, Provenance
+from writeback.store.journal_files import journal_path
 
 SPELLINGS = (
     "id_card",
@@ -113,7 +113,7 @@ def test_no_file_of_the_home_holds_a_number(careless: World) -> None:
     content: dict[str, Any] = {"outer_id": NUMBERS[32], "sfzh": OLD, "name": f"李{NUMBERS[33]}"}
     write = Write(CHANGE_USER, 101, 7, {"outer_id": NUMBERS[32]}, content)
     journal.end(
-        journal.begin(write, Errand("a test", "a file"), NUMBERS[32]),
+        journal.begin(write, Provenance("a test", "a file"), NUMBERS[32]),
         "refused",
         422,
         f"{NUMBERS[34]} is taken",

@@ -1,0 +1,153 @@
+"""What all commands that write share: the school, the platform, the record, and how their end is told."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+import uvloop
+
+from campus.http.errors import CampusError, Halt
+from campus.registry import SCHOOLS
+from loading.tables import TABLES
+from pipelines.cli.display import INTERRUPTED, USAGE, complain, console
+from pipelines.cli.progress import progress
+from pipelines.cli.session import looking, session
+from pipelines.lake import lake_of
+from pipelines.launches import LAUNCHER_TAG
+from pipelines.of_schools import no_such
+from pipelines.resources import open_runtime
+from pipelines.settings import Settings, SettingsError, claim_home, needs_platform, needs_school, needs_writes
+from pipelines.writes.context import Done, Work, carried_out, unread
+from warehouse.load.load_log import schools_loaded
+from writeback.files.table_file import TableError
+from writeback.notes import Note, begin, end, forget
+from writeback.outcomes import RowOutcome, counted, in_words
+from writeback.roster.plan_file import PlanError
+from writeback.store.journal import Provenance
+
+#: Rows that are named.
+SHOWN = 20
+
+
+def run_writing(
+    settings: Settings,
+    command: str,
+    source: str,
+    school: int | None,
+    work: Work,
+    *,
+    dry: bool,
+    build: bool,
+    results: Path | None = None,
+    again: tuple[str, str] | None = None,
+    quiet: bool = False,
+) -> int:
+    """Run `work` with all that it needs, and say how it ended. command: as it is recorded. source: the
+    file or plan that says what to write. results: where what became of each row is written. again: the kind
+    of the file and the command for it, which `campus status` shows until all rows are written. quiet: `work`
+    says by itself what there is to say. The exit status."""
+    needs_platform(settings)
+    if not dry:
+        needs_writes(settings)
+    claim_home(settings)
+    school_id = the_school(settings, school)
+    begun = None
+    if again and not dry:
+        kind, go_on = again
+        go_on += f" --school {school_id}"
+        begun = Note(kind, school_id, Path(source).name, str(results), command=go_on)
+    # What shows alone waits for nobody.
+    with nullcontext(looking(command)) if dry else session(settings, command) as tags:
+        if begun:
+            begin(settings.home, begun)
+        try:
+            with progress() as listener, open_runtime(settings, listener) as runtime:
+                provenance = Provenance(tags[LAUNCHER_TAG], source)
+                done = uvloop.run(
+                    carried_out(settings, runtime, provenance, school_id, work, dry=dry, results=results)
+                )
+        except (TableError, PlanError, CampusError, Halt) as error:
+            if begun:
+                forget(settings.home, begun)
+            complain(error)
+            return USAGE if isinstance(error, TableError | PlanError) else 1
+        if begun:
+            end(settings.home, begun, done.outcomes)
+        status = 0 if quiet else tell(done, dry=dry, results=results)
+        if done.interrupted:
+            return INTERRUPTED
+        if any(one.outcome for one in done.loaded) and build:
+            from pipelines.cli.commands import run_build
+
+            status = max(status, run_build(settings, tags))
+    return status
+
+
+def tell(done: Done, *, dry: bool, results: Path | None) -> int:
+    """Say what became of the rows. The exit status."""
+    counts = counted(done.outcomes)
+    for note in done.notes:
+        console.print(note, markup=False, soft_wrap=True)
+    for warning in done.warnings:
+        complain(warning)
+    for line in bad_rows(done.outcomes, done.problem):
+        complain(line)
+    if dry:
+        for one in [one for one in done.outcomes if one.outcome == "waiting"][:SHOWN]:
+            console.print(f"  would: {one.key}: {one.words}", markup=False, soft_wrap=True)
+    for line in unread(done.loaded):
+        complain(line)
+    ending = " (a dry run: nothing was written)" if dry else ""
+    console.print(f"{in_words(counts) or 'nothing to do'}{ending}.", markup=False, soft_wrap=True)
+    if done.problem:
+        complain(f"stopped: {done.problem}")
+    if results is not None and results.exists() and not dry:
+        console.print(f"What became of each row: {results}", markup=False, soft_wrap=True)
+    if done.next:
+        console.print(done.next, markup=False, soft_wrap=True)
+    bad = counts["refused"] or counts["unconfirmed"] or done.problem
+    return int(bool(bad or (counts["waiting"] and not dry)))
+
+
+def bad_rows(outcomes: Sequence[RowOutcome], problem: str) -> list[str]:
+    """The rows that were refused, and those of which nobody knows: a line for all that share their words.
+    problem: is told after them; words that it repeats are left to it."""
+    groups: defaultdict[tuple[str, str], list[RowOutcome]] = defaultdict(list)
+    for row in sorted(outcomes, key=lambda row: row.line):
+        if row.outcome in ("refused", "unconfirmed"):
+            groups[row.outcome, row.words].append(row)
+    lines = []
+    for (outcome, words), rows in groups.items():
+        why = "for the reason below" if words and words in problem else words
+        if len(rows) == 1:
+            where = f"line {rows[0].line}: " if rows[0].line else ""
+            lines.append(f"{where}{rows[0].key}: {outcome}: {why}")
+        else:
+            names = ", ".join(str(row.line) if row.line else row.key for row in rows[:SHOWN])
+            more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+            where = f"{'lines ' if rows[0].line else ''}{names}{more}"
+            lines.append(f"{len(rows):,} rows {outcome}: {why} ({where})")
+    return lines
+
+
+def the_school(settings: Settings, school: int | None) -> int:
+    """The school that is written to: the one that is named, or the only one. Raises SettingsError."""
+    known = settings.school_ids
+    if known is None:
+        lake = lake_of(settings)
+        held = lake.holds(TABLES[SCHOOLS.name])
+        rows = lake.read(TABLES[SCHOOLS.name], columns=["id"]).to_pylist() if held else []
+        known = tuple(row["id"] for row in rows)
+    if school is None and len(known) == 1:
+        return known[0]
+    if school is None:
+        there_are = ", ".join(map(str, known)) or "none known yet"
+        raise SettingsError([f"name the school with --school; there are {there_are}"])
+    needs_school(settings, school)
+    loaded = schools_loaded(lake_of(settings))
+    if loaded and (unknown := no_such([school], loaded)):
+        raise SettingsError(
+            [f"{unknown}: mend --school, or load it first with campus sync --school {school}"]
+        )
+    return school

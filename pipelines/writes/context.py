@@ -1,0 +1,99 @@
+"""What every piece of writing has in common: what it writes with, what it did, and the order of its end. For
+commands and runs alike."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from campus.http.errors import CampusError, Halt
+from loading.commit import Loaded
+from loading.runtime import Runtime
+from pipelines.settings import Settings
+from pipelines.writes.session import open_write_session
+from warehouse.load.load_log import now
+from warehouse.load.log_writer import batched
+from writeback.outcomes import RowOutcome, write_outcomes
+from writeback.roster.plan_file import PLANS
+from writeback.session import WriteSession
+from writeback.store.journal import Provenance
+
+
+@dataclass(frozen=True)
+class WriteContext:
+    """What is written with. dry: what would be written is shown."""
+
+    settings: Settings
+    runtime: Runtime
+    session: WriteSession
+    school_id: int
+    dry: bool
+
+
+@dataclass(frozen=True)
+class Done:
+    """What was done. `loaded`: what was read again of what was written; `reread`: reads it again, after the
+    outcomes are on disk. `problem`: why it stopped, `interrupted`: by Ctrl-C or the like; `next`: what to do
+    about it. `notes`: what else is to be known, `warnings`: what is wrong with the platform or its data."""
+
+    outcomes: Sequence[RowOutcome]
+    loaded: Sequence[Loaded] = ()
+    problem: str = ""
+    reread: Callable[[], Awaitable[Sequence[Loaded]]] | None = None
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    interrupted: bool = False
+    next: str = ""
+
+
+Work = Callable[[WriteContext], Awaitable[Done]]
+
+
+async def carried_out(
+    settings: Settings,
+    runtime: Runtime,
+    provenance: Provenance,
+    school_id: int,
+    work: Work,
+    *,
+    dry: bool = False,
+    results: Path | None = None,
+) -> Done:
+    """Do the work for a school. results: where what became of each row is written.
+
+    Raises what `work` raises."""
+    async with open_write_session(settings, runtime, provenance, dry=dry) as session:
+        done = await work(WriteContext(settings, runtime, session, school_id, dry))
+        told = any(one.outcome != "waiting" for one in done.outcomes)
+        if results is not None and told and not dry:
+            # On disk before anything more is asked of a platform that may be away by now.
+            write_outcomes(results, done.outcomes)
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            return replace(done, interrupted=True)
+        return await read_again(runtime, done)
+
+
+async def read_again(runtime: Runtime, done: Done) -> Done:
+    """Read again what was written, as far as the platform lets us."""
+    if done.reread is None:
+        return done
+    try:
+        with batched(runtime.lake):
+            return replace(done, loaded=await done.reread())
+    except (CampusError, Halt) as error:
+        return replace(done, problem=f"what was written could not be read again: {error}")
+
+
+def unread(loaded: Iterable[Loaded]) -> list[str]:
+    """What could not be read again, in words."""
+    return [
+        f"{one.spec.name} {one.slice} could not be read again: {one.message}"
+        for one in loaded
+        if one.status == "failed"
+    ]
+
+
+def results_path(settings: Settings, what: str) -> Path:
+    """Where what became of each row is written."""
+    return settings.home / PLANS / f"{what}-{now():%Y%m%d-%H%M%S}.result.csv"

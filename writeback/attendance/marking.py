@@ -1,0 +1,222 @@
+"""Lessons written to the platform: who was there, and who was not.
+
+The interface marks one lesson a request, and shows what it has of one. So each lesson is asked for first,
+written only where the file says something else, and asked for again. It does not say whether the students
+that a request leaves out keep their marks: where one has lost his, the lesson is sent again with all marks,
+and so are the lessons after it. What a lesson had is on disk until then, so that the next run finishes what
+this one could not. The marks of students who left the class cannot be sent, nor those that may only be read;
+that they are lost is told.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from campus.attendance.calendar import Session
+from campus.attendance.requests import ask_session, records_in
+from campus.http.client import Client
+from campus.http.errors import CampusError, Halt, NotFound, Refused, Transient, Unconfirmed
+from campus.http.events import Tally
+from writeback.attendance.marks import RESULTS, ClassIndex, Mark, Refusal, Send, in_lines, key_of
+from writeback.operations import MARK_LESSON, Write
+from writeback.outcomes import INTERRUPTED, Outcome, RowOutcome, words_of
+from writeback.send.side_by_side import side_by_side
+from writeback.store.lessons import Unfinished
+
+Marks = Mapping[int, Mark]
+#: Why a lesson is sent that no line of the file is for.
+AGAIN = "marks that were lost"
+
+
+@dataclass
+class Marking:
+    """Writes lessons. `whole`: a request says all marks of a lesson; found out on the way, where the settings
+    do not say so. `lost`: marks that the platform forgot and that could not be sent again. `sent`: lessons
+    that were, or may have been, written. `stopped`: why the rest was left; empty: nothing was."""
+
+    client: Client
+    send: Send
+    index: ClassIndex
+    unfinished: Unfinished
+    whole: bool = False
+    lost: list[str] = field(default_factory=list)
+    sent: set[Session] = field(default_factory=set)
+    stopped: str = ""
+
+    async def carry_out(self, lessons: Mapping[Session, Marks], *, dry: bool) -> list[RowOutcome]:
+        """Write the lessons that are not on the platform as the file says, after those that an earlier run
+        has left unfinished. dry: ask, and write nothing. Raises nothing of the platform's."""
+        outcomes = [] if dry else await self._finish_all()
+        # The first one shows whether the marks that a request leaves out stay.
+        first, others = list(lessons.items())[:1], list(lessons.items())[1:]
+        for some in (first, others):
+            for found in await side_by_side(self._lesson(*one, dry=dry) for one in some):
+                outcomes += found
+        return outcomes
+
+    async def _finish_all(self) -> list[RowOutcome]:
+        outcomes = []
+        for session, kept in self.unfinished.of(self.index.school_id).items():
+            try:
+                await self._settle(session, AGAIN, {}, kept)
+            except (NotFound, Refusal):
+                # The class is gone, and the lesson with it.
+                self._end(session, kept, {})
+            except (CampusError, Halt) as error:
+                if isinstance(error, Halt):
+                    self.stopped = self.stopped or str(error)
+                key = f"class {session.class_id}, {session.day}, lesson {session.lesson}"
+                why = f"the marks that it had before an earlier run could not be compared: {words_of(error)}"
+                outcomes.append(RowOutcome(0, key, "unconfirmed", why))
+        return outcomes
+
+    async def _lesson(self, session: Session, marks: Marks, *, dry: bool) -> list[RowOutcome]:
+        if self.stopped:
+            return self._failed(session, marks, "not begun", Transient(""))
+        try:
+            return await self._carry_out(session, marks, dry=dry)
+        except Refused as refusal:
+            # One mark that the platform does not take costs the request: it may be that of one who has left.
+            staying = {student: mark for student, mark in marks.items() if self._is_in(session, student)}
+            if session in self.sent or len(staying) in (0, len(marks)):
+                return self._failed(session, marks, refusal.said or str(refusal), refusal)
+            leaving = {student: mark for student, mark in marks.items() if student not in staying}
+            refused = self._failed(session, leaving, refusal.said or str(refusal), refusal)
+            return refused + await self._lesson(session, staying, dry=dry)
+        except CampusError as error:
+            return self._failed(session, marks, words_of(error), error)
+        except Halt as halt:
+            self.stopped = self.stopped or str(halt)
+            return self._failed(session, marks, words_of(halt), halt)
+        except asyncio.CancelledError:
+            self.stopped = self.stopped or INTERRUPTED
+            return self._failed(session, marks, "interrupted", Transient(""))
+
+    def _failed(
+        self, session: Session, marks: Marks, words: str, error: CampusError | Halt
+    ) -> list[RowOutcome]:
+        outcome: Outcome = "waiting" if isinstance(error, Transient | Halt) else "refused"
+        if session in self.sent:
+            outcome, words = "unconfirmed", f"it was sent, and not seen since: {words}"
+        return [one for item in marks.items() for one in _outcomes(session, *item, outcome, words)]
+
+    async def _carry_out(self, session: Session, marks: Marks, *, dry: bool) -> list[RowOutcome]:
+        before = await self._ask(session)
+        if dry or all(before.get(student) == mark.result for student, mark in marks.items()):
+            after: Mapping[int, str] = {student: mark.result for student, mark in marks.items()}
+        else:
+            after = await self._write(session, marks, before)
+        return [
+            one
+            for student, mark in marks.items()
+            for one in _compared(session, student, mark, before.get(student), after.get(student), dry=dry)
+        ]
+
+    async def _write(self, session: Session, marks: Marks, before: Mapping[int, str]) -> Mapping[int, str]:
+        """Write a lesson; what the platform shows of it then."""
+        said = {student: mark.result for student, mark in marks.items()}
+        others = {student: mark for student, mark in before.items() if student not in said}
+        kept = self.unfinished.keep(self.index.school_id, session, others)
+        lines = in_lines([line for mark in marks.values() for line in mark.lines])
+        if self.whole:
+            others = {student: mark for student, mark in kept.items() if student not in said}
+            await self._put_whole(session, lines, said, self._sendable(session, others))
+            return self._end(session, kept, await self._ask(session))
+        await self._put(session, lines, said)
+        return await self._settle(session, lines, said, kept)
+
+    async def _settle(
+        self, session: Session, lines: str, said: Mapping[int, str], kept: Mapping[int, str]
+    ) -> Mapping[int, str]:
+        """See that a lesson has all marks that it had; what the platform shows of it then."""
+        after: Mapping[int, str] = await self._ask(session)
+        gone = {student: mark for student, mark in kept.items() if student not in after}
+        self.whole = self.whole or bool(gone)
+        if self._sendable(session, gone):
+            others = {student: mark for student, mark in after.items() if student not in said}
+            await self._put_whole(session, lines, said, self._sendable(session, {**others, **gone}))
+            after = await self._ask(session)
+        return self._end(session, kept, after)
+
+    def _end(self, session: Session, kept: Iterable[int], after: Mapping[int, str]) -> Mapping[int, str]:
+        """A lesson is as it will be: what it lost is told, and nothing is kept of it."""
+        self.lost += [key_of(session, student) for student in sorted(set(kept) - after.keys())]
+        self.unfinished.forget(self.index.school_id, session)
+        return after
+
+    def _sendable(self, session: Session, marks: Mapping[int, str]) -> dict[int, str]:
+        """Those of some marks that the interface takes: of students of the class, and not only to be read."""
+        return {
+            student: result
+            for student, result in marks.items()
+            if result in RESULTS and self._is_in(session, student)
+        }
+
+    def _is_in(self, session: Session, student: int) -> bool:
+        """Whether a student is in the class still."""
+        members = self.index.semester_of(session).members
+        return members.get(student, {}).get(session.class_id) == date.max
+
+    async def _put_whole(
+        self, session: Session, lines: str, said: Mapping[int, str], others: Mapping[int, str]
+    ) -> Mapping[int, str]:
+        """Send these marks with as many others as the platform takes, which may know of a student who left
+        since; what it took. Raises Refused where it does not take the marks themselves."""
+        marks = {**said, **others}
+        if not marks:
+            return marks
+        try:
+            await self._put(session, lines, marks)
+            return marks
+        except Refused:
+            if not others:
+                raise
+        half = [*others][: len(others) // 2]
+        taken = await self._put_whole(session, lines, said, {each: others[each] for each in half})
+        if len(others) == 1:
+            return taken
+        rest = {student: mark for student, mark in others.items() if student not in half}
+        return await self._put_whole(session, lines, taken, rest)
+
+    async def _put(self, session: Session, lines: str, marks: Mapping[int, str]) -> None:
+        content: list[dict[str, Any]] = [
+            {"rid": student, "result": result} for student, result in marks.items()
+        ]
+        params: dict[str, str | int] = {"checked_at": session.day.isoformat(), "lesson": session.lesson}
+        write = Write(MARK_LESSON, self.index.school_id, session.class_id, params, content)
+        try:
+            await self.send(write, lines)
+        except (Transient, Unconfirmed, Halt, asyncio.CancelledError):
+            self.sent.add(session)
+            raise
+        self.sent.add(session)
+
+    async def _ask(self, session: Session) -> dict[int, str]:
+        """The marks of a lesson by student."""
+        semester = self.index.semester_of(session)
+        detail = await ask_session(self.client, semester, session, Tally())
+        rows = records_in(semester, session, detail).rows
+        return {row.student_id: row.status for row in rows if row.student_id and row.status}
+
+
+def _compared(
+    session: Session, student: int, mark: Mark, before: str | None, after: str | None, *, dry: bool
+) -> list[RowOutcome]:
+    """What became of one student's mark."""
+    if before == mark.result:
+        return _outcomes(session, student, mark, "unchanged")
+    step = f"{before or 'no mark'} -> {mark.result}"
+    if dry:
+        return _outcomes(session, student, mark, "waiting", step)
+    if after != mark.result:
+        shown = f"the platform took it, and shows {after or 'no mark'}"
+        return _outcomes(session, student, mark, "refused", shown)
+    return _outcomes(session, student, mark, "written", step)
+
+
+def _outcomes(
+    session: Session, student: int, mark: Mark, outcome: Outcome, words: str = ""
+) -> list[RowOutcome]:
+    return [RowOutcome(line, key_of(session, student), outcome, words) for line in mark.lines]

@@ -1,0 +1,85 @@
+"""What lessons had before they were written: on disk until a reading has shown what they have since.
+
+A platform may forget the marks that a request leaves out. Where the reading after the request fails, or the
+process dies before it, the next run knows from here what has to be sent again.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import date
+from pathlib import Path
+
+import msgspec
+
+from campus.attendance.calendar import Session
+from warehouse.durable import durable
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS lesson (
+    school_id INTEGER NOT NULL,
+    class_id INTEGER NOT NULL,
+    day TEXT NOT NULL,
+    lesson INTEGER NOT NULL,
+    marks TEXT NOT NULL,
+    PRIMARY KEY (school_id, class_id, day, lesson)
+);
+"""
+ONE = "school_id = ? AND class_id = ? AND day = ? AND lesson = ?"
+_MARKS = msgspec.json.Decoder(dict[int, str])
+
+
+class Unfinished:
+    """The lessons of a home that were written and not read since, with the marks by student that they had.
+    Used by one thread at a time. Raises sqlite3.Error where it fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = durable(path, SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def keep(self, school_id: int, session: Session, marks: Mapping[int, str]) -> dict[int, str]:
+        """Keep what a lesson has, on disk when this returns; with what is kept of it already."""
+        held = self._connection.execute(
+            f"SELECT marks FROM lesson WHERE {ONE}", (school_id, *_key(session))
+        ).fetchone()
+        known = {**(_MARKS.decode(held[0]) if held else {}), **marks}
+        if known:
+            with self._connection as transaction:
+                transaction.execute(
+                    "INSERT OR REPLACE INTO lesson VALUES (?, ?, ?, ?, ?)",
+                    (school_id, *_key(session), msgspec.json.encode(known).decode()),
+                )
+        return known
+
+    def of(self, school_id: int) -> dict[Session, dict[int, str]]:
+        """The unfinished lessons of a school."""
+        rows = self._connection.execute(
+            "SELECT class_id, day, lesson, marks FROM lesson WHERE school_id = ?", (school_id,)
+        )
+        return {
+            Session(class_id, date.fromisoformat(day), lesson): _MARKS.decode(marks)
+            for class_id, day, lesson, marks in rows
+        }
+
+    def forget(self, school_id: int, session: Session) -> None:
+        """A lesson has what it should, or what it lost is known."""
+        with self._connection as transaction:
+            transaction.execute(f"DELETE FROM lesson WHERE {ONE}", (school_id, *_key(session)))
+
+
+@contextmanager
+def opened(home: Path) -> Iterator[Unfinished]:
+    """The unfinished lessons of a home."""
+    with closing(Unfinished(lessons_path(home))) as unfinished:
+        yield unfinished
+
+
+def lessons_path(home: Path) -> Path:
+    """The file of a home's unfinished lessons."""
+    return home / "lessons.sqlite"
+
+
+def _key(session: Session) -> tuple[int, str, int]:
+    return session.class_id, session.day.isoformat(), session.lesson
