@@ -27,8 +27,9 @@ from writeback.notes import Note, begin, end, waits_no_more
 from writeback.outcomes import counted, write_outcomes
 from writeback.roster.apply import Applied, Applier, secrets_of
 from writeback.roster.fields import SECRET, STANDARD
+from writeback.roster.make_plan import make_plan
 from writeback.roster.people import People
-from writeback.roster.plan import ARCHIVED, FEW, Plan, Wishes, make_plan
+from writeback.roster.plan import ARCHIVED, FEW, Plan, PlanOptions
 from writeback.roster.plan_file import PlanError, digest, load_plan, plan_path, save_plan
 from writeback.roster.rows import field_of, read_rows
 from writeback.session import WriteSession
@@ -75,7 +76,7 @@ async def plan_roster(
     options = settings.options.writes.roster
     names = {name for name, _ in fields}
     rows, refused = read_rows(roster.table, school_id, names, options.reading, roster.source)
-    wishes = Wishes(
+    plan_options = PlanOptions(
         delete,
         link_by_usin,
         options.max_deleted_share,
@@ -87,7 +88,7 @@ async def plan_roster(
         refused,
         await people.everybody(),
         fields,
-        wishes,
+        plan_options,
         base_url=settings.base_url or "",
         school_id=school_id,
         made_at=f"{made_at:%Y-%m-%d %H:%M:%S}",

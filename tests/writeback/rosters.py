@@ -15,8 +15,9 @@ from warehouse.lake.delta import Lake
 from writeback.files.table_file import TableFile, TableRow
 from writeback.operations import Write
 from writeback.roster.apply import Applied, Applier
+from writeback.roster.make_plan import make_plan
 from writeback.roster.people import USERS, People
-from writeback.roster.plan import Plan, Wishes, make_plan
+from writeback.roster.plan import Plan, PlanOptions
 from writeback.roster.rows import Reading, read_rows
 from writeback.send.writer import Look, Writer, Written
 from writeback.session import recorded
@@ -52,17 +53,19 @@ class Town:
     def lake(self) -> Lake:
         return Lake(f"{self.home}/lake")
 
-    def plan(self, rows: Sequence[Row], wishes: Wishes | None = None, reading: Reading | None = None) -> Plan:
+    def plan(
+        self, rows: Sequence[Row], options: PlanOptions | None = None, reading: Reading | None = None
+    ) -> Plan:
         """The plan of a roster."""
-        return asyncio.run(self._plan(rows, wishes or Wishes(), reading or Reading()))
+        return asyncio.run(self._plan(rows, options or PlanOptions(), reading or Reading()))
 
-    async def _plan(self, rows: Sequence[Row], wishes: Wishes, reading: Reading) -> Plan:
+    async def _plan(self, rows: Sequence[Row], options: PlanOptions, reading: Reading) -> Plan:
         async with self._client() as client:
             everybody = await People(client, SCHOOL, self.fields).everybody()
         custom = {name for name, _ in self.fields}
         good, bad = read_rows(table(rows), SCHOOL, custom, reading, "roster")
         about = {"school_id": SCHOOL, "made_at": "2026-11-23 08:00:00", "source": "roster", "sha256": ""}
-        return make_plan(good, bad, everybody, self.fields, wishes, **about)
+        return make_plan(good, bad, everybody, self.fields, options, **about)
 
     def apply(
         self, plan: Plan, secrets: Mapping[int, Mapping[str, str]] | None = None, **more: Any

@@ -13,7 +13,8 @@ from campus.contracts.v1_people import UserField
 from exports.sheets import Language
 from pipelines.writes.plan_sheets import write_plan_sheets
 from writeback.files.table_file import table_of
-from writeback.roster.plan import Plan, Wishes, make_plan
+from writeback.roster.make_plan import make_plan
+from writeback.roster.plan import Plan, PlanOptions
 from writeback.roster.rows import Reading, read_rows
 
 BLOOD = UserField(name="bloodType", role=1, label="血型", type=2, options=["A型", "B型"])
@@ -67,7 +68,7 @@ def plan_of(rows: Sequence[Row]) -> Plan:
     good, bad = read_rows(table, SCHOOL, {BLOOD.name}, Reading(), "roster")
     about = {"school_id": SCHOOL, "made_at": "2026-11-23 08:00:00", "source": "r.csv", "sha256": ""}
     people = [person(), person(id=8, outer_id="s-8", usin="S8", name="走了")]
-    return make_plan(good, bad, people, fields, Wishes(), **about)
+    return make_plan(good, bad, people, fields, PlanOptions(), **about)
 
 
 def sheets(plan: Plan, folder: Path, language: Language) -> dict[str, list[tuple[Any, ...]]]:

@@ -13,12 +13,12 @@ from campus.contracts.v1_people import UserField
 from simulator.process import RunningSimulator, running
 from warehouse.lake.log_tables import WRITES
 from writeback.roster.apply import Applied
-from writeback.roster.plan import Plan, Wishes
+from writeback.roster.plan import Plan, PlanOptions
 from writeback.roster.rows import Reading
 from writeback.store.journal_files import journal_path
 
 CHANGING = ("POST", "PATCH", "PUT", "DELETE")
-ALL = Wishes(delete=True, max_deleted=1.0)
+ALL = PlanOptions(delete=True, max_deleted=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +128,7 @@ def test_a_user_without_an_outer_id_is_found_by_number_and_given_it(town: Town) 
     made(town, people(range(140, 142)))
     for number in (140, 141):
         town.platform.update("reflections", one(town, number)["id"], outer_id=None)
-    plan = town.plan(people(range(140, 142)), Wishes(link_by_usin=True))
+    plan = town.plan(people(range(140, 142)), PlanOptions(link_by_usin=True))
     # Of one the number has moved since, so that nobody can tell who is meant.
     [moved] = [each for each in town.true_people() if each["usin"] == "N000141"]
     town.platform.update("reflections", moved["id"], usin="N999141")
@@ -199,7 +199,7 @@ def test_what_is_cleared_is_empty_on_the_platform(town: Town) -> None:
 def test_a_dry_run_writes_nothing_and_says_what_it_would(town: Town) -> None:
     made(town, people(range(200, 202)))
     rows = [pupil(200, phone="138"), *family(202)]
-    plan = town.plan(rows, Wishes(delete=True, max_deleted=1.0, handful=0))
+    plan = town.plan(rows, PlanOptions(delete=True, max_deleted=1.0, handful=0))
     deletions = len(plan.of("delete"))
     assert deletions > 0
     before = town.true_people()
@@ -267,7 +267,7 @@ def test_any_kind_of_platform_ends_with_the_roster(kind: Mapping[str, Any], tmp_
         town = Town(platform, tmp_path)
         lost = {"kind": "reset", "probability": 0.3, "path": "/api/v1/reflections*"}
         platform.set_faults(*({**lost, "method": method} for method in CHANGING))
-        wishes = Wishes(delete=True, max_deleted=1.0)
+        options = PlanOptions(delete=True, max_deleted=1.0)
         first = [*people(range(6)), *family(10)]
         assert carried_out(town, town.plan(first)) == {"written": 8}
         second = [
@@ -277,16 +277,16 @@ def test_any_kind_of_platform_ends_with_the_roster(kind: Mapping[str, Any], tmp_
             pupil(3),
             *family(10),
         ]
-        plan = town.plan(second, wishes)
+        plan = town.plan(second, options)
         assert {step.outer_id for step in plan.of("delete")} > {"new-4", "new-5"}
         assert carried_out(town, plan) == {"written": len(plan.steps)}
         third = [*second, pupil(6)]
         third[1] |= {"phone": "137"}
         third[2] |= {"phone": "136"}
-        plan = town.plan(third, wishes)
+        plan = town.plan(third, options)
         assert Counter(step.action for step in plan.steps) == {"create": 1, "change": 2}
         assert carried_out(town, plan) == {"written": 3}
-        assert town.plan(third, wishes).unchanged == len(third)
+        assert town.plan(third, options).unchanged == len(third)
         held = Counter(person["outer_id"] for person in town.true_people())
         assert {held[row["outer_id"]] for row in third} == {1}
         # Where those who are deleted are archived, they are there still.

@@ -12,7 +12,8 @@ from rosters import SCHOOL, pupil, table
 
 from campus.contracts.v1_people import UserField
 from writeback.roster.fields import GUARDIAN, STUDENT, TEACHER, same
-from writeback.roster.plan import Plan, Step, Wishes, make_plan
+from writeback.roster.make_plan import make_plan
+from writeback.roster.plan import Plan, PlanOptions, Step
 from writeback.roster.rows import Reading, read_rows
 
 FIELDS = {
@@ -49,22 +50,22 @@ def guardian(student: str, **more: str) -> dict[str, str]:
 
 
 def plan(
-    rows: list[Mapping[str, str]], people: list[dict[str, Any]], empty: Any = "keep", **wishes: Any
+    rows: list[Mapping[str, str]], people: list[dict[str, Any]], empty: Any = "keep", **options: Any
 ) -> Plan:
     names = {name for name, _ in FIELDS}
     good, bad = read_rows(table(rows), SCHOOL, names, Reading(empty=empty), "roster")
-    return make_plan(good, bad, people, FIELDS, Wishes(**wishes), **ABOUT)
+    return make_plan(good, bad, people, FIELDS, PlanOptions(**options), **ABOUT)
 
 
-def only_step(*args: Any, **wishes: Any) -> Step:
-    made = plan(*args, **wishes)
+def only_step(*args: Any, **options: Any) -> Step:
+    made = plan(*args, **options)
     assert made.refused == ()
     [step] = made.steps
     return step
 
 
-def only_reason(*args: Any, **wishes: Any) -> str:
-    made = plan(*args, **wishes)
+def only_reason(*args: Any, **options: Any) -> str:
+    made = plan(*args, **options)
     assert made.steps == ()
     [refused] = made.refused
     assert refused.line == 2
@@ -267,7 +268,10 @@ def test_whose_row_is_refused_is_not_gone() -> None:
 
 @pytest.mark.parametrize("outer_id", ["", "new-100\u200b", "=new-100"])
 def test_nobody_is_deleted_beside_a_row_that_may_be_his(outer_id: str) -> None:
-    made = plan([*ROSTER[:-1], pupil(100, outer_id=outer_id, usin="N500")], PEOPLE, delete=True)
+    # A user without numbers is not the one whom an empty cell names.
+    nameless = person(101, outer_id="", usin="", role=TEACHER)
+    rows = [*ROSTER[:-1], pupil(100, outer_id=outer_id, usin="N500")]
+    made = plan(rows, [*PEOPLE, nameless], delete=True)
     assert len(made.gone) == 1
     assert made.of("delete") == []
     assert made.notes[0].startswith("Nobody is deleted: 1 refused rows whose outer_id or usin")

@@ -19,7 +19,7 @@ import msgspec
 
 from warehouse.keys import home_key
 from writeback.roster.fields import SECRET, STUDENT_OUTER_ID
-from writeback.roster.plan import NEEDED, TOLD_OF_DELETED, VERSION, Plan, Step
+from writeback.roster.plan import CHECKED_BEFORE_DELETION, NEEDED, VERSION, Plan, Step
 
 #: The folder of a home that its plans are in.
 PLANS = "plans"
@@ -169,7 +169,7 @@ def _problem(step: Step) -> str:
     if step.id is None:
         return "names no user"
     if step.action == "delete":
-        is_whole = set(TOLD_OF_DELETED) <= step.before.keys() and not step.after
+        is_whole = set(CHECKED_BEFORE_DELETION) <= step.before.keys() and not step.after
         return "" if is_whole else "does not say whom it deletes"
     return (
         "" if step.after and step.before.keys() == step.after.keys() else "does not say what was there before"
